@@ -1,0 +1,64 @@
+"""Every error that a user can cause has a type here. All derive from :class:`HologramError` and from the builtin that
+NumPy users would catch."""
+
+from __future__ import annotations
+
+
+class HologramError(Exception):
+    """Base of all of Hologram's own errors."""
+
+
+class ShapeError(HologramError, ValueError):
+    """Shapes do not fit the op."""
+
+
+class DTypeError(HologramError, TypeError):
+    """An element type that the op does not take."""
+
+
+class IndexOutOfRange(HologramError, IndexError):
+    """A static index beyond its axis."""
+
+
+class ArgumentError(HologramError, TypeError):
+    """An argument of a jitted function, or of an API call, that Hologram cannot take."""
+
+
+class TracedValueError(HologramError, TypeError):
+    """A value was read (``float``, ``bool``, ``numpy()``, a Python ``if``) while tracing, where it does not exist yet."""
+
+
+class LeakedTracerError(HologramError, RuntimeError):
+    """A traced Tensor was kept and used after its trace had ended."""
+
+
+class TreeError(HologramError, TypeError):
+    """Pytrees of different structure, or with a leaf of an unknown type."""
+
+
+class StaticArgumentError(HologramError, TypeError):
+    """A static argument that cannot be hashed."""
+
+
+class DonatedBufferError(HologramError, RuntimeError):
+    """A Tensor whose buffer was donated to a jitted call was used again."""
+
+
+class OutOfMemory(HologramError, MemoryError):
+    """A result or an arena that is too large to allocate."""
+
+
+class DeviceError(HologramError, RuntimeError):
+    """A device or backend that cannot be had, and why."""
+
+
+class CompileError(HologramError, RuntimeError):
+    """A kernel that does not verify or compile: a defect of Hologram, with the kernel's text."""
+
+
+class RewriteError(HologramError, RuntimeError):
+    """A rewrite rule that changed a shape or type, or a cycle of rules: names the rule."""
+
+
+class CacheWarning(UserWarning):
+    """An entry of the disk cache was refused, and why."""

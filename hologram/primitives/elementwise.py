@@ -1,0 +1,168 @@
+"""Elementwise ops that machines have: arithmetic, comparison, selection, bits, rounding and casts.
+
+``spelling`` maps a kind of the first operand to an instruction for LLVM (and, per dialect, for C). Placeholders: ``{0} {1} {2}``
+operands, ``{t}`` the operand type, ``{s}`` its intrinsic suffix, ``{fl}`` floating-point flags, ``{i}``/``{u}`` signedness
+letters. Semantics that a machine instruction does not have by itself (shifts beyond the width, division by zero, float to
+integer) are decomposed in :mod:`hologram.primitives.composite`, so no poison and no trap can be reached.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import DTypeError, ShapeError
+from hologram.primitives.op import Op, Shape, register
+
+
+def broadcast_shape(op: str, inputs: tuple[Any, ...]) -> Shape:
+    """The common shape of elementwise inputs: all equal, or ``()``."""
+    shape: Shape = ()
+    for x in inputs:
+        if x.shape:
+            if shape and x.shape != shape:
+                raise ShapeError(f"{op}: shapes {list(shape)} and {list(x.shape)} differ")
+            shape = x.shape
+    return shape
+
+
+def same_type(name: str, kinds: str, result: DType | None = None, first: int = 0) -> Any:
+    """Type rule: inputs from ``first`` on share one dtype of the given kinds; the result has it, or ``result``."""
+
+    def infer(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+        d = inputs[first].dtype
+        for x in inputs[first:]:
+            if x.dtype is not d:
+                raise DTypeError(f"{name}: element types {d} and {x.dtype} differ")
+        if d.kind not in kinds:
+            raise DTypeError(f"{name} does not take {d}")
+        return broadcast_shape(name, inputs), result or d
+
+    return infer
+
+
+def _quiet(f: Any) -> Any:
+    """The reference computes 16-bit floats in float32, as every backend does, and raises no floating-point warning."""
+
+    def reference(*xs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            d = xs[0].dtype
+            if d.itemsize == 2 and d.kind not in "iu":
+                return np.asarray(f(*(x.astype(np.float32) if x.dtype == d else x for x in xs)))
+            return np.asarray(f(*xs))
+
+    return reference
+
+
+def _back(f: Any) -> Any:
+    """As :func:`_quiet`, with the result rounded to the type of the last operand."""
+    inner = _quiet(f)
+    return lambda *xs: inner(*xs).astype(xs[-1].dtype)
+
+
+def _row(name: str, arity: int, reference: Any, kinds: str, spelling: dict[str, str], *, compare: bool = False, **more: Any) -> Op:
+    rule = same_type(name, kinds, dtypes.bool_ if compare else None)
+    spell = {k: {"llvm": v} for ks, v in spelling.items() for k in ks}
+    make = _quiet if compare else _back
+    return register(Op(name, "elementwise", arity, rule, make(reference), spelling=spell, kinds=kinds, **more))
+
+
+def _algebra(*words: str) -> frozenset[str]:
+    return frozenset(words)
+
+
+_CA = _algebra("commutative", "associative")
+_CAI = _algebra("commutative", "associative", "idempotent")
+
+# arithmetic; on bool, add is "or" and mul is "and"
+add = _row("add", 2, np.add, "biuf", {"f": "fadd {fl}{t} {0}, {1}", "iu": "add {t} {0}, {1}", "b": "or {t} {0}, {1}"}, algebra=_CA, identity=0, symbol="+")
+sub = _row("sub", 2, np.subtract, "iuf", {"f": "fsub {fl}{t} {0}, {1}", "iu": "sub {t} {0}, {1}"}, symbol="-")
+mul = _row("mul", 2, np.multiply, "biuf", {"f": "fmul {fl}{t} {0}, {1}", "iu": "mul {t} {0}, {1}", "b": "and {t} {0}, {1}"}, algebra=_CA, identity=1, symbol="*")
+div = _row("div", 2, np.divide, "f", {"f": "fdiv {fl}{t} {0}, {1}"}, cost=4, symbol="/")
+neg = _row("neg", 1, np.negative, "iuf", {"f": "fneg {t} {0}", "iu": "sub {t} zeroinitializer, {0}"}, algebra=_algebra("involution"), symbol="-")
+abs_ = _row("abs", 1, np.abs, "iuf", {"f": "call {t} @llvm.fabs.{s}({t} {0})", "i": "call {t} @llvm.abs.{s}({t} {0}, i1 false)", "u": "freeze {t} {0}"}, algebra=_algebra("idempotent"))
+sqrt = _row("sqrt", 1, np.sqrt, "f", {"f": "call {fl}{t} @llvm.sqrt.{s}({t} {0})"}, cost=6, tests={"low": 0.0})
+# NaN if either is NaN, and -0 < +0
+max_ = _row("max", 2, lambda a, b: _extreme(np.maximum, a, b), "biuf", {"f": "call {t} @llvm.maximum.{s}({t} {0}, {t} {1})", "iu": "call {t} @llvm.{k}max.{s}({t} {0}, {t} {1})", "b": "or {t} {0}, {1}"}, algebra=_CAI)
+min_ = _row("min", 2, lambda a, b: _extreme(np.minimum, a, b), "biuf", {"f": "call {t} @llvm.minimum.{s}({t} {0}, {t} {1})", "iu": "call {t} @llvm.{k}min.{s}({t} {0}, {t} {1})", "b": "and {t} {0}, {1}"}, algebra=_CAI)
+copysign = _row("copysign", 2, np.copysign, "f", {"f": "call {t} @llvm.copysign.{s}({t} {0}, {t} {1})"})
+# a*b + c, rounded once where the machine can, twice elsewhere; never made from a user's own ops in exact mode
+mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", {"f": "call {fl}{t} @llvm.fmuladd.{s}({t} {0}, {t} {1}, {t} {2})"}, exact=False)
+
+floor = _row("floor", 1, np.floor, "f", {"f": "call {t} @llvm.floor.{s}({t} {0})"}, algebra=_algebra("idempotent"))
+ceil = _row("ceil", 1, np.ceil, "f", {"f": "call {t} @llvm.ceil.{s}({t} {0})"}, algebra=_algebra("idempotent"))
+trunc = _row("trunc", 1, np.trunc, "f", {"f": "call {t} @llvm.trunc.{s}({t} {0})"}, algebra=_algebra("idempotent"))
+round_ = _row("round", 1, np.rint, "f", {"f": "call {t} @llvm.roundeven.{s}({t} {0})"}, algebra=_algebra("idempotent"))
+
+eq = _row("eq", 2, np.equal, "biuf", {"f": "fcmp oeq {t} {0}, {1}", "biu": "icmp eq {t} {0}, {1}"}, compare=True, algebra=_algebra("commutative"), symbol="==")
+ne = _row("ne", 2, np.not_equal, "biuf", {"f": "fcmp une {t} {0}, {1}", "biu": "icmp ne {t} {0}, {1}"}, compare=True, algebra=_algebra("commutative"), symbol="!=")
+lt = _row("lt", 2, np.less, "biuf", {"f": "fcmp olt {t} {0}, {1}", "biu": "icmp {k}lt {t} {0}, {1}"}, compare=True, symbol="<")
+le = _row("le", 2, np.less_equal, "biuf", {"f": "fcmp ole {t} {0}, {1}", "biu": "icmp {k}le {t} {0}, {1}"}, compare=True, symbol="<=")
+gt = _row("gt", 2, np.greater, "biuf", {"f": "fcmp ogt {t} {0}, {1}", "biu": "icmp {k}gt {t} {0}, {1}"}, compare=True, symbol=">")
+ge = _row("ge", 2, np.greater_equal, "biuf", {"f": "fcmp oge {t} {0}, {1}", "biu": "icmp {k}ge {t} {0}, {1}"}, compare=True, symbol=">=")
+
+and_ = _row("and", 2, np.bitwise_and, "biu", {"biu": "and {t} {0}, {1}"}, algebra=_CAI, symbol="&")
+or_ = _row("or", 2, np.bitwise_or, "biu", {"biu": "or {t} {0}, {1}"}, algebra=_CAI, symbol="|")
+xor = _row("xor", 2, np.bitwise_xor, "biu", {"biu": "xor {t} {0}, {1}"}, algebra=_CA, symbol="^")
+not_ = _row("not", 1, np.invert, "biu", {"biu": "xor {t} {0}, {ones}"}, algebra=_algebra("involution"), symbol="~")
+
+
+def _infer_select(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    c, a, b = inputs
+    if c.dtype is not dtypes.bool_ or a.dtype is not b.dtype:
+        raise DTypeError(f"select takes a bool and two values of one type, not {c.dtype}, {a.dtype}, {b.dtype}")
+    return broadcast_shape("select", inputs), a.dtype
+
+
+def _infer_cast(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    return inputs[0].shape, dtypes.of(attrs[0])
+
+
+def _infer_bitcast(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    to = dtypes.of(attrs[0])
+    if to.bits != inputs[0].dtype.bits or "b" in (to.kind, inputs[0].dtype.kind):
+        raise DTypeError(f"bitcast from {inputs[0].dtype} to {to}: widths differ")
+    return inputs[0].shape, to
+
+
+def _extreme(f: Any, a: Any, b: Any) -> Any:
+    """IEEE 754-2019 maximum/minimum: NumPy leaves the sign of a zero open, so equal zeros are settled here."""
+    out = f(a, b)
+    if a.dtype.kind != "f":
+        return out
+    larger = f is np.maximum
+    sign = np.logical_and if larger else np.logical_or
+    both = (a == 0) & (b == 0)
+    return np.where(both, np.where(sign(np.signbit(a), np.signbit(b)), -np.zeros_like(out), np.zeros_like(out)), out)
+
+
+def _select(c: Any, a: Any, b: Any) -> Any:
+    return np.where(c, a, b).astype(a.dtype)
+
+
+def cast_reference(x: Any, to: str) -> Any:
+    """Float to integer truncates, saturates at the ends and maps NaN to 0; integers wrap; anything to bool is ``!= 0``."""
+    d = dtypes.of(to)
+    with np.errstate(all="ignore"):
+        if d.kind in "iu" and x.dtype.kind not in "biu":
+            info = np.iinfo(d.np)
+            y = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
+            low, high = float(info.min), float(info.max)
+            inside = np.where((y > low) & (y < high), y, 0.0).astype(d.np)
+            return np.where(y >= high, info.max, np.where(y <= low, info.min, inside)).astype(d.np)
+        if d.kind == "b":
+            return np.asarray(x != 0)
+        return np.asarray(x.astype(d.np))
+
+
+select = register(Op("select", "elementwise", 3, _infer_select, _select, spelling={k: {"llvm": "select {c} {0}, {t} {1}, {t} {2}"} for k in "biufc"}, kinds="b"))
+cast = register(Op("cast", "elementwise", 1, _infer_cast, cast_reference, attrs=("dtype",), spelling={k: {"llvm": "cast"} for k in "biufc"}, kinds="biufc"))
+bitcast = register(Op("bitcast", "elementwise", 1, _infer_bitcast, lambda x, to: x.view(dtypes.of(to).np), attrs=("dtype",), spelling={k: {"llvm": "bitcast {t} {0} to {T}"} for k in "iuf"}, kinds="iuf"))
+# guarded forms are what users reach; these three assume a divisor != 0 (and not INT_MIN / -1), and a shift below the width
+div_trunc = _row("div_trunc", 2, lambda a, b: np.trunc(a / b).astype(a.dtype), "iu", {"iu": "{k}div {t} {0}, {1}"}, cost=16)
+rem_trunc = _row("rem_trunc", 2, np.fmod, "iu", {"iu": "{k}rem {t} {0}, {1}"}, cost=16)
+shl_low = _row("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"})
+shr_low = _row("shr_low", 2, np.right_shift, "iu", {"i": "ashr {t} {0}, {1}", "u": "lshr {t} {0}, {1}"})

@@ -1,0 +1,79 @@
+"""The op table: one row an operation.
+
+A row says everything about an op that is a fact of the op: its name and kind, how the type and shape of its result follow
+from its inputs, what it means (``reference``, in NumPy), its algebra, its derivatives, and either its spelling on a machine
+or its decomposition into ops that have one. Every stage reads the row; nothing else in Hologram lists op names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hologram.dtypes import DType
+from hologram.symbolic import Int
+
+if TYPE_CHECKING:
+    from hologram.trace.node import Node
+
+Shape = tuple[Int, ...]
+# (inputs, attrs) -> (shape, dtype) of the result; raises ShapeError or DTypeError
+TypeRule = Callable[[tuple["Node", ...], tuple[Any, ...]], tuple[Shape, DType]]
+
+KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "gather")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Op:
+    """One row.
+
+    - ``arity``: number of inputs, None for any number.
+    - ``attrs``: names of the static attributes, in the order in which ``Node.attrs`` holds them.
+    - ``reference(*arrays, *attrs)``: the meaning, on NumPy arrays of the input types, giving an array of the result's type.
+      For elementwise rows it is called on equal shapes or scalars.
+    - ``algebra``: words of ``commutative associative idempotent involution``; ``identity`` its neutral element, if any.
+    - ``spelling``: machine spelling by dtype kind; None where ``lower`` decomposes the op.
+    - ``lower(b, *values)``: decomposition into other ops through a builder ``b`` (see :mod:`hologram.graph.builder`).
+    - ``cost``: rough scalar operations an element, for fusion decisions.
+    - ``monoid``: for reductions and scans, the row of the elementwise op that combines two elements.
+    - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
+    """
+
+    name: str
+    kind: str
+    arity: int | None
+    infer: TypeRule
+    reference: Callable[..., Any]
+    attrs: tuple[str, ...] = ()
+    algebra: frozenset[str] = frozenset()
+    identity: Any = None
+    spelling: Mapping[str, Mapping[str, str]] | None = None
+    lower: Callable[..., Any] | None = None
+    cost: int = 1
+    monoid: Op | None = None
+    exact: bool = True
+    symbol: str | None = None  # infix spelling in printed graphs
+    jvp: Callable[..., Any] | None = None
+    transpose: Callable[..., Any] | None = None
+    batch: Callable[..., Any] | None = None
+    kinds: str = "biuf"  # dtype kinds of the (first) input it accepts
+    tests: Mapping[str, Any] = field(default_factory=dict)  # domain for generated tests: low, high, nonzero…
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+TABLE: dict[str, Op] = {}
+
+
+def register(row: Op) -> Op:
+    """Adds a row; an incomplete or doubled one fails here, at import."""
+    if row.name in TABLE:
+        raise ValueError(f"op {row.name} has two rows")
+    if row.kind not in KINDS:
+        raise ValueError(f"op {row.name}: unknown kind {row.kind}")
+    if row.kind == "elementwise" and (row.spelling is None) == (row.lower is None):
+        raise ValueError(f"op {row.name} needs a spelling or a decomposition, and not both")
+    TABLE[row.name] = row
+    return row

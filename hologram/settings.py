@@ -1,0 +1,62 @@
+"""Every environment variable and switch, typed, in one place.
+
+``HOLOGRAM_DEBUG`` is a ladder: 1 devices, 2 timings, 3 kernels, 4 source, 5 graphs, 6 every pass that changed something,
+7 assembly. ``with settings.override(debug=3): ...`` sets any of them for a block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(slots=True)
+class Settings:
+    debug: int = 0  # HOLOGRAM_DEBUG
+    num_threads: int = 0  # HOLOGRAM_NUM_THREADS; 0: what affinity and the cgroup quota allow
+    cache: bool = True  # HOLOGRAM_CACHE: the disk cache of object code
+    cache_dir: Path | None = None  # HOLOGRAM_CACHE_DIR; None: the user's cache folder
+    cache_limit: int = 512 * 2**20  # HOLOGRAM_CACHE_LIMIT, bytes
+    native: bool = True  # HOLOGRAM_NATIVE: native entry; False: the Python path serves every call
+    disabled_passes: tuple[str, ...] = ()  # HOLOGRAM_DISABLE_PASSES, comma-separated names
+    target: str = ""  # HOLOGRAM_TARGET: cpu name or features in place of the host's
+    explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
+    memory_limit: int = 0  # HOLOGRAM_MEMORY_LIMIT, bytes that results may hold; 0: no limit
+
+
+def _parse(name: str, default: Any) -> Any:
+    text = os.environ.get("HOLOGRAM_" + name.upper())
+    if text is None:
+        return default
+    if isinstance(default, bool):
+        return text.strip().lower() not in ("0", "false", "no", "off", "")
+    if isinstance(default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise ValueError(f"HOLOGRAM_{name.upper()} must be an integer, not {text!r}") from None
+    if isinstance(default, tuple):
+        return tuple(t.strip() for t in text.split(",") if t.strip())
+    return Path(text) if name == "cache_dir" else text
+
+
+_default = Settings()
+_environment_names = {"disabled_passes": "disable_passes"}
+settings = Settings(**{f.name: _parse(_environment_names.get(f.name, f.name), getattr(_default, f.name)) for f in fields(Settings)})
+
+
+@contextlib.contextmanager
+def override(**changes: Any) -> Iterator[Settings]:
+    """Sets fields of :data:`settings` for a block."""
+    before = {k: getattr(settings, k) for k in changes}
+    try:
+        for k, v in changes.items():
+            setattr(settings, k, v)
+        yield settings
+    finally:
+        for k, v in before.items():
+            setattr(settings, k, v)
