@@ -1,0 +1,135 @@
+"""The kernel IR: loops, loads, stores and scalar instructions.
+
+A :class:`Kernel` is a function of buffers and integer symbols. Its body is a list of statements:
+
+- :class:`Ins`: one scalar SSA instruction, an elementwise row of the op table or one of ``load``, ``const``, ``index`` (an integer
+  expression as a value), ``inside`` (``0 <= expression < size``), ``scan`` (running value of an accumulator);
+- :class:`Store`, :class:`Accumulate`;
+- :class:`Loop`, of kind ``parallel`` (iterations are independent and shared among threads; at most one, outermost),
+  ``lanes`` (iterations are independent but for accumulators: vector lanes, or threads of a block) or ``serial``.
+
+There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
+(:mod:`hologram.symbolic`). Extents may hold symbols. Accumulators follow the written order of reductions
+(docs/architecture.md): a ``lanes`` loop accumulates in row form, a ``serial`` loop in column form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from hologram.dtypes import DType
+from hologram.primitives.op import Op
+from hologram.symbolic import Int
+
+LANES = 32  # lanes of a row-form reduction
+PAGE = 3072  # elements after which a running reduction starts a new partial result
+PAGE_BYTES = 12288
+
+KERNEL_OPS = ("load", "const", "index", "inside", "scan")
+
+
+class Buffer:
+    """A parameter of a kernel, or scratch of the thread that runs it. ``role``: ``in``, ``out``, ``inout`` or ``scratch``."""
+
+    __slots__ = ("name", "dtype", "role", "size")
+
+    def __init__(self, name: str, dtype: DType, role: str, size: Int) -> None:
+        self.name, self.dtype, self.role, self.size = name, dtype, role, size
+
+
+class Ins:
+    """``name = op(args; attrs)``: one value of type ``dtype``. ``op`` is a row of the table or a name of ``KERNEL_OPS``.
+
+    attrs: load ``(buffer, index)`` with an optional mask as its one argument; const ``(dtype name, bits)``; index
+    ``(expression,)``; inside ``(expression, size)``; scan ``(accumulator,)``; else the row's own.
+    """
+
+    __slots__ = ("op", "args", "attrs", "dtype", "name", "level", "stage")
+    level: int
+    stage: int
+
+    def __init__(self, op: Op | str, args: tuple[Any, ...], attrs: tuple[Any, ...], dtype: DType) -> None:
+        self.op, self.args, self.attrs, self.dtype = op, args, attrs, dtype
+        self.name = ""
+
+    @property
+    def opname(self) -> str:
+        return self.op if isinstance(self.op, str) else self.op.name
+
+
+class Acc:
+    """An accumulator of a loop; read as a value after the loop. ``monoid``: ``sum prod max min any all argmax argmin``."""
+
+    __slots__ = ("monoid", "dtype", "value_dtype", "name", "level", "stage")
+    level: int
+    stage: int
+
+    def __init__(self, monoid: str, value_dtype: DType, dtype: DType) -> None:
+        self.monoid, self.value_dtype, self.dtype = monoid, value_dtype, dtype
+        self.name = ""
+
+
+Value: TypeAlias = "Ins | Acc"
+
+
+class Accumulate:
+    """``acc <- acc o value`` (and the element's index for ``argmax`` and ``argmin``)."""
+
+    __slots__ = ("acc", "args")
+
+    def __init__(self, acc: Acc, args: tuple[Value, ...]) -> None:
+        self.acc, self.args = acc, args
+
+
+class Store:
+    __slots__ = ("buffer", "index", "value")
+
+    def __init__(self, buffer: Buffer, index: Int, value: Value) -> None:
+        self.buffer, self.index, self.value = buffer, index, value
+
+
+class Loop:
+    """``for var in start .. min(start + extent, limit)``; ``accs`` are reset on entry and hold their results on exit."""
+
+    __slots__ = ("kind", "var", "start", "extent", "limit", "accs", "body")
+
+    def __init__(self, kind: str, var: str, start: Int, extent: Int, limit: Int | None = None) -> None:
+        self.kind, self.var, self.start, self.extent, self.limit = kind, var, start, extent, limit
+        self.accs: list[Acc] = []
+        self.body: list[Stmt] = []
+
+
+Stmt: TypeAlias = "Ins | Store | Accumulate | Loop"
+
+
+class Kernel:
+    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, ``cost`` rough nanoseconds of one chunk."""
+
+    __slots__ = ("params", "scratch", "symbols", "body", "chunks", "cost", "ops", "note")
+
+    def __init__(self) -> None:
+        self.params: list[Buffer] = []
+        self.scratch: list[Buffer] = []
+        self.symbols: list[str] = []
+        self.body: list[Stmt] = []
+        self.chunks: Int = 1
+        self.cost = 0.0
+        self.ops = 0
+        self.note = ""
+
+    def walk(self) -> Iterator[Stmt]:
+        stack = [iter(self.body)]
+        while stack:
+            for s in stack[-1]:
+                yield s
+                if isinstance(s, Loop):
+                    stack.append(iter(s.body))
+                    break
+            else:
+                stack.pop()
+
+    def __str__(self) -> str:
+        from hologram.graph.kernel_text import print_kernel
+
+        return print_kernel(self)
