@@ -1,0 +1,210 @@
+"""The planner: no two live buffers in one place, whole pages, aligned offsets, a peak near the lower bound."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hologram.graph.plan import (
+    LINE_BYTES,
+    MAX_PAGES,
+    PAGE_BYTES,
+    POOL_PAGES,
+    Lifetime,
+    Placement,
+    Plan,
+    class_coordinates,
+    class_index,
+    plan,
+)
+
+MIB = 2**20
+_sizes = st.one_of(
+    st.integers(0, 200),
+    st.sampled_from([PAGE_BYTES - 1, PAGE_BYTES, PAGE_BYTES + 1, 5 * PAGE_BYTES, MAX_PAGES * PAGE_BYTES, 4 * MIB]),
+    st.integers(0, 500_000),
+)
+
+
+@st.composite
+def lifetimes(draw: st.DrawFn) -> list[Lifetime]:
+    out: list[Lifetime] = []
+    for i in range(draw(st.integers(0, 40))):
+        first = draw(st.integers(0, 20))
+        aliases = draw(st.lists(st.sampled_from(out), max_size=3)) if out else []
+        nbytes = aliases[0].nbytes if aliases and draw(st.booleans()) else draw(_sizes)
+        out.append(Lifetime(i, nbytes, first, first + draw(st.integers(0, 12)), tuple(a.id for a in aliases)))
+    return out
+
+
+def _extent(p: Placement) -> tuple[int, int]:
+    """The bytes that a placement owns: whole pages, or whole lines."""
+    unit = PAGE_BYTES if p.kind == "page" else LINE_BYTES
+    return p.offset, p.offset + -(-p.nbytes // unit) * unit
+
+
+def _hands_over(old: Placement, new: Placement, asked: Lifetime) -> bool:
+    """Whether ``new`` may be where ``old`` is: the same bytes, at the one kernel where the old one dies and the new one is written."""
+    return old.id in asked.may_alias and old.last == new.first and (old.offset, old.nbytes) == (new.offset, new.nbytes)
+
+
+def _verify(asked: list[Lifetime], got: Plan) -> None:
+    by_id = {b.id: b for b in asked}
+    placed = list(got.buffers.values())
+    assert [(p.id, p.nbytes, p.first, p.last) for p in placed] == [(b.id, b.nbytes, b.first, b.last) for b in asked]
+    for p in placed:
+        low, high = _extent(p)
+        assert low % LINE_BYTES == 0 and 0 <= low <= high <= got.arena_bytes
+        if p.kind == "page":
+            assert p.class_index is not None and p.offset == p.class_index * PAGE_BYTES
+            assert high <= POOL_PAGES * PAGE_BYTES
+        else:
+            assert p.class_index is None
+    for a, b in combinations(placed, 2):
+        if a.first <= b.last and b.first <= a.last:
+            (alow, ahigh), (blow, bhigh) = _extent(a), _extent(b)
+            assert ahigh <= blow or bhigh <= alow or _hands_over(a, b, by_id[b.id]) or _hands_over(b, a, by_id[a.id])
+    assert got.lower_bound <= got.peak == got.arena_bytes
+
+
+@given(lifetimes())
+def test_live_buffers_never_overlap(asked: list[Lifetime]) -> None:
+    _verify(asked, plan(asked))
+
+
+@given(lifetimes())
+def test_the_plan_depends_on_nothing_but_the_request(asked: list[Lifetime]) -> None:
+    renamed = [Lifetime(f"buffer {b.id}", b.nbytes, b.first, b.last, tuple(f"buffer {a}" for a in b.may_alias)) for b in asked]
+    assert plan(asked) == plan(asked)
+    assert [p.offset for p in plan(asked).buffers.values()] == [p.offset for p in plan(renamed).buffers.values()]
+
+
+@given(lifetimes())
+def test_lower_bound_is_the_largest_sum_alive_where_nothing_is_taken_over(asked: list[Lifetime]) -> None:
+    asked = [Lifetime(b.id, b.nbytes, b.first, b.last) for b in asked]
+    moments = range(max((b.last for b in asked), default=0) + 1)
+    sums = [sum(-(-b.nbytes // LINE_BYTES) * LINE_BYTES for b in asked if b.first <= t <= b.last) for t in moments]
+    assert plan(asked).lower_bound == max(sums)
+
+
+def test_an_element_wise_chain_stays_in_one_place() -> None:
+    chain = [Lifetime(i, MIB, i, i + 1, (i - 1,)) for i in range(50)]
+    got = plan(chain)
+    assert got.peak == got.lower_bound == MIB
+    assert {p.offset for p in got.buffers.values()} == {0}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param(Lifetime("b", 2 * MIB, 1, 2, ("a",)), id="another size"),
+        pytest.param(Lifetime("b", MIB, 1, 2), id="not asked for"),
+        pytest.param(Lifetime("b", MIB, 0, 2, ("a",)), id="the other is read again later"),
+        pytest.param(Lifetime("b", MIB, 1, 2, ("elsewhere",)), id="not a buffer of the plan"),
+    ],
+)
+def test_no_address_is_taken_over(second: Lifetime) -> None:
+    got = plan([Lifetime("a", MIB, 0, 1), second])
+    assert got.peak == MIB + second.nbytes
+
+
+def test_one_input_is_taken_over_by_one_output() -> None:
+    asked = [Lifetime("a", MIB, 0, 1), Lifetime("b", MIB, 0, 1), *(Lifetime(c, MIB, 1, 2, ("a", "b")) for c in "xyz")]
+    got = plan(asked)
+    _verify(asked, got)
+    assert got.peak == 3 * MIB
+
+
+def test_pages_are_taken_from_the_lowest() -> None:
+    got = plan([Lifetime(i, PAGE_BYTES, i, i + 1) for i in range(10)])
+    assert [p.class_index for p in got.buffers.values()] == [0, 1] * 5
+
+
+def test_a_full_pool_overflows_into_linear_offsets() -> None:
+    asked = [Lifetime(i, PAGE_BYTES, 0, 1) for i in range(POOL_PAGES + 4)]
+    got = plan(asked)
+    _verify(asked, got)
+    assert sorted(p.class_index for p in got.buffers.values() if p.class_index is not None) == list(range(POOL_PAGES))
+    assert got.peak == got.lower_bound
+
+
+def test_pages_yield_where_they_would_waste_more_than_the_slack() -> None:
+    wasteful = plan([Lifetime("a", PAGE_BYTES + LINE_BYTES, 0, 1), Lifetime("b", PAGE_BYTES, 0, 1)])
+    assert [p.kind for p in wasteful.buffers.values()] == ["linear", "page"] and wasteful.peak == wasteful.lower_bound
+    small_beside_large = plan([Lifetime("a", LINE_BYTES, 0, 1), Lifetime("b", 4 * MIB, 0, 1)])
+    assert small_beside_large.buffers["a"].kind == "page" and small_beside_large.peak <= 1.05 * small_beside_large.lower_bound
+
+
+def _forward_and_backward(layers: int) -> list[Lifetime]:
+    """Activations of a deep network: each lives until its own gradient, weight gradients and small statistics beside them."""
+    end = 3 * layers
+    out = []
+    for i in range(layers):
+        out.append(Lifetime(f"activation {i}", 400_000 + 8_192 * (i % 5), i, end - 2 * i))
+        out.append(Lifetime(f"statistics {i}", 2_048, i, end - 2 * i))
+        out.append(Lifetime(f"gradient {i}", 400_000 + 8_192 * (i % 5), end - 2 * i, end - 2 * i + 2))
+        out.append(Lifetime(f"weight gradient {i}", 65_536 * (1 + i % 3), end - 2 * i, end + 1))
+    return out
+
+
+def _image_pipeline() -> list[Lifetime]:
+    """A few planes of one size, halved and whole, with row and scalar statistics between them."""
+    plane = 606 * 512 * 4
+    sizes = [3 * plane, plane, plane, 512 * 4, plane // 4, 4, 3 * plane, plane, 4, 3 * plane]
+    return [Lifetime(i, n, i, min(i + 1 + i % 3, len(sizes))) for i, n in enumerate(sizes)]
+
+
+def _attention(heads: int) -> list[Lifetime]:
+    out = [Lifetime(f"{m}", 4 * MIB, 0, heads) for m in "qkv"]
+    for h in range(heads):
+        out += [Lifetime(f"scores {h}", MIB, h, h + 1), Lifetime(f"weights {h}", MIB, h + 1, h + 2, (f"scores {h}",))]
+    return out
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(_forward_and_backward(24), id="forward and backward"),
+        pytest.param(_image_pipeline(), id="image pipeline"),
+        pytest.param(_attention(8), id="attention"),
+        pytest.param([Lifetime(i, 4, i, i + 2) for i in range(8)], id="scalars"),
+        pytest.param([Lifetime(i, 32_768, i, i + 2) for i in range(20)], id="small rows"),
+        pytest.param([Lifetime(i, 1000 * (13 * i % 23 + 1), i, i + 1 + 7 * i % 5) for i in range(60)], id="mixed sizes"),
+    ],
+)
+def test_peak_is_near_the_lower_bound(asked: list[Lifetime]) -> None:
+    got = plan(asked)
+    _verify(asked, got)
+    assert got.peak <= 1.05 * got.lower_bound
+
+
+def test_class_indices_name_every_page_once() -> None:
+    names = [class_coordinates(c) for c in range(POOL_PAGES)]
+    assert [class_index(*n) for n in names] == list(range(POOL_PAGES)) and len(set(names)) == POOL_PAGES
+    for wrong in ((4, 0, 0), (0, 3, 0), (0, 0, 8), (-1, 0, 0)):
+        with pytest.raises(ValueError, match="no page has the coordinates"):
+            class_index(*wrong)
+    with pytest.raises(ValueError, match="page 96 is not among the 96"):
+        class_coordinates(96)
+
+
+def test_wrong_requests_are_refused() -> None:
+    with pytest.raises(ValueError, match="one id"):
+        plan([Lifetime("a", 1, 0, 0), Lifetime("a", 1, 0, 0)])
+    with pytest.raises(ValueError, match="from kernel 2 to kernel 1"):
+        plan([Lifetime("a", 1, 2, 1)])
+
+
+def test_the_table_names_pages_offsets_and_the_ratio() -> None:
+    text = str(plan([Lifetime("a", 2 * PAGE_BYTES, 0, 1), Lifetime("b", PAGE_BYTES, 0, 1), Lifetime("c", 8 * MIB, 1, 2)]))
+    assert text.splitlines() == [
+        "buffer  place       offset      bytes  first  last",
+        "a       pages 0..1       0     24,576      0     1",
+        "b       page 2      24,576     12,288      0     1",
+        "c       linear      36,864  8,388,608      1     2",
+        "peak 8,425,472 bytes, lower bound 8,425,472, ratio 1.000",
+    ]
+    assert str(plan([])).endswith("ratio 1.000")
