@@ -44,29 +44,29 @@ def same_type(name: str, kinds: str, result: DType | None = None, first: int = 0
     return infer
 
 
-def _quiet(f: Any) -> Any:
+def quiet(f: Any) -> Any:
     """The reference computes 16-bit floats in float32, as every backend does, and raises no floating-point warning."""
 
     def reference(*xs: Any) -> Any:
         with np.errstate(all="ignore"):
             d = xs[0].dtype
             if d.itemsize == 2 and d.kind not in "iu":
-                return np.asarray(f(*(x.astype(np.float32) if x.dtype == d else x for x in xs)))
+                return np.asarray(f(*(x.astype(np.float32) if getattr(x, "dtype", None) == d else x for x in xs)))
             return np.asarray(f(*xs))
 
     return reference
 
 
-def _back(f: Any) -> Any:
-    """As :func:`_quiet`, with the result rounded to the type of the last operand."""
-    inner = _quiet(f)
-    return lambda *xs: inner(*xs).astype(xs[-1].dtype)
+def rounded(f: Any) -> Any:
+    """As :func:`quiet`, with the result rounded to the type of the first operand."""
+    inner = quiet(f)
+    return lambda *xs: inner(*xs).astype(xs[0].dtype)
 
 
 def _row(name: str, arity: int, reference: Any, kinds: str, spelling: dict[str, str], *, compare: bool = False, **more: Any) -> Op:
     rule = same_type(name, kinds, dtypes.bool_ if compare else None)
     spell = {k: {"llvm": v} for ks, v in spelling.items() for k in ks}
-    make = _quiet if compare else _back
+    make = quiet if compare else rounded
     return register(Op(name, "elementwise", arity, rule, make(reference), spelling=spell, kinds=kinds, **more))
 
 
@@ -90,7 +90,7 @@ max_ = _row("max", 2, lambda a, b: _extreme(np.maximum, a, b), "biuf", {"f": "ca
 min_ = _row("min", 2, lambda a, b: _extreme(np.minimum, a, b), "biuf", {"f": "call {t} @llvm.minimum.{s}({t} {0}, {t} {1})", "iu": "call {t} @llvm.{k}min.{s}({t} {0}, {t} {1})", "b": "and {t} {0}, {1}"}, algebra=_CAI)
 copysign = _row("copysign", 2, np.copysign, "f", {"f": "call {t} @llvm.copysign.{s}({t} {0}, {t} {1})"})
 # a*b + c, rounded once where the machine can, twice elsewhere; never made from a user's own ops in exact mode
-mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", {"f": "call {fl}{t} @llvm.fmuladd.{s}({t} {0}, {t} {1}, {t} {2})"}, exact=False)
+mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", {"f": "call {fl}{t} @llvm.fmuladd.{s}({t} {0}, {t} {1}, {t} {2})"}, exact=False, tests={"guard": "positive"})
 
 floor = _row("floor", 1, np.floor, "f", {"f": "call {t} @llvm.floor.{s}({t} {0})"}, algebra=_algebra("idempotent"))
 ceil = _row("ceil", 1, np.ceil, "f", {"f": "call {t} @llvm.ceil.{s}({t} {0})"}, algebra=_algebra("idempotent"))
@@ -143,8 +143,17 @@ def _select(c: Any, a: Any, b: Any) -> Any:
     return np.where(c, a, b).astype(a.dtype)
 
 
+def _truncated_quotient(a: Any, b: Any) -> Any:
+    """NumPy floors: one is put back where a remainder is left and the signs differ."""
+    q = a // b
+    return np.where((q * b != a) & ((a < 0) != (b < 0)), q + 1, q)
+
+
 def cast_reference(x: Any, to: str) -> Any:
-    """Float to integer truncates, saturates at the ends and maps NaN to 0; integers wrap; anything to bool is ``!= 0``."""
+    """Float to integer truncates, saturates at the ends and maps NaN to 0; integers wrap; anything to bool is ``!= 0``.
+
+    To a 16-bit float everything goes through float32, as all 16-bit arithmetic does: a float64 or a wide integer is rounded twice.
+    """
     d = dtypes.of(to)
     with np.errstate(all="ignore"):
         if d.kind in "iu" and x.dtype.kind not in "biu":
@@ -155,14 +164,17 @@ def cast_reference(x: Any, to: str) -> Any:
             return np.where(y >= high, info.max, np.where(y <= low, info.min, inside)).astype(d.np)
         if d.kind == "b":
             return np.asarray(x != 0)
+        if d.is_float and d.bits == 16:
+            x = x.astype(np.float32)
         return np.asarray(x.astype(d.np))
 
 
 select = register(Op("select", "elementwise", 3, _infer_select, _select, spelling={k: {"llvm": "select {c} {0}, {t} {1}, {t} {2}"} for k in "biufc"}, kinds="b"))
 cast = register(Op("cast", "elementwise", 1, _infer_cast, cast_reference, attrs=("dtype",), spelling={k: {"llvm": "cast"} for k in "biufc"}, kinds="biufc"))
 bitcast = register(Op("bitcast", "elementwise", 1, _infer_bitcast, lambda x, to: x.view(dtypes.of(to).np), attrs=("dtype",), spelling={k: {"llvm": "bitcast {t} {0} to {T}"} for k in "iuf"}, kinds="iuf"))
-# guarded forms are what users reach; these three assume a divisor != 0 (and not INT_MIN / -1), and a shift below the width
-div_trunc = _row("div_trunc", 2, lambda a, b: np.trunc(a / b).astype(a.dtype), "iu", {"iu": "{k}div {t} {0}, {1}"}, cost=16)
-rem_trunc = _row("rem_trunc", 2, np.fmod, "iu", {"iu": "{k}rem {t} {0}, {1}"}, cost=16)
-shl_low = _row("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"})
-shr_low = _row("shr_low", 2, np.right_shift, "iu", {"i": "ashr {t} {0}, {1}", "u": "lshr {t} {0}, {1}"})
+# What users reach are the guarded forms of composite.py. These assume an integer divisor that is neither 0 nor the -1 of INT_MIN / -1,
+# and a shift count from 0 to the width - 1. On floats ``rem_trunc`` is C's ``fmod``, which is exact and has no precondition.
+div_trunc = _row("div_trunc", 2, _truncated_quotient, "iu", {"iu": "{k}div {t} {0}, {1}"}, cost=16, tests={"guard": "divisor"})
+rem_trunc = _row("rem_trunc", 2, np.fmod, "iuf", {"f": "frem {t} {0}, {1}", "iu": "{k}rem {t} {0}, {1}"}, cost=16, tests={"guard": "divisor"})
+shl_low = _row("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"}, tests={"guard": "count"})
+shr_low = _row("shr_low", 2, np.right_shift, "iu", {"i": "ashr {t} {0}, {1}", "u": "lshr {t} {0}, {1}"}, tests={"guard": "count"})

@@ -32,11 +32,15 @@ class Op:
     - ``attrs``: names of the static attributes, in the order in which ``Node.attrs`` holds them.
     - ``reference(*arrays, *attrs)``: the meaning, on NumPy arrays of the input types, giving an array of the result's type.
       For elementwise rows it is called on equal shapes or scalars.
-    - ``algebra``: words of ``commutative associative idempotent involution``; ``identity`` its neutral element, if any.
+    - ``algebra``: words of ``commutative associative idempotent involution``; ``identity`` the neutral element of an elementwise op,
+      if any. For reductions and scans ``identity(dtype)`` gives it, and ``empty(dtype)`` the result over no elements (None: an error).
     - ``spelling``: machine spelling by dtype kind; None where ``lower`` decomposes the op.
-    - ``lower(b, *values)``: decomposition into other ops through a builder ``b`` (see :mod:`hologram.graph.builder`).
+    - ``lower(*values, *attrs)``: decomposition into other ops, written on the values of a builder (see :mod:`hologram.graph.builder`);
+      it sees 16-bit floats as float32.
     - ``cost``: rough scalar operations an element, for fusion decisions.
     - ``monoid``: for reductions and scans, the row of the elementwise op that combines two elements.
+    - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``
+      names a precondition (``divisor``, ``count``, ``positive``) that the values must be made to keep.
     - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
     """
 
@@ -48,6 +52,7 @@ class Op:
     attrs: tuple[str, ...] = ()
     algebra: frozenset[str] = frozenset()
     identity: Any = None
+    empty: Callable[[DType], Any] | None = None
     spelling: Mapping[str, Mapping[str, str]] | None = None
     lower: Callable[..., Any] | None = None
     cost: int = 1
@@ -58,7 +63,7 @@ class Op:
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     kinds: str = "biuf"  # dtype kinds of the (first) input it accepts
-    tests: Mapping[str, Any] = field(default_factory=dict)  # domain for generated tests: low, high, nonzero…
+    tests: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.name
@@ -75,5 +80,9 @@ def register(row: Op) -> Op:
         raise ValueError(f"op {row.name}: unknown kind {row.kind}")
     if row.kind == "elementwise" and (row.spelling is None) == (row.lower is None):
         raise ValueError(f"op {row.name} needs a spelling or a decomposition, and not both")
+    if row.kind == "scan" and row.monoid is None:
+        raise ValueError(f"op {row.name} needs the op that combines two elements")
+    if row.kind in ("reduce", "scan") and (row.monoid is None) != (row.identity is None):
+        raise ValueError(f"op {row.name} needs both a monoid and its identity, or neither")
     TABLE[row.name] = row
     return row
