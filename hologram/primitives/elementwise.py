@@ -65,9 +65,9 @@ def rounded(f: Any) -> Any:
 
 def _row(name: str, arity: int, reference: Any, kinds: str, spelling: dict[str, str], *, compare: bool = False, **more: Any) -> Op:
     rule = same_type(name, kinds, dtypes.bool_ if compare else None)
-    spell = {k: {"llvm": v} for ks, v in spelling.items() for k in ks}
+    by_kind = {k: {"llvm": v} for ks, v in spelling.items() for k in ks}
     make = quiet if compare else rounded
-    return register(Op(name, "elementwise", arity, rule, make(reference), spelling=spell, kinds=kinds, **more))
+    return register(Op(name, "elementwise", arity, rule, make(reference), spelling=by_kind, kinds=kinds, **more))
 
 
 def _algebra(*words: str) -> frozenset[str]:
@@ -77,32 +77,66 @@ def _algebra(*words: str) -> frozenset[str]:
 _CA = _algebra("commutative", "associative")
 _CAI = _algebra("commutative", "associative", "idempotent")
 
+
+def _intrinsic(name: str, arity: int, flags: str = "") -> str:
+    """A call of LLVM's intrinsic ``name`` on ``arity`` operands of the operand type."""
+    operands = ", ".join(f"{{t}} {{{i}}}" for i in range(arity))
+    return f"call {flags}{{t}} @llvm.{name}.{{s}}({operands})"
+
+
 # arithmetic; on bool, add is "or" and mul is "and"
-add = _row("add", 2, np.add, "biuf", {"f": "fadd {fl}{t} {0}, {1}", "iu": "add {t} {0}, {1}", "b": "or {t} {0}, {1}"}, algebra=_CA, identity=0, symbol="+")
+_ADD = {"f": "fadd {fl}{t} {0}, {1}", "iu": "add {t} {0}, {1}", "b": "or {t} {0}, {1}"}
+_MUL = {"f": "fmul {fl}{t} {0}, {1}", "iu": "mul {t} {0}, {1}", "b": "and {t} {0}, {1}"}
+_ABS = {"f": _intrinsic("fabs", 1), "i": "call {t} @llvm.abs.{s}({t} {0}, i1 false)", "u": "freeze {t} {0}"}
+add = _row("add", 2, np.add, "biuf", _ADD, algebra=_CA, identity=0, symbol="+")
 sub = _row("sub", 2, np.subtract, "iuf", {"f": "fsub {fl}{t} {0}, {1}", "iu": "sub {t} {0}, {1}"}, symbol="-")
-mul = _row("mul", 2, np.multiply, "biuf", {"f": "fmul {fl}{t} {0}, {1}", "iu": "mul {t} {0}, {1}", "b": "and {t} {0}, {1}"}, algebra=_CA, identity=1, symbol="*")
+mul = _row("mul", 2, np.multiply, "biuf", _MUL, algebra=_CA, identity=1, symbol="*")
 div = _row("div", 2, np.divide, "f", {"f": "fdiv {fl}{t} {0}, {1}"}, cost=4, symbol="/")
 neg = _row("neg", 1, np.negative, "iuf", {"f": "fneg {t} {0}", "iu": "sub {t} zeroinitializer, {0}"}, algebra=_algebra("involution"), symbol="-")
-abs_ = _row("abs", 1, np.abs, "iuf", {"f": "call {t} @llvm.fabs.{s}({t} {0})", "i": "call {t} @llvm.abs.{s}({t} {0}, i1 false)", "u": "freeze {t} {0}"}, algebra=_algebra("idempotent"))
-sqrt = _row("sqrt", 1, np.sqrt, "f", {"f": "call {fl}{t} @llvm.sqrt.{s}({t} {0})"}, cost=6, tests={"low": 0.0})
-# NaN if either is NaN, and -0 < +0
-max_ = _row("max", 2, lambda a, b: _extreme(np.maximum, a, b), "biuf", {"f": "call {t} @llvm.maximum.{s}({t} {0}, {t} {1})", "iu": "call {t} @llvm.{k}max.{s}({t} {0}, {t} {1})", "b": "or {t} {0}, {1}"}, algebra=_CAI)
-min_ = _row("min", 2, lambda a, b: _extreme(np.minimum, a, b), "biuf", {"f": "call {t} @llvm.minimum.{s}({t} {0}, {t} {1})", "iu": "call {t} @llvm.{k}min.{s}({t} {0}, {t} {1})", "b": "and {t} {0}, {1}"}, algebra=_CAI)
-copysign = _row("copysign", 2, np.copysign, "f", {"f": "call {t} @llvm.copysign.{s}({t} {0}, {t} {1})"})
+abs_ = _row("abs", 1, np.abs, "iuf", _ABS, algebra=_algebra("idempotent"))
+sqrt = _row("sqrt", 1, np.sqrt, "f", {"f": _intrinsic("sqrt", 1, "{fl}")}, cost=6, tests={"low": 0.0})
+copysign = _row("copysign", 2, np.copysign, "f", {"f": _intrinsic("copysign", 2)})
 # a*b + c, rounded once where the machine can, twice elsewhere; never made from a user's own ops in exact mode
-mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", {"f": "call {fl}{t} @llvm.fmuladd.{s}({t} {0}, {t} {1}, {t} {2})"}, exact=False, tests={"guard": "positive"})
+_MAD = {"f": _intrinsic("fmuladd", 3, "{fl}")}
+mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", _MAD, exact=False, tests={"guard": "positive"})
 
-floor = _row("floor", 1, np.floor, "f", {"f": "call {t} @llvm.floor.{s}({t} {0})"}, algebra=_algebra("idempotent"))
-ceil = _row("ceil", 1, np.ceil, "f", {"f": "call {t} @llvm.ceil.{s}({t} {0})"}, algebra=_algebra("idempotent"))
-trunc = _row("trunc", 1, np.trunc, "f", {"f": "call {t} @llvm.trunc.{s}({t} {0})"}, algebra=_algebra("idempotent"))
-round_ = _row("round", 1, np.rint, "f", {"f": "call {t} @llvm.roundeven.{s}({t} {0})"}, algebra=_algebra("idempotent"))
 
-eq = _row("eq", 2, np.equal, "biuf", {"f": "fcmp oeq {t} {0}, {1}", "biu": "icmp eq {t} {0}, {1}"}, compare=True, algebra=_algebra("commutative"), symbol="==")
-ne = _row("ne", 2, np.not_equal, "biuf", {"f": "fcmp une {t} {0}, {1}", "biu": "icmp ne {t} {0}, {1}"}, compare=True, algebra=_algebra("commutative"), symbol="!=")
-lt = _row("lt", 2, np.less, "biuf", {"f": "fcmp olt {t} {0}, {1}", "biu": "icmp {k}lt {t} {0}, {1}"}, compare=True, symbol="<")
-le = _row("le", 2, np.less_equal, "biuf", {"f": "fcmp ole {t} {0}, {1}", "biu": "icmp {k}le {t} {0}, {1}"}, compare=True, symbol="<=")
-gt = _row("gt", 2, np.greater, "biuf", {"f": "fcmp ogt {t} {0}, {1}", "biu": "icmp {k}gt {t} {0}, {1}"}, compare=True, symbol=">")
-ge = _row("ge", 2, np.greater_equal, "biuf", {"f": "fcmp oge {t} {0}, {1}", "biu": "icmp {k}ge {t} {0}, {1}"}, compare=True, symbol=">=")
+def _extreme(f: Any, sign: Any) -> Any:
+    """IEEE 754-2019 maximum or minimum: NaN if either is NaN, and -0 < +0, which NumPy leaves open; ``sign`` settles equal zeros."""
+
+    def reference(a: Any, b: Any) -> Any:
+        out = f(a, b)
+        if a.dtype.kind != "f":
+            return out
+        zero = np.zeros_like(out)
+        return np.where((a == 0) & (b == 0), np.where(sign(np.signbit(a), np.signbit(b)), -zero, zero), out)
+
+    return reference
+
+
+_MAX = {"f": _intrinsic("maximum", 2), "iu": _intrinsic("{k}max", 2), "b": "or {t} {0}, {1}"}
+_MIN = {"f": _intrinsic("minimum", 2), "iu": _intrinsic("{k}min", 2), "b": "and {t} {0}, {1}"}
+max_ = _row("max", 2, _extreme(np.maximum, np.logical_and), "biuf", _MAX, algebra=_CAI)
+min_ = _row("min", 2, _extreme(np.minimum, np.logical_or), "biuf", _MIN, algebra=_CAI)
+
+floor = _row("floor", 1, np.floor, "f", {"f": _intrinsic("floor", 1)}, algebra=_algebra("idempotent"))
+ceil = _row("ceil", 1, np.ceil, "f", {"f": _intrinsic("ceil", 1)}, algebra=_algebra("idempotent"))
+trunc = _row("trunc", 1, np.trunc, "f", {"f": _intrinsic("trunc", 1)}, algebra=_algebra("idempotent"))
+round_ = _row("round", 1, np.rint, "f", {"f": _intrinsic("roundeven", 1)}, algebra=_algebra("idempotent"))
+
+
+def _comparison(name: str, reference: Any, ordered: str, integer: str, symbol: str, **more: Any) -> Op:
+    """With a NaN every comparison is false, but for ``ne``."""
+    spelling = {"f": f"fcmp {ordered} {{t}} {{0}}, {{1}}", "biu": f"icmp {integer} {{t}} {{0}}, {{1}}"}
+    return _row(name, 2, reference, "biuf", spelling, compare=True, symbol=symbol, **more)
+
+
+eq = _comparison("eq", np.equal, "oeq", "eq", "==", algebra=_algebra("commutative"))
+ne = _comparison("ne", np.not_equal, "une", "ne", "!=", algebra=_algebra("commutative"))
+lt = _comparison("lt", np.less, "olt", "{k}lt", "<")
+le = _comparison("le", np.less_equal, "ole", "{k}le", "<=")
+gt = _comparison("gt", np.greater, "ogt", "{k}gt", ">")
+ge = _comparison("ge", np.greater_equal, "oge", "{k}ge", ">=")
 
 and_ = _row("and", 2, np.bitwise_and, "biu", {"biu": "and {t} {0}, {1}"}, algebra=_CAI, symbol="&")
 or_ = _row("or", 2, np.bitwise_or, "biu", {"biu": "or {t} {0}, {1}"}, algebra=_CAI, symbol="|")
@@ -126,17 +160,6 @@ def _infer_bitcast(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Sha
     if to.bits != inputs[0].dtype.bits or "b" in (to.kind, inputs[0].dtype.kind):
         raise DTypeError(f"bitcast from {inputs[0].dtype} to {to}: widths differ")
     return inputs[0].shape, to
-
-
-def _extreme(f: Any, a: Any, b: Any) -> Any:
-    """IEEE 754-2019 maximum/minimum: NumPy leaves the sign of a zero open, so equal zeros are settled here."""
-    out = f(a, b)
-    if a.dtype.kind != "f":
-        return out
-    larger = f is np.maximum
-    sign = np.logical_and if larger else np.logical_or
-    both = (a == 0) & (b == 0)
-    return np.where(both, np.where(sign(np.signbit(a), np.signbit(b)), -np.zeros_like(out), np.zeros_like(out)), out)
 
 
 def _select(c: Any, a: Any, b: Any) -> Any:
@@ -169,12 +192,28 @@ def cast_reference(x: Any, to: str) -> Any:
         return np.asarray(x.astype(d.np))
 
 
-select = register(Op("select", "elementwise", 3, _infer_select, _select, spelling={k: {"llvm": "select {c} {0}, {t} {1}, {t} {2}"} for k in "biufc"}, kinds="b"))
-cast = register(Op("cast", "elementwise", 1, _infer_cast, cast_reference, attrs=("dtype",), spelling={k: {"llvm": "cast"} for k in "biufc"}, kinds="biufc"))
-bitcast = register(Op("bitcast", "elementwise", 1, _infer_bitcast, lambda x, to: x.view(dtypes.of(to).np), attrs=("dtype",), spelling={k: {"llvm": "bitcast {t} {0} to {T}"} for k in "iuf"}, kinds="iuf"))
+select = register(
+    Op("select", "elementwise", 3, _infer_select, _select, spelling={k: {"llvm": "select {c} {0}, {t} {1}, {t} {2}"} for k in "biufc"}, kinds="b")
+)
+cast = register(
+    Op("cast", "elementwise", 1, _infer_cast, cast_reference, attrs=("dtype",), spelling={k: {"llvm": "cast"} for k in "biufc"}, kinds="biufc")
+)
+bitcast = register(
+    Op(
+        "bitcast",
+        "elementwise",
+        1,
+        _infer_bitcast,
+        lambda x, to: x.view(dtypes.of(to).np),
+        attrs=("dtype",),
+        spelling={k: {"llvm": "bitcast {t} {0} to {T}"} for k in "iuf"},
+        kinds="iuf",
+    )
+)
 # What users reach are the guarded forms of composite.py. These assume an integer divisor that is neither 0 nor the -1 of INT_MIN / -1,
 # and a shift count from 0 to the width - 1. On floats ``rem_trunc`` is C's ``fmod``, which is exact and has no precondition.
+_REM = {"f": "frem {t} {0}, {1}", "iu": "{k}rem {t} {0}, {1}"}
 div_trunc = _row("div_trunc", 2, _truncated_quotient, "iu", {"iu": "{k}div {t} {0}, {1}"}, cost=16, tests={"guard": "divisor"})
-rem_trunc = _row("rem_trunc", 2, np.fmod, "iuf", {"f": "frem {t} {0}, {1}", "iu": "{k}rem {t} {0}, {1}"}, cost=16, tests={"guard": "divisor"})
+rem_trunc = _row("rem_trunc", 2, np.fmod, "iuf", _REM, cost=16, tests={"guard": "divisor"})
 shl_low = _row("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"}, tests={"guard": "count"})
 shr_low = _row("shr_low", 2, np.right_shift, "iu", {"i": "ashr {t} {0}, {1}", "u": "lshr {t} {0}, {1}"}, tests={"guard": "count"})

@@ -57,12 +57,24 @@ def _iota(shape: tuple[int, ...], axis: int, dtype: str) -> np.ndarray:
     return np.broadcast_to(count.reshape(column), shape)
 
 
-# the interpreter hands over the argument itself; `token` is unique to a trace level
-input_ = register(Op("input", "leaf", 0, _infer_input, lambda argument, *attrs: argument, attrs=("index", "shape", "dtype", "token"), kinds="biufc", cost=0))
-const = register(
-    Op("const", "leaf", 0, _infer_const, lambda dtype, bits: np.frombuffer(bits, dtypes.of(dtype).np).reshape(()), attrs=("dtype", "bits"), kinds="biufc", cost=0)
-)
-leaf = register(
-    Op("leaf", "leaf", 0, _infer_leaf, lambda storage, shape, dtype: as_array(storage).reshape(shape), attrs=("storage", "shape", "dtype"), kinds="biufc", cost=0)
-)
-iota = register(Op("iota", "leaf", 0, _infer_iota, _iota, attrs=("shape", "axis", "dtype"), kinds="iuf"))
+def _const(dtype: str, bits: bytes) -> np.ndarray:
+    return np.frombuffer(bits, dtypes.of(dtype).np).reshape(())
+
+
+def _leaf(storage: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    return as_array(storage).reshape(shape)
+
+
+def _input(argument: np.ndarray, *attrs: Any) -> np.ndarray:
+    """The interpreter hands over the argument itself."""
+    return argument
+
+
+def _row(name: str, infer: Any, reference: Any, attrs: tuple[str, ...], kinds: str = "biufc") -> Op:
+    return register(Op(name, "leaf", 0, infer, reference, attrs=attrs, kinds=kinds, cost=0))
+
+
+input_ = _row("input", _infer_input, _input, ("index", "shape", "dtype", "token"))
+const = _row("const", _infer_const, _const, ("dtype", "bits"))
+leaf = _row("leaf", _infer_leaf, _leaf, ("storage", "shape", "dtype"))
+iota = _row("iota", _infer_iota, _iota, ("shape", "axis", "dtype"), "iuf")

@@ -235,7 +235,18 @@ def _arg_row(name: str, f: Any) -> Op:
 
 def _scan_row(name: str, kinds: str, monoid: Op, identity: Any) -> Op:
     return register(
-        Op(name, "scan", 1, _infer_scan(name, kinds), _scan(monoid, identity), attrs=("axis", "reverse"), monoid=monoid, identity=identity, kinds=kinds, cost=2)
+        Op(
+            name,
+            "scan",
+            1,
+            _infer_scan(name, kinds),
+            _scan(monoid, identity),
+            attrs=("axis", "reverse"),
+            monoid=monoid,
+            identity=identity,
+            kinds=kinds,
+            cost=2,
+        )
     )
 
 
