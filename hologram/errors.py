@@ -16,6 +16,10 @@ class DTypeError(HologramError, TypeError):
     """An element type that the op does not take."""
 
 
+class IntegerRangeError(HologramError, OverflowError):
+    """A Python integer that does not fit the element type it meets."""
+
+
 class IndexOutOfRange(HologramError, IndexError):
     """A static index beyond its axis."""
 

@@ -1,0 +1,322 @@
+"""Elementwise application: conversion of operands, promotion, broadcasting; and the lean operators of a Tensor.
+
+The rule of types comes from the op's row: an op that takes floats only converts integers and bools to the default float.
+Python scalars, and Tensors made from nothing but them, are weakly typed: they adopt the type of the arrays they meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError
+from hologram.primitives.movement import broadcast
+from hologram.primitives.op import Op, Shape
+from hologram.trace import recorder
+from hologram.trace.node import Node
+from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, located, record
+
+if TYPE_CHECKING:
+    from hologram.trace.tensor import Tensor
+
+SCALARS = (bool, int, float, complex)
+DEPTH_LIMIT = 1000  # pending ops on one path; a longer chain is realised as it is recorded
+tensor_class: type[Tensor]  # set by hologram.trace.tensor, which imports this module
+
+
+def wrap(node: Node, weak: bool = False) -> Tensor:
+    """The Tensor of a node just recorded."""
+    t = tensor_class()
+    t._node, t._storage, t._weak = node, None, weak
+    if type(node) is Pending and node.depth > DEPTH_LIMIT:
+        relieve(t)
+    return t
+
+
+def node_of(t: Tensor) -> Node:
+    """The node of ``t`` in this thread's recorder.
+
+    Raises LeakedTracerError for a value of a trace that has ended, DonatedBufferError for one whose buffer was given away.
+    """
+    node, storage = t._node, t._storage
+    trace = current()
+    if trace is None:
+        if node is None and storage is not None:
+            node = t._node = leaf_node(storage)
+        if type(node) is Pending:
+            return node
+    elif node is not None and trace.owns(node):
+        return node
+    if storage is None:
+        if node is None:
+            raise located(DonatedBufferError("this Tensor's buffer was donated to a jitted call and can no longer be read"))
+        storage = settled(t)
+    return leaf_node(storage)
+
+
+def settled(t: Tensor) -> Any:
+    """The Storage of ``t``, which is lazy and not of this thread's trace."""
+    if type(t._node) is not Pending:
+        raise located(LeakedTracerError("a traced Tensor was used after, or outside, its trace: return it from the traced function instead of keeping it in a variable or attribute"))
+    from hologram.trace.lazy import realise
+
+    with recorder.suspended():
+        realise(t)
+    return t._storage
+
+
+# --- operands --------------------------------------------------------------------------------------------------------
+
+
+def array_node(x: np.ndarray | np.generic) -> Node:
+    """A NumPy array or scalar, copied at this moment."""
+    dtype = dtypes.of(x.dtype)
+    if x.ndim == 0:
+        return constant(x[()], dtype)
+    from hologram.backends.cpu.runtime import storage
+
+    return leaf_node(storage.copy_of(np.asarray(x)))
+
+
+def is_operand(x: Any) -> bool:
+    """Whether ops take ``x``; an infix operator leaves anything else to the other side."""
+    return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic))
+
+
+def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
+    """``(node or Python scalar, dtype, weak)`` of anything an op takes; ``what`` names the op in errors."""
+    kind = type(x)
+    if kind is tensor_class:
+        node = node_of(x)
+        return node, node.dtype, x._weak
+    if kind in SCALARS:
+        return x, dtypes.of_scalar(x), True
+    if isinstance(x, (np.ndarray, np.generic)):
+        try:
+            node = array_node(x)
+        except TypeError as e:
+            raise located(DTypeError(f"{what}: {e}")) from None
+        return node, node.dtype, False
+    raise located(ArgumentError(f"{what} takes Tensors, NumPy arrays and Python scalars, not {kind.__name__}; hg.asarray or hg.from_dlpack make a Tensor of it"))
+
+
+def common_type(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
+    """The promoted ``(dtype, weak)`` of operands given as such pairs."""
+    strong: DType | None = None
+    weak: DType | None = None
+    for dtype, is_weak in types:
+        if is_weak:
+            weak = dtype if weak is None else dtypes.promote(weak, dtype)
+        else:
+            strong = dtype if strong is None else dtypes.promote(strong, dtype)
+    if strong is None:
+        assert weak is not None
+        return weak, True
+    return (strong if weak is None else dtypes.promote_weak(strong, weak)), False
+
+
+def working_type(op: Op, dtype: DType) -> DType:
+    """The type in which ``op`` computes on operands of the common type ``dtype``."""
+    if dtype.kind in op.kinds:
+        return dtype
+    if dtype.kind in "biu" and "i" not in op.kinds and "f" in op.kinds:
+        return dtypes.to_inexact(dtype)
+    raise located(DTypeError(f"{op.name} does not take {dtype}"))
+
+
+def broadcast_shapes(what: str, shapes: Sequence[Shape]) -> Shape:
+    """NumPy's common shape. Raises ShapeError where two extents differ and neither is 1."""
+    out: list[Any] = [1] * max(map(len, shapes), default=0)
+    for shape in shapes:
+        offset = len(out) - len(shape)
+        for i, n in enumerate(shape):
+            m = out[offset + i]
+            if n != 1 and m != n:
+                if m != 1:
+                    raise located(ShapeError(f"{what}: shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast: extents {m} and {n} differ on axis {offset + i - len(out)}"))
+                out[offset + i] = n
+    return tuple(out)
+
+
+def broadcast_node(node: Node, shape: Shape) -> Node:
+    """``node`` stretched to ``shape`` by NumPy's rule; the shapes are known to fit."""
+    if node.shape == shape:
+        return node
+    first = len(shape) - len(node.shape)
+    return record(broadcast, (node,), (shape, tuple(range(first, len(shape)))))
+
+
+def node_as(x: Node | Any, dtype: DType) -> Node:
+    """An operand in its final type."""
+    return cast_node(x, dtype) if isinstance(x, Node) else constant(x, dtype)
+
+
+def stretched(what: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Nodes of one shape, scalars excepted: what an elementwise op takes."""
+    first = nodes[0].shape
+    if all(x.shape == first or not x.shape for x in nodes):
+        return tuple(nodes)
+    shape = broadcast_shapes(what, [x.shape for x in nodes])
+    return tuple(x if not x.shape else broadcast_node(x, shape) for x in nodes)
+
+
+def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | None = None) -> tuple[list[Node], DType, bool]:
+    """The arguments as nodes of their common type (``adjust`` may change it), that type, and whether it is weak."""
+    operands = [operand(x, what) for x in args]
+    dtype, weak = common_type([(d, w) for _, d, w in operands])
+    if adjust is not None:
+        dtype = adjust(dtype)
+    return [node_as(x, dtype) for x, _, _ in operands], dtype, weak
+
+
+def elementwise(op: Op, *args: Any) -> Tensor:
+    """``op`` on anything array-like, after promotion and broadcasting."""
+    nodes, _, weak = promoted(op.name, args, lambda d: working_type(op, d))
+    return wrap(record(op, stretched(op.name, nodes)), weak)
+
+
+# --- lean operators --------------------------------------------------------------------------------------------------
+
+_weak_constants: dict[Any, Node] = {}
+_WEAK_LIMIT = 4096
+
+
+def _own_leaf(t: Tensor) -> Node | None:
+    """The leaf of a realised Tensor, kept on it; None for one that has no value to give."""
+    if t._storage is None:
+        return None
+    node = t._node = leaf_node(t._storage)
+    return node
+
+
+def relieve(t: Tensor) -> None:
+    """Realises the end of a long chain of pending ops."""
+    from hologram.trace.lazy import realise
+
+    realise(t)
+
+
+def _remember(result: Tensor, dtype: DType, scalar: Any) -> None:
+    """Lets the lean path reuse the constant that ``scalar`` became beside an operand of type ``dtype``.
+
+    Not where the constant has another type, nor for a float whose key does not determine its bits (zeros and NaNs).
+    """
+    node = result._node
+    if type(node) is not Pending or (type(scalar) is float and not (scalar < 0.0 or scalar > 0.0)):
+        return
+    made = [x for x in node.inputs if x.op is recorder.const]
+    if len(node.inputs) == 2 and len(made) == 1 and made[0].dtype is dtype:
+        if len(_weak_constants) >= _WEAK_LIMIT:
+            _weak_constants.clear()
+        _weak_constants[dtype, type(scalar), scalar] = made[0]
+
+
+def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
+    """The method for an infix operator: ``self op other``, or ``other op self`` where ``swapped``.
+
+    Two Tensors of one type and shape, or a Tensor and a Python scalar met before, are recorded on the spot; everything else
+    goes through ``general``, by default :func:`elementwise`. What the lean path may do for a type it learns from the results
+    of ``general``.
+    """
+    if general is None:
+        general = lambda x, y: elementwise(op, x, y)  # noqa: E731
+    results: dict[DType, DType] = {}
+
+    def slow(self: Any, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        result = general(other, self) if swapped else general(self, other)
+        node = result._node
+        if type(node) is Pending and node.op is op and len(node.inputs) == 2 and node.inputs[0].dtype is node.inputs[1].dtype:
+            results[node.inputs[0].dtype] = node.dtype
+            if type(other) in SCALARS and type(self) is tensor_class and self._node is not None:
+                _remember(result, self._node.dtype, other)
+        return result
+
+    def method(self: Any, other: Any) -> Any:
+        if recorder.traces_in_progress:
+            return slow(self, other)
+        a = self._node or _own_leaf(self)
+        if type(a) is not Pending:
+            return slow(self, other)
+        dtype = a.dtype
+        kind = type(other)
+        if kind is tensor_class:
+            b = other._node or _own_leaf(other)
+            if type(b) is not Pending or b.dtype is not dtype or b.shape != a.shape:
+                return slow(self, other)
+            weak = self._weak and other._weak
+        else:
+            try:
+                b = _weak_constants.get((dtype, kind, other))
+            except TypeError:
+                b = None
+            if b is None:
+                return slow(self, other)
+            weak = self._weak
+        result = results.get(dtype)
+        if result is None:
+            return slow(self, other)
+        node = Pending()  # type: ignore[call-arg]
+        node.op = op
+        node.inputs = (b, a) if swapped else (a, b)
+        node.attrs = ()
+        node.shape = a.shape
+        node.dtype = result
+        node.seen = False
+        depth = a.depth
+        if b.depth > depth:
+            depth = b.depth
+        node.depth = depth + 1
+        t = tensor_class()
+        t._node = node
+        t._storage = None
+        t._weak = weak
+        if depth >= DEPTH_LIMIT:
+            relieve(t)
+        return t
+
+    return method
+
+
+def unary_operator(op: Op) -> Callable[[Any], Any]:
+    """The function of one operand for ``op``, with a lean path as in :func:`binary_operator`."""
+    results: dict[DType, DType] = {}
+
+    def slow(x: Any) -> Any:
+        t = elementwise(op, x)
+        node = t._node
+        if type(node) is Pending and type(x) is tensor_class and x._node is node.inputs[0]:
+            results[x._node.dtype] = node.dtype
+        return t
+
+    def function(x: Any, /) -> Any:
+        if recorder.traces_in_progress or type(x) is not tensor_class:
+            return slow(x)
+        a = x._node or _own_leaf(x)
+        if type(a) is not Pending:
+            return slow(x)
+        result = results.get(a.dtype)
+        if result is None:
+            return slow(x)
+        node = Pending()  # type: ignore[call-arg]
+        node.op = op
+        node.inputs = (a,)
+        node.attrs = ()
+        node.shape = a.shape
+        node.dtype = result
+        node.seen = False
+        node.depth = a.depth + 1
+        t = tensor_class()
+        t._node = node
+        t._storage = None
+        t._weak = x._weak
+        if a.depth >= DEPTH_LIMIT:
+            relieve(t)
+        return t
+
+    return function

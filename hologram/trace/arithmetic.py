@@ -1,0 +1,71 @@
+"""Operators whose op depends on their operands: powers, and comparison with Python integers of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram.errors import DTypeError
+from hologram.primitives import TABLE, composite
+from hologram.primitives.op import Op
+from hologram.trace.apply import common_type, elementwise, node_as, operand, promoted, wrap
+from hologram.trace.node import Node
+from hologram.trace.recorder import located, record
+
+_PRODUCTS = 16  # static exponents up to this size are products; beyond, the error of repeated products exceeds that of pow
+
+
+def power(x: Any, y: Any) -> Any:
+    """``x ** y``. A static whole exponent becomes products; integers to a negative static power are refused, as NumPy does."""
+    exponent = _whole(y)
+    if exponent is not None:
+        (base, base_type, base_weak), (_, y_type, _) = operand(x, "pow"), operand(y, "pow")
+        dtype, weak = common_type([(base_type, base_weak), (y_type, True)])
+        if dtype.is_integer or (dtype.is_float and abs(exponent) <= _PRODUCTS):
+            node = node_as(base, dtype)
+            if exponent == 1:
+                return wrap(node, weak)
+            if dtype.is_integer and exponent < 0:
+                raise located(DTypeError(f"pow: integers to the negative power {exponent} are not integers: cast the base to a float type"))
+            return wrap(record(composite.integer_pow, (node,), (exponent,)), weak)
+    _, dtype, _ = promoted("pow", (x, y))
+    if dtype.kind == "b":
+        raise located(DTypeError("pow does not take bool"))
+    return elementwise(composite.ipow if dtype.is_integer else TABLE["pow"], x, y)
+
+
+def _whole(y: Any) -> int | None:
+    """A Python number that is an integer."""
+    if type(y) is int:
+        return y
+    return int(y) if type(y) is float and y.is_integer() else None
+
+
+def comparison(row: Op) -> Callable[[Any, Any], Any]:
+    """The comparison ``row``, for which every Python integer has its place beside those of an integer type."""
+
+    def compare(x: Any, y: Any) -> Any:
+        if type(x) is int or type(y) is int:
+            (a, a_type, a_weak), (b, b_type, b_weak) = operand(x, row.name), operand(y, row.name)
+            dtype, _ = common_type([(a_type, a_weak), (b_type, b_weak)])
+            if dtype.is_integer:
+                info = np.iinfo(dtype.np)
+                for value, other, on_left in ((x, b, True), (y, a, False)):
+                    if type(value) is int and not info.min <= value <= info.max:
+                        return _beyond(row, other, value > 0, on_left)
+        return elementwise(row, x, y)
+
+    return compare
+
+
+def _beyond(row: Op, other: Node | Any, above: bool, on_left: bool) -> Any:
+    """The comparison of ``other`` with an integer above, or below, everything its type holds."""
+    from hologram.numpy.creation import full
+
+    shape = other.shape if isinstance(other, Node) else ()
+    order = np.array(1), np.array(0)  # greater, smaller
+    left, right = order if above == on_left else order[::-1]
+    return full(shape, bool(row.reference(left, right)), dtype=bool)
+

@@ -1,0 +1,61 @@
+"""From a graph to something that runs; one compilation for one key, however many threads ask."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from hologram.settings import settings
+from hologram.trace.node import Graph
+
+
+class Executable(Protocol):
+    """What :func:`hologram.graph.pipeline.compile_graph` gives."""
+
+    constants: list[Any]
+    long: bool
+
+    def run(self, inputs: list[Any]) -> list[Any]: ...
+    def as_text(self, stage: str) -> str: ...
+
+
+class _Job:
+    __slots__ = ("lock", "result")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.result: Any = None
+
+
+_jobs: dict[Any, _Job] = {}
+_jobs_lock = threading.Lock()
+
+
+def once(key: Any, make: Callable[[], Any]) -> Any:
+    """``make()``, shared by all threads that ask for ``key`` while it runs; the result is not remembered afterwards."""
+    with _jobs_lock:
+        job = _jobs.get(key)
+        if job is None:
+            job = _jobs[key] = _Job()
+    with job.lock:
+        if job.result is None:
+            try:
+                job.result = make()
+            finally:
+                with _jobs_lock:
+                    if _jobs.get(key) is job:
+                        del _jobs[key]
+        return job.result
+
+
+def compile_graph(graph: Graph, precision: str = "standard") -> Executable:
+    """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled."""
+    from hologram.graph.pipeline import compile_graph as pipeline
+
+    return pipeline(graph, precision=precision)
+
+
+def compile_once(key: Any, graph: Callable[[], Graph], precision: str = "standard") -> Executable:
+    """The executable of ``graph()``, which is called by one thread only."""
+    return once((key, precision, settings.disabled_passes), lambda: compile_graph(graph(), precision))

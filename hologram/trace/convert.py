@@ -1,0 +1,143 @@
+"""Making Tensors from data: ``tensor`` copies, ``asarray`` and ``from_dlpack`` borrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DeviceError, DTypeError
+from hologram.trace.apply import SCALARS, node_of, wrap
+from hologram.trace.recorder import cast_node, constant, located
+from hologram.trace.tensor import Tensor, namespace
+
+
+def of_storage(storage: Any) -> Tensor:
+    """The realised Tensor of ``storage``."""
+    t = Tensor()
+    t._node, t._storage, t._weak = None, storage, False
+    return t
+
+
+def tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A Tensor with a copy of ``data``: an array, a nested list, a Python scalar, anything with DLPack or the buffer protocol.
+
+    Python floats become float32 and integers int64 unless ``dtype`` says otherwise. Raises DTypeError for element types that
+    Hologram has not.
+    """
+    return _made(data, dtype, device, borrow=False)
+
+
+def asarray(data: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+    """As :func:`tensor`, but an array's memory is borrowed where type and layout allow, unless ``copy``.
+
+    A borrowed value is copied when an op is recorded on it: a later write to the source never changes a result.
+    """
+    return _made(data, dtype, device, borrow=not copy, strict=copy is False)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """The array behind ``x.__dlpack__``, borrowed unless ``copy``. Raises DeviceError for memory that is not the CPU's."""
+    check_device(device)
+    if type(x) is Tensor:
+        return x
+    if not hasattr(x, "__dlpack__"):
+        raise located(ArgumentError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}"))
+    try:
+        array = np.from_dlpack(x)
+    except (BufferError, RuntimeError) as e:
+        raise located(DeviceError(f"from_dlpack: {e}")) from None
+    return _of_array(array, None, borrow=not copy, strict=copy is False)
+
+
+def check_device(device: Any) -> None:
+    """Raises DeviceError unless ``device`` is the CPU or None."""
+    if device is not None and str(device) != "cpu":
+        raise located(DeviceError(f"device {device!r} is not available; there is 'cpu'"))
+
+
+def _made(data: Any, dtype: Any, device: Any, borrow: bool, strict: bool = False) -> Tensor:
+    check_device(device)
+    to = None if dtype is None else element_type(dtype)
+    if type(data) is Tensor:
+        return data if to is None else wrap(cast_node(node_of(data), to), False)
+    if type(data) in SCALARS:
+        return wrap(constant(data, to or dtypes.of_scalar(data)))
+    if isinstance(data, (list, tuple)):
+        return _of_sequence(data, to)
+    if not isinstance(data, (np.ndarray, np.generic)):
+        data = _foreign(data)
+    return _of_array(data, to, borrow, strict)
+
+
+def element_type(dtype: Any) -> DType:
+    """As :func:`hologram.dtypes.of`, with the user's line."""
+    try:
+        return dtypes.of(dtype)
+    except TypeError as e:
+        raise located(DTypeError(str(e))) from None
+
+
+def _foreign(data: Any) -> np.ndarray:
+    """An object of another library as a NumPy array, without a copy where it can be had so."""
+    if hasattr(data, "__dlpack__"):
+        try:
+            return np.from_dlpack(data)
+        except (BufferError, RuntimeError, TypeError):
+            pass  # element types that DLPack in NumPy lacks, such as bfloat16; or another device, of which asarray will complain
+    array = np.asarray(data)
+    if array.dtype == object:
+        raise located(ArgumentError(f"a {type(data).__name__} is no array: pass numbers, nested lists of numbers, or an object with DLPack or the buffer protocol"))
+    return array
+
+
+def _of_array(array: Any, to: DType | None, borrow: bool, strict: bool = False) -> Tensor:
+    from hologram.backends.cpu.runtime import storage
+
+    dtype = element_type(array.dtype)
+    if to is not None and to is not dtype:
+        if strict:
+            raise located(ArgumentError(f"{dtype} to {to} needs a copy, which copy=False forbids"))
+        return of_storage(storage.copy_of(np.asarray(_converted(array, to))))
+    array = np.asarray(array)
+    if borrow and storage.borrowable(array):
+        return of_storage(storage.borrow(array))
+    if strict:
+        raise located(ArgumentError("this array's layout needs a copy, which copy=False forbids"))
+    return of_storage(storage.copy_of(array))
+
+
+def _converted(array: Any, to: DType) -> np.ndarray:
+    from hologram.primitives.elementwise import cast_reference
+
+    array = np.asarray(array)
+    return cast_reference(array.astype(array.dtype.newbyteorder("=")), to.name)
+
+
+def _of_sequence(data: Any, to: DType | None) -> Tensor:
+    elements = list(_flat(data))
+    if any(type(x) is Tensor for x in elements):
+        hnp = namespace()
+        stacked = hnp.stack([x if type(x) is Tensor else _of_sequence(x, None) if isinstance(x, (list, tuple)) else tensor(x) for x in data])
+        return stacked if to is None else hnp.astype(stacked, to)
+    try:
+        array = np.array(data)
+    except ValueError as e:
+        raise located(ArgumentError(f"nested lists must be rectangular: {e}")) from None
+    if array.dtype == object:
+        odd = next((x for x in elements if not isinstance(x, (*SCALARS, np.generic, np.ndarray))), None)
+        what = f"it holds a {type(odd).__name__}" if odd is not None else "an integer is beyond 64 bits"
+        raise located(ArgumentError(f"a Tensor is made of numbers: {what}"))
+    if to is None and not any(isinstance(x, (np.generic, np.ndarray)) for x in elements):
+        to = {"f": dtypes.default_float, "c": dtypes.default_complex}.get(array.dtype.kind)
+    return _of_array(array, to, borrow=False)
+
+
+def _flat(data: Any) -> Any:
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            yield from _flat(x)
+        else:
+            yield x

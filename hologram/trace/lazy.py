@@ -1,0 +1,173 @@
+"""Realising pending Tensors: one structural key, one cached executable, one run.
+
+The key of an expression numbers its nodes in the order of a walk from the roots, so two expressions of one structure over
+values of the same types share an executable, whatever Tensors they were recorded on. Python scalars are part of the key by
+value, until one structure has come with several: from then on its float scalars are arguments.
+
+A pending node below the roots is computed without being kept: it stays pending for whoever holds its Tensor. The second
+realisation that meets it keeps it, so nothing is computed more than twice, and a loop that reads one value in each turn does
+not pile up the turns before.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from hologram.primitives.leaves import const, input_, leaf
+from hologram.settings import settings
+from hologram.trace import tree
+from hologram.trace.apply import settled
+from hologram.trace.compiling import Executable, compile_once
+from hologram.trace.node import Builder, Graph, Node, const_value, topological
+from hologram.trace.recent import Recent
+from hologram.trace.recorder import Pending
+from hologram.trace.tensor import Tensor
+
+PROGRAM_LIMIT = 1024
+_SCALARS_SEEN = 4  # structures that came with so many sets of scalars take them as arguments
+
+_walk_lock = threading.Lock()  # a walk sees no node while it settles
+_programs = Recent(PROGRAM_LIMIT)
+_lifted = Recent(PROGRAM_LIMIT)  # by the key without its scalars: how often, or the executable
+
+
+class _Walk:
+    """The nodes that ``roots`` need, numbered; the key; the storages of the leaves; and what to keep beside the roots."""
+
+    __slots__ = ("roots", "key", "order", "storages")
+
+    def __init__(self, roots: list[Pending]) -> None:
+        number: dict[Node, int] = {}
+        order: list[Any] = []
+        for root in roots:
+            if root not in number:
+                number[root] = len(order)
+                order.append(root)
+        asked = len(order)
+        key: list[Any] = [asked, settings.disabled_passes]
+        storages: list[Any] = []
+        keep: dict[Node, None] = {}
+        for node in order:  # which grows while it is walked
+            op = node.op
+            key.append(op)
+            if op is leaf:
+                storage = node.attrs[0]
+                storages.append(storage)
+                key.append(storage.aval)
+                continue
+            key.append(node.attrs)
+            fresh = not node.seen or op.kind == "movement"
+            for x in node.inputs:
+                i = number.get(x)
+                if i is None:
+                    i = number[x] = len(order)
+                    order.append(x)
+                key.append(i)
+                if fresh and x.seen and x.inputs and x.op.kind != "movement":  # type: ignore[attr-defined]
+                    keep[x] = None
+        for node in order:
+            node.seen = True
+        roots = order[:asked]
+        for x in keep:
+            if number[x] >= asked:
+                roots.append(x)
+                key.append(number[x])
+        self.roots, self.order, self.storages = roots, order, storages
+        self.key = tuple(key)
+
+    def without_scalars(self) -> tuple[Any, list[np.ndarray]]:
+        """The key with float constants reduced to their types, and these constants."""
+        scalars = [x for x in self.order if _is_liftable(x)]
+        bits = {x.attrs for x in scalars}
+        return tuple(k[0] if type(k) is tuple and k in bits else k for k in self.key), [np.asarray(const_value(x)) for x in scalars]
+
+    def graph(self, lift: bool) -> Graph:
+        """The graph whose inputs are the leaves and, where ``lift``, the float constants."""
+        build = Builder()
+        made: dict[Node, Node] = {}
+        sources = [x for x in self.order if x.op is leaf] + [x for x in self.order if lift and _is_liftable(x)]
+        for i, x in enumerate(sources):
+            made[x] = build(input_, (), (i, x.shape, x.dtype.name, None))
+        for x in topological(self.roots, stop=lambda n: n in made):
+            if x not in made:
+                made[x] = build.like(x, tuple(made[i] for i in x.inputs))
+        return Graph([made[x] for x in sources], [made[x] for x in self.roots])
+
+
+def _is_liftable(node: Node) -> bool:
+    return node.op is const and node.dtype.is_float
+
+
+def realise(*tensors: Tensor) -> None:
+    """Computes pending Tensors together; realised ones cost nothing. Raises LeakedTracerError for traced ones."""
+    waiting: list[Tensor] = []
+    for t in tensors:
+        if t._storage is None:
+            if type(t._node) is not Pending:
+                settled(t)  # raises
+            if not _adopt(t):
+                waiting.append(t)
+    if not waiting:
+        return
+    with _walk_lock:
+        walk = _Walk([t._node for t in waiting])  # type: ignore[misc]
+    results = _run(walk)
+    with _walk_lock:
+        for node, storage in zip(walk.roots, results, strict=True):
+            if node.op is not leaf:
+                node.settle(storage)
+    for t in waiting:
+        _adopt(t)
+
+
+def _adopt(t: Tensor) -> bool:
+    """Takes the value of a node that has been realised through another Tensor or expression."""
+    node = t._node
+    if node is None or node.op is not leaf:
+        return t._storage is not None
+    t._storage = node.attrs[0]
+    return True
+
+
+def _run(walk: _Walk) -> list[Any]:
+    executable = _programs.get(walk.key)
+    if executable is not None:
+        return executable.run(walk.storages)
+    loose, scalars = walk.without_scalars()
+    known = (_lifted.get(loose) or 0) if scalars else 0
+    if type(known) is int and known < _SCALARS_SEEN:
+        executable = compile_once(("lazy", walk.key), lambda: walk.graph(lift=False))
+        _programs.put(walk.key, executable)
+        if scalars:
+            _lifted.put(loose, known + 1)
+        return executable.run(walk.storages)
+    if type(known) is int:
+        known = compile_once(("lazy scalars", loose), lambda: walk.graph(lift=True))
+        _lifted.put(loose, known)
+    from hologram.backends.cpu.runtime.storage import copy_of
+
+    return known.run(walk.storages + [copy_of(s) for s in scalars])
+
+
+def evaluate(*trees: Any) -> None:
+    """Realises every Tensor in ``trees`` at once, in one call where they share work."""
+    realise(*[x for t in trees for x in tree.leaves(t) if type(x) is Tensor])
+
+
+def block_until_ready(value: Any) -> Any:
+    """``value``, with every Tensor in it realised."""
+    if type(value) is Tensor:
+        realise(value)
+    else:
+        evaluate(value)
+    return value
+
+
+def clear() -> None:
+    """Forgets compiled expressions."""
+    _programs.clear()
+    _lifted.clear()
+

@@ -1,0 +1,220 @@
+"""What records: the lazy recorder outside traces, and :class:`Trace` inside one.
+
+Outside a trace an op becomes a :class:`Pending` node: not interned, without a source line, because recording must cost less
+than a microsecond. Inside a trace it becomes a node of the trace's :class:`~hologram.trace.node.Builder`, interned, with
+the line of the user's file beside it.
+
+A realised value enters as a ``leaf`` node. A pending node that is realised *becomes* a leaf in place (:meth:`Pending.settle`),
+so every expression that was recorded on it reads the value instead of computing it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+import hologram
+from hologram.dtypes import DType
+from hologram.errors import HologramError, IntegerRangeError
+from hologram.primitives.elementwise import cast
+from hologram.primitives.leaves import const, input_, leaf
+from hologram.primitives.op import Op, Shape
+from hologram.trace.node import Builder, Graph, Node, const_attrs
+
+_PACKAGE = os.path.dirname(os.path.abspath(hologram.__file__)) + os.sep
+_MEMO_LIMIT = 4096
+
+
+class Pending(Node):
+    """A lazily recorded node.
+
+    ``depth`` counts the unrealised ops on the longest path below it, its own included. ``seen`` tells that a realisation has
+    computed it once without keeping it: the second one keeps it.
+    """
+
+    __slots__ = ("depth", "seen")
+    depth: int
+    seen: bool
+    __init__ = object.__init__  # type: ignore[assignment]  # fields are set in line: half the cost of a Python __init__
+
+    def settle(self, storage: Any) -> None:
+        """Turns into the leaf of ``storage``; what it was computed from is let go."""
+        self.op, self.inputs, self.attrs, self.depth = leaf, (), (storage, self.shape, self.dtype.name), 0
+
+
+def pending(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], shape: Shape, dtype: DType) -> Pending:
+    node = Pending()  # type: ignore[call-arg]
+    node.op, node.inputs, node.attrs, node.shape, node.dtype, node.seen = op, inputs, attrs, shape, dtype, False
+    node.depth = 1 + max(x.depth for x in inputs) if inputs else 0  # type: ignore[attr-defined]
+    return node
+
+
+# --- the recorder of this thread -------------------------------------------------------------------------------------
+
+
+class _State(threading.local):
+    trace: Trace | None = None
+
+
+_state = _State()
+_count_lock = threading.Lock()
+traces_in_progress = 0  # of all threads; while 0, no one needs to look at the thread's own state
+_tokens = itertools.count()
+
+
+def current() -> Trace | None:
+    """The trace of this thread, None while recording lazily."""
+    return _state.trace if traces_in_progress else None
+
+
+class Trace:
+    """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
+
+    __slots__ = ("builder", "lines", "inputs", "parent", "token", "name")
+
+    def __init__(self, name: str = "function") -> None:
+        self.builder = Builder()
+        self.lines: dict[Node, tuple[str, int] | None] = {}  # every node of this trace is a key
+        self.inputs: list[Node] = []
+        self.parent: Trace | None = None
+        self.token = next(_tokens)
+        self.name = name
+
+    def __enter__(self) -> Trace:
+        global traces_in_progress
+        self.parent, _state.trace = _state.trace, self
+        with _count_lock:
+            traces_in_progress += 1
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        global traces_in_progress
+        with _count_lock:
+            traces_in_progress -= 1
+        _state.trace = self.parent
+
+    def owns(self, node: Node) -> bool:
+        """Whether ``node`` was recorded by this trace or by one that encloses it."""
+        level: Trace | None = self
+        while level is not None:
+            if node in level.lines:
+                return True
+            level = level.parent
+        return False
+
+    def input(self, shape: Shape, dtype: DType) -> Node:
+        """A fresh argument."""
+        node = self.record(input_, (), (len(self.inputs), shape, dtype.name, self.token))
+        self.inputs.append(node)
+        return node
+
+    def record(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Node:
+        node = self.builder(op, inputs, attrs)
+        if node not in self.lines:
+            frame = user_frame()
+            self.lines[node] = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+        return node
+
+    def graph(self, outputs: list[Node]) -> Graph:
+        return Graph(self.inputs, outputs, self.lines)
+
+
+@contextlib.contextmanager
+def suspended() -> Any:
+    """Records lazily for a block, even inside a trace: what is computed there does not depend on traced values."""
+    before, _state.trace = _state.trace, None
+    try:
+        yield
+    finally:
+        _state.trace = before
+
+
+# --- nodes -----------------------------------------------------------------------------------------------------------
+
+_avals: dict[Any, tuple[Shape, DType]] = {}
+
+
+def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Node:
+    """The node of ``op`` in this thread's recorder. Raises what the op's type rule raises, with the user's line."""
+    trace = current()
+    try:
+        if trace is not None:
+            return trace.record(op, inputs, attrs)
+        key = (op, attrs, *[(x.shape, x.dtype) for x in inputs])
+        found = _avals.get(key)
+        if found is None:
+            if len(_avals) >= _MEMO_LIMIT:
+                _avals.clear()
+            found = _avals[key] = op.infer(inputs, attrs)
+    except HologramError as e:
+        raise located(e) from None
+    return pending(op, inputs, attrs, *found)
+
+
+def leaf_node(storage: Any) -> Node:
+    """The node of a realised value."""
+    aval = storage.aval
+    attrs = (storage, aval.shape, aval.dtype.name)
+    trace = current()
+    return trace.record(leaf, (), attrs) if trace is not None else pending(leaf, (), attrs, aval.shape, aval.dtype)
+
+
+_constants: dict[tuple[str, bytes], Node] = {}
+
+
+def constant(value: Any, dtype: DType) -> Node:
+    """The scalar ``value`` as a ``const`` node of type ``dtype``; Python integers must fit."""
+    if dtype.is_integer and isinstance(value, int):
+        info = np.iinfo(dtype.np)
+        if not info.min <= value <= info.max:
+            raise located(IntegerRangeError(f"the Python integer {value} does not fit {dtype}: cast the array to a wider type, or wrap the value yourself"))
+    attrs = const_attrs(value, dtype)
+    trace = current()
+    if trace is not None:
+        return trace.record(const, (), attrs)
+    node = _constants.get(attrs)
+    if node is None:
+        if len(_constants) >= _MEMO_LIMIT:
+            _constants.clear()
+        node = _constants[attrs] = pending(const, (), attrs, (), dtype)
+    return node
+
+
+def cast_node(node: Node, dtype: DType) -> Node:
+    """``node`` as ``dtype``."""
+    return node if node.dtype is dtype else record(cast, (node,), (dtype.name,))
+
+
+# --- source lines ----------------------------------------------------------------------------------------------------
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame outside the package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def where() -> str:
+    """`` (at file.py:12, in f)``, or nothing where no user's frame is left."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    code = frame.f_code
+    return f" (at {code.co_filename}:{frame.f_lineno}, in {code.co_name})"
+
+
+def located(error: HologramError) -> HologramError:
+    """``error`` with the user's line at the end of its message; once."""
+    text = str(error)
+    if " (at " in text:
+        return error
+    return type(error)(text + where())

@@ -1,0 +1,363 @@
+"""The Tensor: an immutable array that is lazy outside a trace and symbolic inside one.
+
+Exactly one of three states holds: *realised* (``_storage`` has the bytes; ``_node``, if any, is the leaf of it), *pending*
+(``_node`` is a lazily recorded node) or *traced* (``_node`` belongs to a trace). With neither node nor storage the buffer
+was donated.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, LeakedTracerError, ShapeError, TracedValueError
+from hologram.primitives import composite
+from hologram.primitives import elementwise as ew
+from hologram.primitives.op import Shape
+from hologram.symbolic import is_static
+from hologram.trace import apply, arithmetic
+from hologram.trace.apply import binary_operator, unary_operator
+from hologram.trace.node import Node
+from hologram.trace.recorder import Pending, current, located
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def namespace() -> ModuleType:
+    """:mod:`hologram.numpy`, which is written in terms of this module and so cannot be imported with it."""
+    import hologram.numpy as hnp
+
+    return hnp
+
+
+def _from_namespace(name: str) -> Callable[..., Any]:
+    """The method that is a function of :mod:`hologram.numpy`."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        return getattr(namespace(), name)(self, *args, **options)
+
+    method.__name__ = name
+    method.__doc__ = f"``hologram.numpy.{name}`` of this Tensor."
+    return method
+
+
+class Tensor:
+    __slots__ = ("_node", "_storage", "_weak", "__weakref__")
+    _node: Node | None
+    _storage: Any
+    _weak: bool
+
+    __array_priority__ = 1000
+    __array_ufunc__ = None  # ndarray + Tensor is the Tensor's affair
+    __hash__ = None  # type: ignore[assignment]  # == compares elementwise
+
+    # --- what is known without the values ---
+
+    def _aval(self) -> tuple[Shape, DType]:
+        node = self._node
+        if node is not None:
+            return node.shape, node.dtype
+        if self._storage is None:
+            raise located(DonatedBufferError("this Tensor's buffer was donated to a jitted call and can no longer be read"))
+        aval = self._storage.aval
+        return aval.shape, aval.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents; symbols stand for those that are unknown while tracing with ``dynamic``."""
+        return self._aval()[0]  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._aval()[1].np
+
+    @property
+    def ndim(self) -> int:
+        return len(self._aval()[0])
+
+    @property
+    def size(self) -> int:
+        size: Any = 1
+        for n in self._aval()[0]:
+            size = size * n
+        return size
+
+    @property
+    def itemsize(self) -> int:
+        return self._aval()[1].itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """This Tensor on ``device``. Raises DeviceError for one that is not there."""
+        if str(device) != "cpu":
+            raise located(DeviceError(f"device {device!r} is not available; there is 'cpu'"))
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"Array API version {api_version!r} is not supported")
+        return namespace()
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise located(ShapeError("len() of a Tensor of shape []"))
+        return operator.index(shape[0])
+
+    # --- reading the values ---
+
+    def _realised(self, reading: str) -> Any:
+        """The Storage, computed if need be. ``reading`` names what wants it, for the error while tracing."""
+        if self._storage is None:
+            if type(self._node) is Pending:
+                return apply.settled(self)
+            self._aval()  # raises where the buffer was donated
+            raise located(self._unreadable(reading))
+        return self._storage
+
+    def _unreadable(self, reading: str) -> TracedValueError | LeakedTracerError:
+        trace = current()
+        shape, dtype = self._aval()
+        if trace is None or self._node is None or not trace.owns(self._node):
+            return LeakedTracerError(
+                f"{reading}: this Tensor belongs to a trace that has ended: return it from the traced function instead of keeping it in a variable or attribute"
+            )
+        advice = {
+            "bool()": "a Python `if`, `while`, `and` or `not` cannot depend on it: use hnp.where, hg.cond or hg.while_loop, or mark the argument static",
+            "index()": "a Python index or size cannot depend on it: use hnp.take, or mark the argument static",
+        }.get(reading, "keep to hologram.numpy functions inside, return it, or mark the argument static")
+        return TracedValueError(f"{reading} needs the value of a {dtype}{list(shape)} Tensor, which does not exist while tracing {trace.name}: {advice}")
+
+    def _view(self, reading: str) -> np.ndarray:
+        storage = self._realised(reading)
+        from hologram.backends.cpu.runtime.storage import view
+
+        return view(storage)
+
+    def numpy(self) -> np.ndarray:
+        """The values as a read-only NumPy array, without a copy; the view keeps the memory alive."""
+        return self._view("numpy()")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        view = self._view("np.asarray()")
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            if copy is False:
+                raise ValueError(f"a {view.dtype} Tensor as {np.dtype(dtype)} needs a copy")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+        """A DLPack capsule of the values; read-only, and so a copy for consumers older than DLPack 1.0, which has no flag for that."""
+        view = self._view("__dlpack__()")
+        old = max_version is None or max_version[0] < 1
+        if old and copy is False:
+            raise BufferError("a consumer older than DLPack 1.0 cannot be told that the memory is read-only: allow a copy")
+        if old or copy:
+            return view.copy().__dlpack__(max_version=max_version, dl_device=dl_device)
+        return view.__dlpack__(max_version=max_version, dl_device=dl_device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # kDLCPU
+
+    def _scalar(self, reading: str) -> Any:
+        view = self._view(reading)
+        if view.size != 1:
+            raise located(ShapeError(f"{reading} of a Tensor of shape {list(self.shape)}: it has {view.size} elements, not one"))
+        return view.reshape(())[()]
+
+    def item(self, *index: int) -> Any:
+        """The only element, or that at ``index``, as a Python scalar."""
+        return self._view("item()").item(*index)
+
+    def tolist(self) -> Any:
+        return self._view("tolist()").tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("bool()"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float()"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex()"))
+
+    def __index__(self) -> int:
+        shape, dtype = self._aval()
+        if shape or not dtype.is_integer:
+            raise located(ArgumentError(f"only an integer Tensor of shape [] is an index, not {dtype}{list(shape)}"))
+        return int(self._scalar("index()"))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self._scalar("round()").item(), digits)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise located(ShapeError("a Tensor of shape [] cannot be iterated over"))
+        if not is_static(self.shape[0]):
+            raise located(TracedValueError(f"iterating over an axis of symbolic extent {self.shape[0]}: its length is unknown while tracing"))
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        node = self._node
+        if node is not None and type(node) is not Pending:
+            return f"Tensor(traced, shape={node.shape}, dtype={node.dtype})"
+        if node is None and self._storage is None:
+            return "Tensor(donated)"
+        view = self._view("repr()")
+        body = np.array2string(view, separator=", ", prefix="Tensor(", threshold=200)
+        return f"Tensor({body}, dtype={view.dtype})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self._scalar("format()").item(), spec) if spec else repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from hologram.trace.convert import tensor
+
+        return tensor, (np.array(self._view("pickle")),)
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    # --- indexing ---
+
+    def __getitem__(self, index: Any) -> Tensor:
+        from hologram.numpy.indexing import index as read
+
+        return read(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise located(ArgumentError("Tensors are immutable: build a new one, for example with hnp.where or hnp.concat"))
+
+    # --- operators ---
+
+    __add__ = binary_operator(ew.add)
+    __radd__ = binary_operator(ew.add, swapped=True)
+    __sub__ = binary_operator(ew.sub)
+    __rsub__ = binary_operator(ew.sub, swapped=True)
+    __mul__ = binary_operator(ew.mul)
+    __rmul__ = binary_operator(ew.mul, swapped=True)
+    __truediv__ = binary_operator(ew.div)
+    __rtruediv__ = binary_operator(ew.div, swapped=True)
+    __floordiv__ = binary_operator(composite.floordiv)
+    __rfloordiv__ = binary_operator(composite.floordiv, swapped=True)
+    __mod__ = binary_operator(composite.rem)
+    __rmod__ = binary_operator(composite.rem, swapped=True)
+    __lshift__ = binary_operator(composite.shl)
+    __rlshift__ = binary_operator(composite.shl, swapped=True)
+    __rshift__ = binary_operator(composite.shr)
+    __rrshift__ = binary_operator(composite.shr, swapped=True)
+    __and__ = binary_operator(ew.and_)
+    __rand__ = binary_operator(ew.and_, swapped=True)
+    __or__ = binary_operator(ew.or_)
+    __ror__ = binary_operator(ew.or_, swapped=True)
+    __xor__ = binary_operator(ew.xor)
+    __rxor__ = binary_operator(ew.xor, swapped=True)
+    __eq__ = binary_operator(ew.eq, general=arithmetic.comparison(ew.eq))
+    __ne__ = binary_operator(ew.ne, general=arithmetic.comparison(ew.ne))
+    __lt__ = binary_operator(ew.lt, general=arithmetic.comparison(ew.lt))
+    __le__ = binary_operator(ew.le, general=arithmetic.comparison(ew.le))
+    __gt__ = binary_operator(ew.gt, general=arithmetic.comparison(ew.gt))
+    __ge__ = binary_operator(ew.ge, general=arithmetic.comparison(ew.ge))
+    __neg__ = unary_operator(ew.neg)
+    __abs__ = unary_operator(ew.abs_)
+    __invert__ = unary_operator(ew.not_)
+
+    def __pow__(self, other: Any) -> Any:
+        return arithmetic.power(self, other) if apply.is_operand(other) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Any:
+        return arithmetic.power(other, self) if apply.is_operand(other) else NotImplemented
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> Any:
+        return namespace().matmul(self, other) if apply.is_operand(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return namespace().matmul(other, self) if apply.is_operand(other) else NotImplemented
+
+    # --- methods that are functions of hologram.numpy ---
+
+    astype = _from_namespace("astype")
+    sum = _from_namespace("sum")
+    prod = _from_namespace("prod")
+    max = _from_namespace("max")
+    min = _from_namespace("min")
+    any = _from_namespace("any")
+    all = _from_namespace("all")
+    mean = _from_namespace("mean")
+    var = _from_namespace("var")
+    std = _from_namespace("std")
+    argmax = _from_namespace("argmax")
+    argmin = _from_namespace("argmin")
+    cumsum = _from_namespace("cumsum")
+    cumprod = _from_namespace("cumprod")
+    clip = _from_namespace("clip")
+    round = _from_namespace("round")
+    squeeze = _from_namespace("squeeze")
+    swapaxes = _from_namespace("swapaxes")
+    take = _from_namespace("take")
+    repeat = _from_namespace("repeat")
+    dot = _from_namespace("dot")
+    conj = _from_namespace("conj")
+    ravel = _from_namespace("ravel")
+    flatten = _from_namespace("ravel")
+    copy = _from_namespace("copy")
+
+    def reshape(self, *shape: Any) -> Tensor:
+        return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+
+    def transpose(self, *axes: Any) -> Tensor:
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return namespace().transpose(self, order)
+
+    @property
+    def T(self) -> Tensor:
+        """The matrix transposed. Raises ShapeError unless there are two axes."""
+        if self.ndim != 2:
+            raise located(ShapeError(f"T takes two axes, not shape {list(self.shape)}: use mT or permute_dims"))
+        return namespace().permute_dims(self, (1, 0))
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        return namespace().matrix_transpose(self)
+
+    @property
+    def real(self) -> Tensor:
+        return namespace().real(self)
+
+    @property
+    def imag(self) -> Tensor:
+        return namespace().imag(self)
+
+
+apply.tensor_class = Tensor

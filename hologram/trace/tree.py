@@ -1,0 +1,221 @@
+"""Pytrees: nested containers as a flat list of leaves and a structure.
+
+None, tuples, lists, dicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered
+classes are containers; everything else is a leaf.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hologram.errors import TreeError
+
+
+class Treedef:
+    """The structure of a pytree: hashable, compared by structure. ``kind`` None is a leaf."""
+
+    __slots__ = ("kind", "data", "children", "leaves", "_hash")
+
+    def __init__(self, kind: type | None, data: Any, children: tuple[Treedef, ...]) -> None:
+        self.kind, self.data, self.children = kind, data, children
+        self.leaves: int = 1 if kind is None else sum(c.leaves for c in children)
+        self._hash = hash((kind, data, children))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is Treedef
+            and self._hash == other._hash
+            and self.kind is other.kind
+            and self.data == other.data
+            and self.children == other.children
+        )
+
+    def __repr__(self) -> str:
+        if self.kind is None:
+            return "*"
+        inside = [repr(c) for c in self.children]
+        if self.kind in (dict, OrderedDict):
+            body = ", ".join(f"{k!r}: {v}" for k, v in zip(self.data, inside, strict=True))
+            return f"{{{body}}}" if self.kind is dict else f"OrderedDict({{{body}}})"
+        if self.kind is list:
+            return f"[{', '.join(inside)}]"
+        if self.kind is tuple:
+            return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
+        return "None" if self.kind is type(None) else f"{self.kind.__name__}({', '.join(inside)})"
+
+
+LEAF = Treedef(None, None, ())
+NONE = Treedef(type(None), None, ())
+
+
+class _Entry:
+    """How a registered class comes apart and together."""
+
+    __slots__ = ("flatten", "unflatten", "names")
+
+    def __init__(self, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Sequence[Any]], Any], names: tuple[str, ...]) -> None:
+        self.flatten, self.unflatten, self.names = flatten, unflatten, names
+
+
+_registered: dict[type, _Entry] = {}
+
+
+def register(
+    cls: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
+    unflatten: Callable[[Any, Sequence[Any]], Any] | None = None,
+    *,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] = (),
+) -> type:
+    """Makes ``cls`` a container; usable as a class decorator on dataclasses.
+
+    ``flatten(x)`` gives ``(children, data)`` with hashable ``data``; ``unflatten(data, children)`` puts them together. A dataclass
+    needs neither: its fields are the children, those named in ``meta_fields`` the data. Raises TreeError for a class that is
+    registered already or cannot be taken apart.
+    """
+    if cls in _registered:
+        raise TreeError(f"{cls.__name__} is registered already")
+    names: tuple[str, ...] = ()
+    if flatten is None or unflatten is None:
+        if not dataclasses.is_dataclass(cls) or flatten is not unflatten:
+            raise TreeError(f"{cls.__name__} is no dataclass: give both flatten and unflatten")
+        names = tuple(data_fields if data_fields is not None else (f.name for f in dataclasses.fields(cls) if f.name not in meta_fields))
+        flatten, unflatten = _dataclass_functions(cls, names, tuple(meta_fields))
+    _registered[cls] = _Entry(flatten, unflatten, names)
+    return cls
+
+
+def _dataclass_functions(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) -> tuple[Any, Any]:
+    def flatten(x: Any) -> tuple[list[Any], tuple[Any, ...]]:
+        return [getattr(x, n) for n in names], tuple(getattr(x, n) for n in meta)
+
+    def unflatten(data: tuple[Any, ...], children: Sequence[Any]) -> Any:
+        made = object.__new__(cls)  # fields are set as they are: __post_init__ may compute with values, which a trace lacks
+        for n, v in (*zip(names, children, strict=True), *zip(meta, data, strict=True)):
+            object.__setattr__(made, n, v)
+        return made
+
+    return flatten, unflatten
+
+
+def _is_namedtuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
+    """``(data, children)`` of a container, None for a leaf."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return None, x
+    if x is None:
+        return None, ()
+    if kind is dict:
+        try:
+            keys = tuple(sorted(x))
+        except TypeError as e:
+            raise TreeError(f"a dict in a pytree needs keys that sort: {e}") from None
+        return keys, [x[k] for k in keys]
+    entry = _registered.get(kind)
+    if entry is not None:
+        children, data = entry.flatten(x)
+        return data, list(children)
+    if kind is OrderedDict:
+        return tuple(x), list(x.values())
+    if _is_namedtuple(kind):
+        return None, x
+    return None
+
+
+def flatten(x: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
+    """The leaves of ``x`` from left to right, and its structure. ``is_leaf`` stops the descent where it holds."""
+    leaves: list[Any] = []
+    return leaves, _flatten(x, leaves, is_leaf)
+
+
+def _flatten(x: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Treedef:
+    parts = None if is_leaf is not None and is_leaf(x) else children_of(x)
+    if parts is None:
+        leaves.append(x)
+        return LEAF
+    if x is None:
+        return NONE
+    data, children = parts
+    defs = tuple([_flatten(c, leaves, is_leaf) for c in children])
+    try:
+        return Treedef(type(x), data, defs)
+    except TypeError:
+        raise TreeError(f"the data of a {type(x).__name__} in a pytree must be hashable") from None
+
+
+def unflatten(treedef: Treedef, leaves: Iterable[Any]) -> Any:
+    """The pytree of that structure with these leaves. Raises TreeError where their number is wrong."""
+    given = list(leaves)
+    if len(given) != treedef.leaves:
+        raise TreeError(f"{len(given)} leaves for a structure of {treedef.leaves}: {treedef}")
+    return _unflatten(treedef, iter(given))
+
+
+def _unflatten(treedef: Treedef, leaves: Any) -> Any:
+    kind = treedef.kind
+    if kind is None:
+        return next(leaves)
+    children = [_unflatten(c, leaves) for c in treedef.children]
+    if kind is tuple:
+        return tuple(children)
+    if kind is list:
+        return children
+    if kind is type(None):
+        return None
+    entry = _registered.get(kind)
+    if entry is not None:
+        return entry.unflatten(treedef.data, children)
+    if kind is dict or kind is OrderedDict:
+        return kind(zip(treedef.data, children, strict=True))
+    return kind(*children)  # a named tuple
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """``f`` on the corresponding leaves of pytrees of one structure. Raises TreeError where structures differ."""
+    leaves, treedef = flatten(tree, is_leaf)
+    columns = [leaves]
+    for other in rest:
+        others, structure = flatten(other, is_leaf)
+        if structure != treedef:
+            raise TreeError(f"structures differ: {treedef} and {structure}")
+        columns.append(others)
+    return unflatten(treedef, [f(*xs) for xs in zip(*columns, strict=True)])
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of ``tree`` from left to right."""
+    return flatten(tree)[0]
+
+
+def structure(tree: Any) -> Treedef:
+    """The structure of ``tree``."""
+    return flatten(tree)[1]
+
+
+def paths(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    """``(path, leaf)`` pairs, paths as one would write them in Python: ``["w"][0].scale``."""
+    parts = children_of(tree)
+    if parts is None:
+        return [(prefix, tree)]
+    data, children = parts
+    kind = type(tree)
+    if kind in (dict, OrderedDict):
+        names = [f"[{k!r}]" for k in data]
+    elif kind in _registered and len(_registered[kind].names) == len(children):
+        names = [f".{n}" for n in _registered[kind].names]
+    elif _is_namedtuple(kind):
+        names = [f".{n}" for n in kind._fields]
+    else:
+        names = [f"[{i}]" for i in range(len(children))]
+    return [p for n, c in zip(names, children, strict=True) for p in paths(c, prefix + n)]
