@@ -1,0 +1,154 @@
+"""Accumulators: the monoids of reductions and scans in LLVM text, and the written order in which lanes and pages combine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hologram.backends.cpu.llvm_text import FunctionText, Reg, scalar_type, shuffle_half, vector
+from hologram.backends.cpu.scalar_code import ScalarCode, constant
+from hologram.dtypes import DType
+from hologram.graph.kernel_ir import LANES, Acc
+from hologram.primitives.op import TABLE
+
+ROWS = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
+INDEX_MAX = 2**63 - 1
+
+
+def identity_bits(monoid: str, d: DType) -> bytes:
+    """The element that changes nothing: -0.0 for float sums, the far end of the type for max and min."""
+    if monoid in ("max", "argmax"):
+        low = -np.inf if d.is_float else False if d.kind == "b" else np.iinfo(d.np).min
+        return np.asarray(low).astype(d.np).tobytes()
+    if monoid in ("min", "argmin"):
+        high = np.inf if d.is_float else True if d.kind == "b" else np.iinfo(d.np).max
+        return np.asarray(high).astype(d.np).tobytes()
+    value = {"sum": -0.0 if d.is_float else 0, "prod": 1, "any": False, "all": True}[monoid]
+    return np.asarray(value).astype(d.np).tobytes()
+
+
+class Monoid:
+    """One accumulator's registers: the value, and for ``argmax`` and ``argmin`` its index."""
+
+    def __init__(self, acc: Acc, code: ScalarCode) -> None:
+        self.acc, self.code, self.f = acc, code, code.f
+        self.arg = acc.monoid in ("argmax", "argmin")
+        self.components = 2 if self.arg else 1
+
+    def identity(self, width: int) -> list[Reg]:
+        first = constant(self.acc.value_dtype, identity_bits(self.acc.monoid, self.acc.value_dtype))
+        out = [self.f.splat(first, width)]
+        if self.arg:
+            out.append(self.f.splat(Reg(str(INDEX_MAX), "i64", 1), width))
+        return out
+
+    def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
+        """``a o b``, ``a`` being the earlier."""
+        if self.arg:
+            return self._better(a, b)
+        d, (x,), (y,) = self.acc.value_dtype, a, b
+        row = TABLE[ROWS[self.acc.monoid]]
+        t = scalar_type(d)
+        return [self.f.emit(self.code.spell(row, d, d, [x, y], x.width), t, x.width)]
+
+    def _better(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
+        """The larger (smaller) value; NaN before all; of equals the smaller index."""
+        f, (v, i), (w, j) = self.f, a, b
+        d, n = self.acc.value_dtype, a[0].width
+        larger = self.acc.monoid == "argmax"
+
+        def both(op: str, p: Reg, q: Reg) -> Reg:
+            return f.emit(f"{op} {p.typed}, {q.text}", "i1", n)
+
+        earlier = f.emit(f"icmp slt {j.typed}, {i.text}", "i1", n)
+        if d.is_float:
+            wins = f.emit(f"fcmp {'ogt' if larger else 'olt'} {w.typed}, {v.text}", "i1", n)
+            w_nan, v_nan = (f.emit(f"fcmp uno {r.typed}, {r.text}", "i1", n) for r in (w, v))
+            v_number = f.emit(f"fcmp ord {v.typed}, {v.text}", "i1", n)
+            same = both("or", f.emit(f"fcmp oeq {w.typed}, {v.text}", "i1", n), both("and", w_nan, v_nan))
+            wins = both("or", wins, both("and", w_nan, v_number))
+        else:
+            k = "s" if d.kind == "i" else "u"
+            wins = f.emit(f"icmp {k}{'gt' if larger else 'lt'} {w.typed}, {v.text}", "i1", n)
+            same = f.emit(f"icmp eq {w.typed}, {v.text}", "i1", n)
+        take = both("or", wins, both("and", same, earlier))
+        return [f.emit(f"select {take.typed}, {y.typed}, {x.typed}", x.type, n) for x, y in zip(a, b, strict=True)]
+
+    def result(self, regs: list[Reg]) -> Reg:
+        return regs[-1]
+
+
+def reduce_lanes(monoids: list[Monoid], lanes: list[Reg]) -> list[Reg]:
+    """LANES registers to one, by halves: lane l with lane l+16, then 8, 4, 2, 1."""
+    out, at = [], 0
+    for m in monoids:
+        regs = lanes[at : at + m.components]
+        at += m.components
+        while regs[0].width > 1:
+            low = [shuffle_half(m.f, r, True) for r in regs]
+            high = [shuffle_half(m.f, r, False) for r in regs]
+            regs = m.combine(low, high)
+        out += regs
+    return out
+
+
+def partial_slots(f: FunctionText, monoids: list[Monoid], count: int) -> list[str]:
+    """Stack arrays for ``count`` partial results a component, padded to whole groups of LANES."""
+    padded = -(-count // LANES) * LANES
+    return [f.slot(r.type, padded) for m in monoids for r in m.identity(1)]
+
+
+def reduce_partials(f: FunctionText, monoids: list[Monoid], slots: list[str], pages: Reg, count: int) -> list[Reg]:
+    """Row form over the first ``pages`` partial results."""
+    first = [r for m in monoids for r in m.identity(LANES)]
+    _pad_with_identity(f, monoids, slots, pages)
+
+    def body(i: Reg, carried: list[Reg]) -> list[Reg]:
+        loaded = []
+        for slot, r in zip(slots, first, strict=True):
+            at = f.emit(f"getelementptr {r.type}, ptr {slot}, i64 {i.text}", "ptr", 1)
+            loaded.append(f.emit(f"load {vector(r.type, LANES)}, ptr {at.text}, align {_align(r.type)}", r.type, LANES))
+        out, k = [], 0
+        for m in monoids:
+            out += m.combine(carried[k : k + m.components], loaded[k : k + m.components])
+            k += m.components
+        return out
+
+    lanes = f.counted(Reg("0", "i64", 1), pages, LANES, first, body)
+    return reduce_lanes(monoids, lanes)
+
+
+def _align(t: str) -> int:
+    return {"half": 2, "float": 4, "double": 8}.get(t) or max(1, int(t[1:]) // 8)
+
+
+def _pad_with_identity(f: FunctionText, monoids: list[Monoid], slots: list[str], pages: Reg) -> None:
+    """Fills the last group of LANES beyond ``pages``."""
+    up = f.emit(f"add nsw i64 {pages.text}, {LANES - 1}", "i64", 1)
+    end = f.emit(f"and i64 {up.text}, {-LANES}", "i64", 1)
+    one = [r for m in monoids for r in m.identity(1)]
+
+    def body(i: Reg, _: list[Reg]) -> list[Reg]:
+        for slot, r in zip(slots, one, strict=True):
+            at = f.emit(f"getelementptr {r.type}, ptr {slot}, i64 {i.text}", "ptr", 1)
+            f.do(f"store {r.typed}, ptr {at.text}")
+        return []
+
+    f.counted(pages, end, 1, [], body)
+
+
+def scan_group(m: Monoid, carry: Reg, x: Reg, mask: Reg | None) -> tuple[Reg, Reg]:
+    """Inclusive scan of one group by Hillis and Steele (1986) with ``carry`` before it; also the last element."""
+    f, n, t = m.f, x.width, vector(x.type, x.width)
+    (identity,) = m.identity(n)
+    if mask is not None:
+        x = f.emit(f"select {mask.typed}, {x.typed}, {identity.typed}", x.type, n)
+    step = 1
+    while step < n:
+        order = ", ".join(f"i32 {i - step if i >= step else n + i}" for i in range(n))
+        moved = f.emit(f"shufflevector {t} {x.text}, {t} {identity.text}, <{n} x i32> <{order}>", x.type, n)
+        (x,) = m.combine([moved], [x])
+        step *= 2
+    (out,) = m.combine([f.splat(carry, n)], [x])
+    return out, f.emit(f"extractelement {out.typed}, i64 {n - 1}", out.type, 1)
+
+

@@ -1,0 +1,162 @@
+"""Writing one LLVM function as text: names, types, vectors, counted loops. Knows nothing of kernels."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hologram.dtypes import DType
+
+_SCALAR = {"bool": "i1", "bfloat16": "i16", "float16": "half", "float32": "float", "float64": "double"}
+
+
+def scalar_type(d: DType) -> str:
+    """The register type: bool is i1, bfloat16 travels as its bits."""
+    return _SCALAR.get(d.name) or f"i{d.bits}"
+
+
+def memory_type(d: DType) -> str:
+    """The type in memory: bool is a byte that holds 0 or 1."""
+    return "i8" if d.kind == "b" else scalar_type(d)
+
+
+def vector(t: str, width: int) -> str:
+    return t if width == 1 else f"<{width} x {t}>"
+
+
+def suffix(t: str, width: int) -> str:
+    """The intrinsic suffix of a type: ``v16f32``, ``i64``."""
+    s = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}.get(t, t)
+    return s if width == 1 else f"v{width}{s}"
+
+
+def float_bits(value: float, t: str) -> str:
+    """A floating-point constant as LLVM reads it exactly: the bits of its double, or of the half itself."""
+    if t == "half":
+        return "0xH" + struct.pack(">e", value).hex().upper()
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+class Reg(NamedTuple):
+    """A value: its text (a register or a literal), scalar type and number of lanes (1: uniform)."""
+
+    text: str
+    type: str
+    width: int
+
+    @property
+    def typed(self) -> str:
+        return f"{vector(self.type, self.width)} {self.text}"
+
+
+class FunctionText:
+    """Appends instructions to the current block of one function."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.counter = 0
+        self.label = "entry"
+        self.entry: list[str] = []  # allocas and the like, placed first
+
+    def name(self, hint: str = "v") -> str:
+        self.counter += 1
+        return f"%{hint}{self.counter}"
+
+    def emit(self, text: str, type_: str = "", width: int = 1) -> Reg:
+        """Appends ``%n = text``; gives the new register."""
+        r = self.name()
+        self.lines.append(f"  {r} = {text}")
+        return Reg(r, type_, width)
+
+    def do(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def start(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def fresh_label(self, hint: str) -> str:
+        self.counter += 1
+        return f"{hint}{self.counter}"
+
+    def splat(self, r: Reg, width: int) -> Reg:
+        if r.width == width:
+            return r
+        assert r.width == 1, (r, width)
+        if not r.text.startswith("%"):
+            return Reg(f"splat ({r.type} {r.text})", r.type, width)
+        t = vector(r.type, width)
+        one = self.emit(f"insertelement {t} poison, {r.type} {r.text}, i64 0")
+        return self.emit(f"shufflevector {t} {one.text}, {t} poison, <{width} x i32> zeroinitializer", r.type, width)
+
+    def int_op(self, op: str, a: Reg, b: Reg) -> Reg:
+        w = max(a.width, b.width)
+        a, b = self.splat(a, w), self.splat(b, w)
+        return self.emit(f"{op} {a.typed}, {b.text}", a.type, w)
+
+    def slot(self, t: str, count: int, align: int = 64) -> str:
+        """Stack memory, allocated once on entry."""
+        r = self.name("slot")
+        self.entry.append(f"  {r} = alloca {t}, i64 {count}, align {align}")
+        return r
+
+    def counted(self, start: Reg, stop: Reg, step: int, carried: Sequence[Reg], body: Callable[[Reg, list[Reg]], Sequence[Reg]], at_least_once: bool = False) -> list[Reg]:
+        """``for i in range(start, stop, step)`` carrying registers; returns their final values. ``body(i, carried) -> next``."""
+        before, loop, done = self.label, self.fresh_label("loop"), self.fresh_label("done")
+        if at_least_once:
+            self.do(f"br label %{loop}")
+        else:
+            c = self.emit(f"icmp slt i64 {start.text}, {stop.text}")
+            self.do(f"br i1 {c.text}, label %{loop}, label %{done}")
+        self.start(loop)
+        i = self.name("i")
+        phi_at = len(self.lines)
+        inside = [Reg(self.name("c"), r.type, r.width) for r in carried]
+        self.lines.extend([""] * (1 + len(carried)))
+        after = list(body(Reg(i, "i64", 1), inside))
+        nxt = self.emit(f"add nsw i64 {i}, {step}")
+        again = self.emit(f"icmp slt i64 {nxt.text}, {stop.text}")
+        latch = self.label
+        self.do(f"br i1 {again.text}, label %{loop}, label %{done}")
+        self.lines[phi_at] = f"  {i} = phi i64 [ {start.text}, %{before} ], [ {nxt.text}, %{latch} ]"
+        for k, (r, first, last) in enumerate(zip(inside, carried, after, strict=True)):
+            t = vector(r.type, r.width)
+            self.lines[phi_at + 1 + k] = f"  {r.text} = phi {t} [ {first.text}, %{before} ], [ {last.text}, %{latch} ]"
+        self.start(done)
+        if at_least_once:
+            return after
+        out = []
+        for first, last in zip(carried, after, strict=True):
+            t = vector(first.type, first.width)
+            out.append(self.emit(f"phi {t} [ {first.text}, %{before} ], [ {last.text}, %{latch} ]", first.type, first.width))
+        return out
+
+    def branch_around(self, condition: Reg, body: Callable[[], Reg], otherwise: Reg) -> Reg:
+        """``condition ? body() : otherwise`` with a real branch."""
+        before, then, done = self.label, self.fresh_label("then"), self.fresh_label("endif")
+        self.do(f"br i1 {condition.text}, label %{then}, label %{done}, !prof !0")
+        self.start(then)
+        r = body()
+        last = self.label
+        self.do(f"br label %{done}")
+        self.start(done)
+        t = vector(r.type, r.width)
+        return self.emit(f"phi {t} [ {r.text}, %{last} ], [ {otherwise.text}, %{before} ]", r.type, r.width)
+
+    def text(self, header: str) -> str:
+        return "\n".join([header + " {", "entry:", *self.entry, *self.lines, "}", ""])
+
+
+def lane_numbers(width: int, t: str = "i64") -> Reg:
+    return Reg("<" + ", ".join(f"{t} {i}" for i in range(width)) + ">", t, width)
+
+
+def shuffle_half(f: FunctionText, r: Reg, low: bool) -> Reg:
+    """The lower or upper half of the lanes."""
+    half = r.width // 2
+    first = 0 if low else half
+    mask = ", ".join(f"i32 {first + i}" for i in range(half))
+    if half == 1:
+        return f.emit(f"extractelement {r.typed}, i64 {first}", r.type, 1)
+    return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} poison, <{half} x i32> <{mask}>", r.type, half)
