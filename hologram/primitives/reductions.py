@@ -137,21 +137,37 @@ def _in_pages(page: Any, combine: Combine, x: np.ndarray, identity: Any) -> np.n
     return page(combine, x, identity)
 
 
+def adjacent_runs(axes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Ascending axes cut into runs of neighbours: (0, 2, 3) gives [(0,), (2, 3)]."""
+    runs: list[tuple[int, ...]] = []
+    for a in axes:
+        if runs and runs[-1][-1] == a - 1:
+            runs[-1] = (*runs[-1], a)
+        else:
+            runs.append((a,))
+    return runs
+
+
+def _reduce_run(monoid: Op, identity: Any, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    kept = [i for i in range(x.ndim) if i not in axes]
+    n = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    elements = x.transpose([*kept, *axes]).reshape(*[x.shape[i] for i in kept], n)
+    page = _page_in_lanes if x.ndim - 1 in axes else _page_in_turn
+    return np.asarray(_in_pages(page, monoid.reference, elements, identity(dtypes.of(x.dtype))))
+
+
 def _reduce(monoid: Op, identity: Any, empty: Any) -> Any:
     def reference(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         d = dtypes.of(x.dtype)
-        kept = [i for i in range(x.ndim) if i not in axes]
-        row_form = x.ndim - 1 in axes
-        n = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
-        shape = [x.shape[i] for i in kept]
-        if n == 0:
+        if np.prod([x.shape[a] for a in axes], dtype=np.int64) == 0:
             if empty is None:
                 raise ShapeError(f"a reduction by {monoid} over no elements has no value")
-            return np.full(shape, empty(d), x.dtype)
-        elements = x.transpose([*kept, *axes]).reshape(*shape, n).astype(dtypes.compute_type(d).np)
-        page = _page_in_lanes if row_form else _page_in_turn
+            return np.full([n for i, n in enumerate(x.shape) if i not in axes], empty(d), x.dtype)
+        out = x.astype(dtypes.compute_type(d).np)
         with np.errstate(all="ignore"):
-            return np.asarray(_in_pages(page, monoid.reference, elements, identity(d))).astype(x.dtype)
+            for run in reversed(adjacent_runs(axes)):
+                out = _reduce_run(monoid, identity, out, run)
+        return out.astype(x.dtype)
 
     return reference
 
