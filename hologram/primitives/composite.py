@@ -154,7 +154,7 @@ def _lower_nextafter(x: Any, y: Any) -> Any:
     return (x.ne(x) | y.ne(y)).select(x + y, ordered)
 
 
-nextafter = _row("nextafter", 2, np.nextafter, "f", _lower_nextafter, infer=_infer_nextafter, cost=10, tests={"bits": (32, 64)})
+nextafter = _row("nextafter", 2, np.nextafter, "f", _lower_nextafter, infer=_infer_nextafter, cost=10)
 
 
 # --- powers ----------------------------------------------------------------------------------------------------------

@@ -60,7 +60,12 @@ def quiet(f: Any) -> Any:
 def rounded(f: Any) -> Any:
     """As :func:`quiet`, with the result rounded to the type of the first operand."""
     inner = quiet(f)
-    return lambda *xs: inner(*xs).astype(xs[0].dtype)
+
+    def reference(*xs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return inner(*xs).astype(xs[0].dtype)
+
+    return reference
 
 
 def _row(name: str, arity: int, reference: Any, kinds: str, spelling: dict[str, str], *, compare: bool = False, **more: Any) -> Op:

@@ -26,7 +26,8 @@ def _infer_take(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape,
 def _take(x: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
     if x.shape[axis] == 0:  # np.take refuses even where nothing is read
         return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
-    return np.take(x, np.minimum(indices, x.shape[axis] - 1).astype(np.intp), axis, mode="clip")
+    last = min(x.shape[axis] - 1, int(np.iinfo(indices.dtype).max))
+    return np.take(x, np.clip(indices, 0, last).astype(np.intp), axis)
 
 
 # Indices are in range by construction: the front end wraps negative ones and clamps. A backend that clamps again is right too.
