@@ -22,10 +22,6 @@ from hologram.dtypes import DType
 from hologram.primitives.op import Op
 from hologram.symbolic import Int
 
-LANES = 32  # lanes of a row-form reduction
-PAGE = 3072  # elements after which a running reduction starts a new partial result
-PAGE_BYTES = 12288
-
 KERNEL_OPS = ("load", "const", "index", "inside", "scan")
 
 
@@ -59,14 +55,14 @@ class Ins:
 
 
 class Acc:
-    """An accumulator of a loop; read as a value after the loop. ``monoid``: ``sum prod max min any all argmax argmin``."""
+    """An accumulator of a loop; read as a value after the loop. ``row`` is the reduction or scan whose monoid it runs."""
 
-    __slots__ = ("monoid", "dtype", "value_dtype", "name", "level", "stage")
+    __slots__ = ("row", "dtype", "value_dtype", "name", "level", "stage")
     level: int
     stage: int
 
-    def __init__(self, monoid: str, value_dtype: DType, dtype: DType) -> None:
-        self.monoid, self.value_dtype, self.dtype = monoid, value_dtype, dtype
+    def __init__(self, row: Op, value_dtype: DType, dtype: DType) -> None:
+        self.row, self.value_dtype, self.dtype = row, value_dtype, dtype
         self.name = ""
 
 

@@ -7,23 +7,18 @@ import numpy as np
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, scalar_type, shuffle_half, vector
 from hologram.backends.cpu.scalar_code import ScalarCode, constant
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import LANES, Acc
-from hologram.primitives.op import TABLE
+from hologram.graph.kernel_ir import Acc
+from hologram.primitives.op import TABLE, Op
+from hologram.primitives.reductions import LANES
 
-ROWS = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 INDEX_MAX = 2**63 - 1
 
 
-def identity_bits(monoid: str, d: DType) -> bytes:
+def identity_bits(row: Op, d: DType) -> bytes:
     """The element that changes nothing: -0.0 for float sums, the far end of the type for max and min."""
-    if monoid in ("max", "argmax"):
-        low = -np.inf if d.is_float else False if d.kind == "b" else np.iinfo(d.np).min
-        return np.asarray(low).astype(d.np).tobytes()
-    if monoid in ("min", "argmin"):
-        high = np.inf if d.is_float else True if d.kind == "b" else np.iinfo(d.np).max
-        return np.asarray(high).astype(d.np).tobytes()
-    value = {"sum": -0.0 if d.is_float else 0, "prod": 1, "any": False, "all": True}[monoid]
-    return np.asarray(value).astype(d.np).tobytes()
+    if row.monoid is None:
+        row = TABLE["reduce_max" if row.name == "argmax" else "reduce_min"]
+    return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
 
 
 class Monoid:
@@ -31,11 +26,11 @@ class Monoid:
 
     def __init__(self, acc: Acc, code: ScalarCode) -> None:
         self.acc, self.code, self.f = acc, code, code.f
-        self.arg = acc.monoid in ("argmax", "argmin")
+        self.arg = acc.row.monoid is None
         self.components = 2 if self.arg else 1
 
     def identity(self, width: int) -> list[Reg]:
-        first = constant(self.acc.value_dtype, identity_bits(self.acc.monoid, self.acc.value_dtype))
+        first = constant(self.acc.value_dtype, identity_bits(self.acc.row, self.acc.value_dtype))
         out = [self.f.splat(first, width)]
         if self.arg:
             out.append(self.f.splat(Reg(str(INDEX_MAX), "i64", 1), width))
@@ -46,7 +41,7 @@ class Monoid:
         if self.arg:
             return self._better(a, b)
         d, (x,), (y,) = self.acc.value_dtype, a, b
-        row = TABLE[ROWS[self.acc.monoid]]
+        row = self.acc.row.monoid
         t = scalar_type(d)
         return [self.f.emit(self.code.spell(row, d, d, [x, y], x.width), t, x.width)]
 
@@ -54,7 +49,7 @@ class Monoid:
         """The larger (smaller) value; NaN before all; of equals the smaller index."""
         f, (v, i), (w, j) = self.f, a, b
         d, n = self.acc.value_dtype, a[0].width
-        larger = self.acc.monoid == "argmax"
+        larger = self.acc.row.name == "argmax"
 
         def both(op: str, p: Reg, q: Reg) -> Reg:
             return f.emit(f"{op} {p.typed}, {q.text}", "i1", n)

@@ -13,10 +13,9 @@ from hologram.backends.cpu.accumulate import Monoid, partial_slots, reduce_lanes
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, suffix, vector
 from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
 from hologram.dtypes import DType, int64
-from hologram.graph.kernel_ir import LANES, PAGE, Acc, Accumulate, Ins, Kernel, Loop, Stmt, Store
+from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Stmt, Store
+from hologram.primitives.reductions import GROUP, LANES, PAGE
 from hologram.symbolic import Atom, Expr, Int, bounds, split_linear
-
-SCAN_GROUP = 16
 
 
 class Lane:
@@ -28,20 +27,70 @@ class Lane:
         self.var, self.base, self.width, self.mask = var, base, width, mask
 
 
-class KernelWriter:
+class Integers:
+    """Index expressions as registers: uniform, or a vector where they depend on the lane."""
+
+    def __init__(self, f: FunctionText) -> None:
+        self.f = f
+        self.vars: dict[str, Reg] = {}
+        self.exprs: dict[Expr, Reg] = {}
+        self.lane: Lane | None = None
+
+    def named(self, name: str) -> Reg:
+        return self.vars[name]
+
+    def integer(self, e: Int) -> Reg:
+        """The value of an index expression: uniform, or a vector where it depends on the lane."""
+        if not isinstance(e, Expr):
+            return Reg(str(e), "i64", 1)
+        got = self.exprs.get(e)
+        if got is not None:
+            return got
+        total: Reg | None = None
+        for m, c in e.terms.items():
+            term: Reg | None = None
+            for a in m:
+                r = self.atom(a)
+                term = r if term is None else self.f.int_op("mul", term, r)
+            if term is None:
+                term = Reg(str(c), "i64", 1)
+            elif c != 1:
+                term = self.f.int_op("mul", term, Reg(str(c), "i64", 1))
+            total = term if total is None else self.f.int_op("add", total, term)
+        assert total is not None
+        self.exprs[e] = total
+        return total
+
+    def atom(self, a: Atom) -> Reg:
+        if a.args:
+            x, y = (self.integer(v) for v in a.args)
+            if x.width > 1 and bounds(a.args[0])[1] is not None and (bounds(a.args[0])[1] or 0) < 2**31 and isinstance(a.args[1], int):
+                return self._narrow_division("udiv" if a.key[0] == "floordiv" else "urem", x, a.args[1])
+            return self.f.int_op("udiv" if a.key[0] == "floordiv" else "urem", x, y)
+        if self.lane is not None and a.name == self.lane.var:
+            if self.lane.width == 1:
+                return self.lane.base
+            return self.f.int_op("add", self.lane.base, lane_numbers(self.lane.width))
+        return self.named(a.name)
+
+    def _narrow_division(self, op: str, x: Reg, divisor: int) -> Reg:
+        """Vector division by a constant in 32 bits, where there is a vector multiply-high."""
+        narrow = self.f.emit(f"trunc {x.typed} to {vector('i32', x.width)}", "i32", x.width)
+        r = self.f.int_op(op, narrow, Reg(str(divisor), "i32", 1))
+        return self.f.emit(f"zext {r.typed} to {vector('i64', x.width)}", "i64", x.width)
+
+
+class KernelWriter(Integers):
     """Writes one kernel function."""
 
     def __init__(self, kernel: Kernel, functions: Functions, precision: str, target: Any) -> None:
+        super().__init__(FunctionText())
         self.kernel, self.target = kernel, target
-        self.f = FunctionText()
         self.code = ScalarCode(self.f, functions, FLAGS[precision])
         self.env: dict[Any, Reg] = {}
-        self.vars: dict[str, Reg] = {}
         self.values: dict[str, Ins] = {}  # values that index expressions name
-        self.exprs: dict[Expr, Reg] = {}
         self.pointers: dict[Any, str] = {}
         self.state: dict[Acc, list[Reg]] = {}
-        self.lane: Lane | None = None
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
 
@@ -63,6 +112,9 @@ class KernelWriter:
         self.block(self.kernel.body)
         f.do("ret void")
         return f.text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
+
+    def named(self, name: str) -> Reg:
+        return self.vars[name] if name in self.vars else self.code.operand(self.values[name], self.env, 1)
 
     # --- statements ----------------------------------------------------------------------------------------------------
 
@@ -104,50 +156,6 @@ class KernelWriter:
             case "scan":
                 return self.scan(ins)
         return self.code.row(ins, self.env, width)
-
-    # --- integers ------------------------------------------------------------------------------------------------------
-
-    def integer(self, e: Int) -> Reg:
-        """The value of an index expression: uniform, or a vector where it depends on the lane."""
-        if not isinstance(e, Expr):
-            return Reg(str(e), "i64", 1)
-        got = self.exprs.get(e)
-        if got is not None:
-            return got
-        total: Reg | None = None
-        for m, c in e.terms.items():
-            term: Reg | None = None
-            for a in m:
-                r = self.atom(a)
-                term = r if term is None else self.f.int_op("mul", term, r)
-            if term is None:
-                term = Reg(str(c), "i64", 1)
-            elif c != 1:
-                term = self.f.int_op("mul", term, Reg(str(c), "i64", 1))
-            total = term if total is None else self.f.int_op("add", total, term)
-        assert total is not None
-        self.exprs[e] = total
-        return total
-
-    def atom(self, a: Atom) -> Reg:
-        if a.args:
-            x, y = (self.integer(v) for v in a.args)
-            if x.width > 1 and bounds(a.args[0])[1] is not None and (bounds(a.args[0])[1] or 0) < 2**31 and isinstance(a.args[1], int):
-                return self._narrow_division("udiv" if a.key[0] == "floordiv" else "urem", x, a.args[1])
-            return self.f.int_op("udiv" if a.key[0] == "floordiv" else "urem", x, y)
-        if self.lane is not None and a.name == self.lane.var:
-            if self.lane.width == 1:
-                return self.lane.base
-            return self.f.int_op("add", self.lane.base, lane_numbers(self.lane.width))
-        if a.name in self.vars:
-            return self.vars[a.name]
-        return self.code.operand(self.values[a.name], self.env, 1)
-
-    def _narrow_division(self, op: str, x: Reg, divisor: int) -> Reg:
-        """Vector division by a constant in 32 bits, where there is a vector multiply-high."""
-        narrow = self.f.emit(f"trunc {x.typed} to {vector('i32', x.width)}", "i32", x.width)
-        r = self.f.int_op(op, narrow, Reg(str(divisor), "i32", 1))
-        return self.f.emit(f"zext {r.typed} to {vector('i64', x.width)}", "i64", x.width)
 
     # --- memory --------------------------------------------------------------------------------------------------------
 
@@ -365,7 +373,7 @@ class KernelWriter:
         monoids = self._monoids(loop)
         start, stop = self._range(loop)
         if self._scans(loop):
-            self._finish(monoids, self._vectors(loop, monoids, start, stop, SCAN_GROUP))
+            self._finish(monoids, self._vectors(loop, monoids, start, stop, GROUP))
         elif not monoids:
             self._vectors(loop, monoids, start, stop, self._width(loop))
         elif isinstance(loop.extent, int) and loop.extent <= PAGE:
@@ -410,7 +418,7 @@ class KernelWriter:
             state = f.counted(start, main_stop, width, state, lambda i, c: self._vector_body(loop, monoids, i, width, None, c), at_least_once=bool(whole))
         if whole is not None and whole == loop.extent:
             return state
-        if not self.masked:
+        if not self.masked and not scans:
             return f.counted(main_stop, stop, 1, state, lambda i, c: self._scalar_tail(loop, monoids, i, main_stop, width, c))
         return self._masked_tail(loop, monoids, main_stop, rest, width, state, always=whole is not None)
 
@@ -441,8 +449,6 @@ class KernelWriter:
 
     def _scalar_tail(self, loop: Loop, monoids: list[Monoid], i: Reg, first: Reg, width: int, carried: list[Reg]) -> list[Reg]:
         """One element at a time; a reduction's element goes to the lane that the written order gives it."""
-        if self._scans(loop):
-            return self._vector_body(loop, monoids, i, 1, None, carried)
         f = self.f
         lane = f.emit(f"sub nsw i64 {i.text}, {first.text}", "i64", 1)
         one = [f.emit(f"extractelement {r.typed}, i64 {lane.text}", r.type, 1) for r in carried]

@@ -1,0 +1,235 @@
+"""Fusion: which values are computed together in one kernel.
+
+A *root* is a value that some kernel computes as such: an output, a reduction, a scan, or a value worth keeping because it is dear
+and wanted more than once. Everything else is recomputed where it is wanted, in registers. A :class:`Group` is a set of roots that
+share one iteration space ``shape``; if ``axes`` is set, its reductions and scans run along those neighbouring axes, and roots live
+either at full level (one value an element) or at row level (one value a row).
+
+Roots join a group greedily in topological order. The invariant: every root that a member reads is in an earlier group, or in
+the same group and read exactly at the reader's own element or row. So groups in order of creation are a schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from hologram.graph.access import Guard, Index, requests, take_index, variables
+from hologram.primitives.op import Shape
+from hologram.symbolic import var
+from hologram.trace.node import Graph, Node, topological
+
+DEAR = 12  # cost from which a value is kept rather than computed twice
+SPREAD = 8  # uses that a broadcast along a new axis stands for
+KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
+LOOK_BACK = 32  # groups tried for a root
+
+Axes: TypeAlias = tuple[int, ...]
+
+
+class Group:
+    """One kernel to be: its iteration space and its roots in topological order."""
+
+    __slots__ = ("shape", "axes", "roots", "cost", "members")
+
+    def __init__(self, shape: Shape, axes: Axes | None) -> None:
+        self.shape, self.axes, self.cost = shape, axes, 0
+        self.roots: list[Node] = []
+        self.members: set[Node] = set()
+
+    def row_shapes(self) -> tuple[Shape, Shape]:
+        """The shapes of a row-level value: with the reduced axes gone, and kept as 1."""
+        axes = self.axes or ()
+        gone = tuple(n for i, n in enumerate(self.shape) if i not in axes)
+        return gone, tuple(1 if i in axes else n for i, n in enumerate(self.shape))
+
+    def index_of(self, node: Node, axes: Axes | None = None) -> Index | None:
+        """The element at which this group computes ``node``: at full level, at row level, or None where it cannot."""
+        axes = self.axes if axes is None else axes
+        full = variables(self.shape)
+        if reduction_axes(node) is not None and node.op.kind == "reduce" or is_last(node):
+            return tuple(v for i, v in enumerate(full) if i not in (axes or ())) if node.inputs[0].shape == self.shape else None
+        if node.shape == self.shape:
+            return full
+        if axes is None:
+            return None
+        gone, kept = self.row_shapes()
+        if node.shape == gone:
+            return tuple(v for i, v in enumerate(full) if i not in axes)
+        if node.shape == kept:
+            return tuple(0 if i in axes else v for i, v in enumerate(full))
+        return None
+
+
+def is_last(node: Node) -> bool:
+    """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.prepare`."""
+    return node.op.kind == "scan" and node.attrs[1] == "last"
+
+
+def reduction_axes(node: Node) -> Axes | None:
+    """The axes along which a reduction or scan runs; None for other ops."""
+    if node.op.kind == "reduce":
+        return node.attrs[0] if node.op.monoid is not None else (node.attrs[0],)
+    return (node.attrs[0],) if node.op.kind == "scan" else None
+
+
+def space(node: Node) -> Shape:
+    """The iteration space of a root: a reduction's is that of what it reduces."""
+    return node.inputs[0].shape if reduction_axes(node) is not None else node.shape
+
+
+def fuse(graph: Graph) -> list[Group]:
+    """Groups in an order in which they can run."""
+    nodes = topological(graph.outputs)
+    roots = find_roots(nodes, graph.outputs)
+    return _Grouping(nodes, roots).groups
+
+
+# --- roots -----------------------------------------------------------------------------------------------------------
+
+
+def own_cost(node: Node) -> int:
+    return node.op.cost if node.op.kind != "leaf" else 0
+
+
+def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
+    """Values that are computed as such."""
+    roots = {n for n in nodes if n.op.kind in ("reduce", "scan")}
+    roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
+    roots |= _cuts(nodes)
+    uses = _uses(nodes, roots)
+    cost: dict[Node, int] = {}
+    for n in nodes:
+        if n.op.kind == "leaf":
+            cost[n] = 0
+            continue
+        total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
+        cost[n] = min(total, 10 * DEAR)
+        if n not in roots and n.op.kind != "movement" and uses[n] >= 2 and total >= (DEAR if uses[n] < SPREAD else 2):
+            roots.add(n)
+    return roots
+
+
+def _cuts(nodes: list[Node]) -> set[Node]:
+    """Long programs are cut into segments of bounded cost; what crosses a cut is kept."""
+    segment: dict[Node, int] = {}
+    running, current = 0, 0
+    crossing: set[Node] = set()
+    for n in nodes:
+        if n.op.kind == "leaf":
+            continue
+        running += max(1, own_cost(n))
+        if running > KERNEL_COST:
+            running, current = 0, current + 1
+        segment[n] = current
+        crossing.update(x for x in n.inputs if x in segment and segment[x] != current)
+    return {n for n in crossing if n.op.kind != "leaf"}
+
+
+def _uses(nodes: list[Node], roots: set[Node]) -> dict[Node, int]:
+    """How often a value is wanted: once a reader, but a movement passes on what its own readers want."""
+    uses = dict.fromkeys(nodes, 0)
+    for n in reversed(nodes):
+        times = 1
+        if n.op.kind == "movement" and n not in roots:
+            times = max(1, uses[n])
+            if n.op.name == "broadcast" and n.inputs[0].size != n.size:
+                times = max(times, SPREAD)
+        for x in set(n.inputs):
+            uses[x] += times
+    return uses
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
+
+
+class Reads:
+    """What a root reads when it computes its element ``index``: other roots and where, and the cost on the way."""
+
+    __slots__ = ("roots", "cost")
+
+    def __init__(self) -> None:
+        self.roots: dict[Node, set[tuple[Index, Guard]]] = {}
+        self.cost = 0
+
+
+class _Grouping:
+    def __init__(self, nodes: list[Node], roots: set[Node]) -> None:
+        self.roots = roots
+        self.groups: list[Group] = []
+        self.group_of: dict[Node, int] = {}
+        for n in nodes:
+            if n in roots:
+                self._place(n)
+
+    def _place(self, root: Node) -> None:
+        axes = reduction_axes(root)
+        fresh = Group(space(root), axes)
+        index = fresh.index_of(root)
+        assert index is not None
+        reads = self.reads(root, index, fresh)
+        first = max((self.group_of[d] for d in reads.roots), default=-1)
+        for k in range(max(first, len(self.groups) - LOOK_BACK, 0), len(self.groups)):
+            g = self.groups[k]
+            if self._fits(g, root, axes, reads):
+                break
+        else:
+            k = len(self.groups)
+            self.groups.append(fresh)
+            g = fresh
+        g.axes = axes if g.axes is None else g.axes
+        g.roots.append(root)
+        g.members.add(root)
+        g.cost += reads.cost
+        self.group_of[root] = k
+
+    def _fits(self, g: Group, root: Node, axes: Axes | None, alone: Reads) -> bool:
+        if g.cost + alone.cost > KERNEL_COST:
+            return False
+        if axes is not None and any(reduction_axes(m) is not None and m.op.kind != root.op.kind for m in g.roots):
+            return False  # a scan goes by groups of its own width
+        if axes is not None and (g.shape != space(root) or (g.axes is not None and g.axes != axes)):
+            return False
+        index = g.index_of(root, axes)
+        if index is None:
+            return False
+        if axes is not None and g.axes is None and any(g.index_of(m, axes) != g.index_of(m) for m in g.roots):
+            return False
+        reads = self.reads(root, index, g)
+        for d, places in reads.roots.items():
+            if d in g.members and {p for p, _ in places} != {g.index_of(d, axes or g.axes)}:
+                return False
+        return True
+
+    def reads(self, root: Node, index: Index, g: Group) -> Reads:
+        """Follows a root's inputs down to other roots and leaves."""
+        out = Reads()
+        seen: set[tuple[Node, Index, Guard]] = set()
+        stack: list[tuple[Node, Index, Guard]] = []
+        if reduction_axes(root) is not None:
+            stack.append((root.inputs[0], variables(g.shape), ()))
+            out.cost += root.op.cost
+        elif root.op.kind != "leaf":
+            self._descend(root, index, (), stack, out)
+        while stack:
+            item = stack.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            node, at, guard = item
+            if node.op.kind == "leaf":
+                continue
+            if node in self.roots:
+                out.roots.setdefault(node, set()).add((at, guard))
+            else:
+                self._descend(node, at, guard, stack, out)
+        return out
+
+    def _descend(self, node: Node, at: Index, guard: Guard, stack: list[tuple[Node, Index, Guard]], out: Reads) -> None:
+        out.cost += node.op.cost
+        if node.op.kind == "gather":
+            where, then = take_index(node, at)
+            stack.append((node.inputs[1], where, guard))
+            stack.append((node.inputs[0], then(var(f"taken{len(stack)}")), guard))
+        else:
+            stack.extend(requests(node, at, guard))

@@ -1,0 +1,49 @@
+"""Kernel IR as text. Two kernels with the same text are the same kernel."""
+
+from __future__ import annotations
+
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
+
+
+def print_kernel(k: Kernel) -> str:
+    """One line a statement; values are numbered in order."""
+    names: dict[Value, str] = {}
+    head = ", ".join(f"{b.name}: {b.dtype}[{b.size}] {b.role}" for b in k.params)
+    lines = [f"kernel({head}{''.join(f', {s}: symbol' for s in k.symbols)})"]
+    lines += [f"  scratch {b.name}: {b.dtype}[{b.size}]" for b in k.scratch]
+    _print_block(k.body, names, lines, 1)
+    return "\n".join(lines) + "\n"
+
+
+def _print_block(body: list[Stmt], names: dict[Value, str], lines: list[str], depth: int) -> None:
+    pad = "  " * depth
+    for s in body:
+        if isinstance(s, Loop):
+            limit = "" if s.limit is None else f" below {s.limit}"
+            accs = []
+            for a in s.accs:
+                names[a] = f"a{len(names)}"
+                accs.append(f"{names[a]} = {a.row.name} {a.value_dtype} -> {a.dtype}")
+            carry = f" with {', '.join(accs)}" if accs else ""
+            lines.append(f"{pad}{s.kind} {s.var} from {s.start} count {s.extent}{limit}{carry}")
+            _print_block(s.body, names, lines, depth + 1)
+        elif isinstance(s, Store):
+            lines.append(f"{pad}{s.buffer.name}[{s.index}] = {names[s.value]}")
+        elif isinstance(s, Accumulate):
+            lines.append(f"{pad}{names[s.acc]} <- {', '.join(names[a] for a in s.args)}")
+        else:
+            names[s] = s.name or f"v{len(names)}"
+            args = ", ".join([*(names[a] for a in s.args), *(_attr(a, names) for a in s.attrs)])
+            lines.append(f"{pad}{names[s]} = {s.opname}({args}) : {s.dtype}")
+
+
+def _attr(x: object, names: dict[Value, str]) -> str:
+    if isinstance(x, Buffer):
+        return x.name
+    if isinstance(x, Acc):
+        return names[x]
+    if isinstance(x, bytes):
+        return "0x" + x[::-1].hex()
+    return str(x)
+
+

@@ -1,0 +1,241 @@
+"""The loops of a kernel: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
+
+Neighbouring axes that every access walks as one (the stride of the outer is the stride of the inner times its extent) are merged
+first. Then
+
+- *map* (no reduced axes): rows times lanes, lanes along the last merged axis, cut in pages;
+- *row form* (the last axis is reduced): a row a chunk, lanes along it;
+- *column form*: blocks of COLUMNS neighbouring columns a chunk, lanes across them, a serial loop down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hologram.graph.access import variables
+from hologram.graph.kernel_ir import Loop
+from hologram.primitives.op import Shape
+from hologram.primitives.reductions import PAGE
+from hologram.symbolic import Expr, Int, floordiv, mod, prod, split_linear, substitute, var
+
+COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
+NARROW = 8  # a last axis shorter than this is no loop of its own
+
+
+class Block:
+    """Neighbouring axes merged into one, of extent ``size``; ``var`` stands for its position."""
+
+    __slots__ = ("axes", "size", "var", "names", "last")
+
+    def __init__(self, axes: list[int], shape: Shape) -> None:
+        self.axes = axes
+        self.size: Int = prod(shape[a] for a in axes)
+        names = [_name(v) for v in (variables(shape)[a] for a in axes)]
+        self.names, self.last = names, names[-1]
+        self.var = var(f"m{axes[0]}", 0, self.size - 1 if isinstance(self.size, int) else None)
+
+    def rewrite(self, e: Int) -> Int:
+        if len(self.names) == 1:
+            return substitute(e, {self.last: self.var})
+        linear = split_linear(e, self.last)
+        assert linear is not None
+        return substitute(linear[1], dict.fromkeys(self.names[:-1], 0)) + linear[0] * self.var
+
+
+def _name(v: Int) -> str:
+    assert isinstance(v, Expr)
+    ((m, _),) = v.terms.items()
+    return m[0].name
+
+
+def merge(axes: Sequence[int], shape: Shape, expressions: list[Int]) -> list[Block]:
+    """Blocks of ``axes`` (those of extent 1 left out) that every expression walks as one."""
+    blocks: list[list[int]] = []
+    names = variables(shape)
+    for a in axes:
+        if shape[a] == 1:
+            continue
+        if blocks and _walked_as_one(_name(names[blocks[-1][-1]]), _name(names[a]), shape[a], expressions):
+            blocks[-1].append(a)
+        else:
+            blocks.append([a])
+    return [Block(b, shape) for b in blocks]
+
+
+def _walked_as_one(outer: str, inner: str, extent: Int, expressions: list[Int]) -> bool:
+    for e in expressions:
+        if not isinstance(e, Expr):
+            continue
+        a, b = split_linear(e, outer), split_linear(e, inner)
+        if a is None or b is None or a[0] != b[0] * extent:
+            return False
+    return True
+
+
+class Nest:
+    """Loops, and the substitution of loop variables for axes. Levels: 1 in the parallel loop, 2 and 3 inside it."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.values: dict[str, Int] = {}
+        self.chunks: Int = 1
+        self.level_of: dict[str, int] = {"p": 1}
+        self.element_level = 2
+        self.row_elements: Int = 0
+        self.scratch_index: Int = 0
+        self.scratch_size: Int = 0
+        self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
+        self._outer: list[tuple[int, Loop]] = []
+        self._inner: tuple[str, str, Int, Int, Int | None] | None = None
+
+    def rewrite(self, e: Int) -> Int:
+        for b in self.blocks:
+            e = b.rewrite(e)
+        if self.flat is not None:
+            strides = self._flat_stride(e)
+            if strides is not None:
+                return strides
+        return substitute(e, self.values)
+
+    def _flat_stride(self, e: Int) -> Int | None:
+        """``c*i + rest`` where an expression walks all blocks as one."""
+        rest, below = e, 1
+        unit: Int | None = None
+        for b in reversed(self.blocks):
+            split = split_linear(rest, _name(b.var))
+            if split is None:
+                return None
+            c, rest = split
+            unit = c if unit is None else unit
+            if c != unit * below:
+                return None
+            below = below * b.size
+        assert unit is not None and self.flat is not None
+        return rest + unit * self.flat.var
+
+    def outer_loops(self) -> list[tuple[int, Loop]]:
+        return self._outer
+
+    def element_loops(self) -> tuple[list[Loop], Loop]:
+        """A fresh innermost loop, and the statement list that holds it."""
+        assert self._inner is not None
+        loop = Loop(*self._inner)
+        return [loop], loop
+
+    # --- construction --------------------------------------------------------------------------------------------------
+
+    def rows(self, blocks: list[Block], row: Int) -> None:
+        """``row`` counts the elements of ``blocks`` in C order."""
+        at = row
+        for k, b in enumerate(reversed(blocks)):
+            self.values[_name(b.var)] = at if k == len(blocks) - 1 else mod(at, b.size)
+            at = floordiv(at, b.size)
+
+    def inner(self, kind: str, name: str, start: Int, extent: Int, limit: Int | None = None) -> None:
+        self._inner = (kind, name, start, extent, limit)
+        self.level_of[name] = self.element_level
+
+
+def choose_nest(shape: Shape, axes: tuple[int, ...] | None, expressions: list[Int]) -> Nest:
+    if axes is None:
+        return _map(merge(range(len(shape)), shape, expressions))
+    before = merge(range(axes[0]), shape, expressions)
+    reduced = merge(axes, shape, expressions)
+    after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
+    if axes[-1] == len(shape) - 1:
+        return _row(before, reduced)
+    return _column(before, reduced, after)
+
+
+def _counter(name: str, size: Int) -> Expr:
+    return var(name, 0, size - 1 if isinstance(size, int) else None)
+
+
+def _map(blocks: list[Block]) -> Nest:
+    nest = Nest()
+    nest.blocks = blocks
+    if not blocks:
+        return nest
+    if len(blocks) > 1 and isinstance(blocks[-1].size, int) and blocks[-1].size < NARROW:
+        return _narrow_map(nest, blocks)
+    last = blocks[-1]
+    rows, n = _size(blocks[:-1]), last.size
+    i = _counter("i", n)
+    nest.values[_name(last.var)] = i
+    _pages(nest, rows, n, blocks[:-1])
+    return nest
+
+
+def _size(blocks: list[Block]) -> Int:
+    return prod(b.size for b in blocks)
+
+
+def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block]) -> None:
+    """Chunks of a page of a row each; lanes along the row."""
+    if isinstance(n, int) and n <= (PAGE if not outer else 2 * PAGE):
+        nest.chunks = rows
+        nest.rows(outer, _counter("p", rows))
+        nest.inner("lanes", "i", 0, n)
+        return
+    pages = floordiv(n + (PAGE - 1), PAGE)
+    nest.chunks = rows * pages
+    p = _counter("p", nest.chunks)
+    nest.rows(outer, floordiv(p, pages) if outer else 0)
+    page = mod(p, pages) if outer else p
+    nest.inner("lanes", "i", page * PAGE, PAGE, None if isinstance(n, int) and n % PAGE == 0 else n)
+
+
+def _narrow_map(nest: Nest, blocks: list[Block]) -> Nest:
+    """The last axis is too short for lanes: one loop over all elements, axes found by division where need be."""
+    total = _size(blocks)
+    i = _counter("i", total)
+    nest.rows(blocks, i)
+    flat = Block.__new__(Block)
+    flat.var = i
+    nest.flat = flat
+    _pages(nest, 1, total, [])
+    return nest
+
+
+def _row(rows: list[Block], reduced: list[Block]) -> Nest:
+    nest = Nest()
+    nest.blocks = rows + reduced
+    n = _size(reduced)
+    q = _counter("i", n)
+    nest.rows(reduced, q)
+    nest.chunks = _size(rows)
+    nest.rows(rows, _counter("p", nest.chunks))
+    nest.inner("lanes", "i", 0, n)
+    nest.row_elements = nest.scratch_size = n
+    nest.scratch_index = q
+    return nest
+
+
+def _column(before: list[Block], reduced: list[Block], after: list[Block]) -> Nest:
+    nest = Nest()
+    nest.blocks = before + reduced + after
+    nest.element_level = 3
+    n = _size(reduced)
+    rows, last = before + after[:-1], after[-1:]
+    width: Int = last[0].size if last else 1
+    block = width if isinstance(width, int) and width <= COLUMNS else COLUMNS
+    blocks = floordiv(width + (block - 1), block)
+    count = _size(rows)
+    nest.chunks = count * blocks
+    p = _counter("p", nest.chunks)
+    nest.rows(rows, floordiv(p, blocks))
+    start = mod(p, blocks) * block
+    t = _counter("t", width) if width != 1 else 0
+    if last:
+        nest.values[_name(last[0].var)] = t
+    ragged = not (isinstance(width, int) and width % block == 0)
+    nest._outer = [(1, Loop("lanes" if width != 1 else "serial", "t", start, block, width if ragged else None))]
+    nest.level_of["t"] = 2
+    q = _counter("q", n)
+    nest.rows(reduced, q)
+    nest.inner("serial", "q", 0, n)
+    nest.scratch_index = q * block + (t - start)
+    nest.row_elements = nest.scratch_size = n * block
+    return nest
+
+

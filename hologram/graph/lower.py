@@ -1,0 +1,457 @@
+"""A group of fused roots becomes one kernel.
+
+Three steps. *Values*: every element that a root is made of becomes a scalar instruction, with movement ops turned into index
+arithmetic. *Loops*: axes that every access walks alike merge into one, and the merged axes become a parallel loop and an inner
+loop of lanes. *Stages*: what depends on a reduction's result runs in a later pass over the row; dear values that a later pass
+needs again are kept in the thread's scratch pages, cheap ones are computed again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.graph.access import Guard, Index, linear, requests, take_index, variables
+from hologram.graph.fuse import Group, is_last, reduction_axes
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Store, Value
+from hologram.graph.loops import Nest, choose_nest
+from hologram.primitives.op import TABLE
+from hologram.symbolic import Int, atoms, is_static, prod, var
+from hologram.trace.node import Node
+
+KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
+SCRATCH_BYTES = 24 * 12288
+
+
+class Lowered:
+    """A kernel, the nodes behind its parameters, and which outputs may stand where an input stood."""
+
+    __slots__ = ("kernel", "bindings", "in_place", "group")
+
+    def __init__(self, kernel: Kernel, bindings: list[Node], group: Group) -> None:
+        self.kernel, self.bindings, self.group = kernel, bindings, group
+        self.in_place: list[tuple[int, int]] = []
+
+
+def lower(group: Group, roots: set[Node], stored: set[Node]) -> Lowered:
+    """The kernel of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it."""
+    values = _Values(group, roots)
+    for root in group.roots:
+        values.define(root)
+    stores = [(values.buffer(r, "out"), values.store_index(r), values.defined[r]) for r in group.roots if r in stored]
+    nest = choose_nest(group.shape, group.axes, _expressions(values, stores))
+    return _Emission(group, values, stores, nest).lowered()
+
+
+def _expressions(values: _Values, stores: list[Any]) -> list[Int]:
+    out = [i for _, i, _ in stores]
+    for ins in values.order:
+        if isinstance(ins, Ins):
+            if ins.op == "load":
+                out.append(ins.attrs[1])
+            elif ins.op in ("index", "inside"):
+                out.append(ins.attrs[0])
+    return out
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+class _Values:
+    """The instructions of a group, in dependency order, each element once."""
+
+    def __init__(self, group: Group, roots: set[Node]) -> None:
+        self.group, self.roots = group, roots
+        self.order: list[Value] = []
+        self.made: dict[Any, Value] = {}
+        self.defined: dict[Node, Value] = {}
+        self.accumulates: dict[Acc, tuple[Value, ...]] = {}
+        self.buffers: dict[Node, Buffer] = {}
+        self.taken = 0
+
+    def buffer(self, node: Node, role: str) -> Buffer:
+        b = self.buffers.get(node)
+        if b is None:
+            b = self.buffers[node] = Buffer(f"b{len(self.buffers)}", node.dtype, role, node.size)
+        return b
+
+    def store_index(self, root: Node) -> Int:
+        index = self.group.index_of(root)
+        assert index is not None
+        return linear(index, root.shape)
+
+    def define(self, root: Node) -> None:
+        axes = reduction_axes(root)
+        if axes is None:
+            index = self.group.index_of(root)
+            assert index is not None
+            self.defined[root] = self.element(root, index, ())
+            return
+        x = self.element(root.inputs[0], variables(self.group.shape), ())
+        if root.op.kind == "scan":
+            self.defined[root] = self._scan(root, x)
+            return
+        acc = Acc(root.op, x.dtype, root.dtype)
+        args: tuple[Value, ...] = (x,)
+        if root.op.monoid is None:
+            args = (x, self._emit("index", (), (variables(self.group.shape)[axes[0]],), dtypes.int64))
+        self._accumulate(acc, args)
+        self.defined[root] = acc
+
+    def _accumulate(self, acc: Acc, args: tuple[Value, ...]) -> None:
+        self.accumulates[acc] = args
+        self.order.append(acc)
+
+    def _scan(self, root: Node, x: Value) -> Value:
+        """A scan's running value; two scans of one input share it, be it only the last value that is wanted."""
+        key = ("scan", root.op, x)
+        got = self.made.get(key)
+        if got is None:
+            acc = Acc(root.op, x.dtype, x.dtype)
+            running = self._emit("scan", (x,), (acc,), x.dtype)
+            self._accumulate(acc, (running,))
+            got = self.made[key] = running
+        assert isinstance(got, Ins)
+        return got.attrs[0] if is_last(root) else got
+
+    def element(self, node: Node, index: Index, guard: Guard) -> Value:
+        """The value of one element, by an explicit stack: a chain's length is no recursion."""
+        stack = [(node, index, guard)]
+        while stack:
+            top = stack[-1]
+            if top in self.made:
+                stack.pop()
+                continue
+            made = self._try(*top)
+            if isinstance(made, list):
+                stack.extend(made)
+            else:
+                self.made[top] = made
+                stack.pop()
+        return self.made[(node, index, guard)]
+
+    def _try(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
+        """The element's value, or the elements that must be made first."""
+        if node in self.defined:
+            return self.defined[node]
+        if node.op.name == "const":
+            return self._emit("const", (), node.attrs, node.dtype)
+        if node.op.name == "iota":
+            return self._emit("index", (), (index[node.attrs[1]],), node.dtype)
+        if node.op.kind == "leaf" or (node in self.roots and node not in self.group.members):
+            mask = self._mask(guard) if node.shape else None
+            return self._emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
+        if node.op.kind == "gather":
+            return self._take(node, index, guard)
+        wanted = requests(node, index, guard)
+        missing = [w for w in wanted if w not in self.made]
+        if missing:
+            return missing[::-1]
+        args = tuple(self.made[w] for w in wanted)
+        if node.op.kind == "elementwise":
+            return self._row(node, args)
+        if node.op.name == "pad":
+            mask = self._mask(wanted[0][2][len(guard) :])
+            return args[0] if mask is None else self._select(mask, args[0], args[1])
+        if node.op.name == "concatenate":
+            out = args[-1]
+            for w, a in zip(wanted[-2::-1], args[-2::-1], strict=True):
+                mask = self._mask(w[2][-1:])
+                assert mask is not None
+                out = self._select(mask, a, out)
+            return out
+        return args[0]
+
+    def _take(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
+        x, indices = node.inputs
+        where, then = take_index(node, index)
+        first = (indices, where, guard)
+        if first not in self.made:
+            return [first]
+        (axis,) = node.attrs
+        at = self._name(self._cast(self.made[first], dtypes.int64), x.shape[axis])
+        second = (x, then(at), guard)
+        return self.made[second] if second in self.made else [second]
+
+    def _name(self, ins: Value, size: Int) -> Int:
+        """A variable that stands for a value in index expressions."""
+        assert isinstance(ins, Ins)
+        if not ins.name:
+            self.taken += 1
+            ins.name = f"taken{self.taken}"
+        return var(ins.name, 0, size - 1 if isinstance(size, int) else None)
+
+    def _mask(self, guard: Guard) -> Value | None:
+        out: Value | None = None
+        for e, size in guard:
+            one = self._emit("inside", (), (e, size), dtypes.bool_)
+            out = one if out is None else self._emit(TABLE["and"], (out, one), (), dtypes.bool_)
+        return out
+
+    def _select(self, mask: Value, a: Value, b: Value) -> Value:
+        return self._emit(TABLE["select"], (mask, a, b), (), a.dtype)
+
+    def _row(self, node: Node, args: tuple[Value, ...]) -> Value:
+        """An elementwise op; 16-bit floats compute in float32 and round the result."""
+        op = node.op
+        if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_float and a.dtype.bits == 16 for a in args):
+            return self._emit(op, args, node.attrs, node.dtype)
+        wide = tuple(self._cast(a, dtypes.compute_type(a.dtype)) for a in args)
+        return self._cast(self._emit(op, wide, node.attrs, dtypes.compute_type(node.dtype)), node.dtype)
+
+    def _cast(self, v: Value, d: DType) -> Value:
+        return v if v.dtype is d else self._emit(TABLE["cast"], (v,), (d.name,), d)
+
+    def _emit(self, op: Any, args: tuple[Value, ...], attrs: tuple[Any, ...], d: DType) -> Ins:
+        key = (op, args, attrs, d)
+        got = self.made.get(key)
+        if got is None:
+            got = self.made[key] = Ins(op, args, attrs, d)
+            self.order.append(got)
+        assert isinstance(got, Ins)
+        return got
+
+
+# --- emission --------------------------------------------------------------------------------------------------------
+
+TOP = 0  # level of what no loop variable touches
+
+
+class _Emission:
+    """Places instructions in loops, pass by pass."""
+
+    def __init__(self, group: Group, values: _Values, stores: list[Any], nest: Nest) -> None:
+        self.group, self.values, self.nest = group, values, nest
+        self.kernel = Kernel()
+        self.stores = [(b, nest.rewrite(i), v) for b, i, v in stores]
+        self.order = values.order
+        for v in self.order:
+            if isinstance(v, Ins):
+                self._rewrite(v)
+        self.element_level = nest.element_level
+        self.row_level = nest.element_level - 1
+        for v in self.order:
+            self._annotate(v)
+
+    def _rewrite(self, ins: Ins) -> None:
+        if ins.op == "load":
+            ins.attrs = (ins.attrs[0], self.nest.rewrite(ins.attrs[1]))
+        elif ins.op == "index":
+            ins.attrs = (self.nest.rewrite(ins.attrs[0]),)
+        elif ins.op == "inside":
+            ins.attrs = (self.nest.rewrite(ins.attrs[0]), ins.attrs[1])
+
+    def _annotate(self, v: Value) -> None:
+        """``level``: the loop whose variables it needs; ``stage``: the pass after which its inputs are complete."""
+        if isinstance(v, Acc):
+            args = self.values.accumulates[v]
+            v.level = self.row_level
+            v.stage = 1 + max(a.stage for a in args)
+            return
+        level = stage = 0
+        for a in v.args:
+            level, stage = max(level, a.level), max(stage, a.stage)
+        if v.op in ("load", "index", "inside"):
+            e = v.attrs[1] if v.op == "load" else v.attrs[0]
+            for atom in atoms(e):
+                known = self.nest.level_of.get(atom.name)
+                if known is None:
+                    named = next((o for o in self.order if isinstance(o, Ins) and o.name == atom.name), None)
+                    if named is not None:
+                        level, stage = max(level, named.level), max(stage, named.stage)
+                else:
+                    level = max(level, known)
+        if v.op == "scan":
+            level = self.element_level
+        v.level, v.stage = level, stage
+
+    def lowered(self) -> Lowered:
+        k, nest = self.kernel, self.nest
+        k.body += [v for v in self._needed_outside() if v.level == TOP]
+        parallel = Loop("parallel", "p", 0, nest.chunks)
+        k.body.append(parallel)
+        body = parallel.body
+        for level, loop in nest.outer_loops():
+            body += self._at(level)
+            body.append(loop)
+            body = loop.body
+        self._passes(body)
+        self._finish(nest.chunks)
+        out = Lowered(k, [n for n, b in self.values.buffers.items()], self.group)
+        out.in_place = self._in_place()
+        return out
+
+    def _needed_outside(self) -> list[Ins]:
+        """Instructions outside the element loop that anything wants, in order."""
+        if not hasattr(self, "_outside"):
+            wanted: set[Value] = set()
+            stack: list[Value] = [v for _, _, v in self.stores]
+            stack += [a for args in self.values.accumulates.values() for a in args]
+            while stack:
+                v = stack.pop()
+                if v in wanted:
+                    continue
+                wanted.add(v)
+                if isinstance(v, Ins):
+                    stack.extend(v.args)
+                    stack.extend(self._named_in(v))
+            self._outside = [v for v in self.order if v in wanted and isinstance(v, Ins) and v.level < self.element_level]
+        return self._outside
+
+    def _named_in(self, v: Ins) -> list[Ins]:
+        """The values that an instruction's index goes through."""
+        if v.op not in ("load", "index", "inside") or not self.values.taken:
+            return []
+        e = v.attrs[1] if v.op == "load" else v.attrs[0]
+        names = {a.name for a in atoms(e)}
+        return [o for o in self.order if isinstance(o, Ins) and o.name and o.name in names]
+
+    def _at(self, level: int) -> list[Ins]:
+        return [v for v in self._needed_outside() if v.level == level and v.stage == 0]
+
+    def _passes(self, body: list[Any]) -> None:
+        """Row-level work and one element loop for each stage, in turn."""
+        row = [v for v in self._needed_outside() if v.level == self.row_level]
+        element_stores = [s for s in self.stores if self._store_level(s) == self.element_level]
+        accs = [v for v in self.order if isinstance(v, Acc)]
+        last = max([a.stage for a in accs] + [s[2].stage + 1 for s in element_stores] + [0])
+        plans = self._plan_passes(accs, element_stores, last)
+        for stage in range(last):
+            body += [v for v in row if v.stage == stage]
+            targets, kept, loop_accs = plans[stage]
+            if targets or loop_accs or any(s[2].stage == stage for s in element_stores):
+                body += self._element_loops(stage, targets, kept, loop_accs, [s for s in element_stores if s[2].stage == stage])
+        body += [v for v in row if v.stage >= last]
+        body += [Store(b, i, v) for b, i, v in self.stores if self._store_level((b, i, v)) != self.element_level]
+
+    def _store_level(self, store: Any) -> int:
+        _, index, value = store
+        level = max([value.level] + [self.nest.level_of.get(a.name, 0) for a in atoms(index)])
+        return level if level == self.element_level else min(level, self.row_level)
+
+    def _plan_passes(self, accs: list[Acc], stores: list[Any], last: int) -> list[Any]:
+        """For each pass: the instructions to run, those to keep for later passes, the accumulators."""
+        kept: dict[Ins, int] = {}
+        wants: list[set[Ins]] = []
+        for stage in range(last):
+            loop_accs = [a for a in accs if a.stage == stage + 1]
+            roots: list[Value] = [x for a in loop_accs for x in self.values.accumulates[a]]
+            roots += [v for _, _, v in stores if v.stage == stage]
+            wants.append(self._closure(roots, stage, kept))
+        done: set[Ins] = set()
+        while len(done) < len(kept):  # what is kept is made in its own pass, and may need what is kept by an earlier one
+            ins = next(i for i in kept if i not in done)
+            done.add(ins)
+            wants[kept[ins]] |= self._closure([ins], kept[ins], kept)
+        plans = []
+        for stage in range(last):
+            run = [v for v in self.order if isinstance(v, Ins) and v in wants[stage]]
+            plans.append((run, kept, [a for a in accs if a.stage == stage + 1]))
+        return plans
+
+    def _closure(self, roots: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
+        """Element-level instructions that ``roots`` need in this pass; dear ones of earlier passes are kept, not repeated."""
+        out: set[Ins] = set()
+        stack = list(roots)
+        while stack:
+            v = stack.pop()
+            if not isinstance(v, Ins) or v in out or v.level != self.element_level:
+                continue
+            out.add(v)
+            if v.stage < stage and self._worth_keeping(v):
+                kept[v] = v.stage
+                continue
+            stack.extend(v.args)
+            stack.extend(self._named_in(v))
+        return out
+
+    def _worth_keeping(self, v: Ins) -> bool:
+        if isinstance(v.op, str):
+            return v.op == "scan"
+        cost = v.op.cost
+        count = self.nest.row_elements
+        return cost >= KEEP_COST and isinstance(count, int) and count * v.dtype.itemsize <= SCRATCH_BYTES // 2
+
+    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Any]) -> list[Any]:
+        outer, inner = self.nest.element_loops()
+        inner.accs = accs
+        renamed: dict[Value, Value] = {}
+        body = inner.body
+        for v in run:
+            if v in kept and kept[v] < stage:
+                load = Ins("load", (), (self._scratch(v), self.nest.scratch_index), v.dtype)
+                renamed[v] = load
+                body.append(load)
+                continue
+            copy = self._copy(v, renamed) if stage > v.stage else v
+            renamed[v] = copy
+            body.append(copy)
+            if v in kept:
+                body.append(Store(self._scratch(v), self.nest.scratch_index, copy))
+        for a in accs:
+            args = self.values.accumulates[a]
+            if not (isinstance(args[0], Ins) and args[0].op == "scan"):  # a scan accumulates by itself
+                body.append(Accumulate(a, tuple(renamed.get(x, x) for x in args)))
+        body += [Store(b, i, renamed.get(v, v)) for b, i, v in stores]
+        return outer
+
+    def _copy(self, v: Ins, renamed: dict[Value, Value]) -> Ins:
+        """The same instruction again in a later pass."""
+        out = Ins(v.op, tuple(renamed.get(a, a) for a in v.args), v.attrs, v.dtype)
+        out.level, out.stage, out.name = v.level, v.stage, v.name
+        return out
+
+    def _scratch(self, v: Ins) -> Buffer:
+        for b in self.kernel.scratch:
+            if b.name == f"s{self.order.index(v)}":
+                return b
+        b = Buffer(f"s{self.order.index(v)}", v.dtype, "scratch", self.nest.scratch_size)
+        self.kernel.scratch.append(b)
+        return b
+
+    def _finish(self, chunks: Int) -> None:
+        k = self.kernel
+        k.params = list(self.values.buffers.values())
+        k.chunks = chunks
+        names = sorted({a.name for e in self._all_integers() for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")})
+        k.symbols = names
+        k.ops = sum(1 for v in self.order if isinstance(v, Ins) and not isinstance(v.op, str))
+        per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
+        elements = prod(n for n in self.group.shape)
+        if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
+            k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
+        else:
+            k.cost = 3000 * 0.05 * per_element
+
+    def _all_integers(self) -> list[Int]:
+        out: list[Int] = [self.nest.chunks]
+        for s in self.kernel.walk():
+            if isinstance(s, Loop):
+                out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])
+            elif isinstance(s, Store):
+                out.append(s.index)
+            elif isinstance(s, Ins) and s.op in ("load", "index", "inside"):
+                out += [e for e in s.attrs if not isinstance(e, Buffer)]
+        return out
+
+    def _in_place(self) -> list[tuple[int, int]]:
+        """``(out, in)`` parameters where the input is only read at the very element that is then written, in one pass."""
+        loops = [s for s in self.kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
+        if len(loops) > 1:
+            return []
+        reads: dict[Buffer, set[Int]] = {}
+        for s in self.kernel.walk():
+            if isinstance(s, Ins) and s.op == "load":
+                reads.setdefault(s.attrs[0], set()).add(s.attrs[1])
+        params = self.kernel.params
+        out = []
+        for b, index, v in self.stores:
+            if self._store_level((b, index, v)) != self.element_level:
+                continue
+            for other, places in reads.items():
+                if other in params and places == {index} and other.dtype.itemsize == b.dtype.itemsize:
+                    out.append((params.index(b), params.index(other)))
+        return out
+
+

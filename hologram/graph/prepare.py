@@ -1,0 +1,155 @@
+"""Rewrites a canonical graph into one that fusion takes, in the graph's own ops: last step before kernels.
+
+- A reduction's axes become one run of neighbours; runs are reduced one after the other, the last first.
+- 16-bit floats are summed and scanned in float32 and rounded once.
+- A reverse scan is a scan between two flips.
+- A long reduction of few rows is cut in pages, and so can be shared among threads; a long scan is cut in pages with a carry. The written order
+  of reductions makes both give the same bits.
+- An empty reduction is its value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.primitives.op import TABLE, Shape
+from hologram.primitives.reductions import PAGE, adjacent_runs
+from hologram.symbolic import Int, floordiv, prod
+from hologram.trace.node import Builder, Graph, Node, const_attrs
+
+MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut: its partial results must fit a kernel's stack
+MANY_ROWS = 16  # results that are independent and so already fill the machine
+
+
+def prepare(graph: Graph) -> Graph:
+    b = Builder()
+    made: dict[Node, Node] = {}
+    lines: dict[Node, Any] = {}
+    for node in graph.nodes():
+        inputs = tuple(made[x] for x in node.inputs)
+        new = _prepare(b, node, inputs)
+        made[node] = new
+        if node in graph.lines:
+            lines.setdefault(new, graph.lines[node])
+    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
+
+
+def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+    if node.op.kind == "reduce" and node.op.monoid is not None:
+        return _reduce(b, node, inputs[0])
+    if node.op.kind == "scan":
+        return _scan(b, node, inputs[0])
+    return b(node.op, inputs, node.attrs)
+
+
+def _const(b: Builder, value: Any, d: DType) -> Node:
+    return b(TABLE["const"], (), const_attrs(value, d))
+
+
+def _cast(b: Builder, x: Node, d: DType) -> Node:
+    return x if x.dtype is d else b(TABLE["cast"], (x,), (d.name,))
+
+
+def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
+    return x if x.shape == shape else b(TABLE["reshape"], (x,), (shape,))
+
+
+def _full(b: Builder, value: Any, d: DType, shape: Shape) -> Node:
+    c = _const(b, value, d)
+    return b(TABLE["broadcast"], (c,), (shape, ())) if shape else c
+
+
+def _reduce(b: Builder, node: Node, x: Node) -> Node:
+    op, (axes,) = node.op, node.attrs
+    if not axes:
+        return x
+    n = prod(x.shape[a] for a in axes)
+    if n == 0:
+        return _full(b, op.empty(x.dtype), x.dtype, node.shape)  # type: ignore[misc]
+    x = _cast(b, x, dtypes.compute_type(x.dtype))
+    for run in reversed(adjacent_runs(axes)):
+        x = _reduce_run(b, op, x, run)
+    return _cast(b, x, node.dtype)
+
+
+def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
+    first, last = run[0], run[-1]
+    rows, columns, n = x.shape[:first], x.shape[last + 1 :], prod(x.shape[first : last + 1])
+    if not _cut(rows, columns, n):
+        return b(op, (x,), (run,))
+    x = _reshape(b, x, (*rows, n, *columns))
+    pages = _in_pages(b, x, first, n, op.identity(x.dtype))
+    partial = b(op, (pages,), ((first + 1,),))
+    return _reduce_run(b, op, partial, (first,))
+
+
+def _cut(rows: Shape, columns: Shape, n: Int) -> bool:
+    if not isinstance(n, int):
+        return not columns and not rows
+    independent = prod(rows) * (floordiv(prod(columns) + 127, 128) if columns else 1)
+    few = isinstance(independent, int) and independent < MANY_ROWS
+    return n > MAX_IN_KERNEL or (few and n > 2 * PAGE)
+
+
+def _in_pages(b: Builder, x: Node, axis: int, n: Int, identity: Any) -> Node:
+    """Axis ``axis`` of extent n becomes (pages, PAGE), filled up with the identity."""
+    pages = floordiv(n + (PAGE - 1), PAGE)
+    missing = pages * PAGE - n
+    if missing != 0:
+        zero = (0,) * x.ndim
+        x = b(TABLE["pad"], (x, _const(b, identity, x.dtype)), (zero, (*zero[:axis], missing, *zero[axis + 1 :])))
+    return _reshape(b, x, (*x.shape[:axis], pages, PAGE, *x.shape[axis + 1 :]))
+
+
+def _slice_axis(b: Builder, x: Node, axis: int, start: Int, stop: Int, step: int = 1) -> Node:
+    starts: list[Int] = [0] * x.ndim
+    stops, steps = list(x.shape), [1] * x.ndim
+    starts[axis], stops[axis], steps[axis] = start, stop, step
+    return b(TABLE["slice"], (x,), (tuple(starts), tuple(stops), tuple(steps)))
+
+
+def _flip(b: Builder, x: Node, axis: int) -> Node:
+    return _slice_axis(b, x, axis, x.shape[axis] - 1, -1, -1)
+
+
+def _scan(b: Builder, node: Node, x: Node) -> Node:
+    axis, reverse = node.attrs
+    if prod(node.shape) == 0:
+        return x
+    x = _cast(b, x, dtypes.compute_type(x.dtype))
+    if reverse:
+        x = _flip(b, x, axis)
+    x = _forward_scan(b, node.op, x, axis)
+    if reverse:
+        x = _flip(b, x, axis)
+    return _cast(b, x, node.dtype)
+
+
+def _forward_scan(b: Builder, op: Any, x: Node, axis: int) -> Node:
+    n = x.shape[axis]
+    if axis != x.ndim - 1 or (isinstance(n, int) and n <= PAGE):
+        return b(op, (x,), (axis, False))
+    pages = _in_pages(b, x, axis, n, op.identity(x.dtype))
+    inside = b(op, (pages,), (axis + 1, False))
+    carry = _carry(b, op, _last_of_scan(pages, op, axis + 1), axis)
+    spread = b(TABLE["broadcast"], (carry,), (inside.shape, tuple(range(carry.ndim))))
+    y = b(op.monoid, (spread, inside))
+    return _slice_axis(b, _reshape(b, y, (*x.shape[:axis], y.shape[axis] * PAGE)), axis, 0, n)
+
+
+def _last_of_scan(x: Node, op: Any, axis: int) -> Node:
+    """The last running value along ``axis``: a reduction in the order of the scan. It exists only between here and lowering."""
+    return Node(op, (x,), (axis, "last"), x.shape[:axis], x.dtype)
+
+
+def _carry(b: Builder, op: Any, totals: Node, axis: int) -> Node:
+    """What stands before each page: the running totals, left to right, moved on by one; the first is the identity."""
+    column = _reshape(b, totals, (*totals.shape, 1))
+    running = b(op, (column,), (axis, False))
+    moved = _slice_axis(b, running, axis, 0, running.shape[axis] - 1)
+    low = tuple(1 if i == axis else 0 for i in range(moved.ndim))
+    return b(TABLE["pad"], (moved, _const(b, op.identity(totals.dtype), totals.dtype)), (low, (0,) * moved.ndim))
+
+

@@ -1,0 +1,157 @@
+"""Kernels in order, with every buffer's place: what a backend needs to run a graph.
+
+Slots of a call: inputs, hidden constants, outputs, then integers: the symbols of symbolic extents, and for graphs with symbols the
+arena offset of each intermediate, since its size is known only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hologram.graph import plan as planner
+from hologram.graph.fuse import fuse
+from hologram.graph.lower import Lowered, lower
+from hologram.graph.prepare import prepare
+from hologram.primitives.op import Shape
+from hologram.symbolic import Int, atoms, is_static, substitute, var
+from hologram.trace.node import Graph, Node, topological
+
+
+class Output:
+    """A result: ``kind`` input or constant (the argument itself, number ``index``), or computed (output slot ``index``)."""
+
+    __slots__ = ("kind", "index", "node")
+
+    def __init__(self, kind: str, index: int, node: Node) -> None:
+        self.kind, self.index, self.node = kind, index, node
+
+
+class Schedule:
+    """``kernels`` in order. ``slot_of`` gives a node's slot; intermediates are in ``temporaries`` with their lifetimes."""
+
+    def __init__(self, graph: Graph) -> None:
+        graph = prepare(graph)
+        self.graph = graph
+        nodes = topological(graph.outputs)
+        self.inputs = graph.inputs
+        self.constants = [n for n in nodes if n.op.name == "leaf"]
+        self.outputs, computed = _outputs(graph, self.inputs, self.constants)
+        self.groups = fuse(Graph(graph.inputs, computed))
+        self.kernels = self._lower(computed)
+        self.slot_of: dict[Node, int] = {}
+        for n in [*self.inputs, *self.constants, *computed]:
+            self.slot_of[n] = len(self.slot_of)
+        self.computed = computed
+        self.temporaries = self._lifetimes()
+        self.symbols = _symbols(self.inputs)
+        self.static = not self.symbols
+        first = len(self.slot_of)
+        self.symbol_slots = {s: first + i for i, s in enumerate(self.symbols)}
+        if not self.static:
+            self.symbol_slots.update({f"arena{i}": first + len(self.symbols) + i for i in range(len(self.temporaries))})
+
+    def _lower(self, computed: list[Node]) -> list[Lowered]:
+        roots = {r for g in self.groups for r in g.roots}
+        stored = set(computed)
+        for g in self.groups:
+            for r in g.roots:
+                stored |= _read_elsewhere(r, g, roots)
+        return [lower(g, roots, stored) for g in self.groups]
+
+    def _lifetimes(self) -> list[tuple[Node, int, int, tuple[Node, ...]]]:
+        """``(node, first kernel, last kernel, inputs whose place it may take)`` of each intermediate."""
+        first: dict[Node, int] = {}
+        last: dict[Node, int] = {}
+        heirs: dict[Node, tuple[Node, ...]] = {}
+        for k, low in enumerate(self.kernels):
+            for n in low.bindings:
+                if n not in self.slot_of:
+                    first.setdefault(n, k)
+                    last[n] = k
+            for out, old in low.in_place:
+                n = low.bindings[out]
+                if n not in self.slot_of:
+                    heirs[n] = (*heirs.get(n, ()), low.bindings[old])
+        return [(n, first[n], last[n], heirs.get(n, ())) for n in first]
+
+    def plan(self, values: Mapping[str, int]) -> planner.Plan:
+        """Addresses of the intermediates, for given values of the symbols."""
+        number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
+        lifetimes = []
+        for n, first, last, heirs in self.temporaries:
+            nbytes = _concrete(n.size, values) * n.dtype.itemsize
+            lifetimes.append(planner.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in heirs if h in number)))
+        return planner.plan(lifetimes)
+
+    def offset(self, node: Node, plan: planner.Plan | None) -> Int:
+        """The arena offset of an intermediate: a number, or the symbol that will hold it."""
+        i = next(i for i, (n, *_) in enumerate(self.temporaries) if n is node)
+        return var(f"arena{i}") if plan is None else plan.buffers[i].offset
+
+
+def _concrete(x: Int, values: Mapping[str, int]) -> int:
+    out = substitute(x, values)
+    assert isinstance(out, int)
+    return out
+
+
+def concrete_shape(shape: Shape, values: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(_concrete(n, values) for n in shape)
+
+
+def _symbols(inputs: list[Node]) -> list[str]:
+    return sorted({a.name for n in inputs for e in n.shape for a in atoms(e)})
+
+
+def bind_symbols(inputs: list[Node], shapes: list[tuple[int, ...]]) -> dict[str, int]:
+    """Values of the symbols from the shapes of actual inputs."""
+    values: dict[str, int] = {}
+    for n, shape in zip(inputs, shapes, strict=True):
+        for e, size in zip(n.shape, shape, strict=True):
+            if not is_static(e):
+                (a,) = atoms(e)
+                values[a.name] = size
+    return values
+
+
+def _outputs(graph: Graph, inputs: list[Node], constants: list[Node]) -> tuple[list[Output], list[Node]]:
+    """Where each result comes from, and the nodes to compute. A reshape of a value is that value's memory."""
+    outputs: list[Output] = []
+    computed: list[Node] = []
+    whole = set(graph.outputs)
+    for n in graph.outputs:
+        if n.op.name == "input":
+            outputs.append(Output("input", inputs.index(n), n))
+        elif n.op.name == "leaf":
+            outputs.append(Output("constant", constants.index(n), n))
+        else:
+            base = n
+            while base.op.name == "reshape":
+                base = base.inputs[0]
+            if base is n or base.op.kind == "leaf" or base in whole or any(c is base for c in computed):
+                base = n
+            if base not in computed:
+                computed.append(base)
+            outputs.append(Output("computed", computed.index(base), n))
+    return outputs, computed
+
+
+def _read_elsewhere(root: Node, group: Any, roots: set[Node]) -> set[Node]:
+    """Roots of other groups that ``root`` is made of."""
+    out: set[Node] = set()
+    seen: set[Node] = set()
+    stack = list(root.inputs)
+    while stack:
+        n = stack.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        if n in roots:
+            if n not in group.members:
+                out.add(n)
+        else:
+            stack.extend(n.inputs)
+    return out
+
+
