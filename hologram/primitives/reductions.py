@@ -167,7 +167,7 @@ def _reduce(monoid: Op, identity: Any, empty: Any) -> Any:
         with np.errstate(all="ignore"):
             for run in reversed(adjacent_runs(axes)):
                 out = _reduce_run(monoid, identity, out, run)
-        return out.astype(x.dtype)
+            return out.astype(x.dtype)
 
     return reference
 
