@@ -1,0 +1,58 @@
+"""Hologram: array programs traced, fused, planned ahead, and run as one native call.
+
+Names are imported when they are first used, so that ``import hologram`` costs little more than ``import numpy``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hologram.version import __version__
+
+if TYPE_CHECKING:
+    from hologram import dtypes, errors, numpy
+    from hologram.settings import settings
+    from hologram.trace import tree
+    from hologram.trace.convert import asarray, from_dlpack, tensor
+    from hologram.trace.jit import disable_jit, jit
+    from hologram.trace.lazy import block_until_ready
+    from hologram.trace.lazy import evaluate as eval
+    from hologram.trace.stages import explain, make_graph
+    from hologram.trace.tensor import Tensor
+
+_WHERE = {
+    "Tensor": "trace.tensor",
+    "asarray": "trace.convert",
+    "block_until_ready": "trace.lazy",
+    "disable_jit": "trace.jit",
+    "eval": "trace.lazy:evaluate",
+    "explain": "trace.stages",
+    "from_dlpack": "trace.convert",
+    "jit": "trace.jit",
+    "make_graph": "trace.stages",
+    "settings": "settings",
+    "tensor": "trace.convert",
+}
+_MODULES = {"dtypes": "dtypes", "errors": "errors", "numpy": "numpy", "tree": "trace.tree"}
+
+__all__ = [
+    "Tensor", "__version__", "asarray", "block_until_ready", "disable_jit", "dtypes", "errors", "eval", "explain", "from_dlpack", "jit", "make_graph",
+    "numpy", "settings", "tensor", "tree",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value: Any = import_module("hologram." + _MODULES[name])
+    elif name in _WHERE:
+        module, _, attribute = _WHERE[name].partition(":")
+        value = getattr(import_module("hologram." + module), attribute or name)
+    else:
+        raise AttributeError(f"module 'hologram' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

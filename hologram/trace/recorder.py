@@ -22,10 +22,11 @@ import numpy as np
 
 import hologram
 from hologram.dtypes import DType
-from hologram.errors import HologramError, IntegerRangeError
+from hologram.errors import HologramError, IntegerRangeError, ShapeError
 from hologram.primitives.elementwise import cast
 from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.op import Op, Shape
+from hologram.symbolic import Expr, Int, bounds
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 _PACKAGE = os.path.dirname(os.path.abspath(hologram.__file__)) + os.sep
@@ -77,12 +78,13 @@ def current() -> Trace | None:
 class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
-    __slots__ = ("builder", "lines", "inputs", "parent", "token", "name")
+    __slots__ = ("assumptions", "builder", "inputs", "lines", "name", "parent", "token")
 
     def __init__(self, name: str = "function") -> None:
         self.builder = Builder()
         self.lines: dict[Node, tuple[str, int] | None] = {}  # every node of this trace is a key
         self.inputs: list[Node] = []
+        self.assumptions: list[Expr] = []  # polynomials in symbolic extents that are not negative
         self.parent: Trace | None = None
         self.token = next(_tokens)
         self.name = name
@@ -164,6 +166,19 @@ def leaf_node(storage: Any) -> Node:
     attrs = (storage, aval.shape, aval.dtype.name)
     trace = current()
     return trace.record(leaf, (), attrs) if trace is not None else pending(leaf, (), attrs, aval.shape, aval.dtype)
+
+
+def assume(slack: Int) -> None:
+    """Takes it that ``slack``, a polynomial in symbolic extents, is not negative: calls for which it is are compiled for their own sizes.
+
+    Raises ShapeError where it is certainly negative.
+    """
+    low, high = bounds(slack)
+    if high is not None and high < 0:
+        raise located(ShapeError(f"an index or slice leaves an axis of symbolic extent: {slack} is negative"))
+    trace = current()
+    if trace is not None and isinstance(slack, Expr) and (low is None or low < 0):
+        trace.assumptions.append(slack)
 
 
 _constants: dict[tuple[str, bytes], Node] = {}

@@ -1,0 +1,24 @@
+"""The NumPy-like namespace: the Python Array API standard, 2024.12, and the NumPy names people expect beside it.
+
+Every function takes Tensors, NumPy arrays and Python scalars, and gives Tensors.
+"""
+
+from typing import Any
+
+from hologram.numpy import creation, elementwise, indexing, linear, manipulation, reductions, types
+from hologram.trace.tensor import Tensor
+
+_MODULES = (types, elementwise, creation, manipulation, indexing, reductions, linear)
+_NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
+# these would hide, inside their own modules, what the modules need themselves
+_NAMES["array"] = _NAMES.pop("array_")
+_NAMES["broadcast_shapes"] = _NAMES.pop("broadcast_shapes_")
+globals().update(_NAMES)
+
+ndarray = Tensor
+__array_api_version__ = "2024.12"
+__all__ = [*sorted(_NAMES), "ndarray"]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"hologram.numpy has no {name!r}")

@@ -1,0 +1,101 @@
+"""Arguments that many functions share: arrays, axes, shapes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, ShapeError
+from hologram.primitives.movement import broadcast, reshape
+from hologram.primitives.op import Shape
+from hologram.primitives.reductions import reduce_sum
+from hologram.symbolic import Expr, Int
+from hologram.trace.apply import node_as, operand, wrap
+from hologram.trace.convert import element_type
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.tensor import Tensor
+
+__all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
+
+
+def array(x: Any, what: str) -> Node:
+    """Anything array-like as a node; a Python scalar in its own default type. Nested lists become arrays."""
+    if isinstance(x, (list, tuple)):
+        from hologram.trace.convert import tensor
+
+        x = tensor(x)
+    node, dtype, _ = operand(x, what)
+    return node_as(node, dtype)
+
+
+def axis_of(axis: Any, ndim: int, what: str) -> int:
+    """``axis`` counted from the front. Raises ShapeError where there is none such."""
+    try:
+        i = operator.index(axis)
+    except TypeError:
+        raise located(ArgumentError(f"{what}: an axis is an integer, not {type(axis).__name__}")) from None
+    if not -ndim <= i < ndim:
+        raise located(ShapeError(f"{what}: axis {i} of an array with {ndim} axes"))
+    return i % ndim
+
+
+def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """The axes that an ``axis`` argument names, ascending; None names all. Raises ShapeError for one named twice."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = [axis_of(a, ndim, what) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if len(set(axes)) != len(axes):
+        raise located(ShapeError(f"{what}: an axis is named twice in {axis}"))
+    return tuple(sorted(axes))
+
+
+def extent(n: Any, what: str) -> Int:
+    """One extent of a shape argument. Raises ShapeError where it is negative."""
+    if isinstance(n, Expr):
+        return n
+    try:
+        i = operator.index(n)
+    except TypeError:
+        raise located(ArgumentError(f"{what}: an extent is an integer, not {type(n).__name__}")) from None
+    if i < 0:
+        raise located(ShapeError(f"{what}: negative extent {i}"))
+    return i
+
+
+def shape_of(shape: Any, what: str) -> Shape:
+    """A shape argument: an integer or a sequence of them."""
+    if isinstance(shape, Iterable):
+        return tuple(extent(n, what) for n in shape)
+    return (extent(shape, what),)
+
+
+def reshaped(node: Node, shape: Shape) -> Node:
+    return node if node.shape == shape else record(reshape, (node,), (shape,))
+
+
+def permuted(node: Node, order: Sequence[int]) -> Node:
+    from hologram.primitives.movement import transpose
+
+    return node if list(order) == list(range(len(order))) else record(transpose, (node,), (tuple(order),))
+
+
+def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
+    """``node`` with its axes at ``dims`` of ``shape``, stretched along the rest."""
+    return node if node.shape == shape else record(broadcast, (node,), (shape, tuple(dims)))
+
+
+def cast_to(node: Node, dtype: Any) -> Node:
+    """``node`` as the user's ``dtype``; as it is for None."""
+    return node if dtype is None else cast_node(node, element_type(dtype))
+
+
+def extent_node(n: Int, dtype: DType) -> Node:
+    """The extent ``n`` as a scalar of type ``dtype``; a symbol's value is counted when the program runs."""
+    if not isinstance(n, Expr):
+        return constant(n if dtype.is_integer else float(n), dtype)
+    ones = record(broadcast, (constant(1, dtypes.int64),), ((n,), ()))
+    return cast_node(record(reduce_sum, (ones,), ((0,),)), dtype)

@@ -1,0 +1,184 @@
+"""Arrays from nothing: constants, counts, grids. None of them occupies memory until something needs the bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, ShapeError
+from hologram.numpy.arguments import array, cast_to, element_type, shape_of, spread, wrap
+from hologram.primitives import elementwise as ew
+from hologram.primitives.leaves import iota
+from hologram.primitives.op import Shape
+from hologram.symbolic import Expr
+from hologram.trace.apply import SCALARS, broadcast_node, broadcast_shapes
+from hologram.trace.convert import asarray, check_device, from_dlpack, tensor
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.tensor import Tensor
+
+__all__ = [
+    "arange", "array_", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "identity", "linspace", "meshgrid", "ones",
+    "ones_like", "tensor", "tri", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
+array_ = tensor  # numpy.array copies
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """An array of one value; by default of the value's own type."""
+    check_device(device)
+    extents = shape_of(shape, "full")
+    if type(fill_value) in SCALARS:
+        node = constant(fill_value, dtypes.of_scalar(fill_value) if dtype is None else element_type(dtype))
+        return wrap(spread(node, extents, ()))
+    return wrap(broadcast_node(cast_to(array(fill_value, "full"), dtype), extents))
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return full(shape, 0.0, dtype=dtype or dtypes.default_float, device=device)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return full(shape, 1.0, dtype=dtype or dtypes.default_float, device=device)
+
+
+def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Zeros: uninitialised memory cannot be seen."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def _like(x: Any, what: str) -> tuple[Shape, DType]:
+    if type(x) is Tensor:
+        return x._aval()
+    node = array(x, what)
+    return node.shape, node.dtype
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    shape, own = _like(x, "full_like")
+    return full(shape, fill_value, dtype=dtype or own, device=device)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def count(shape: Shape, axis: int, dtype: DType) -> Node:
+    """The index along ``axis`` at every place of ``shape``."""
+    return record(iota, (), (shape, axis, dtype.name))
+
+
+def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
+    """``start + i * step``; floats are computed in float64 and rounded once, as NumPy does."""
+    work = dtypes.float64 if dtype.is_float else dtype
+    node = count((n,), 0, work)
+    if step != 1:
+        node = record(ew.mul, (node, constant(step, work)))
+    if start != 0:
+        node = record(ew.add, (node, constant(start, work)))
+    return cast_node(node, dtype)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """``start, start + step, …`` before ``stop``; with one argument, from 0 up to it."""
+    check_device(device)
+    if stop is None:
+        start, stop = 0, start
+    if isinstance(stop, Expr) and start == 0 and step == 1:
+        return wrap(count((stop,), 0, dtypes.default_int if dtype is None else element_type(dtype)))
+    values = [x.item() if type(x) is Tensor or hasattr(x, "item") else x for x in (start, stop, step)]
+    if any(type(x) not in (int, float) for x in values):
+        raise located(ArgumentError(f"arange takes numbers, not {', '.join(type(x).__name__ for x in values)}"))
+    start, stop, step = values
+    if step == 0:
+        raise located(ShapeError("arange: step 0"))
+    default = dtypes.default_float if any(type(x) is float for x in values) else dtypes.default_int
+    n = max(0, math.ceil((stop - start) / step) if default.is_float else -((start - stop) // step))
+    return wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype)))
+
+
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
+    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``."""
+    check_device(device)
+    start, stop = float(start), float(stop)
+    (n,) = shape_of(num, "linspace")
+    to = dtypes.default_float if dtype is None else element_type(dtype)
+    gaps = n - 1 if endpoint else n
+    node = _scaled_count(n, start, (stop - start) / gaps if gaps > 0 else 0.0, dtypes.float64)
+    if endpoint and n > 1:
+        last = record(ew.eq, (count((n,), 0, dtypes.int64), constant(n - 1, dtypes.int64)))
+        node = record(ew.select, (last, constant(stop, dtypes.float64), node))
+    return wrap(cast_node(node, to))
+
+
+def _band(rows: Any, columns: Any, k: int, op: Any) -> Node:
+    """``column op row + k`` on a matrix of that shape."""
+    shape = shape_of((rows, columns), "eye")
+    row = record(ew.add, (count(shape, 0, dtypes.int64), constant(k, dtypes.int64)))
+    return record(op, (count(shape, 1, dtypes.int64), row))
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
+    """Ones on the ``k``-th diagonal, zeros beside it."""
+    check_device(device)
+    return wrap(cast_node(_band(n_rows, n_rows if n_cols is None else n_cols, k, ew.eq), element_type(dtype or dtypes.default_float)))
+
+
+def identity(n: int, dtype: Any = None) -> Tensor:
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+    """Ones on and below the ``k``-th diagonal."""
+    return wrap(cast_node(_band(N, N if M is None else M, k, ew.le), element_type(dtype or dtypes.default_float)))
+
+
+def _triangle(x: Any, k: int, op: Any, what: str) -> Tensor:
+    node = array(x, what)
+    if len(node.shape) < 2:
+        raise located(ShapeError(f"{what} takes at least two axes, not shape {list(node.shape)}"))
+    keep = broadcast_node(_band(*node.shape[-2:], k, op), node.shape)
+    return wrap(record(ew.select, (keep, node, constant(0, node.dtype))))
+
+
+def tril(x: Any, /, *, k: int = 0) -> Tensor:
+    """``x`` with zeros above the ``k``-th diagonal."""
+    return _triangle(x, k, ew.le, "tril")
+
+
+def triu(x: Any, /, *, k: int = 0) -> Tensor:
+    """``x`` with zeros below the ``k``-th diagonal."""
+    return _triangle(x, k, ew.ge, "triu")
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
+    """The coordinates of a grid, one array for each axis."""
+    if indexing not in ("xy", "ij"):
+        raise located(ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}"))
+    nodes = [array(x, "meshgrid") for x in arrays]
+    if any(len(x.shape) > 1 for x in nodes):
+        raise located(ShapeError("meshgrid takes arrays of one axis"))
+    order: Sequence[int] = list(range(len(nodes)))
+    if indexing == "xy" and len(nodes) > 1:
+        order = [1, 0, *order[2:]]
+    lengths = [x.shape[0] if x.shape else 1 for x in nodes]
+    shape = tuple(lengths[i] for i in order)
+    return [wrap(spread(x, shape, (order.index(i),) if x.shape else ())) for i, x in enumerate(nodes)]
+
+
+def broadcast_common(nodes: Sequence[Node], what: str) -> list[Node]:
+    """All nodes at their common shape."""
+    shape = broadcast_shapes(what, [x.shape for x in nodes])
+    return [broadcast_node(x, shape) for x in nodes]

@@ -1,0 +1,270 @@
+"""Elementwise functions. Those that are one row of the op table are made from it; what is written out here is composed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import DTypeError
+from hologram.numpy.arguments import array, cast_to
+from hologram.primitives import TABLE
+from hologram.primitives import elementwise as ew
+from hologram.primitives.op import Op
+from hologram.trace import arithmetic
+from hologram.trace.apply import binary_operator, elementwise, promoted, stretched, unary_operator, working_type, wrap
+from hologram.trace.recorder import cast_node, located, record
+from hologram.trace.tensor import Tensor
+
+# The table's short names under those of NumPy and the Array API. A row whose name NumPy uses for the same function needs no entry.
+_ALIASES = {
+    "add": (),
+    "sub": ("subtract",),
+    "mul": ("multiply",),
+    "div": ("divide", "true_divide"),
+    "neg": ("negative",),
+    "max": ("maximum",),
+    "min": ("minimum",),
+    "eq": ("equal",),
+    "ne": ("not_equal",),
+    "lt": ("less",),
+    "le": ("less_equal",),
+    "gt": ("greater",),
+    "ge": ("greater_equal",),
+    "and": ("bitwise_and",),
+    "or": ("bitwise_or",),
+    "xor": ("bitwise_xor",),
+    "not": ("invert", "bitwise_invert", "bitwise_not"),
+    "shl": ("left_shift", "bitwise_left_shift"),
+    "shr": ("right_shift", "bitwise_right_shift"),
+    "floordiv": ("floor_divide",),
+    "rem": ("remainder", "mod"),
+    "round": ("rint",),
+    **{name: (name,) for name in ("erf", "erfc", "rsqrt")},  # NumPy has none
+}
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_ROUNDINGS = ("floor", "ceil", "trunc", "round")  # of integers: the integers themselves
+
+
+def _public_names(op: Op) -> tuple[str, ...]:
+    """Under which names ``op`` is a function: its aliases, else its own and NumPy's for it where it is a ufunc there."""
+    if op.name in _ALIASES:
+        return _ALIASES[op.name] or (op.name,)
+    ufunc = getattr(np, op.name, None)
+    return (op.name, ufunc.__name__) if isinstance(ufunc, np.ufunc) else ()
+
+
+def _rounding(op: Op) -> Callable[[Any], Tensor]:
+    of_floats = unary_operator(op)
+
+    def function(x: Any, /) -> Tensor:
+        if type(x) is Tensor and x._aval()[1].is_float:
+            return of_floats(x)
+        node = array(x, op.name)
+        return wrap(node) if node.dtype.is_integer else of_floats(x)
+
+    return function
+
+
+def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
+    general = arithmetic.comparison(op) if op.name in _COMPARISONS else lambda x, y: elementwise(op, x, y)
+    method = binary_operator(op, general=general)
+
+    def function(x1: Any, x2: Any, /) -> Tensor:
+        result = method(x1, x2) if type(x1) is Tensor else NotImplemented
+        return general(x1, x2) if result is NotImplemented else result
+
+    return function
+
+
+def _functions() -> dict[str, Callable[..., Tensor]]:
+    made: dict[str, Callable[..., Tensor]] = {}
+    for op in TABLE.values():
+        names = _public_names(op) if op.kind == "elementwise" and not op.attrs else ()
+        if not names or op.arity not in (1, 2):
+            continue
+        function = _binary(op) if op.arity == 2 else _rounding(op) if op.name in _ROUNDINGS else unary_operator(op)
+        function.__name__ = function.__qualname__ = names[0]
+        function.__doc__ = f"Elementwise ``{names[0]}``, as NumPy's." if hasattr(np, names[0]) else f"Elementwise ``{names[0]}``."
+        made |= dict.fromkeys(names, function)
+    return made
+
+
+FUNCTIONS = _functions()
+globals().update(FUNCTIONS)
+
+
+def power(x1: Any, x2: Any, /) -> Tensor:
+    """``x1 ** x2``; a static whole exponent becomes products."""
+    return arithmetic.power(x1, x2)
+
+
+pow = power
+
+
+def positive(x: Any, /) -> Tensor:
+    return wrap(array(x, "positive"))
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+    """``x1`` where ``condition`` holds, else ``x2``; the other one's NaNs and infinities do no harm."""
+    (a, b), _, weak = promoted("where", (x1, x2))
+    c = cast_node(array(condition, "where"), dtypes.bool_)
+    return wrap(record(ew.select, stretched("where", (c, a, b))), weak)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+    """``x`` held between ``min`` and ``max``, either of which may be None; the type is x's, as the Array API says."""
+    result = wrap(array(x, "clip")) if type(x) is not Tensor else x
+    if min is not None:
+        result = elementwise(ew.max_, result, min)
+    if max is not None:
+        result = elementwise(ew.min_, result, max)
+    return result
+
+
+def _logical(op: Op, *args: Any) -> Tensor:
+    nodes = [cast_node(array(x, f"logical_{op.name}"), dtypes.bool_) for x in args]
+    return wrap(record(op, stretched(f"logical_{op.name}", nodes)))
+
+
+def logical_and(x1: Any, x2: Any, /) -> Tensor:
+    return _logical(ew.and_, x1, x2)
+
+
+def logical_or(x1: Any, x2: Any, /) -> Tensor:
+    return _logical(ew.or_, x1, x2)
+
+
+def logical_xor(x1: Any, x2: Any, /) -> Tensor:
+    return _logical(ew.xor, x1, x2)
+
+
+def logical_not(x: Any, /) -> Tensor:
+    return _logical(ew.not_, x)
+
+
+def round(x: Any, /, decimals: int = 0) -> Tensor:
+    """Rounds halves to even; ``decimals`` as NumPy's."""
+    rint = FUNCTIONS["rint"]
+    if decimals == 0:
+        return rint(x)
+    scale = 10.0 ** abs(decimals)
+    return rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:
+    return FUNCTIONS["floor_divide"](x1, x2), FUNCTIONS["remainder"](x1, x2)
+
+
+def _float_pair(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    (a, b), _, weak = promoted(what, (x1, x2), lambda d: working_type(ew.div, d))
+    return wrap(a, weak), wrap(b, weak)
+
+
+def logaddexp(x1: Any, x2: Any, /) -> Tensor:
+    """``log(exp(x1) + exp(x2))`` without overflow."""
+    a, b = _float_pair("logaddexp", x1, x2)
+    high, low = FUNCTIONS["maximum"](a, b), FUNCTIONS["minimum"](a, b)
+    equal = high == low  # infinities of one sign differ by NaN
+    return high + FUNCTIONS["log1p"](FUNCTIONS["exp"](where(equal, 0.0, low - high)))
+
+
+def hypot(x1: Any, x2: Any, /) -> Tensor:
+    """``sqrt(x1² + x2²)`` without overflow; infinite where either is."""
+    a, b = _float_pair("hypot", abs(x1) if type(x1) is Tensor else FUNCTIONS["abs"](x1), FUNCTIONS["abs"](x2))
+    high, low = FUNCTIONS["maximum"](a, b), FUNCTIONS["minimum"](a, b)
+    ratio = low / where(high == 0, 1.0, high)
+    result = high * FUNCTIONS["sqrt"](1 + ratio * ratio)
+    infinite = (a == np.inf) | (b == np.inf)
+    return where(infinite, np.inf, result)
+
+
+def sinc(x: Any, /) -> Tensor:
+    """``sin(πx) / (πx)``, 1 at 0."""
+    y = wrap(array(x, "sinc")) * np.pi
+    zero = y == 0
+    return where(zero, 1.0, FUNCTIONS["sin"](y) / where(zero, 1.0, y))
+
+
+def degrees(x: Any, /) -> Tensor:
+    return FUNCTIONS["multiply"](x, 180.0 / np.pi)
+
+
+def radians(x: Any, /) -> Tensor:
+    return FUNCTIONS["multiply"](x, np.pi / 180.0)
+
+
+rad2deg, deg2rad = degrees, radians
+
+
+def nan_to_num(x: Any, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """``x`` with NaN and the infinities replaced, by default by 0 and the type's largest and smallest values."""
+    x = wrap(array(x, "nan_to_num"))
+    dtype = x._aval()[1]
+    if not dtype.is_float:
+        return x
+    low, high = limits(dtype)
+    x = where(FUNCTIONS["isnan"](x), nan, x)
+    x = where(x == np.inf, high if posinf is None else posinf, x)
+    return where(x == -np.inf, low if neginf is None else neginf, x)
+
+
+def limits(dtype: DType) -> tuple[float, float]:
+    """The smallest and the largest finite value of a float type."""
+    import ml_dtypes
+
+    info = ml_dtypes.finfo(dtype.np)
+    return float(info.min), float(info.max)
+
+
+def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether ``|x1 - x2| <= atol + rtol * |x2|``."""
+    a, b = _float_pair("isclose", x1, x2)
+    close = (FUNCTIONS["abs"](a - b) <= atol + rtol * FUNCTIONS["abs"](b)) & FUNCTIONS["isfinite"](b)
+    close = close | (a == b)
+    return close | (FUNCTIONS["isnan"](a) & FUNCTIONS["isnan"](b)) if equal_nan else close
+
+
+def real(x: Any, /) -> Tensor:
+    return _real_only(x, "real")
+
+
+def conj(x: Any, /) -> Tensor:
+    return _real_only(x, "conj")
+
+
+def imag(x: Any, /) -> Tensor:
+    """Zeros: there are no complex arrays yet."""
+    node = _real_only(x, "imag")._node
+    assert node is not None
+    from hologram.numpy.creation import zeros
+
+    return zeros(node.shape, dtype=node.dtype)
+
+
+def _real_only(x: Any, what: str) -> Tensor:
+    node = array(x, what)
+    if node.dtype.is_complex:
+        raise located(DTypeError(f"{what} does not take {node.dtype} yet"))
+    return wrap(node)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """``x`` as ``dtype``: floats to integers truncate and saturate, NaN gives 0."""
+    return wrap(cast_to(array(x, "astype"), dtype))
+
+
+def copy(x: Any, /) -> Tensor:
+    """``x``: Tensors are immutable."""
+    return wrap(array(x, "copy"))
+
+
+__all__ = [
+    *FUNCTIONS,
+    "astype", "clip", "conj", "copy", "deg2rad", "degrees", "divmod", "hypot", "imag", "isclose", "logaddexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "nan_to_num", "positive", "pow", "power", "rad2deg", "radians", "real", "round", "sinc", "where",
+]  # fmt: skip

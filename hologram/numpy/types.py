@@ -1,0 +1,85 @@
+"""Element types and what is known of them; constants."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hologram import dtypes
+from hologram.errors import ArgumentError
+from hologram.trace.apply import SCALARS, common_type
+from hologram.trace.convert import element_type
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+
+e, pi, inf, nan, euler_gamma = math.e, math.pi, math.inf, math.nan, 0.5772156649015329
+newaxis = None
+
+DTYPES = {d.name: d.np for d in dtypes.ALL}
+globals().update(DTYPES)
+dtype = np.dtype
+
+_KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def finfo(type: Any, /) -> Any:
+    """The limits of a float type, or of a Tensor's."""
+    return ml_dtypes.finfo(_type_of(type))
+
+
+def iinfo(type: Any, /) -> Any:
+    """The limits of an integer type, or of a Tensor's."""
+    return np.iinfo(_type_of(type))
+
+
+def _type_of(x: Any) -> np.dtype:
+    d = x.dtype if isinstance(x, (Tensor, np.ndarray)) else element_type(x).np
+    return element_type(np.empty(0, d).real.dtype).np if d.kind == "c" else d
+
+
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    """The type that these arrays, Python scalars and types promote to."""
+    if not arrays_and_dtypes:
+        raise located(ArgumentError("result_type takes at least one array or type"))
+    pairs = []
+    for x in arrays_and_dtypes:
+        if type(x) in SCALARS:
+            pairs.append((dtypes.of_scalar(x), True))
+        else:
+            pairs.append((element_type(x.dtype if isinstance(x, (Tensor, np.ndarray, np.generic)) else x), False))
+    return common_type(pairs)[0].np
+
+
+promote_types = result_type
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether promotion takes the type, or the array's type, ``from_`` to ``to``."""
+    target = element_type(to)
+    return dtypes.promote(element_type(result_type(from_)), target) is target
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether ``dtype`` is of ``kind``: a type, a kind's name as in the Array API, or a tuple of either."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    d = element_type(dtype)
+    if isinstance(kind, str) and kind in _KINDS:
+        return d.kind in _KINDS[kind]
+    return d is element_type(kind)
+
+
+__all__ = [
+    *DTYPES, "can_cast", "dtype", "e", "euler_gamma", "finfo", "iinfo", "inf", "isdtype", "nan", "newaxis", "pi", "promote_types", "result_type",
+]  # fmt: skip

@@ -1,0 +1,243 @@
+"""``jit``: a function of Tensors as one compiled program for each signature it is called with."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hologram.errors import ArgumentError
+from hologram.settings import settings
+from hologram.trace import compiling, misses, tree
+from hologram.trace.apply import node_of, operand, wrap
+from hologram.trace.convert import check_device, of_storage
+from hologram.trace.lazy import realise
+from hologram.trace.node import Graph, Node
+from hologram.trace.recent import Recent
+from hologram.trace.recorder import Trace, constant, current, located
+from hologram.trace.signature import Call, Dynamic, LeafType, Signature, name_of
+from hologram.trace.tensor import Tensor
+from hologram.trace.tree import Treedef
+
+PRECISIONS = ("exact", "standard", "fast")
+SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
+
+
+class Traced:
+    """What tracing a call gives: the graph and the structure of the results."""
+
+    __slots__ = ("graph", "out_tree")
+
+    def __init__(self, graph: Graph, out_tree: Treedef) -> None:
+        self.graph, self.out_tree = graph, out_tree
+
+
+def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
+    """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
+    with Trace(name) as trace:
+        leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
+        args, options = call.arguments(leaves)
+        results, out_tree = tree.flatten(function(*args, **options))
+        outputs = [_output(x, name) for x in results]
+    return Traced(trace.graph(outputs), out_tree)
+
+
+def _output(x: Any, name: str) -> Node:
+    if type(x) is Tensor:
+        return node_of(x)
+    try:
+        node, dtype, _ = operand(x, name)
+    except ArgumentError:
+        raise located(ArgumentError(f"{name} returned a {type(x).__name__}: results are Tensors, numbers, and containers of them")) from None
+    return node if isinstance(node, Node) else constant(node, dtype)
+
+
+class Specialisation:
+    """The compiled form of one signature."""
+
+    __slots__ = ("executable", "out_tree", "single", "donated", "record")
+
+    def __init__(self, executable: compiling.Executable, out_tree: Treedef, donated: list[int], record: misses.Record) -> None:
+        self.executable, self.out_tree, self.donated, self.record = executable, out_tree, donated, record
+        self.single = out_tree is tree.LEAF
+
+    def run(self, leaves: list[Any]) -> Any:
+        """The results for the dynamic leaves of a call."""
+        results = [of_storage(s) for s in self.executable.run([_storage_of(x) for x in leaves])]
+        for i in self.donated:
+            donate(leaves[i])
+        return results[0] if self.single else tree.unflatten(self.out_tree, results)
+
+
+def _storage_of(x: Any) -> Any:
+    """The storage of a leaf for the length of a call: arrays are borrowed."""
+    if type(x) is Tensor:
+        if x._storage is None:
+            realise(x)
+        return x._storage
+    from hologram.backends.cpu.runtime import storage
+
+    if isinstance(x, np.ndarray):
+        return storage.borrow(x) if storage.borrowable(x) else storage.copy_of(x)
+    return storage.copy_of(np.asarray(x, _SCALAR_TYPES[type(x)]))
+
+
+_SCALAR_TYPES = {bool: np.bool_, int: np.int64, float: np.float32, complex: np.complex64}
+
+
+def donate(x: Any) -> None:
+    """Gives up a donated Tensor's buffer, unless something else reads it."""
+    if type(x) is not Tensor or x._storage is None:
+        return
+    x._node = None
+    if sys.getrefcount(x._storage) <= 2:  # the Tensor's own, and getrefcount's argument
+        x._storage = None
+
+
+class Jitted:
+    # A jitted function. The slot __call__ holds what runs: a native callable where there is one, so that no Python frame stands
+    # between the caller and the kernels; else the bound Python path. (No docstring: __doc__ is the wrapped function's, in a slot.)
+    __slots__ = (
+        "__call__",
+        "__doc__",
+        "__name__",
+        "__qualname__",
+        "__weakref__",
+        "__wrapped__",
+        "_device",
+        "_donated",
+        "_last_miss",
+        "_precision",
+        "_signature",
+        "_specialisations",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Iterable[int],
+        static_argnames: str | Iterable[str],
+        donate_argnums: int | Iterable[int],
+        precision: str,
+        dynamic: Dynamic,
+    ) -> None:
+        self.__wrapped__ = function
+        self.__name__ = name_of(function)
+        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
+        self.__doc__ = getattr(function, "__doc__", None)
+        self._signature = Signature(function, static_argnums, static_argnames, dynamic)
+        self._donated = {donate_argnums} if isinstance(donate_argnums, int) else set(donate_argnums)
+        self._precision = precision
+        self._specialisations = Recent(SPECIALISATION_LIMIT)
+        self._last_miss: str | None = None
+        self.__call__ = self._python_call
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.__qualname__}>"
+
+    def _python_call(self, *args: Any, **options: Any) -> Any:
+        """Serves every call that native code does not: the first of a signature, those while tracing, symbolic shapes."""
+        if _disabled.depth or current() is not None:
+            return self.__wrapped__(*args, **options)
+        call = self._signature.take_apart(args, options)
+        return self._specialised(call).run(call.leaves)
+
+    def _specialised(self, call: Call) -> Specialisation:
+        key = (call.key, settings.disabled_passes)
+        found = self._specialisations.get(key)
+        return found or compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call))
+
+    def _specialise(self, key: Any, call: Call) -> Specialisation:
+        record = misses.Record(self._signature, call)
+        self._last_miss = misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()])
+        if settings.explain_misses:
+            print(self._last_miss, file=sys.stderr)
+        traced = trace_call(self.__name__, self.__wrapped__, call)
+        executable = compiling.compile_graph(traced.graph, self._precision)
+        found = Specialisation(executable, traced.out_tree, self._donated_leaves(call), record)
+        self._specialisations.put(key, found)
+        return found
+
+    def _donated_leaves(self, call: Call) -> list[int]:
+        """Indices of the leaves that belong to donated positional arguments."""
+        if not self._donated:
+            return []
+        args, _ = tree.unflatten(call.treedef, range(call.treedef.leaves))
+        positions = [i for i in range(len(args) + len(call.statics)) if i not in call.statics]
+        return [leaf for i, a in zip(positions, args, strict=False) if i in self._donated for leaf in tree.leaves(a)]
+
+    def explain_last_miss(self) -> str | None:
+        """Why this function last compiled: which argument changed, and how; None before the first call."""
+        return self._last_miss
+
+    def lower(self, *args: Any, **options: Any) -> Any:
+        """Traces the call without running it: a :class:`~hologram.trace.stages.Lowered`."""
+        from hologram.trace.stages import Lowered
+
+        call = self._signature.take_apart(args, options)
+        return Lowered(self.__name__, self._signature, call, trace_call(self.__name__, self.__wrapped__, call), self._precision)
+
+    def clear_cache(self) -> None:
+        """Forgets what was compiled."""
+        self._specialisations.clear()
+
+
+def jit(
+    f: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+    device: Any = None,
+    precision: str = "standard",
+    dynamic: Dynamic = False,
+) -> Any:
+    """``f`` compiled: traced at the first call with a signature (structure, shapes and types of the arguments, values of the static
+    ones), run as native code from then on. Without ``f`` a decorator with these options.
+
+    - ``static_argnums``, ``static_argnames``: arguments that are plain Python values while tracing; each value is a signature.
+    - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
+    - ``precision``: ``exact``, ``standard`` or ``fast``.
+    - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size.
+    """
+    if precision not in PRECISIONS:
+        raise located(ArgumentError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}"))
+    check_device(device)
+
+    def decorate(function: Callable[..., Any]) -> Jitted:
+        if not callable(function):
+            raise located(ArgumentError(f"jit takes a function, not a {type(function).__name__}"))
+        return Jitted(function, static_argnums, static_argnames, donate_argnums, precision, dynamic)
+
+    return decorate if f is None else decorate(f)
+
+
+# --- running without compiling ---------------------------------------------------------------------------------------
+
+
+class _Disabled(threading.local):
+    depth = 0
+
+
+_disabled = _Disabled()
+
+
+@contextlib.contextmanager
+def disable_jit() -> Iterator[None]:
+    """For a block, jitted functions of this thread run as plain Python on lazy Tensors: breakpoints and prints work inside."""
+    _disabled.depth += 1
+    try:
+        yield
+    finally:
+        _disabled.depth -= 1
+
+
+__all__ = ["Jitted", "LeafType", "Specialisation", "Traced", "disable_jit", "donate", "jit", "trace_call"]

@@ -1,0 +1,202 @@
+"""What a call of a jitted function looks like from outside: static values, structure, and the type of every leaf.
+
+Two calls with equal :attr:`Call.key` run the same code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, StaticArgumentError
+from hologram.primitives.op import Shape
+from hologram.symbolic import var
+from hologram.trace import tree
+from hologram.trace.apply import SCALARS
+from hologram.trace.convert import from_dlpack
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+from hologram.trace.tree import Treedef
+
+Dynamic = bool | Mapping[int | str, int | Iterable[int]]
+
+
+class LeafType:
+    """Type of one leaf of the arguments; ``weak`` for a Python scalar. Extents may be symbols."""
+
+    __slots__ = ("shape", "dtype", "weak")
+
+    def __init__(self, shape: Shape, dtype: DType, weak: bool) -> None:
+        self.shape, self.dtype, self.weak = shape, dtype, weak
+
+    def __repr__(self) -> str:
+        return f"Python {_SCALAR_NAMES[self.dtype]}" if self.weak else f"{self.dtype}{list(self.shape)}"
+
+
+_SCALAR_NAMES = {dtypes.of_scalar(kind(0)): kind.__name__ for kind in SCALARS}
+
+
+class Call:
+    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays and Python scalars."""
+
+    __slots__ = ("key", "leaves", "types", "treedef", "statics")
+
+    def __init__(self, key: Any, leaves: list[Any], types: list[LeafType], treedef: Treedef, statics: dict[int | str, Any]) -> None:
+        self.key, self.leaves, self.types, self.treedef, self.statics = key, leaves, types, treedef, statics
+
+    def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments to call the function with: the static ones in their places, ``leaves`` for the dynamic ones."""
+        args, options = tree.unflatten(self.treedef, leaves)
+        args = list(args)
+        for place, value in self.statics.items():  # positions ascend
+            if isinstance(place, int):
+                args.insert(place, value)
+            else:
+                options[place] = value
+        return args, options
+
+
+class Signature:
+    """How the calls of ``function`` are taken apart."""
+
+    __slots__ = ("name", "parameters", "static_positions", "static_names", "dynamic")
+
+    def __init__(self, function: Callable[..., Any], static_argnums: int | Iterable[int], static_argnames: str | Iterable[str], dynamic: Dynamic) -> None:
+        self.name = name_of(function)
+        self.parameters = _positional(function)
+        positions = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
+        names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+        count = len(self.parameters)
+        positions = {self._position(p, count) for p in positions}
+        positions |= {i for i, p in enumerate(self.parameters) if p in names}
+        names |= {self.parameters[p] for p in positions if p < count}
+        self.static_positions, self.static_names = sorted(positions), frozenset(names)
+        self.dynamic = dynamic if isinstance(dynamic, bool) else {k: (v,) if isinstance(v, int) else tuple(v) for k, v in dynamic.items()}
+
+    def _position(self, p: int, count: int) -> int:
+        if p < 0 and count + p < 0:
+            raise ArgumentError(f"jit: {self.name} has {count} positional parameters, none at {p}")
+        return p + count if p < 0 else p
+
+    def parameter(self, position: int) -> str:
+        """The name of a positional argument, for messages."""
+        return self.parameters[position] if position < len(self.parameters) else f"argument {position}"
+
+    def take_apart(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+        """The call's parts. Raises StaticArgumentError, TreeError, ArgumentError, naming the argument."""
+        statics: dict[int | str, Any] = {}
+        if self.static_names or self.static_positions:
+            statics = {p: args[p] for p in self.static_positions if p < len(args)}
+            args = tuple([a for i, a in enumerate(args) if i not in statics])
+            statics |= {n: options[n] for n in sorted(self.static_names & options.keys())}
+            options = {n: v for n, v in options.items() if n not in statics}
+        leaves, treedef = tree.flatten((args, options))
+        types: list[LeafType] = []
+        parts: list[Any] = [treedef]
+        for i, x in enumerate(leaves):
+            kind = type(x)
+            if kind is not Tensor and kind not in SCALARS:
+                x = leaves[i] = self._array(x, i, args, options, statics)
+            leaf = _type_of(x)
+            types.append(leaf)
+            parts += (leaf.shape, leaf.dtype, leaf.weak)
+        if self.dynamic:
+            self._make_symbolic(types, args, options, statics)
+            parts = [treedef, *[p for t in types for p in (t.shape, t.dtype, t.weak)]]
+        if statics:
+            parts.append(tuple([self._static_key(place, value) for place, value in statics.items()]))
+        return Call(tuple(parts), leaves, types, treedef, statics)
+
+    def _static_key(self, place: int | str, value: Any) -> Any:
+        try:
+            hash(value)
+        except TypeError:
+            name = place if isinstance(place, str) else self.parameter(place)
+            raise located(
+                StaticArgumentError(f"{self.name}: the static argument {name} is a {type(value).__name__}, which cannot be hashed: pass a tuple or another immutable value")
+            ) from None
+        return place, type(value), value.hex() if type(value) is float else value  # 0.0 and -0.0, NaN and NaN
+
+    def _array(self, x: Any, i: int, args: Any, options: Any, statics: Any) -> Any:
+        """A leaf that is neither Tensor nor Python scalar as a native-endian array or Tensor."""
+        if isinstance(x, (np.ndarray, np.generic)):
+            try:
+                dtypes.of(x.dtype)
+            except TypeError as e:
+                raise located(ArgumentError(f"{self.name}: {self.paths(args, options, statics)[i]}: {e}")) from None
+            return np.asarray(x)
+        if hasattr(x, "__dlpack__"):
+            return from_dlpack(x)
+        raise located(
+            ArgumentError(
+                f"{self.name}: {self.paths(args, options, statics)[i]} is a {type(x).__name__}, which is no array: name it in static_argnums or "
+                "static_argnames, or make its class a pytree with hg.tree.register"
+            )
+        )
+
+    def paths(self, args: Any, options: Any, statics: Mapping[int | str, Any]) -> list[str]:
+        """Where each leaf of the dynamic arguments stands: ``x``, ``params['w'][0]``."""
+        positions = [i for i in range(len(args) + len(statics)) if i not in statics]
+        found = [p for i, a in zip(positions, args, strict=False) for p, _ in tree.paths(a, self.parameter(i))]
+        return found + [p for n in sorted(options) for p, _ in tree.paths(options[n], n)]
+
+    def paths_of(self, call: Call) -> list[str]:
+        """As :meth:`paths`, of a call that was taken apart."""
+        args, options = tree.unflatten(call.treedef, call.leaves)
+        return self.paths(args, options, call.statics)
+
+    def _make_symbolic(self, types: list[LeafType], args: Any, options: Any, statics: Any) -> None:
+        """Duck shaping: equal sizes of dynamic axes share a symbol; sizes 0 and 1, which broadcast differently, stay."""
+        allowed = self._dynamic_axes(args, options, statics)
+        symbols: dict[int, Any] = {}
+        for i, leaf in enumerate(types):
+            shape = list(leaf.shape)
+            for axis, n in enumerate(shape):
+                if isinstance(n, int) and n > 1 and (allowed[i] is None or axis in allowed[i] or axis - len(shape) in allowed[i]):
+                    if n not in symbols:
+                        symbols[n] = var(f"n{len(symbols)}", low=2)
+                    shape[axis] = symbols[n]
+            leaf.shape = tuple(shape)
+
+    def _dynamic_axes(self, args: Any, options: Any, statics: Any) -> list[Any]:
+        """For each leaf the axes that may be symbolic; None for all."""
+        if self.dynamic is True:
+            return [None] * (len(tree.leaves(args)) + len(tree.leaves(options)))
+        assert isinstance(self.dynamic, dict)
+        positions = [i for i in range(len(args) + len(statics)) if i not in statics]
+        out: list[Any] = []
+        for i, a in zip(positions, args, strict=False):
+            out += [self.dynamic.get(i, self.dynamic.get(self.parameter(i), ()))] * len(tree.leaves(a))
+        for n in sorted(options):
+            by_position = self.parameters.index(n) if n in self.parameters else n
+            out += [self.dynamic.get(n, self.dynamic.get(by_position, ()))] * len(tree.leaves(options[n]))
+        return out
+
+
+def _type_of(x: Any) -> LeafType:
+    if type(x) is Tensor:
+        return LeafType(*x._aval(), False)
+    if isinstance(x, np.ndarray):
+        return LeafType(x.shape, dtypes.of(x.dtype), False)
+    return LeafType((), dtypes.of_scalar(x), True)
+
+
+def name_of(function: Any) -> str:
+    """A function's own name; that of the function inside a partial; else its class's."""
+    inner = getattr(function, "func", function)
+    return getattr(function, "__name__", None) or getattr(inner, "__name__", None) or type(function).__name__
+
+
+def _positional(function: Any) -> list[str]:
+    """Names of the positional parameters, as far as they are known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # builtins without a signature
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+

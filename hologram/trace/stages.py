@@ -1,0 +1,107 @@
+"""A call on its way to native code, to look at: Lowered, Compiled, Explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hologram.errors import ArgumentError
+from hologram.trace import compiling, misses
+from hologram.trace.jit import Specialisation, Traced, trace_call
+from hologram.trace.node import Graph
+from hologram.trace.recorder import located
+from hologram.trace.signature import Call, Signature, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Lowered:
+    """A traced call. ``graph`` is what was traced."""
+
+    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, precision: str) -> None:
+        self.name, self.graph, self.precision = name, traced.graph, precision
+        self._signature, self._call, self._traced = signature, call, traced
+        self._compiled: Compiled | None = None
+
+    def as_text(self, stage: str = "trace") -> str:
+        """The program at ``stage``: trace, canonical, kernels, llvm, asm."""
+        return str(self.graph) if stage == "trace" else self.compile().as_text(stage)
+
+    def compile(self) -> Compiled:
+        """The native program."""
+        if self._compiled is None:
+            executable: Any = compiling.compile_graph(self.graph, self.precision)
+            self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable)
+        return self._compiled
+
+
+class Compiled:
+    """A compiled call; itself callable with arguments of the same signature."""
+
+    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, executable: Any) -> None:
+        self.name, self.executable = name, executable
+        self._signature, self._key = signature, call.key
+        self._run = Specialisation(executable, traced.out_tree, [], misses.Record(signature, call))
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Runs. Raises ArgumentError for arguments of another signature."""
+        call = self._signature.take_apart(args, options)
+        if call.key != self._key:
+            difference = misses.explain(self.name, misses.Record(self._signature, call), [self._run.record]).partition("because")[2]
+            raise located(ArgumentError(f"{self.name} was compiled for another signature:{difference}"))
+        return self._run.run(call.leaves)
+
+    def as_text(self, stage: str = "kernels") -> str:
+        """The program at ``stage``: trace, canonical, kernels, llvm, asm."""
+        return self.executable.as_text(stage)
+
+    def memory_analysis(self) -> Any:
+        """The memory plan: for each buffer its page or offset, size and lifetime; the peak; the lower bound."""
+        return self.executable.memory_analysis()
+
+    def cost_analysis(self) -> Any:
+        """Bytes moved and operations done."""
+        return self.executable.cost_analysis()
+
+    def reduction(self) -> Any:
+        """Operations traced, canonical, and kernels launched."""
+        return self.executable.reduction()
+
+
+class Explanation:
+    """What became of a function's program, as text."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered, self.compiled = lowered, lowered.compile()
+
+    def __str__(self) -> str:
+        sections: Mapping[str, Any] = {
+            "traced": self.lowered.as_text("trace"),
+            "canonical": self.compiled.as_text("canonical"),
+            "kernels": self.compiled.as_text("kernels"),
+            "reduction": self.compiled.reduction(),
+            "memory": self.compiled.memory_analysis(),
+            "cost": self.compiled.cost_analysis(),
+        }
+        return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in sections.items()]])
+
+    __repr__ = __str__
+
+
+def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
+    """The function that, called as ``f`` would be, gives the graph that ``f`` traces to."""
+    signature = Signature(f, (), (), False)
+
+    def graph_of(*args: Any, **options: Any) -> Graph:
+        return trace_call(name_of(f), f, signature.take_apart(args, options)).graph
+
+    return graph_of
+
+
+def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:
+    """The function that, called as ``f`` would be, tells how ``f`` was reduced, fused, planned and compiled."""
+    from hologram.trace.jit import Jitted, jit
+
+    jitted = f if isinstance(f, Jitted) else jit(f)
+    return lambda *args, **options: Explanation(jitted.lower(*args, **options))
