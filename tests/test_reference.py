@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -77,10 +78,24 @@ def scalars(x: np.ndarray) -> list[Any]:
     return list(x.astype(dtypes.compute_type(dtypes.of(x.dtype)).np))
 
 
+def larger(a: Any, b: Any) -> Any:
+    if a != a or b != b:
+        return a + b
+    return b if b > a or (a == b and np.signbit(a) > np.signbit(b)) else a
+
+
+def smaller(a: Any, b: Any) -> Any:
+    if a != a or b != b:
+        return a + b
+    return b if b < a or (a == b and np.signbit(a) < np.signbit(b)) else a
+
+
+COMBINE: dict[str, Combine] = {"add": operator.add, "mul": operator.mul, "max": larger, "min": smaller, "or": operator.or_, "and": operator.and_}
+
+
 def combiner(row: Op) -> Combine:
     assert row.monoid is not None
-    reference = row.monoid.reference
-    return lambda a, b: reference(np.asarray(a), np.asarray(b))[()]
+    return COMBINE[row.monoid.name]
 
 
 def values(d: DType, n: int, special: bool, *seed: Any) -> np.ndarray:
@@ -106,7 +121,8 @@ def test_reductions_keep_the_written_order(row: Op, everything: bool) -> None:
                 x = values(d, n, special, row.name)
                 combine = combiner(row)
                 for form, array, axis in ((row_form, x.reshape(1, n), 1), (column_form, x.reshape(n, 1), 0)):
-                    want = np.array([form(combine, scalars(x))]).astype(d.np)
+                    with np.errstate(all="ignore"):
+                        want = np.array([form(combine, scalars(x))]).astype(d.np)
                     assert not mismatch(run(row.name, array, (axis,)), want, 0).any(), (d, n, form)
 
 
