@@ -181,7 +181,8 @@ def bounds(x: Int) -> tuple[int | None, int | None]:
 
 def _derived(kind: str, a: Int, b: Int, low: int | None, high: int | None) -> Expr:
     sign = "//" if kind == "floordiv" else "%"
-    name = f"({a}{sign}{b})" if isinstance(b, int) else f"({a}{sign}({b}))"
+    left = str(a) if isinstance(a, Expr) and len(a.terms) == 1 and () not in a.terms and len(next(iter(a.terms))) == 1 and 1 in a.terms.values() else f"({a})"
+    name = f"({left}{sign}{b})" if isinstance(b, int) else f"({left}{sign}({b}))"
     return Expr({(Atom._make((kind, a, b), name, low, high, (a, b)),): 1})
 
 
@@ -255,6 +256,18 @@ def mod(a: Int, b: Int) -> Int:
             return r - (lo // b) * b
     high = b - 1 if isinstance(b, int) else None
     return _derived("mod", r, b, 0, high)
+
+
+def recombine(q: Int, n: Int, r: Int) -> Int:
+    """``q*n + r``, undoing a division: where r is ``e % n`` and q holds ``e // n``, that part is ``e`` again."""
+    if isinstance(q, Expr) and isinstance(r, Expr) and len(r.terms) == 1:
+        ((m, c),) = r.terms.items()
+        if c == 1 and len(m) == 1 and m[0].key[0] == "mod" and m[0].args[1] == n:
+            e = m[0].args[0]
+            for t in q.terms:
+                if len(t) == 1 and t[0].key == ("floordiv", e, n) and q.terms[t] == 1:
+                    return (q - Expr({t: 1})) * n + e
+    return q * n + r
 
 
 def substitute(x: Int, values: Mapping[str, Int]) -> Int:

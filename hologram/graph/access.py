@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from hologram.primitives.op import Shape
-from hologram.symbolic import Int, floordiv, mod, var
+from hologram.symbolic import Int, floordiv, mod, recombine, var
 from hologram.trace.node import Node
 
 Index: TypeAlias = tuple[Int, ...]
@@ -30,7 +30,7 @@ def linear(index: Index, shape: Shape) -> Int:
     """The position of an element in C order."""
     at: Int = 0
     for i, n in zip(index, shape, strict=True):
-        at = at * n + i
+        at = recombine(at, n, i)
     return at
 
 

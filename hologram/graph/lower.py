@@ -384,7 +384,8 @@ class _Emission:
                 renamed[v] = load
                 body.append(load)
                 continue
-            copy = self._copy(v, renamed) if stage > v.stage else v
+            same = stage == v.stage and all(renamed.get(a, a) is a for a in v.args)
+            copy = v if same else self._copy(v, renamed)
             renamed[v] = copy
             body.append(copy)
             if v in kept:
@@ -397,7 +398,7 @@ class _Emission:
         return outer
 
     def _copy(self, v: Ins, renamed: dict[Value, Value]) -> Ins:
-        """The same instruction again in a later pass."""
+        """The instruction again, on what its operands have become in this pass."""
         out = Ins(v.op, tuple(renamed.get(a, a) for a in v.args), v.attrs, v.dtype)
         out.level, out.stage, out.name = v.level, v.stage, v.name
         return out

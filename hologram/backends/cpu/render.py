@@ -257,6 +257,8 @@ class KernelWriter(Integers):
         if kind == "uniform":
             width = 1
         v = self.code.operand(s.value, self.env, width)
+        if v.width > width:  # one address, so a loop of one iteration
+            v = f.emit(f"extractelement {v.typed}, i64 0", v.type, 1)
         if d.kind == "b":
             v = f.emit(f"zext {v.typed} to {vector('i8', width)}", "i8", width)
         live = self.lane.mask if self.lane and width > 1 else None
