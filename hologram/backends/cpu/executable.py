@@ -1,0 +1,163 @@
+"""A compiled graph on the CPU: object code, what a call must supply, and the text of every stage on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hologram.backends.cpu import cache, runtime, target
+from hologram.backends.cpu.module import Place, render_module
+from hologram.graph.kernel_text import print_kernel
+from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
+from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
+from hologram.trace.aval import Aval, aval
+from hologram.trace.node import Graph
+
+LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
+STAGES = ("trace", "canonical", "kernels", "llvm", "asm")
+
+
+class Executable:
+    """Runs a graph. ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs."""
+
+    def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
+        self.traced, self.precision, self._canonical = traced, precision, canonical
+        self.target = target.host()
+        self.dynamic = any(not isinstance(n, int) for x in traced.inputs for n in x.shape)
+        leaves = _leaves(traced)
+        entry = self._load(leaves)
+        self.constants = [leaves[i] for i in entry["constants"]]
+        self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in entry["outputs"]]
+        self.arena_bytes: int = entry["arena"]
+        self.long: bool = entry["long"]
+        self._computed: list[Aval] | None = None if self.dynamic else [aval(_dtype(d), tuple(s)) for d, s in entry["computed"]]
+        self._shapes = None if self.dynamic else [tuple(s) for s in entry["shapes"]]
+        self.address: int = self._code.address("graph")
+
+    # --- compiling -----------------------------------------------------------------------------------------------------
+
+    def _load(self, leaves: list[Any]) -> dict[str, Any]:
+        """Object code from the disk cache, or compiled and stored there; what a call must know of it."""
+        key = cache.key("graph", str(self.traced), self.precision, ",".join(runtime.settings_that_matter()))
+        found = None if self.dynamic else cache.load_entry(key)
+        if found is None:
+            code = target.compile_ir(self._llvm, self.target)
+            meta = self._meta(leaves)
+            if not self.dynamic:
+                cache.store(key, code, meta)
+        else:
+            code, meta = found
+        self._code = target.link(code, runtime.symbols())
+        return meta
+
+    def _meta(self, leaves: list[Any]) -> dict[str, Any]:
+        s = self.schedule
+        number = {id(x): i for i, x in enumerate(leaves)}
+        total = sum(k.kernel.chunks * k.kernel.cost if isinstance(k.kernel.chunks, int) else LONG_NS for k in s.kernels)
+        return {
+            "constants": [number[id(c.attrs[0])] for c in s.constants],
+            "outputs": [(o.kind, o.index) for o in s.outputs],
+            "computed": [] if self.dynamic else [(n.dtype.name, list(self._result_shape(n))) for n in s.computed],
+            "shapes": [] if self.dynamic else [list(o.node.shape) for o in s.outputs],
+            "arena": 0 if self.dynamic else s.plan({}).arena_bytes,
+            "long": total > LONG_NS,
+        }
+
+    def _result_shape(self, node: Any) -> Any:
+        """The shape that a computed value is handed out with: that of the reshape it stands for."""
+        for o in self.schedule.outputs:
+            if o.kind == "computed" and self.schedule.computed[o.index] is node:
+                return o.node.shape
+        return node.shape
+
+    @cached_property
+    def canonical(self) -> Graph:
+        graph: Graph = self._canonical(self.traced, self.precision)
+        return graph
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return Schedule(self.canonical)
+
+    @cached_property
+    def _llvm(self) -> str:
+        s = self.schedule
+        plan = s.plan({}) if s.static else None
+        places = [[Place(s.slot_of[n]) if n in s.slot_of else Place(None, s.offset(n, plan)) for n in k.bindings] for k in s.kernels]
+        return render_module([k.kernel for k in s.kernels], places, s.symbol_slots, self.precision, self.target)
+
+    # --- running -------------------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Storages of the results for storages of the inputs."""
+        symbols: list[int] = []
+        computed, arena = self._computed, self.arena_bytes
+        if computed is None:
+            computed, symbols, arena = self._dynamic(inputs)
+        outs = [runtime.storage.empty(a) for a in computed]
+        runtime.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long)
+        sources = {"input": inputs, "constant": self.constants, "computed": outs}
+        return [sources[kind][index] for kind, index in self.outputs]
+
+    def _dynamic(self, inputs: Sequence[Any]) -> tuple[list[Aval], list[int], int]:
+        """Result types, integers and arena of a call whose extents are known only now."""
+        s = self.schedule
+        values = bind_symbols(s.inputs, [x.aval.shape for x in inputs])
+        plan = s.plan(values)
+        offsets = [plan.buffers[i].offset for i in range(len(s.temporaries))]
+        computed = [aval(n.dtype, concrete_shape(self._result_shape(n), values)) for n in s.computed]
+        return computed, [*(values[name] for name in s.symbols), *offsets], plan.arena_bytes
+
+    def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """As :meth:`run`, on NumPy arrays; the results are views."""
+        return [runtime.storage.view(o) for o in self.run([runtime.storage.copy_of(np.asarray(x)) for x in inputs])]
+
+    @property
+    def outputs_avals(self) -> list[Aval]:
+        """The types of the results; for static shapes only."""
+        assert self._shapes is not None
+        return [aval(o.node.dtype, tuple(o.node.shape)) for o in self.schedule.outputs]
+
+    # --- seeing inside -------------------------------------------------------------------------------------------------
+
+    def as_text(self, stage: str = "kernels") -> str:
+        """The program at ``stage``, one of :data:`STAGES`. Raises ValueError for another."""
+        match stage:
+            case "trace":
+                return str(self.traced)
+            case "canonical":
+                return str(self.canonical)
+            case "kernels":
+                return "\n".join(print_kernel(k.kernel) for k in self.schedule.kernels)
+            case "llvm":
+                return target.optimised_ir(self._llvm, self.target)
+            case "asm":
+                return target.assembly(self._llvm, self.target)
+        raise ValueError(f"no stage {stage!r}; the CPU has {', '.join(STAGES)}")
+
+    def reduction(self) -> Reduction:
+        return reduction_of(self.traced, self.canonical, self.schedule)
+
+    def memory_analysis(self) -> Memory:
+        return memory_of(self.schedule)
+
+    def cost_analysis(self) -> Cost:
+        return cost_of(self.schedule)
+
+
+def _leaves(graph: Graph) -> list[Any]:
+    """Storages of the graph's hidden parameters, in topological order, each once."""
+    out: dict[int, Any] = {}
+    for n in graph.nodes():
+        if n.op.name == "leaf":
+            out.setdefault(id(n.attrs[0]), n.attrs[0])
+    return list(out.values())
+
+
+def _dtype(name: str) -> Any:
+    from hologram import dtypes
+
+    return dtypes.of(name)

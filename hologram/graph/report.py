@@ -1,0 +1,100 @@
+"""What a compiled graph says of itself: how far it was reduced, what it moves and computes, where its buffers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hologram.graph.plan import Plan
+from hologram.graph.schedule import Schedule
+from hologram.symbolic import prod
+from hologram.trace.node import Graph, Node
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Operations as traced, after canonical reduction, and kernels launched; scalar operations before and after."""
+
+    traced: int
+    canonical: int
+    kernels: int
+    arithmetic_traced: int
+    arithmetic_canonical: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.traced} operations traced -> {self.canonical} canonical -> {self.kernels} kernels; "
+            f"scalar operations {self.arithmetic_traced:,} -> {self.arithmetic_canonical:,}"
+        )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Least bytes moved (inputs, constants and results once each), bytes of intermediates written and read, scalar operations."""
+
+    bytes_moved: int
+    intermediate_bytes: int
+    operations: int
+
+    def __str__(self) -> str:
+        return f"{self.bytes_moved:,} bytes in and out, {self.intermediate_bytes:,} through intermediates, {self.operations:,} scalar operations"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The plan of the intermediates, and the bytes of arguments and results."""
+
+    plan: Plan
+    argument_bytes: int
+    constant_bytes: int
+    result_bytes: int
+    scratch_bytes: int
+
+    @property
+    def peak(self) -> int:
+        return self.plan.peak
+
+    @property
+    def lower_bound(self) -> int:
+        return self.plan.lower_bound
+
+    def __str__(self) -> str:
+        return (
+            f"arguments {self.argument_bytes:,} bytes, constants {self.constant_bytes:,}, results {self.result_bytes:,}, "
+            f"scratch of a thread {self.scratch_bytes:,}\n{self.plan}"
+        )
+
+
+def _operations(graph: Graph) -> list[Node]:
+    return [n for n in graph.nodes() if n.op.kind != "leaf"]
+
+
+def _arithmetic(nodes: list[Node]) -> int:
+    total = 0
+    for n in nodes:
+        if n.op.kind != "movement":
+            size = prod((n.inputs[0] if n.op.kind == "reduce" else n).shape)
+            total += size if isinstance(size, int) else 0
+    return total
+
+
+def reduction_of(traced: Graph, canonical: Graph, schedule: Schedule) -> Reduction:
+    before, after = _operations(traced), _operations(canonical)
+    return Reduction(len(before), len(after), len(schedule.kernels), _arithmetic(before), _arithmetic(after))
+
+
+def _nbytes(nodes: list[Node]) -> int:
+    sizes = [n.size for n in nodes]
+    return sum(s * n.dtype.itemsize for s, n in zip(sizes, nodes, strict=True) if isinstance(s, int))
+
+
+def cost_of(schedule: Schedule) -> Cost:
+    moved = _nbytes([*schedule.inputs, *schedule.constants, *schedule.computed])
+    between = 2 * _nbytes([n for n, *_ in schedule.temporaries])
+    return Cost(moved, between, _arithmetic(_operations(schedule.graph)))
+
+
+def memory_of(schedule: Schedule) -> Memory:
+    """For static shapes: the plan; with symbols, the plan at extent 1."""
+    plan = schedule.plan(dict.fromkeys(schedule.symbols, 1))
+    scratch = max((sum(int(b.size) * b.dtype.itemsize for b in k.kernel.scratch) for k in schedule.kernels), default=0)
+    return Memory(plan, _nbytes(schedule.inputs), _nbytes(schedule.constants), _nbytes(schedule.computed), scratch)
