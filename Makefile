@@ -1,0 +1,52 @@
+# Every target does its own set-up: it makes .venv from a Python 3.11 or later and installs what it needs, once.
+# PYTHON=python3.12 chooses the interpreter, WORKERS=8 the number of test processes.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+WORKERS ?= 2
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench test-gpu bench-gpu wheel clean
+.SECONDARY:
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes out/photo.png
+	$(BIN)/python examples/photo.py
+
+test: .venv/installed-test  ## the tests, with a seeded sample of the generated ones
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+test-all: .venv/installed-test  ## the tests, with every generated case
+	$(BIN)/python -m pytest -q -n $(WORKERS) --all
+
+lint: .venv/installed-lint  ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/installed-bench  ## the benchmarks beside NumPy, torch, JAX and numexpr: writes benchmarks/results
+	$(BIN)/python -m benchmarks.run
+
+test-gpu bench-gpu:
+	@echo "this version of Hologram has no GPU backend" >&2; exit 1
+
+wheel: .venv/installed-wheel  ## wheel and sdist in dist/, each tried in a fresh environment
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tools/try_packages.py dist
+
+clean:  ## removes what the other targets made
+	rm -rf .venv build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/created:
+	@test -n "$(PYTHON)" || { echo "Hologram needs Python 3.11 or later; set PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/installed-%: pyproject.toml constraints.txt .venv/created
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
+	touch $@

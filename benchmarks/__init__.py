@@ -1,0 +1,1 @@
+"""Hologram's own benchmarks: ``python -m benchmarks.run``."""

@@ -1,0 +1,119 @@
+"""Results as text lines, Markdown tables, JSON and plots."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+OURS = "hologram"
+
+
+def line(row: dict[str, Any]) -> str:
+    """A case on one line, for whoever watches."""
+    cells = [f"{f} {_microseconds(r)}{'' if r.get('agrees', True) else ' WRONG'}" for f, r in row["results"].items()]
+    return f"{row['case']:34s} floor {row['floor'] * 1e6:10.2f} | " + "  ".join(cells)
+
+
+def write(results: dict[str, Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    results = {"machine": f"{platform.machine()} {platform.system()}, Python {platform.python_version()}", **results}
+    (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (folder / "results.md").write_text(markdown(results))
+    plot(results["cases"], folder)
+
+
+def markdown(results: dict[str, Any]) -> str:
+    threads, gigabytes = results["threads"], results["bandwidth"] / 1e9
+    parts = [
+        "# Measured",
+        f"{results['machine']}; {threads} threads; a copy moves {gigabytes:.1f} GB/s. Times are in microseconds a call, medians. The floor is "
+        "the bytes that must be moved, at that bandwidth: data that stay in a cache can be faster. The ratio is Hologram's time to the best other's.",
+    ]
+    frameworks = results["frameworks"]
+    for group, rows in _grouped(results["cases"]).items():
+        head = ["case", "floor", *frameworks, "ratio", "× floor", "GB/s"]
+        parts.append(f"## {group.capitalize()}\n\n{table(head, [_case_cells(r, frameworks) for r in rows])}")
+    if rows := results.get("compile time"):
+        parts.append(
+            "## First calls\n\nMilliseconds; imports and the backend's start are not counted, save in the last column.\n\n" + _first_calls(rows)
+        )
+    if rows := results.get("memory"):
+        parts.append("## Memory and kernels\n\nBytes of intermediates, and page faults in a steady call.\n\n" + _memory(rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] + ["---:"] * (len(head) - 1), *rows)]
+    return "\n".join(lines)
+
+
+def ratio(row: dict[str, Any]) -> float | None:
+    """Hologram's time to the best other's, where both have one."""
+    times = {f: r["time"] for f, r in row["results"].items() if "time" in r}
+    ours = times.pop(OURS, None)
+    return ours / min(times.values()) if ours and times else None
+
+
+def _case_cells(row: dict[str, Any], frameworks: Sequence[str]) -> list[str]:
+    cells = [row["case"], f"{row['floor'] * 1e6:,.2f}"]
+    cells += [_microseconds(row["results"][f]) if f in row["results"] else "" for f in frameworks]
+    ours = row["results"].get(OURS, {}).get("time")
+    r = ratio(row)
+    return [*cells, f"{r:.2f}" if r else "", f"{ours / row['floor']:.2f}" if ours else "", f"{row['bytes'] / ours / 1e9:.1f}" if ours else ""]
+
+
+def _microseconds(result: dict[str, Any]) -> str:
+    return f"{result['time'] * 1e6:,.2f}" if "time" in result else "error"
+
+
+def _grouped(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row)
+    return groups
+
+
+def _first_calls(rows: Iterable[dict[str, Any]]) -> str:
+    columns = ("import", "first call", "second process", "process to result")
+    cells = [[r["case"], r["framework"], *(f"{r[c] * 1e3:,.1f}" if c in r else "" for c in columns)] for r in rows]
+    return table(["case", "framework", *columns], cells)
+
+
+def _memory(rows: Iterable[dict[str, Any]]) -> str:
+    columns = ("operations", "canonical", "kernels", "peak", "lower bound", "page faults a call")
+    return table(["case", *columns], [[r["case"], *(f"{r[c]:,}" if c in r else r.get("error", "") for c in columns)] for r in rows])
+
+
+def plot(rows: Iterable[dict[str, Any]], folder: Path) -> None:
+    """For each operation the bandwidth against the size, one line for each framework."""
+    try:
+        import matplotlib
+    except ImportError:
+        return
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    groups = {g: r for g, r in _grouped(rows).items() if g not in ("pipelines", "dispatch")}
+    if not groups:
+        return
+    columns = min(4, len(groups))
+    figure, axes = plt.subplots(
+        -(-len(groups) // columns), columns, figsize=(4 * columns, 3 * -(-len(groups) // columns)), squeeze=False, layout="constrained"
+    )
+    for axis, (group, cases) in zip(axes.flat, groups.items(), strict=False):
+        for framework in dict.fromkeys(f for c in cases for f in c["results"]):
+            points = [
+                (int(c["case"].split()[-1]), c["bytes"] / c["results"][framework]["time"] / 1e9)
+                for c in cases
+                if "time" in c["results"].get(framework, {})
+            ]
+            axis.loglog(*zip(*points, strict=True), marker=".", label=framework) if points else None
+        axis.set(title=group, xlabel="elements", ylabel="GB/s")
+    for axis in list(axes.flat)[len(groups) :]:
+        axis.set_axis_off()
+    axes[0, 0].legend()
+    figure.savefig(folder / "operations.png", dpi=100)
+    plt.close(figure)

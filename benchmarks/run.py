@@ -1,0 +1,112 @@
+"""Runs the benchmarks and writes Markdown, JSON and plots: ``python -m benchmarks.run [-w REGEX] [-f numpy,torch,jax] [--threads N]``.
+
+Each framework lives in a process of its own that waits while another is measured; rounds take turns, a figure is the median over rounds. Results
+are compared with NumPy's. Figures from one run may be compared with each other, not with those of another run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import bandwidth, compile_time, memory, report
+from benchmarks.cases import CASES, Case
+
+DEFAULT = ("hologram", "numpy", "torch", "jax", "numexpr")
+THREAD_VARIABLES = ("HOLOGRAM_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def main() -> None:
+    options = _options()
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(options.threads)))
+    frameworks = [f for f in options.frameworks.split(",") if importlib.util.find_spec({"inductor": "torch"}.get(f, f)) is not None]
+    results: dict[str, Any] = {"threads": options.threads, "bandwidth": bandwidth.copy_bandwidth(options.threads), "frameworks": frameworks}
+    print(f"copying moves {results['bandwidth'] / 1e9:.1f} GB/s with {options.threads} threads", flush=True)
+    results["cases"] = _measure([c for n, c in CASES.items() if re.search(options.workloads, n)], frameworks, options, results["bandwidth"])
+    if options.parts == "all":
+        results["compile time"] = compile_time.measure(frameworks)
+        results["memory"] = memory.measure()
+    report.write(results, options.output)
+    print(f"wrote {options.output}")
+
+
+def _options() -> argparse.Namespace:
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-w", "--workloads", default=".", help="a regular expression: only cases whose name it finds")
+    parser.add_argument("-f", "--frameworks", default=",".join(DEFAULT), help="in order; those that cannot be imported are left out")
+    parser.add_argument("-r", "--rounds", type=int, default=3)
+    parser.add_argument("-s", "--seconds", type=float, default=0.1, help="for each framework, case and round")
+    parser.add_argument("--threads", type=int, default=available)
+    parser.add_argument("--parts", choices=("all", "calls"), default="all", help="calls: without compile times and memory")
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
+    return parser.parse_args()
+
+
+def _measure(cases: list[Case], frameworks: list[str], options: argparse.Namespace, bytes_per_second: float) -> list[dict[str, Any]]:
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        workers = {f: stack.enter_context(_Worker(f, folder, options.seconds)) for f in frameworks}
+        for case in cases:
+            answers: dict[str, list[dict[str, Any]]] = {f: [] for f in frameworks if f in case.frameworks}
+            for _ in range(options.rounds):
+                for f, got in answers.items():
+                    if not got or "error" not in got[-1]:
+                        got.append(workers[f].ask(case.name))
+            row = {"case": case.name, "group": case.group, "bytes": case.nbytes, "floor": case.nbytes / bytes_per_second}
+            row["results"] = {f: _summary(f, got, answers) for f, got in answers.items()}
+            rows.append(row)
+            print(report.line(row), flush=True)
+    return rows
+
+
+def _summary(framework: str, answers: list[dict[str, Any]], everyone: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    if "error" in answers[-1]:
+        return {"error": answers[-1]["error"]}
+    expected = everyone.get("numpy", [{}])[0].get("file")
+    agrees = expected is None or framework == "numpy" or _agree(answers[0]["file"], expected)
+    return {"time": statistics.median(a["time"] for a in answers), "first": answers[0]["first"], "agrees": agrees}
+
+
+def _agree(ours: str, theirs: str) -> bool:
+    a, b = np.load(ours), np.load(theirs)
+    return len(a.files) == len(b.files) and all(np.allclose(a[k], b[k], rtol=1e-3, atol=1e-3 * np.abs(b[k]).max(initial=1e-6)) for k in b.files)
+
+
+class _Worker(contextlib.AbstractContextManager["_Worker"]):
+    """The process of one framework."""
+
+    def __init__(self, framework: str, folder: str, seconds: float) -> None:
+        command = [sys.executable, "-m", "benchmarks.worker", framework, folder, str(seconds)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, name: str) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            self.process.stdin.write(name + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        return json.loads(answer) if answer else {"error": "the process ended"}
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""One framework in a process of its own: ``python -m benchmarks.worker FRAMEWORK FOLDER SECONDS``.
+
+Reads a case's name a line, answers with one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cases import CASES
+from benchmarks.frameworks import FRAMEWORKS, Call
+
+MEASURABLE = 2e-3  # seconds: calls are timed in groups at least this long
+SEED = 20
+
+
+def main(framework: str, folder: str, budget: float) -> None:
+    current, call = "", None
+    for line in sys.stdin:
+        name = line.strip()
+        answer: dict[str, Any] = {}
+        try:
+            if name != current:
+                current, call = name, FRAMEWORKS[framework](CASES[name], CASES[name].arguments(np.random.default_rng(SEED)))
+                start = time.perf_counter()
+                result = call()
+                answer["first"] = time.perf_counter() - start
+                answer["file"] = _save(result, Path(folder, f"{framework}.npz"))
+                del result
+            assert call is not None
+            answer["time"] = median_seconds(call, budget)
+        except Exception as e:  # one framework's trouble with one case does not end the run
+            current, answer = "", {"error": f"{type(e).__name__}: {e}".splitlines()[0][:200]}
+        print(json.dumps(answer), flush=True)
+
+
+def median_seconds(call: Call, budget: float) -> float:
+    """The median over groups of calls, of the time of one call."""
+    repeat = 1
+    while (elapsed := _seconds(call, repeat)) < MEASURABLE:
+        repeat = max(2 * repeat, int(repeat * MEASURABLE / max(elapsed, 1e-9)))
+    times, end = [], time.perf_counter() + budget
+    while len(times) < 3 or time.perf_counter() < end:
+        times.append(_seconds(call, repeat) / repeat)
+    return statistics.median(times)
+
+
+def _seconds(call: Call, repeat: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeat):
+        call()
+    return time.perf_counter() - start
+
+
+def _save(result: Any, path: Path) -> str:
+    np.savez(path, *[np.asarray(r) for r in (result if isinstance(result, (list, tuple)) else (result,))])
+    return str(path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))

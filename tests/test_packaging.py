@@ -1,0 +1,67 @@
+"""The package as a whole: its metadata, and what importing it costs. ``make wheel`` builds and tries wheel and sdist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hologram.version import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def _python(code: str) -> str:
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_version_is_written_once(project: dict[str, Any]) -> None:
+    assert project["dynamic"] == ["version"] and re.fullmatch(r"\d+\.\d+\.\d+", __version__)
+    assert _python("import hologram; print(hologram.__version__)") == __version__
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None and newest[1] == __version__
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    folders = {p.parent for p in (ROOT / "hologram").rglob("*.py")}
+    assert [str(f) for f in folders if not (f / "__init__.py").exists()] == []
+
+
+def test_what_every_module_imports_is_a_dependency(project: dict[str, Any]) -> None:
+    """Optional packages are imported inside functions."""
+    declared = {re.split(r"[<>=\[]", d)[0] for d in project["dependencies"]}
+    pattern = re.compile(r"^(?:import|from) ([a-z]\w*)", re.MULTILINE)
+    used = {m for p in (ROOT / "hologram").rglob("*.py") for m in pattern.findall(p.read_text())}
+    assert used - set(sys.stdlib_module_names) - {"hologram"} <= declared
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "README.md", "docs/README.md", "hologram/py.typed"])
+def test_files_that_belong_to_a_release(name: str) -> None:
+    assert (ROOT / name).exists()
+
+
+def test_importing_loads_no_compiler() -> None:
+    heavy = ("llvmlite", "networkx", "torch", "jax", "scipy", "matplotlib")
+    assert _python(f"import sys, hologram, hologram.numpy; print([m for m in {heavy} if m in sys.modules])") == "[]"
+
+
+def test_importing_costs_little_more_than_numpy() -> None:
+    """The aim is 0.1 s over NumPy's own import; the best of a few runs, since other processes run meanwhile."""
+    code = "import time, numpy; t = time.perf_counter(); import hologram; print(time.perf_counter() - t)"
+    assert min(float(_python(code)) for _ in range(3)) < 0.1
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    links = [(p, m) for p in pages for m in re.findall(r"\]\((?!https?:|#)([^)#]+)", p.read_text())]
+    assert links and [(str(p), m) for p, m in links if not (p.parent / m).exists()] == []
