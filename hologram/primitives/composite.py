@@ -56,12 +56,27 @@ def _lower_rem(x: Any, y: Any) -> Any:
 
 
 def _lower_fmod(x: Any, y: Any) -> Any:
-    return x.op("rem_trunc", y if x.dtype.is_float else _safe_divisor(y))
+    return _exact_fmod(x, y) if x.dtype.is_float else x.op("rem_trunc", _safe_divisor(y))
+
+
+def _exact_fmod(x: Any, y: Any) -> Any:
+    """C's ``fmod``: exact, with the sign of ``x``.
+
+    For float32, quotients below 2**28 are found in float64: two 24-bit significands whose quotient is no integer keep it 2**-24 away from
+    one, so truncation is right, and quotient * y and the difference are exact.
+    """
+    if x.dtype is not dtypes.float32:
+        return x.op("rem_trunc", y)
+    wide_x, wide_y = x.cast(dtypes.float64), y.cast(dtypes.float64)
+    quotient = (wide_x / wide_y).trunc()
+    near = (wide_x - quotient * wide_y).cast(dtypes.float32).copysign(x)
+    far = ~((quotient.abs() < 2.0**28) & (y.abs() < float("inf")))
+    return far.rare(lambda: x.op("rem_trunc", y), near)
 
 
 def _fmod_and_sign(x: Any, y: Any) -> tuple[Any, Any]:
-    """C's ``fmod``, and whether it is non-zero with the sign that the divisor has not."""
-    r = x.op("rem_trunc", y)
+    """``fmod``, and whether it is non-zero with the sign that the divisor has not."""
+    r = _exact_fmod(x, y)
     return r, r.ne(0) & ((r < 0) ^ (y < 0))
 
 
