@@ -115,7 +115,7 @@ def test_an_entry_under_another_name_is_refused(folder: Path) -> None:
 def test_code_for_another_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     key = cache.key("a")
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(cache, "_host", lambda: "riscv64-unknown-linux-gnu sifive-p670 features 00")
+        elsewhere.setattr(cache, "_described", lambda _: "riscv64-unknown-linux-gnu sifive-p670 features 00")
         cache.store(key, CODE)
     _is_recompiled(key, "its code is for riscv64-unknown-linux-gnu sifive-p670")
 

@@ -26,6 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hologram.backends.cpu import target
 from hologram.errors import CacheWarning
 from hologram.settings import settings
 from hologram.version import __version__
@@ -148,15 +149,13 @@ def _toolchain() -> str:
 
 def _target() -> str:
     """The machine that code is made for. Kept in each entry: a folder may be shared by machines, or copied from one to another."""
-    return f"{_host()} {settings.target}".rstrip()
+    return _described(target.host())
 
 
 @cache
-def _host() -> str:
-    import llvmlite.binding as llvm
-
-    features = hashlib.blake2b(llvm.get_host_cpu_features().flatten().encode(), digest_size=8).hexdigest()
-    return f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()} features {features}"
+def _described(machine: target.Target) -> str:
+    features = hashlib.blake2b(machine.features.encode(), digest_size=8).hexdigest()
+    return f"{machine.triple} {machine.cpu} features {features}"
 
 
 # The format of an entry.
