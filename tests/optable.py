@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 
 from hologram import dtypes
 from hologram.dtypes import DType
@@ -299,6 +300,13 @@ def one_op_graph(row: Op, attrs: tuple[Any, ...], arrays: list[np.ndarray]) -> G
     build = Builder()
     inputs = [build(input_, (), (i, a.shape, dtypes.of(a.dtype).name, None)) for i, a in enumerate(arrays)]
     return Graph(inputs, [build(row, tuple(inputs), attrs)])
+
+
+def compiler() -> Callable[..., Any]:
+    """``compile_graph(graph, precision=…)`` of the CPU; the test is skipped where a part of the backend is not there."""
+    for module in ("hologram.graph.passes", "hologram.backends.cpu.runtime.storage"):
+        pytest.importorskip(module, reason=f"{module} is not there")
+    return pytest.importorskip("hologram.graph.pipeline").compile_graph
 
 
 def _ordinals(x: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from optable import Case, assert_agree, cases_of, rows
+from optable import Case, assert_agree, cases_of, compiler, rows
 
 from hologram import dtypes
 from hologram.backends.reference import evaluate
@@ -13,10 +13,13 @@ from hologram.primitives import Op
 from hologram.primitives.leaves import input_
 from hologram.trace.node import Builder, Graph, Node
 
-pipeline = pytest.importorskip("hologram.graph.pipeline", reason="the compile pipeline is not there")
-
 BATCH = 16  # cases compiled together, each an output of its own: most of a compile's time is per compile
 KINDS = ("elementwise", "movement", "reduce", "scan", "gather", "leaf")
+
+
+def runs_alone(row: Op) -> bool:
+    """Not an argument or a storage, and without a precondition that the unused lanes of a vector would break: 0 / 0 traps."""
+    return not {"storage", "token"} & set(row.attrs) and row.tests.get("guard") not in ("divisor", "count")
 
 
 def batch_graph(batch: tuple[Case, ...]) -> Graph:
@@ -30,12 +33,13 @@ def batch_graph(batch: tuple[Case, ...]) -> Graph:
     return Graph(inputs, outputs)
 
 
-@pytest.mark.parametrize("row", [r for k in KINDS for r in rows(k) if "storage" not in r.attrs and "token" not in r.attrs], ids=lambda r: r.name)
+@pytest.mark.parametrize("row", [r for k in KINDS for r in rows(k) if runs_alone(r)], ids=lambda r: r.name)
 def test_cpu_gives_the_reference(row: Op, everything: bool) -> None:
+    compile_graph = compiler()
     remaining = cases_of(row, everything)
     while batch := tuple(itertools.islice(remaining, BATCH)):
         graph = batch_graph(batch)
         arrays = [a for case in batch for a in case[2]]
-        got = pipeline.compile_graph(graph, precision="exact").run_numpy(arrays)
+        got = compile_graph(graph, precision="exact").run_numpy(arrays)
         for case, g, w in zip(batch, got, evaluate(graph, arrays), strict=True):
             assert_agree(case, g, w)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from optable import ATTRIBUTES, MOVEMENTS, accepts, mismatch, ordinary_values, rows, seeded, special_values
+from optable import ATTRIBUTES, MOVEMENTS, accepts, compiler, mismatch, ordinary_values, rows, seeded, special_values
 
 from hologram import dtypes
 from hologram.backends.reference import evaluate_node
@@ -295,10 +295,10 @@ def widened(graph: Graph) -> Graph:
 
 @given(exact_graphs(), seeds)
 def test_cpu_gives_the_references_bits(graph: Graph, seed: int) -> None:
-    pipeline = pytest.importorskip("hologram.graph.pipeline", reason="the compile pipeline is not there")
+    compile_graph = compiler()
     arrays = arguments(graph, seed, special=True)
     values = values_of(graph, arrays)
-    got = pipeline.compile_graph(graph, precision="exact").run_numpy(arrays)
+    got = compile_graph(graph, precision="exact").run_numpy(arrays)
     for out, g in zip(graph.outputs, got, strict=True):
         assert g.dtype == out.dtype.np and g.shape == out.shape
         assert not mismatch(g, values[out], 0).any()
@@ -307,12 +307,12 @@ def test_cpu_gives_the_references_bits(graph: Graph, seed: int) -> None:
 @pytest.mark.parametrize("precision", ["standard", "fast"])
 @given(graph=smooth_graphs(), seed=seeds)
 def test_cpu_stays_within_the_error_bounds(precision: str, graph: Graph, seed: int) -> None:
-    pipeline = pytest.importorskip("hologram.graph.pipeline", reason="the compile pipeline is not there")
+    compile_graph = compiler()
     arrays = arguments(graph, seed, special=False)
     values = values_of(graph, arrays)
     with np.errstate(over="ignore", invalid="ignore"):
         assume(all(np.isfinite(v.astype(np.float64)).all() for v in values.values()))
-    got = pipeline.compile_graph(graph, precision=precision).run_numpy(arrays)
+    got = compile_graph(graph, precision=precision).run_numpy(arrays)
     for out, g, bound in zip(graph.outputs, got, error_bounds(graph, values), strict=True):
         assert g.dtype == out.dtype.np and g.shape == out.shape
         assert (np.abs(g.astype(np.float64) - values[out].astype(np.float64)) <= 2 * bound + 1e-30).all()
