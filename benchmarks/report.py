@@ -13,7 +13,7 @@ OURS = "hologram"
 
 def line(row: dict[str, Any]) -> str:
     """A case on one line, for whoever watches."""
-    cells = [f"{f} {_microseconds(r)}{'' if r.get('agrees', True) else ' WRONG'}" for f, r in row["results"].items()]
+    cells = [f"{f} {_microseconds(r)}" for f, r in row["results"].items()]
     return f"{row['case']:34s} floor {row['floor'] * 1e6:10.2f} | " + "  ".join(cells)
 
 
@@ -66,7 +66,9 @@ def _case_cells(row: dict[str, Any], frameworks: Sequence[str]) -> list[str]:
 
 
 def _microseconds(result: dict[str, Any]) -> str:
-    return f"{result['time'] * 1e6:,.2f}" if "time" in result else "error"
+    if "time" not in result:
+        return "error"
+    return f"{result['time'] * 1e6:,.2f}{'' if result['agrees'] else ' WRONG'}"
 
 
 def _grouped(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -1,0 +1,81 @@
+"""The benchmarks themselves: cases compute what they say in every framework at hand, and reports are complete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import report, worker
+from benchmarks.bandwidth import copy_bandwidth
+from benchmarks.cases import CASES
+from benchmarks.frameworks import FRAMEWORKS, map_tree
+
+SMALL = [name for name, case in CASES.items() if case.nbytes < 100_000]
+
+
+def _results(framework: str, name: str) -> list[np.ndarray]:
+    result = FRAMEWORKS[framework](CASES[name], CASES[name].arguments(np.random.default_rng(1)))()
+    return [np.asarray(r) for r in (result if isinstance(result, tuple) else (result,))]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_cases_agree_with_numpy(name: str) -> None:
+    for got, expected in zip(_results("hologram", name), _results("numpy", name), strict=True):
+        assert got.shape == expected.shape and np.allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_bytes_are_those_of_arguments_and_results(name: str) -> None:
+    sizes: list[int] = []
+    map_tree(lambda a: sizes.append(a.nbytes), CASES[name].arguments(np.random.default_rng(1)))
+    written = sum(r.nbytes for r in _results("numpy", name))
+    assert sum(sizes) <= CASES[name].nbytes <= sum(sizes) + written
+
+
+def test_the_time_of_a_call_is_measured() -> None:
+    calls: list[None] = []
+    assert 0 < worker.median_seconds(lambda: calls.append(None), 0.01) < 1e-3 and len(calls) > 100
+
+
+def test_bandwidth_is_plausible() -> None:
+    assert 1e8 < copy_bandwidth(1, rounds=1) < 1e13
+
+
+@pytest.fixture
+def results() -> dict[str, Any]:
+    def row(name: str, group: str, ours: dict[str, Any]) -> dict[str, Any]:
+        theirs = {"time": 2e-6, "first": 0.1, "agrees": True}
+        return {"case": name, "group": group, "bytes": 12_000, "floor": 1e-6, "results": {"hologram": ours, "numpy": theirs}}
+
+    fast, wrong, broken = {"time": 1e-6, "first": 0.1, "agrees": True}, {"time": 4e-6, "first": 0.1, "agrees": False}, {"error": "no"}
+    return {
+        "threads": 2,
+        "bandwidth": 12e9,
+        "frameworks": ["hologram", "numpy"],
+        "cases": [row("add 1000", "add", fast), row("add 10000", "add", wrong), row("gelu", "pipelines", broken)],
+        "compile time": [{"case": "gelu", "framework": "hologram", "import": 0.05, "first call": 0.02, "second process": 0.001}],
+        "memory": [{"case": "gelu", "operations": 9, "canonical": 8, "kernels": 1, "peak": 64, "lower bound": 64, "page faults a call": 0.0}],
+    }
+
+
+def test_a_report_is_complete(results: dict[str, Any], tmp_path: Path) -> None:
+    report.write(results, tmp_path)
+    assert json.loads((tmp_path / "results.json").read_text())["cases"] == results["cases"]
+    assert (tmp_path / "operations.png").stat().st_size > 5_000
+    text = (tmp_path / "results.md").read_text()
+    for line in (
+        "| add 1000 | 1.00 | 1.00 | 2.00 | 0.50 | 1.00 | 12.0 |",
+        "| add 10000 | 1.00 | 4.00 WRONG | 2.00 | 2.00 | 4.00 | 3.0 |",
+        "| gelu | 1.00 | error | 2.00 |  |  |  |",
+        "| gelu | hologram | 50.0 | 20.0 | 1.0 |  |",
+        "| gelu | 9 | 8 | 1 | 64 | 64 | 0.0 |",
+    ):
+        assert line in text.splitlines()
+
+
+def test_a_line_names_what_is_wrong(results: dict[str, Any]) -> None:
+    assert "hologram 4.00 WRONG" in report.line(results["cases"][1]) and "hologram error" in report.line(results["cases"][2])
