@@ -18,7 +18,7 @@ from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop,
 from hologram.graph.loops import Nest, choose_nest
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, atoms, is_static, prod, var
-from hologram.trace.node import Node
+from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
 SCRATCH_BYTES = 24 * 12288
@@ -34,14 +34,14 @@ class Lowered:
         self.in_place: list[tuple[int, int]] = []
 
 
-def lower(group: Group, roots: set[Node], stored: set[Node]) -> Lowered:
+def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact") -> Lowered:
     """The kernel of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it."""
     values = _Values(group, roots)
     for root in group.roots:
         values.define(root)
     stores = [(values.buffer(r, "out"), values.store_index(r), values.defined[r]) for r in group.roots if r in stored]
     nest = choose_nest(group.shape, group.axes, _expressions(values, stores))
-    return _Emission(group, values, stores, nest).lowered()
+    return _Emission(group, values, stores, nest, precision).lowered()
 
 
 def _expressions(values: _Values, stores: list[Any]) -> list[Int]:
@@ -221,7 +221,7 @@ TOP = 0  # level of what no loop variable touches
 class _Emission:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(self, group: Group, values: _Values, stores: list[Any], nest: Nest) -> None:
+    def __init__(self, group: Group, values: _Values, stores: list[Any], nest: Nest, precision: str) -> None:
         self.group, self.values, self.nest = group, values, nest
         self.kernel = Kernel()
         self.stores = [(b, nest.rewrite(i), v) for b, i, v in stores]
@@ -233,6 +233,33 @@ class _Emission:
         self.row_level = nest.element_level - 1
         for v in self.order:
             self._annotate(v)
+        if precision != "exact":
+            self._share_divisors()
+
+    def _share_divisors(self) -> None:
+        """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""
+        order: list[Value] = []
+        made: dict[Any, Ins] = {}
+
+        def emit(op: str, *args: Value, like: Value) -> Ins:
+            ins = made.get((op, args))
+            if ins is None:
+                ins = made[op, args] = Ins(TABLE[op], args, (), like.dtype)
+                self._annotate(ins)
+                order.append(ins)
+            return ins
+
+        for v in self.order:
+            if isinstance(v, Ins) and v.opname == "div" and v.level == self.element_level and v.args[1].level < v.level:
+                x, y = v.args
+                scale = emit("unit_scale", y, like=y)
+                one = Ins("const", (), const_attrs(1.0, y.dtype), y.dtype)
+                self._annotate(one)
+                order.append(one)
+                near = emit("div", one, emit("mul", y, scale, like=y), like=y)
+                v.op, v.args = TABLE["mul"], (emit("mul", x, near, like=v), scale)
+            order.append(v)
+        self.order = order
 
     def _rewrite(self, ins: Ins) -> None:
         if ins.op == "load":

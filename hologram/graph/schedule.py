@@ -30,7 +30,8 @@ class Output:
 class Schedule:
     """``kernels`` in order. ``slot_of`` gives a node's slot; intermediates are in ``temporaries`` with their lifetimes."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, precision: str = "exact") -> None:
+        self.precision = precision
         graph = prepare(graph)
         self.graph = graph
         nodes = topological(graph.outputs)
@@ -57,7 +58,7 @@ class Schedule:
         for g in self.groups:
             for r in g.roots:
                 stored |= _read_elsewhere(r, g, roots)
-        return [lower(g, roots, stored) for g in self.groups]
+        return [lower(g, roots, stored, self.precision) for g in self.groups]
 
     def _lifetimes(self) -> list[tuple[Node, int, int, tuple[Node, ...]]]:
         """``(node, first kernel, last kernel, inputs whose place it may take)`` of each intermediate."""

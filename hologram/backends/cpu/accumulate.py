@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hologram.backends.cpu.llvm_text import FunctionText, Reg, scalar_type, shuffle_half, vector
+from hologram.backends.cpu.llvm_text import FunctionText, Reg, scalar_type, shuffle_half, suffix, vector
 from hologram.backends.cpu.scalar_code import ScalarCode, constant
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Acc
@@ -22,31 +22,45 @@ def identity_bits(row: Op, d: DType) -> bytes:
 
 
 class Monoid:
-    """One accumulator's registers: the value, and for ``argmax`` and ``argmin`` its index."""
+    """One accumulator's registers. Most hold the value; ``argmax`` and ``argmin`` also its index; float extremes hold ordered keys."""
+
+    def __new__(cls, acc: Acc, code: ScalarCode) -> Monoid:
+        if acc.row.monoid is None:
+            cls = _Position
+        elif acc.value_dtype.is_float and acc.row.name in ("reduce_max", "reduce_min"):
+            cls = _FloatExtreme
+        return super().__new__(cls)
+
+    components = 1
 
     def __init__(self, acc: Acc, code: ScalarCode) -> None:
         self.acc, self.code, self.f = acc, code, code.f
-        self.arg = acc.row.monoid is None
-        self.components = 2 if self.arg else 1
 
     def identity(self, width: int) -> list[Reg]:
-        first = constant(self.acc.value_dtype, identity_bits(self.acc.row, self.acc.value_dtype))
-        out = [self.f.splat(first, width)]
-        if self.arg:
-            out.append(self.f.splat(Reg(str(INDEX_MAX), "i64", 1), width))
-        return out
+        return [self.f.splat(constant(self.acc.value_dtype, identity_bits(self.acc.row, self.acc.value_dtype)), width)]
+
+    def lift(self, args: list[Reg]) -> list[Reg]:
+        """An element as this accumulator's registers."""
+        return args
 
     def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
         """``a o b``, ``a`` being the earlier."""
-        if self.arg:
-            return self._better(a, b)
         d, (x,), (y,) = self.acc.value_dtype, a, b
-        row = self.acc.row.monoid
-        t = scalar_type(d)
-        return [self.f.emit(self.code.spell(row, d, d, [x, y], x.width), t, x.width)]
+        return [self.f.emit(self.code.spell(self.acc.row.monoid, d, d, [x, y], x.width), scalar_type(d), x.width)]
 
-    def _better(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
-        """The larger (smaller) value; NaN before all; of equals the smaller index."""
+    def result(self, regs: list[Reg]) -> Reg:
+        return regs[-1]
+
+
+class _Position(Monoid):
+    """The larger (smaller) value and its index: NaN before all; of equals the smaller index."""
+
+    components = 2
+
+    def identity(self, width: int) -> list[Reg]:
+        return [*super().identity(width), self.f.splat(Reg(str(INDEX_MAX), "i64", 1), width)]
+
+    def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
         f, (v, i), (w, j) = self.f, a, b
         d, n = self.acc.value_dtype, a[0].width
         larger = self.acc.row.name == "argmax"
@@ -68,8 +82,56 @@ class Monoid:
         take = both("or", wins, both("and", same, earlier))
         return [f.emit(f"select {take.typed}, {y.typed}, {x.typed}", x.type, n) for x, y in zip(a, b, strict=True)]
 
+
+class _FloatExtreme(Monoid):
+    """Float max and min on integer keys that order as IEEE's totalOrder does.
+
+    Both the largest and the smallest key are kept: beyond the infinities' they tell of a NaN of either sign. Two integer instructions an element
+    then do what a NaN-keeping maximum of floats takes six for.
+    """
+
+    components = 2
+
+    def _key(self, bits: Reg) -> Reg:
+        """Negative numbers have their magnitude's bits inverted; its own inverse."""
+        f, n = self.f, bits.width
+        last = int(bits.type[1:]) - 1
+        sign = f.int_op("ashr", bits, Reg(str(last), bits.type, 1))
+        flip = f.int_op("and", sign, Reg(str(2**last - 1), bits.type, 1))
+        return f.emit(f"xor {bits.typed}, {flip.text}", bits.type, n)
+
+    @property
+    def _integer(self) -> str:
+        return f"i{self.acc.value_dtype.bits}"
+
+    def identity(self, width: int) -> list[Reg]:
+        last = self.acc.value_dtype.bits - 1
+        ends = (-(2**last), 2**last - 1)
+        return [self.f.splat(Reg(str(e), self._integer, 1), width) for e in ends]
+
+    def lift(self, args: list[Reg]) -> list[Reg]:
+        (x,) = args
+        bits = self.f.emit(f"bitcast {x.typed} to {vector(self._integer, x.width)}", self._integer, x.width)
+        return [self._key(bits)] * 2
+
+    def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
+        f, n, t = self.f, a[0].width, vector(self._integer, a[0].width)
+        s = suffix(self._integer, n)
+        ops = zip(("smax", "smin"), a, b, strict=True)
+        return [f.emit(f"call {t} @llvm.{op}.{s}({x.typed}, {y.typed})", x.type, n) for op, x, y in ops]
+
     def result(self, regs: list[Reg]) -> Reg:
-        return regs[-1]
+        f, d, n = self.f, self.acc.value_dtype, regs[0].width
+        most, least = regs
+        infinity = int.from_bytes(np.asarray(np.inf, d.np).tobytes(), "little")  # its own key; that of -inf is the complement
+        above = f.emit(f"icmp sgt {most.typed}, {f.splat(Reg(str(infinity), most.type, 1), n).text}", "i1", n)
+        below = f.emit(f"icmp slt {least.typed}, {f.splat(Reg(str(~infinity), most.type, 1), n).text}", "i1", n)
+        nan = f.emit(f"or {above.typed}, {below.text}", "i1", n)
+        bits = self._key(most if self.acc.row.name == "reduce_max" else least)
+        t = scalar_type(d)
+        value = f.emit(f"bitcast {bits.typed} to {vector(t, n)}", t, n)
+        quiet = f.splat(constant(d, np.asarray(np.nan, d.np).tobytes()), n)
+        return f.emit(f"select {nan.typed}, {quiet.typed}, {value.typed}", t, n)
 
 
 def reduce_lanes(monoids: list[Monoid], lanes: list[Reg]) -> list[Reg]:

@@ -80,7 +80,7 @@ class Executable:
 
     @cached_property
     def schedule(self) -> Schedule:
-        return Schedule(self.canonical)
+        return Schedule(self.canonical, self.precision)
 
     @cached_property
     def _llvm(self) -> str:

@@ -25,6 +25,7 @@ attributes #0 = { nounwind }
 attributes #1 = { nounwind alwaysinline }
 !0 = !{!"branch_weights", i32 1, i32 2000}
 !1 = !{}
+!2 = !{i32 1}
 """
 
 
@@ -70,7 +71,6 @@ def _graph_function(kernels: Sequence[Kernel], names: Sequence[str], places: Seq
         for p in kernel_places:
             if p.index is not None and p.index not in pointers:
                 pointers[p.index] = slot(p.index, "ptr")
-    f.lines.append("")
     size = max((len(k.params) + len(k.symbols) for k in kernels), default=0)
     args = f.slot("i64", max(1, size), 8)
     for k, name, kernel_places in zip(kernels, names, places, strict=True):

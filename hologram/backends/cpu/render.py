@@ -15,16 +15,19 @@ from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
 from hologram.dtypes import DType, int64
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Stmt, Store
 from hologram.primitives.reductions import GROUP, LANES, PAGE
-from hologram.symbolic import Atom, Expr, Int, bounds, split_linear
+from hologram.symbolic import Atom, Expr, Int, bounds, mod, split_linear, substitute
+
+CACHE_LINE = 64
+STREAM_BYTES = 24 * 2**20  # results from this size on are written past the caches
 
 
 class Lane:
-    """The lanes loop being written: its variable, the register of lane 0, width, and the mask of live lanes (None: all)."""
+    """The lanes loop being written: its variable and start, the register of lane 0, width, and the mask of live lanes (None: all)."""
 
-    __slots__ = ("var", "base", "width", "mask")
+    __slots__ = ("var", "start", "base", "width", "mask")
 
-    def __init__(self, var: str, base: Reg, width: int, mask: Reg | None) -> None:
-        self.var, self.base, self.width, self.mask = var, base, width, mask
+    def __init__(self, var: str, start: Int, base: Reg, width: int, mask: Reg | None) -> None:
+        self.var, self.start, self.base, self.width, self.mask = var, start, base, width, mask
 
 
 class Integers:
@@ -273,9 +276,19 @@ class KernelWriter(Integers):
                 p = f.emit(f"getelementptr {t}, ptr {p.text}, i64 {1 - width}", "ptr", 1)
                 live = self._reverse(live) if live else None
             if live is None:
-                f.do(f"store {v.typed}, ptr {p.text}, align {align}")
+                how = "align 64, !nontemporal !2" if stride == 1 and self._streams(s) else f"align {align}"
+                f.do(f"store {v.typed}, ptr {p.text}, {how}")
             else:
                 f.do(f"call void @llvm.masked.store.{suffix(t, width)}.p0({v.typed}, ptr {p.text}, i32 {align}, <{width} x i1> {live.text})")
+
+    def _streams(self, s: Store) -> bool:
+        """Whether a store should pass the caches by: a result too large to be found there later, at a place certain to be aligned."""
+        b, lane = s.buffer, self.lane
+        if b.role != "out" or lane is None or not isinstance(b.size, int) or b.size * b.dtype.itemsize < STREAM_BYTES:
+            return False
+        step = CACHE_LINE // b.dtype.itemsize
+        first = substitute(s.index, {lane.var: lane.start})
+        return lane.width % step == 0 and mod(first, step) == 0
 
     # --- loops ---------------------------------------------------------------------------------------------------------
 
@@ -426,7 +439,7 @@ class KernelWriter(Integers):
 
     def _vector_body(self, loop: Loop, monoids: list[Monoid], i: Reg, width: int, mask: Reg | None, carried: list[Reg]) -> list[Reg]:
         def inner() -> list[Reg]:
-            outer, self.lane = self.lane, Lane(loop.var, i, width, mask)
+            outer, self.lane = self.lane, Lane(loop.var, loop.start, i, width, mask)
             self._set(monoids, carried)
             self.block(loop.body)
             self.lane = outer
@@ -463,7 +476,7 @@ class KernelWriter(Integers):
         old = self.state[s.acc]
         width = old[0].width
         monoid = Monoid(s.acc, self.code)
-        new = monoid.combine(old, [self.code.operand(a, self.env, width) for a in s.args])
+        new = monoid.combine(old, monoid.lift([self.code.operand(a, self.env, width) for a in s.args]))
         mask = self.lane.mask if self.lane and width > 1 and self.lane.width == width else None
         if mask is not None:
             new = [self.f.emit(f"select {mask.typed}, {n.typed}, {o.typed}", n.type, width) for n, o in zip(new, old, strict=True)]
