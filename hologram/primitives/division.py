@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.primitives.elementwise import quiet, same_type
+from hologram.primitives.elementwise import rounded, same_type
 from hologram.primitives.op import Op, register
 
 _LAYOUT = {dtypes.float32: (dtypes.uint32, 23, 8), dtypes.float64: (dtypes.uint64, 52, 11)}
@@ -32,4 +32,4 @@ def _reference(y: Any) -> Any:
 
 
 # 2**-e for y = m * 2**e with 1 <= m < 2; kept finite and non-zero for every y
-unit_scale = register(Op("unit_scale", "elementwise", 1, same_type("unit_scale", "f"), quiet(_reference), lower=_lower, kinds="f"))
+unit_scale = register(Op("unit_scale", "elementwise", 1, same_type("unit_scale", "f"), rounded(_reference), lower=_lower, kinds="f"))
