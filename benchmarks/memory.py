@@ -1,4 +1,4 @@
-"""What a steady call costs in memory, and what the compiler launches: page faults, the plan's peak beside its lower bound, kernels."""
+"""What a call costs in memory: page faults in the steady state, and the plan's peak beside its lower bound."""
 
 from __future__ import annotations
 
@@ -35,13 +35,9 @@ def inspect(name: str) -> dict[str, Any]:
 
     arguments = [hg.tensor(a) for a in case.arguments(np.random.default_rng(0))]
     jitted = hg.jit(function)
-    compiled = jitted.lower(*arguments).compile()
-    plan, reduction = compiled.memory_analysis(), compiled.reduction()
+    plan = jitted.lower(*arguments).compile().memory_analysis()
     return {
         "case": name,
-        "operations": reduction.traced,
-        "canonical": reduction.canonical,
-        "kernels": reduction.kernels,
         "peak": plan.peak,
         "lower bound": plan.lower_bound,
         "page faults a call": faults_per_call(lambda: hg.block_until_ready(jitted(*arguments))),

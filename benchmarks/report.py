@@ -9,6 +9,16 @@ from pathlib import Path
 from typing import Any
 
 OURS = "hologram"
+PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {  # by the name of the results: title, remark, columns
+    "compile time": (
+        "First calls",
+        "Milliseconds. The import and the backend's start count only in what says *to result*.",
+        ("case", "framework", "import", "first call", "second process", "process to result", "second process to result"),
+    ),
+    "throughput": ("Long programs", "Milliseconds, for a chain of operations.", ("operations", "to kernels", "first call")),
+    "launches": ("Reduction", "Operations, and kernels launched.", ("case", "operations", "canonical", "kernels", "XLA's launches")),
+    "memory": ("Memory", "Bytes of intermediates; page faults in a steady call.", ("case", "peak", "lower bound", "page faults a call")),
+}
 
 
 def line(row: dict[str, Any]) -> str:
@@ -36,12 +46,9 @@ def markdown(results: dict[str, Any]) -> str:
     for group, rows in _grouped(results["cases"]).items():
         head = ["case", "floor", *frameworks, "ratio", "× floor", "GB/s"]
         parts.append(f"## {group.capitalize()}\n\n{table(head, [_case_cells(r, frameworks) for r in rows])}")
-    if rows := results.get("compile time"):
-        parts.append(
-            "## First calls\n\nMilliseconds; imports and the backend's start are not counted, save in the last column.\n\n" + _first_calls(rows)
-        )
-    if rows := results.get("memory"):
-        parts.append("## Memory and kernels\n\nBytes of intermediates, and page faults in a steady call.\n\n" + _memory(rows))
+    for name, (title, remark, columns) in PARTS.items():
+        if rows := results.get(name):
+            parts.append(f"## {title}\n\n{remark}\n\n{_figures(rows, columns)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -78,15 +85,13 @@ def _grouped(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return groups
 
 
-def _first_calls(rows: Iterable[dict[str, Any]]) -> str:
-    columns = ("import", "first call", "second process", "process to result")
-    cells = [[r["case"], r["framework"], *(f"{r[c] * 1e3:,.1f}" if c in r else "" for c in columns)] for r in rows]
-    return table(["case", "framework", *columns], cells)
+def _figures(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    shown = [columns if "error" not in r else (columns[0], "error") for r in rows]
+    return table(columns, [[_cell(r.get(c, "")) for c in names] for r, names in zip(rows, shown, strict=True)])
 
 
-def _memory(rows: Iterable[dict[str, Any]]) -> str:
-    columns = ("operations", "canonical", "kernels", "peak", "lower bound", "page faults a call")
-    return table(["case", *columns], [[r["case"], *(f"{r[c]:,}" if c in r else r.get("error", "") for c in columns)] for r in rows])
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
 
 
 def plot(rows: Iterable[dict[str, Any]], folder: Path) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bandwidth, compile_time, memory, report
+from benchmarks import bandwidth, compile_time, launches, memory, report, throughput
 from benchmarks.cases import CASES, Case
 
 DEFAULT = ("hologram", "numpy", "torch", "jax", "numexpr")
@@ -37,6 +37,8 @@ def main() -> None:
     results["cases"] = _measure([c for n, c in CASES.items() if re.search(options.workloads, n)], frameworks, options, results["bandwidth"])
     if options.parts == "all":
         results["compile time"] = compile_time.measure(frameworks)
+        results["throughput"] = throughput.measure()
+        results["launches"] = launches.measure(frameworks)
         results["memory"] = memory.measure()
     report.write(results, options.output)
     print(f"wrote {options.output}")

@@ -13,6 +13,7 @@ from benchmarks import report, worker
 from benchmarks.bandwidth import copy_bandwidth
 from benchmarks.cases import CASES
 from benchmarks.frameworks import FRAMEWORKS, map_tree
+from benchmarks.launches import entry_instructions
 
 SMALL = [name for name, case in CASES.items() if case.nbytes < 100_000]
 
@@ -57,8 +58,10 @@ def results() -> dict[str, Any]:
         "bandwidth": 12e9,
         "frameworks": ["hologram", "numpy"],
         "cases": [row("add 1000", "add", fast), row("add 10000", "add", wrong), row("gelu", "pipelines", broken)],
-        "compile time": [{"case": "gelu", "framework": "hologram", "import": 0.05, "first call": 0.02, "second process": 0.001}],
-        "memory": [{"case": "gelu", "operations": 9, "canonical": 8, "kernels": 1, "peak": 64, "lower bound": 64, "page faults a call": 0.0}],
+        "compile time": [{"case": "gelu", "framework": "hologram", "import": 50.0, "first call": 20.0, "second process": 1.0}],
+        "throughput": [{"operations": 1000, "to kernels": 1.5, "first call": 2.5}, {"operations": 10_000, "error": "no"}],
+        "launches": [{"case": "gelu", "operations": 9, "canonical": 8, "kernels": 1, "XLA's launches": 2}],
+        "memory": [{"case": "gelu", "peak": 6400, "lower bound": 6400, "page faults a call": 0.0}],
     }
 
 
@@ -71,11 +74,32 @@ def test_a_report_is_complete(results: dict[str, Any], tmp_path: Path) -> None:
         "| add 1000 | 1.00 | 1.00 | 2.00 | 0.50 | 1.00 | 12.0 |",
         "| add 10000 | 1.00 | 4.00 WRONG | 2.00 | 2.00 | 4.00 | 3.0 |",
         "| gelu | 1.00 | error | 2.00 |  |  |  |",
-        "| gelu | hologram | 50.0 | 20.0 | 1.0 |  |",
-        "| gelu | 9 | 8 | 1 | 64 | 64 | 0.0 |",
+        "| gelu | hologram | 50.0 | 20.0 | 1.0 |  |  |",
+        "| 1,000 | 1.5 | 2.5 |",
+        "| gelu | 9 | 8 | 1 | 2 |",
+        "| gelu | 6,400 | 6,400 | 0.0 |",
     ):
         assert line in text.splitlines()
 
 
 def test_a_line_names_what_is_wrong(results: dict[str, Any]) -> None:
     assert "hologram 4.00 WRONG" in report.line(results["cases"][1]) and "hologram error" in report.line(results["cases"][2])
+
+
+def test_xlas_launches_are_those_of_the_entry_computation() -> None:
+    module = """HloModule jit_f
+
+%fused (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  ROOT %e = f32[8]{0} exponential(%p)
+}
+
+ENTRY %main.5 (x: f32[8], y: f32[8]) -> (f32[8], f32[]) {
+  %x = f32[8]{0} parameter(0)
+  %c = f32[] constant(0)
+  %f = f32[8]{0} fusion(%x), kind=kLoop, calls=%fused
+  %r = f32[] reduce(%f, %c), dimensions={0}, to_apply=%add
+  ROOT %t = (f32[8]{0}, f32[]) tuple(%f, %r)
+}
+"""
+    assert entry_instructions(module) == 2
