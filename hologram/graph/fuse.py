@@ -47,6 +47,9 @@ class Group:
         """The element at which this group computes ``node``: at full level, at row level, or None where it cannot."""
         axes = self.axes if axes is None else axes
         full = variables(self.shape)
+        base = unpaged(node)
+        if base is not None and base.shape == self.shape:
+            return full
         if reduction_axes(node) is not None and node.op.kind == "reduce" or is_last(node):
             return tuple(v for i, v in enumerate(full) if i not in (axes or ())) if node.inputs[0].shape == self.shape else None
         if node.shape == self.shape:
@@ -73,8 +76,22 @@ def reduction_axes(node: Node) -> Axes | None:
     return (node.attrs[0],) if node.op.kind == "scan" else None
 
 
+def unpaged(node: Node) -> Node | None:
+    """The value in pages behind a scan's result, where ``node`` is that result: the pages side by side, and what fills up the last one cut off."""
+    if node.op.name != "slice" or node.inputs[0].op.name != "reshape":
+        return None
+    base = node.inputs[0].inputs[0]
+    if not any(x.op.kind == "scan" for x in base.inputs) or any(s != 1 for s in node.attrs[2]) or any(a != 0 for a in node.attrs[0]):
+        return None
+    rows = node.shape[:-1]
+    return base if base.shape[:-2] == rows and node.inputs[0].shape == (*rows, base.shape[-2] * base.shape[-1]) else None
+
+
 def space(node: Node) -> Shape:
-    """The iteration space of a root: a reduction's is that of what it reduces."""
+    """The iteration space of a root: a reduction's is that of what it reduces, an unpaged scan's that of its pages."""
+    base = unpaged(node)
+    if base is not None:
+        return base.shape
     return node.inputs[0].shape if reduction_axes(node) is not None else node.shape
 
 
@@ -94,7 +111,7 @@ def own_cost(node: Node) -> int:
 
 def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     """Values that are computed as such."""
-    roots = {n for n in nodes if n.op.kind in ("reduce", "scan")}
+    roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or unpaged(n) is not None}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     roots |= _cuts(nodes)
     uses = _uses(nodes, roots)
@@ -188,6 +205,8 @@ class _Grouping:
             return False
         if axes is not None and any(reduction_axes(m) is not None and m.op.kind != root.op.kind for m in g.roots):
             return False  # a scan goes by groups of its own width
+        if any(m.op.kind == "scan" and is_last(m) != is_last(root) for m in g.roots):
+            return False  # totals of pages come first; the scan itself is run again once the carries are known, rather than stored
         if axes is not None and (g.shape != space(root) or (g.axes is not None and g.axes != axes)):
             return False
         index = g.index_of(root, axes)
@@ -209,6 +228,8 @@ class _Grouping:
         if reduction_axes(root) is not None:
             stack.append((root.inputs[0], variables(g.shape), ()))
             out.cost += root.op.cost
+        elif (base := unpaged(root)) is not None:
+            stack.append((base, index, ()))
         elif root.op.kind != "leaf":
             self._descend(root, index, (), stack, out)
         while stack:

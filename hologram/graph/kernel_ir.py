@@ -79,10 +79,12 @@ class Accumulate:
 
 
 class Store:
-    __slots__ = ("buffer", "index", "value")
+    """``buffer[index] = value``, where ``mask`` holds (None: always)."""
 
-    def __init__(self, buffer: Buffer, index: Int, value: Value) -> None:
-        self.buffer, self.index, self.value = buffer, index, value
+    __slots__ = ("buffer", "index", "value", "mask")
+
+    def __init__(self, buffer: Buffer, index: Int, value: Value, mask: Value | None = None) -> None:
+        self.buffer, self.index, self.value, self.mask = buffer, index, value, mask
 
 
 class Loop:

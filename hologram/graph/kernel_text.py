@@ -28,7 +28,8 @@ def _print_block(body: list[Stmt], names: dict[Value, str], lines: list[str], de
             lines.append(f"{pad}{s.kind} {s.var} from {s.start} count {s.extent}{limit}{carry}")
             _print_block(s.body, names, lines, depth + 1)
         elif isinstance(s, Store):
-            lines.append(f"{pad}{s.buffer.name}[{s.index}] = {names[s.value]}")
+            where = "" if s.mask is None else f" where {names[s.mask]}"
+            lines.append(f"{pad}{s.buffer.name}[{s.index}] = {names[s.value]}{where}")
         elif isinstance(s, Accumulate):
             lines.append(f"{pad}{names[s.acc]} <- {', '.join(names[a] for a in s.args)}")
         else:

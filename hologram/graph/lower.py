@@ -13,7 +13,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import Guard, Index, linear, requests, take_index, variables
-from hologram.graph.fuse import Group, is_last, reduction_axes
+from hologram.graph.fuse import Group, is_last, reduction_axes, unpaged
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Store, Value
 from hologram.graph.loops import Nest, choose_nest
 from hologram.primitives.op import TABLE
@@ -22,6 +22,15 @@ from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
 SCRATCH_BYTES = 24 * 12288
+
+
+class Write:
+    """A value that goes to memory, where ``mask`` holds (None: always)."""
+
+    __slots__ = ("buffer", "index", "value", "mask")
+
+    def __init__(self, buffer: Buffer, index: Int, value: Value, mask: Value | None) -> None:
+        self.buffer, self.index, self.value, self.mask = buffer, index, value, mask
 
 
 class Lowered:
@@ -39,13 +48,13 @@ def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "e
     values = _Values(group, roots)
     for root in group.roots:
         values.define(root)
-    stores = [(values.buffer(r, "out"), values.store_index(r), values.defined[r]) for r in group.roots if r in stored]
+    stores = [values.store(r) for r in group.roots if r in stored]
     nest = choose_nest(group.shape, group.axes, _expressions(values, stores))
     return _Emission(group, values, stores, nest, precision).lowered()
 
 
-def _expressions(values: _Values, stores: list[Any]) -> list[Int]:
-    out = [i for _, i, _ in stores]
+def _expressions(values: _Values, stores: list[Write]) -> list[Int]:
+    out = [w.index for w in stores]
     for ins in values.order:
         if isinstance(ins, Ins):
             if ins.op == "load":
@@ -76,17 +85,24 @@ class _Values:
             b = self.buffers[node] = Buffer(f"b{len(self.buffers)}", node.dtype, role, node.size)
         return b
 
-    def store_index(self, root: Node) -> Int:
+    def store(self, root: Node) -> Write:
+        """How a root is written: only where its element exists, if it is a scan's pages put side by side."""
         index = self.group.index_of(root)
         assert index is not None
-        return linear(index, root.shape)
+        mask = None
+        if unpaged(root) is not None:
+            *rows, page, i = index
+            at = page * self.group.shape[-1] + i
+            index = (*rows, at)
+            mask = self._mask(((at, root.shape[-1]),)) if root.shape[-1] != prod(self.group.shape[-2:]) else None
+        return Write(self.buffer(root, "out"), linear(index, root.shape), self.defined[root], mask)
 
     def define(self, root: Node) -> None:
         axes = reduction_axes(root)
         if axes is None:
             index = self.group.index_of(root)
             assert index is not None
-            self.defined[root] = self.element(root, index, ())
+            self.defined[root] = self.element(unpaged(root) or root, index, ())
             return
         x = self.element(root.inputs[0], variables(self.group.shape), ())
         if root.op.kind == "scan":
@@ -213,6 +229,10 @@ class _Values:
         return got
 
 
+def _needs(w: Write) -> list[Value]:
+    return [w.value] if w.mask is None else [w.value, w.mask]
+
+
 # --- emission --------------------------------------------------------------------------------------------------------
 
 TOP = 0  # level of what no loop variable touches
@@ -221,10 +241,10 @@ TOP = 0  # level of what no loop variable touches
 class _Emission:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(self, group: Group, values: _Values, stores: list[Any], nest: Nest, precision: str) -> None:
+    def __init__(self, group: Group, values: _Values, stores: list[Write], nest: Nest, precision: str) -> None:
         self.group, self.values, self.nest = group, values, nest
         self.kernel = Kernel()
-        self.stores = [(b, nest.rewrite(i), v) for b, i, v in stores]
+        self.stores = [Write(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
         self.order = values.order
         for v in self.order:
             if isinstance(v, Ins):
@@ -313,7 +333,7 @@ class _Emission:
         """Instructions outside the element loop that anything wants, in order."""
         if not hasattr(self, "_outside"):
             wanted: set[Value] = set()
-            stack: list[Value] = [v for _, _, v in self.stores]
+            stack: list[Value] = [v for w in self.stores for v in _needs(w)]
             stack += [a for args in self.values.accumulates.values() for a in args]
             while stack:
                 v = stack.pop()
@@ -340,31 +360,31 @@ class _Emission:
     def _passes(self, body: list[Any]) -> None:
         """Row-level work and one element loop for each stage, in turn."""
         row = [v for v in self._needed_outside() if v.level == self.row_level]
-        element_stores = [s for s in self.stores if self._store_level(s) == self.element_level]
+        element_stores = [w for w in self.stores if self._store_level(w) == self.element_level]
         accs = [v for v in self.order if isinstance(v, Acc)]
-        last = max([a.stage for a in accs] + [s[2].stage + 1 for s in element_stores] + [0])
+        last = max([a.stage for a in accs] + [w.value.stage + 1 for w in element_stores] + [0])
         plans = self._plan_passes(accs, element_stores, last)
         for stage in range(last):
             body += [v for v in row if v.stage == stage]
             targets, kept, loop_accs = plans[stage]
-            if targets or loop_accs or any(s[2].stage == stage for s in element_stores):
-                body += self._element_loops(stage, targets, kept, loop_accs, [s for s in element_stores if s[2].stage == stage])
+            now = [w for w in element_stores if w.value.stage == stage]
+            if targets or loop_accs or now:
+                body += self._element_loops(stage, targets, kept, loop_accs, now)
         body += [v for v in row if v.stage >= last]
-        body += [Store(b, i, v) for b, i, v in self.stores if self._store_level((b, i, v)) != self.element_level]
+        body += [Store(w.buffer, w.index, w.value, w.mask) for w in self.stores if self._store_level(w) != self.element_level]
 
-    def _store_level(self, store: Any) -> int:
-        _, index, value = store
-        level = max([value.level] + [self.nest.level_of.get(a.name, 0) for a in atoms(index)])
+    def _store_level(self, w: Write) -> int:
+        level = max([w.value.level] + [self.nest.level_of.get(a.name, 0) for a in atoms(w.index)])
         return level if level == self.element_level else min(level, self.row_level)
 
-    def _plan_passes(self, accs: list[Acc], stores: list[Any], last: int) -> list[Any]:
+    def _plan_passes(self, accs: list[Acc], stores: list[Write], last: int) -> list[Any]:
         """For each pass: the instructions to run, those to keep for later passes, the accumulators."""
         kept: dict[Ins, int] = {}
         wants: list[set[Ins]] = []
         for stage in range(last):
             loop_accs = [a for a in accs if a.stage == stage + 1]
             roots: list[Value] = [x for a in loop_accs for x in self.values.accumulates[a]]
-            roots += [v for _, _, v in stores if v.stage == stage]
+            roots += [v for w in stores if w.value.stage == stage for v in _needs(w)]
             wants.append(self._closure(roots, stage, kept))
         done: set[Ins] = set()
         while len(done) < len(kept):  # what is kept is made in its own pass, and may need what is kept by an earlier one
@@ -400,7 +420,7 @@ class _Emission:
         count = self.nest.row_elements
         return cost >= KEEP_COST and isinstance(count, int) and count * v.dtype.itemsize <= SCRATCH_BYTES // 2
 
-    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Any]) -> list[Any]:
+    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Write]) -> list[Any]:
         outer, inner = self.nest.element_loops()
         inner.accs = accs
         renamed: dict[Value, Value] = {}
@@ -421,7 +441,7 @@ class _Emission:
             args = self.values.accumulates[a]
             if not (isinstance(args[0], Ins) and args[0].op == "scan"):  # a scan accumulates by itself
                 body.append(Accumulate(a, tuple(renamed.get(x, x) for x in args)))
-        body += [Store(b, i, renamed.get(v, v)) for b, i, v in stores]
+        body += [Store(w.buffer, w.index, renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores]
         return outer
 
     def _copy(self, v: Ins, renamed: dict[Value, Value]) -> Ins:
@@ -474,12 +494,12 @@ class _Emission:
                 reads.setdefault(s.attrs[0], set()).add(s.attrs[1])
         params = self.kernel.params
         out = []
-        for b, index, v in self.stores:
-            if self._store_level((b, index, v)) != self.element_level:
+        for w in self.stores:
+            if self._store_level(w) != self.element_level:
                 continue
             for other, places in reads.items():
-                if other in params and places == {index} and other.dtype.itemsize == b.dtype.itemsize:
-                    out.append((params.index(b), params.index(other)))
+                if other in params and places == {w.index} and other.dtype.itemsize == w.buffer.dtype.itemsize:
+                    out.append((params.index(w.buffer), params.index(other)))
         return out
 
 

@@ -18,6 +18,7 @@ from hologram.primitives.reductions import GROUP, LANES, PAGE
 from hologram.symbolic import Atom, Expr, Int, bounds, mod, split_linear, substitute
 
 CACHE_LINE = 64
+SHORT_BODY = 6  # statements of a loop body that leaves registers for several accumulators
 STREAM_BYTES = 24 * 2**20  # results from this size on are written past the caches
 
 
@@ -264,7 +265,11 @@ class KernelWriter(Integers):
             v = f.emit(f"extractelement {v.typed}, i64 0", v.type, 1)
         if d.kind == "b":
             v = f.emit(f"zext {v.typed} to {vector('i8', width)}", "i8", width)
-        live = self.lane.mask if self.lane and width > 1 else None
+        mask = self.env[s.mask] if s.mask is not None else None
+        if width == 1 and mask is not None:
+            self._store_if(mask, v, p, align)
+            return
+        live = self._mask(mask, width) if width > 1 else None
         if kind == "uniform":
             f.do(f"store {v.typed}, ptr {p.text}, align {align}")
         elif kind == "scattered":
@@ -280,6 +285,17 @@ class KernelWriter(Integers):
                 f.do(f"store {v.typed}, ptr {p.text}, {how}")
             else:
                 f.do(f"call void @llvm.masked.store.{suffix(t, width)}.p0({v.typed}, ptr {p.text}, i32 {align}, <{width} x i1> {live.text})")
+
+    def _store_if(self, mask: Reg, v: Reg, p: Reg, align: int) -> None:
+        f = self.f
+        if mask.width > 1:
+            mask = f.emit(f"extractelement {mask.typed}, i64 0", "i1", 1)
+        then, done = f.fresh_label("then"), f.fresh_label("endif")
+        f.do(f"br i1 {mask.text}, label %{then}, label %{done}")
+        f.start(then)
+        f.do(f"store {v.typed}, ptr {p.text}, align {align}")
+        f.do(f"br label %{done}")
+        f.start(done)
 
     def _streams(self, s: Store) -> bool:
         """Whether a store should pass the caches by: a result too large to be found there later, at a place certain to be aligned."""
@@ -377,8 +393,12 @@ class KernelWriter(Integers):
             self.env[m.acc] = m.result(self.state[m.acc])
 
     def _width(self, loop: Loop) -> int:
-        """Lanes of a loop without accumulators: two native vectors of 32-bit elements; narrow enough for its extent."""
+        """Lanes of a loop without accumulators: two native vectors of 32-bit elements, or more across a short serial loop, so that each
+        of its steps reads whole stretches of memory; narrow enough for the loop's extent."""
         width = max(4, self.target.vector_bytes // 2)
+        inner = [s for s in loop.body if isinstance(s, Loop)]
+        if inner and all(len(s.body) <= SHORT_BODY for s in inner):
+            width *= 4
         if isinstance(loop.extent, int):
             while width > 4 and width // 2 >= loop.extent:
                 width //= 2
