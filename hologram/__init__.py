@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import dtypes, errors, numpy
-    from hologram.settings import settings
+    from hologram import dtypes, errors, numpy, settings
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.jit import disable_jit, jit
@@ -31,10 +30,9 @@ _WHERE = {
     "from_dlpack": "trace.convert",
     "jit": "trace.jit",
     "make_graph": "trace.stages",
-    "settings": "settings",
     "tensor": "trace.convert",
 }
-_MODULES = {"dtypes": "dtypes", "errors": "errors", "numpy": "numpy", "tree": "trace.tree"}
+_MODULES = {"dtypes": "dtypes", "errors": "errors", "numpy": "numpy", "settings": "settings", "tree": "trace.tree"}
 
 __all__ = [
     "Tensor", "__version__", "asarray", "block_until_ready", "disable_jit", "dtypes", "errors", "eval", "explain", "from_dlpack", "jit", "make_graph",

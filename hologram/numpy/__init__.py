@@ -9,7 +9,7 @@ from hologram.numpy import creation, elementwise, indexing, linear, manipulation
 from hologram.trace.tensor import Tensor
 
 _MODULES = (types, elementwise, creation, manipulation, indexing, reductions, linear)
-_NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
+_NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")
 _NAMES["broadcast_shapes"] = _NAMES.pop("broadcast_shapes_")

@@ -17,7 +17,6 @@ from hologram.trace.apply import node_as, operand, wrap
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
-from hologram.trace.tensor import Tensor
 
 __all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
 

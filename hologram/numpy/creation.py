@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,7 +114,7 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
     """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``."""
     check_device(device)
     start, stop = float(start), float(stop)
-    (n,) = shape_of(num, "linspace")
+    n = operator.index(num)
     to = dtypes.default_float if dtype is None else element_type(dtype)
     gaps = n - 1 if endpoint else n
     node = _scaled_count(n, start, (stop - start) / gaps if gaps > 0 else 0.0, dtypes.float64)
@@ -123,9 +124,9 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
     return wrap(cast_node(node, to))
 
 
-def _band(rows: Any, columns: Any, k: int, op: Any) -> Node:
+def _band(matrix: Any, k: int, op: Any) -> Node:
     """``column op row + k`` on a matrix of that shape."""
-    shape = shape_of((rows, columns), "eye")
+    shape = shape_of(matrix, "eye")
     row = record(ew.add, (count(shape, 0, dtypes.int64), constant(k, dtypes.int64)))
     return record(op, (count(shape, 1, dtypes.int64), row))
 
@@ -133,7 +134,7 @@ def _band(rows: Any, columns: Any, k: int, op: Any) -> Node:
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones on the ``k``-th diagonal, zeros beside it."""
     check_device(device)
-    return wrap(cast_node(_band(n_rows, n_rows if n_cols is None else n_cols, k, ew.eq), element_type(dtype or dtypes.default_float)))
+    return wrap(cast_node(_band((n_rows, n_rows if n_cols is None else n_cols), k, ew.eq), element_type(dtype or dtypes.default_float)))
 
 
 def identity(n: int, dtype: Any = None) -> Tensor:
@@ -142,14 +143,14 @@ def identity(n: int, dtype: Any = None) -> Tensor:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     """Ones on and below the ``k``-th diagonal."""
-    return wrap(cast_node(_band(N, N if M is None else M, k, ew.le), element_type(dtype or dtypes.default_float)))
+    return wrap(cast_node(_band((N, N if M is None else M), k, ew.le), element_type(dtype or dtypes.default_float)))
 
 
 def _triangle(x: Any, k: int, op: Any, what: str) -> Tensor:
     node = array(x, what)
     if len(node.shape) < 2:
         raise located(ShapeError(f"{what} takes at least two axes, not shape {list(node.shape)}"))
-    keep = broadcast_node(_band(*node.shape[-2:], k, op), node.shape)
+    keep = broadcast_node(_band(node.shape[-2:], k, op), node.shape)
     return wrap(record(ew.select, (keep, node, constant(0, node.dtype))))
 
 

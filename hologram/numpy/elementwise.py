@@ -46,7 +46,7 @@ _ALIASES = {
     **{name: (name,) for name in ("erf", "erfc", "rsqrt")},  # NumPy has none
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_ROUNDINGS = ("floor", "ceil", "trunc", "round")  # of integers: the integers themselves
+_ROUNDINGS = ("floor", "ceil", "trunc", "round")  # of integers and bools: these themselves
 
 
 def _public_names(op: Op) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def _rounding(op: Op) -> Callable[[Any], Tensor]:
         if type(x) is Tensor and x._aval()[1].is_float:
             return of_floats(x)
         node = array(x, op.name)
-        return wrap(node) if node.dtype.is_integer else of_floats(x)
+        return wrap(node) if node.dtype.kind in "biu" else of_floats(x)
 
     return function
 
@@ -93,8 +93,7 @@ def _functions() -> dict[str, Callable[..., Tensor]]:
     return made
 
 
-FUNCTIONS = _functions()
-globals().update(FUNCTIONS)
+FUNCTIONS = _functions()  # not globals of this module: some have the names of builtins
 
 
 def power(x1: Any, x2: Any, /) -> Tensor:
@@ -117,7 +116,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """``x`` held between ``min`` and ``max``, either of which may be None; the type is x's, as the Array API says."""
+    """``x`` held between ``min`` and ``max``, either of which may be None."""
     result = wrap(array(x, "clip")) if type(x) is not Tensor else x
     if min is not None:
         result = elementwise(ew.max_, result, min)
@@ -264,7 +263,6 @@ def copy(x: Any, /) -> Tensor:
 
 
 __all__ = [
-    *FUNCTIONS,
     "astype", "clip", "conj", "copy", "deg2rad", "degrees", "divmod", "hypot", "imag", "isclose", "logaddexp", "logical_and", "logical_not",
     "logical_or", "logical_xor", "nan_to_num", "positive", "pow", "power", "rad2deg", "radians", "real", "round", "sinc", "where",
 ]  # fmt: skip

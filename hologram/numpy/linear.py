@@ -72,7 +72,7 @@ def dot(x1: Any, x2: Any, /) -> Tensor:
     """NumPy's dot: a product with a scalar, else the sum over the last axis of ``x1`` and the last but one of ``x2``."""
     a, b = array(x1, "dot"), array(x2, "dot")
     if not a.shape or not b.shape:
-        return FUNCTIONS["multiply"](wrap(a), wrap(b))
+        return FUNCTIONS["multiply"](x1, x2)
     if len(b.shape) <= 2:
         return matmul(wrap(a), wrap(b))
     return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 2,)))
@@ -82,7 +82,7 @@ def inner(x1: Any, x2: Any, /) -> Tensor:
     """The sum of products over the last axes."""
     a, b = array(x1, "inner"), array(x2, "inner")
     if not a.shape or not b.shape:
-        return FUNCTIONS["multiply"](wrap(a), wrap(b))
+        return FUNCTIONS["multiply"](x1, x2)
     return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 1,)))
 
 
@@ -99,7 +99,8 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     if isinstance(axes, int):
         pairs = [*range(na - axes, na)], [*range(axes)]
     else:
-        pairs = tuple([axis_of(i, n, "tensordot") for i in (v if isinstance(v, (tuple, list)) else (v,))] for v, n in zip(axes, (na, nb), strict=True))  # type: ignore[assignment]
+        first, second = (v if isinstance(v, (tuple, list)) else (v,) for v in axes)
+        pairs = [axis_of(i, na, "tensordot") for i in first], [axis_of(i, nb, "tensordot") for i in second]
     if len(pairs[0]) != len(pairs[1]):
         raise located(ShapeError(f"tensordot: axes {axes} do not pair"))
     left = list(range(na))

@@ -40,8 +40,8 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     if len(unknown) > 1:
         raise located(ShapeError(f"reshape: more than one -1 in {wanted}"))
     if unknown:
-        rest = prod(extent(n, "reshape") for i, n in enumerate(wanted) if i != unknown[0])
-        size = prod(node.shape)
+        rest: Any = prod(extent(n, "reshape") for i, n in enumerate(wanted) if i != unknown[0])
+        size: Any = prod(node.shape)
         if rest == 0 or size % rest != 0:
             raise located(ShapeError(f"reshape: {list(node.shape)} does not divide into {wanted}"))
         wanted[unknown[0]] = size // rest
@@ -299,8 +299,8 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
 def tile(x: Any, repetitions: Any, /) -> Tensor:
     """``x`` laid out ``repetitions`` times along each axis."""
     node = array(x, "tile")
-    times = list(shape_of(repetitions, "tile"))
-    shape: list[Int] = [1] * (len(times) - len(node.shape)) + list(node.shape)
+    times: list[Any] = list(shape_of(repetitions, "tile"))
+    shape: list[Any] = [1] * (len(times) - len(node.shape)) + list(node.shape)
     times = [1] * (len(shape) - len(times)) + times
     wide = [n for pair in zip(times, shape, strict=True) for n in pair]
     stretched = spread(reshaped(node, tuple(shape)), tuple(wide), range(1, len(wide), 2))

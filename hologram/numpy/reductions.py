@@ -139,13 +139,17 @@ def _variance(x: Any, axis: Any, correction: float | None, keepdims: bool, ddof:
     return _mean(squares, axis, keepdims, float(correction or ddof or 0.0)), result
 
 
-def var(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, correction: float | None = None, ddof: float | None = None) -> Tensor:
+def var(
+    x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, correction: float | None = None, ddof: float | None = None
+) -> Tensor:
     """The variance over ``axis``, divided by the count less ``correction`` (NumPy's ``ddof``)."""
     node, result = _variance(x, axis, correction, keepdims, ddof, dtype, "var")
     return wrap(cast_node(node, result))
 
 
-def std(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, correction: float | None = None, ddof: float | None = None) -> Tensor:
+def std(
+    x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, correction: float | None = None, ddof: float | None = None
+) -> Tensor:
     """The square root of :func:`var`."""
     node, result = _variance(x, axis, correction, keepdims, ddof, dtype, "std")
     return wrap(cast_node(record(ew.sqrt, (node,)), result))
@@ -155,9 +159,10 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, keepdims: bool = F
     """The mean weighted by ``weights``, which broadcast with ``x``."""
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
-    weighted = FUNCTIONS["multiply"](x, weights)
-    total = sum(FUNCTIONS["add"](weights, FUNCTIONS["multiply"](weighted, 0)), axis, keepdims=keepdims)
-    return sum(weighted, axis, keepdims=keepdims) / total
+    from hologram.numpy.manipulation import broadcast_arrays
+
+    values, shares = broadcast_arrays(x, weights)
+    return sum(values * shares, axis, keepdims=keepdims) / sum(shares, axis, keepdims=keepdims)
 
 
 def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 SCALARS = (bool, int, float, complex)
 DEPTH_LIMIT = 1000  # pending ops on one path; a longer chain is realised as it is recorded
-tensor_class: type[Tensor]  # set by hologram.trace.tensor, which imports this module
+tensor_class: Any = object  # the class Tensor, set by hologram.trace.tensor, which imports this module
 
 
 def wrap(node: Node, weak: bool = False) -> Tensor:
     """The Tensor of a node just recorded."""
     t = tensor_class()
     t._node, t._storage, t._weak = node, None, weak
-    if type(node) is Pending and node.depth > DEPTH_LIMIT:
+    if isinstance(node, Pending) and node.depth > DEPTH_LIMIT:
         relieve(t)
     return t
 
@@ -47,7 +47,7 @@ def node_of(t: Tensor) -> Node:
     if trace is None:
         if node is None and storage is not None:
             node = t._node = leaf_node(storage)
-        if type(node) is Pending:
+        if isinstance(node, Pending):
             return node
     elif node is not None and trace.owns(node):
         return node
@@ -61,7 +61,11 @@ def node_of(t: Tensor) -> Node:
 def settled(t: Tensor) -> Any:
     """The Storage of ``t``, which is lazy and not of this thread's trace."""
     if type(t._node) is not Pending:
-        raise located(LeakedTracerError("a traced Tensor was used after, or outside, its trace: return it from the traced function instead of keeping it in a variable or attribute"))
+        raise located(
+            LeakedTracerError(
+                "a traced Tensor was used after, or outside, its trace: return it from the traced function instead of keeping it elsewhere"
+            )
+        )
     from hologram.trace.lazy import realise
 
     with recorder.suspended():
@@ -76,7 +80,7 @@ def array_node(x: np.ndarray | np.generic) -> Node:
     """A NumPy array or scalar, copied at this moment."""
     dtype = dtypes.of(x.dtype)
     if x.ndim == 0:
-        return constant(x[()], dtype)
+        return constant(np.asarray(x)[()], dtype)
     from hologram.backends.cpu.runtime import storage
 
     return leaf_node(storage.copy_of(np.asarray(x)))
@@ -101,7 +105,9 @@ def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
         except TypeError as e:
             raise located(DTypeError(f"{what}: {e}")) from None
         return node, node.dtype, False
-    raise located(ArgumentError(f"{what} takes Tensors, NumPy arrays and Python scalars, not {kind.__name__}; hg.asarray or hg.from_dlpack make a Tensor of it"))
+    raise located(
+        ArgumentError(f"{what} takes Tensors, NumPy arrays and Python scalars, not {kind.__name__}; hg.asarray or hg.from_dlpack make a Tensor of it")
+    )
 
 
 def common_type(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
@@ -137,7 +143,8 @@ def broadcast_shapes(what: str, shapes: Sequence[Shape]) -> Shape:
             m = out[offset + i]
             if n != 1 and m != n:
                 if m != 1:
-                    raise located(ShapeError(f"{what}: shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast: extents {m} and {n} differ on axis {offset + i - len(out)}"))
+                    both = " and ".join(str(list(s)) for s in shapes)
+                    raise located(ShapeError(f"{what}: shapes {both} do not broadcast: extents {m} and {n} differ on axis {offset + i - len(out)}"))
                 out[offset + i] = n
     return tuple(out)
 
@@ -200,13 +207,12 @@ def relieve(t: Tensor) -> None:
     realise(t)
 
 
-def _remember(result: Tensor, dtype: DType, scalar: Any) -> None:
-    """Lets the lean path reuse the constant that ``scalar`` became beside an operand of type ``dtype``.
+def _remember(node: Any, dtype: DType, scalar: Any) -> None:
+    """Lets the lean path reuse the constant that ``scalar`` became in ``node``, beside an operand of type ``dtype``.
 
     Not where the constant has another type, nor for a float whose key does not determine its bits (zeros and NaNs).
     """
-    node = result._node
-    if type(node) is not Pending or (type(scalar) is float and not (scalar < 0.0 or scalar > 0.0)):
+    if type(scalar) is float and not (scalar < 0.0 or scalar > 0.0):
         return
     made = [x for x in node.inputs if x.op is recorder.const]
     if len(node.inputs) == 2 and len(made) == 1 and made[0].dtype is dtype:
@@ -230,23 +236,23 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
         if not is_operand(other):
             return NotImplemented
         result = general(other, self) if swapped else general(self, other)
-        node = result._node
+        node: Any = result._node
         if type(node) is Pending and node.op is op and len(node.inputs) == 2 and node.inputs[0].dtype is node.inputs[1].dtype:
             results[node.inputs[0].dtype] = node.dtype
             if type(other) in SCALARS and type(self) is tensor_class and self._node is not None:
-                _remember(result, self._node.dtype, other)
+                _remember(node, self._node.dtype, other)
         return result
 
     def method(self: Any, other: Any) -> Any:
         if recorder.traces_in_progress:
             return slow(self, other)
-        a = self._node or _own_leaf(self)
+        a: Any = self._node or _own_leaf(self)
         if type(a) is not Pending:
             return slow(self, other)
         dtype = a.dtype
         kind = type(other)
         if kind is tensor_class:
-            b = other._node or _own_leaf(other)
+            b: Any = other._node or _own_leaf(other)
             if type(b) is not Pending or b.dtype is not dtype or b.shape != a.shape:
                 return slow(self, other)
             weak = self._weak and other._weak
@@ -261,7 +267,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
         result = results.get(dtype)
         if result is None:
             return slow(self, other)
-        node = Pending()  # type: ignore[call-arg]
+        node = Pending()
         node.op = op
         node.inputs = (b, a) if swapped else (a, b)
         node.attrs = ()
@@ -289,7 +295,7 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
 
     def slow(x: Any) -> Any:
         t = elementwise(op, x)
-        node = t._node
+        node: Any = t._node
         if type(node) is Pending and type(x) is tensor_class and x._node is node.inputs[0]:
             results[x._node.dtype] = node.dtype
         return t
@@ -297,13 +303,13 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
     def function(x: Any, /) -> Any:
         if recorder.traces_in_progress or type(x) is not tensor_class:
             return slow(x)
-        a = x._node or _own_leaf(x)
+        a: Any = x._node or _own_leaf(x)
         if type(a) is not Pending:
             return slow(x)
         result = results.get(a.dtype)
         if result is None:
             return slow(x)
-        node = Pending()  # type: ignore[call-arg]
+        node = Pending()
         node.op = op
         node.inputs = (a,)
         node.attrs = ()

@@ -68,4 +68,3 @@ def _beyond(row: Op, other: Node | Any, above: bool, on_left: bool) -> Any:
     order = np.array(1), np.array(0)  # greater, smaller
     left, right = order if above == on_left else order[::-1]
     return full(shape, bool(row.reference(left, right)), dtype=bool)
-

@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from hologram.errors import OutOfMemory
 from hologram.settings import settings
 from hologram.trace.node import Graph
+from hologram.trace.recorder import located
 
 
 class Executable(Protocol):
@@ -54,6 +56,14 @@ def compile_graph(graph: Graph, precision: str = "standard") -> Executable:
     from hologram.graph.pipeline import compile_graph as pipeline
 
     return pipeline(graph, precision=precision)
+
+
+def run(executable: Executable, storages: list[Any]) -> list[Any]:
+    """The results of one run. Raises OutOfMemory, with the user's line, where they cannot be had."""
+    try:
+        return executable.run(storages)
+    except MemoryError as e:
+        raise located(e if isinstance(e, OutOfMemory) else OutOfMemory(str(e) or "a result is too large to allocate")) from None
 
 
 def compile_once(key: Any, graph: Callable[[], Graph], precision: str = "standard") -> Executable:

@@ -89,7 +89,8 @@ def _foreign(data: Any) -> np.ndarray:
             pass  # element types that DLPack in NumPy lacks, such as bfloat16; or another device, of which asarray will complain
     array = np.asarray(data)
     if array.dtype == object:
-        raise located(ArgumentError(f"a {type(data).__name__} is no array: pass numbers, nested lists of numbers, or an object with DLPack or the buffer protocol"))
+        what = type(data).__name__
+        raise located(ArgumentError(f"a {what} is no array: pass numbers, nested lists of numbers, or an object with DLPack or the buffer protocol"))
     return array
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from hologram.errors import ArgumentError
 from hologram.settings import settings
+from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
 from hologram.trace.apply import node_of, operand, wrap
 from hologram.trace.convert import check_device, of_storage
@@ -20,7 +21,7 @@ from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace, constant, current, located
-from hologram.trace.signature import Call, Dynamic, LeafType, Signature, name_of
+from hologram.trace.signature import Call, Dynamic, Signature, name_of
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
@@ -29,12 +30,12 @@ SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
 
 
 class Traced:
-    """What tracing a call gives: the graph and the structure of the results."""
+    """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents."""
 
-    __slots__ = ("graph", "out_tree")
+    __slots__ = ("graph", "out_tree", "assumptions")
 
-    def __init__(self, graph: Graph, out_tree: Treedef) -> None:
-        self.graph, self.out_tree = graph, out_tree
+    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr]) -> None:
+        self.graph, self.out_tree, self.assumptions = graph, out_tree, assumptions
 
 
 def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
@@ -44,7 +45,12 @@ def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
         args, options = call.arguments(leaves)
         results, out_tree = tree.flatten(function(*args, **options))
         outputs = [_output(x, name) for x in results]
-    return Traced(trace.graph(outputs), out_tree)
+    return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)))
+
+
+def _holds(assumptions: list[Expr], call: Call) -> bool:
+    """Whether the call's sizes keep to what its program takes for granted."""
+    return all(substitute(a, call.sizes) >= 0 for a in assumptions)  # type: ignore[operator]
 
 
 def _output(x: Any, name: str) -> Node:
@@ -60,18 +66,18 @@ def _output(x: Any, name: str) -> Node:
 class Specialisation:
     """The compiled form of one signature."""
 
-    __slots__ = ("executable", "out_tree", "single", "donated", "record")
+    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record")
 
-    def __init__(self, executable: compiling.Executable, out_tree: Treedef, donated: list[int], record: misses.Record) -> None:
-        self.executable, self.out_tree, self.donated, self.record = executable, out_tree, donated, record
-        self.single = out_tree is tree.LEAF
+    def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: misses.Record) -> None:
+        self.executable, self.donated, self.record = executable, donated, record
+        self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
 
     def run(self, leaves: list[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
-        results = [of_storage(s) for s in self.executable.run([_storage_of(x) for x in leaves])]
+        results = [of_storage(s) for s in compiling.run(self.executable, [_storage_of(x) for x in leaves])]
         for i in self.donated:
             donate(leaves[i])
-        return results[0] if self.single else tree.unflatten(self.out_tree, results)
+        return results[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, results)
 
 
 def _storage_of(x: Any) -> Any:
@@ -151,9 +157,14 @@ class Jitted:
         return self._specialised(call).run(call.leaves)
 
     def _specialised(self, call: Call) -> Specialisation:
+        """The program for ``call``: found, or made by one thread while others that ask for it wait."""
         key = (call.key, settings.disabled_passes)
         found = self._specialisations.get(key)
-        return found or compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call))
+        if found is None:
+            found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call))
+        if found.assumptions and not _holds(found.assumptions, call):
+            return self._specialised(call.concrete())
+        return found
 
     def _specialise(self, key: Any, call: Call) -> Specialisation:
         record = misses.Record(self._signature, call)
@@ -162,7 +173,7 @@ class Jitted:
             print(self._last_miss, file=sys.stderr)
         traced = trace_call(self.__name__, self.__wrapped__, call)
         executable = compiling.compile_graph(traced.graph, self._precision)
-        found = Specialisation(executable, traced.out_tree, self._donated_leaves(call), record)
+        found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
         return found
 
@@ -238,6 +249,3 @@ def disable_jit() -> Iterator[None]:
         yield
     finally:
         _disabled.depth -= 1
-
-
-__all__ = ["Jitted", "LeafType", "Specialisation", "Traced", "disable_jit", "donate", "jit", "trace_call"]

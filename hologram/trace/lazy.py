@@ -20,7 +20,7 @@ from hologram.primitives.leaves import const, input_, leaf
 from hologram.settings import settings
 from hologram.trace import tree
 from hologram.trace.apply import settled
-from hologram.trace.compiling import Executable, compile_once
+from hologram.trace.compiling import compile_once, run
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Pending
@@ -39,7 +39,7 @@ class _Walk:
 
     __slots__ = ("roots", "key", "order", "storages")
 
-    def __init__(self, roots: list[Pending]) -> None:
+    def __init__(self, roots: list[Any]) -> None:
         number: dict[Node, int] = {}
         order: list[Any] = []
         for root in roots:
@@ -66,11 +66,11 @@ class _Walk:
                     i = number[x] = len(order)
                     order.append(x)
                 key.append(i)
-                if fresh and x.seen and x.inputs and x.op.kind != "movement":  # type: ignore[attr-defined]
+                if fresh and x.seen and x.inputs and x.op.kind != "movement":
                     keep[x] = None
         for node in order:
             node.seen = True
-        roots = order[:asked]
+        roots = list(order[:asked])
         for x in keep:
             if number[x] >= asked:
                 roots.append(x)
@@ -113,7 +113,7 @@ def realise(*tensors: Tensor) -> None:
     if not waiting:
         return
     with _walk_lock:
-        walk = _Walk([t._node for t in waiting])  # type: ignore[misc]
+        walk = _Walk([t._node for t in waiting])
     results = _run(walk)
     with _walk_lock:
         for node, storage in zip(walk.roots, results, strict=True):
@@ -135,21 +135,21 @@ def _adopt(t: Tensor) -> bool:
 def _run(walk: _Walk) -> list[Any]:
     executable = _programs.get(walk.key)
     if executable is not None:
-        return executable.run(walk.storages)
+        return run(executable, walk.storages)
     loose, scalars = walk.without_scalars()
-    known = (_lifted.get(loose) or 0) if scalars else 0
+    known: Any = (_lifted.get(loose) or 0) if scalars else 0
     if type(known) is int and known < _SCALARS_SEEN:
         executable = compile_once(("lazy", walk.key), lambda: walk.graph(lift=False))
         _programs.put(walk.key, executable)
         if scalars:
             _lifted.put(loose, known + 1)
-        return executable.run(walk.storages)
+        return run(executable, walk.storages)
     if type(known) is int:
         known = compile_once(("lazy scalars", loose), lambda: walk.graph(lift=True))
         _lifted.put(loose, known)
     from hologram.backends.cpu.runtime.storage import copy_of
 
-    return known.run(walk.storages + [copy_of(s) for s in scalars])
+    return run(known, walk.storages + [copy_of(s) for s in scalars])
 
 
 def evaluate(*trees: Any) -> None:
@@ -170,4 +170,3 @@ def clear() -> None:
     """Forgets compiled expressions."""
     _programs.clear()
     _lifted.clear()
-

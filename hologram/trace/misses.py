@@ -22,7 +22,7 @@ class Record:
 
 def explain(name: str, record: Record, earlier: Iterable[Record]) -> str:
     """One line a difference between ``record`` and the earlier call that differs least."""
-    candidates = [_differences(old, record) for old in earlier]
+    candidates = [_differences(old, record) for old in reversed(list(earlier))]  # of equally similar ones the latest
     if not candidates:
         return f"{name}: first call; nothing had been compiled for it"
     least = min(candidates, key=len)
@@ -32,7 +32,8 @@ def explain(name: str, record: Record, earlier: Iterable[Record]) -> str:
 
 
 def _differences(old: Record, new: Record) -> list[str]:
-    lines = [f"static {n} changed: {old.statics.get(n, '(not given)')!r} -> {new.statics.get(n, '(not given)')!r}" for n in _changed(old.statics, new.statics)]
+    absent = "(not given)"
+    lines = [f"static {n} changed: {old.statics.get(n, absent)!r} -> {new.statics.get(n, absent)!r}" for n in _changed(old.statics, new.statics)]
     if old.treedef != new.treedef:
         gone, come = [p for p in old.paths if p not in new.paths], [p for p in new.paths if p not in old.paths]
         lines += [f"{p} is new" for p in come] + [f"{p} is gone" for p in gone]

@@ -99,6 +99,17 @@ class Graph:
         """Inputs first (used or not), then everything the outputs need, in topological order."""
         return topological([*self.inputs, *self.outputs])
 
+    def __str__(self) -> str:
+        from hologram.trace.printing import text
+
+        return text(self)
+
+    def to_networkx(self) -> Any:
+        """The graph as a ``networkx.MultiDiGraph``; see :func:`hologram.trace.printing.to_networkx`."""
+        from hologram.trace.printing import to_networkx
+
+        return to_networkx(self)
+
 
 # --- constants -------------------------------------------------------------------------------------------------------
 

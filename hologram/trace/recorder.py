@@ -43,7 +43,7 @@ class Pending(Node):
     __slots__ = ("depth", "seen")
     depth: int
     seen: bool
-    __init__ = object.__init__  # type: ignore[assignment]  # fields are set in line: half the cost of a Python __init__
+    __init__ = object.__init__  # fields are set in line: half the cost of a Python __init__
 
     def settle(self, storage: Any) -> None:
         """Turns into the leaf of ``storage``; what it was computed from is let go."""
@@ -51,7 +51,7 @@ class Pending(Node):
 
 
 def pending(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], shape: Shape, dtype: DType) -> Pending:
-    node = Pending()  # type: ignore[call-arg]
+    node = Pending()
     node.op, node.inputs, node.attrs, node.shape, node.dtype, node.seen = op, inputs, attrs, shape, dtype, False
     node.depth = 1 + max(x.depth for x in inputs) if inputs else 0  # type: ignore[attr-defined]
     return node
@@ -189,7 +189,7 @@ def constant(value: Any, dtype: DType) -> Node:
     if dtype.is_integer and isinstance(value, int):
         info = np.iinfo(dtype.np)
         if not info.min <= value <= info.max:
-            raise located(IntegerRangeError(f"the Python integer {value} does not fit {dtype}: cast the array to a wider type, or wrap the value yourself"))
+            raise located(IntegerRangeError(f"the Python integer {value} does not fit {dtype}: cast the array to a wider type first"))
     attrs = const_attrs(value, dtype)
     trace = current()
     if trace is not None:

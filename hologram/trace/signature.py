@@ -15,7 +15,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, StaticArgumentError
 from hologram.primitives.op import Shape
-from hologram.symbolic import var
+from hologram.symbolic import substitute, var
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS
 from hologram.trace.convert import from_dlpack
@@ -42,12 +42,21 @@ _SCALAR_NAMES = {dtypes.of_scalar(kind(0)): kind.__name__ for kind in SCALARS}
 
 
 class Call:
-    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays and Python scalars."""
+    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays and Python scalars; ``sizes`` the values that
+    symbolic extents have in this call."""
 
-    __slots__ = ("key", "leaves", "types", "treedef", "statics")
+    __slots__ = ("key", "leaves", "types", "treedef", "statics", "sizes")
 
-    def __init__(self, key: Any, leaves: list[Any], types: list[LeafType], treedef: Treedef, statics: dict[int | str, Any]) -> None:
-        self.key, self.leaves, self.types, self.treedef, self.statics = key, leaves, types, treedef, statics
+    def __init__(
+        self, leaves: list[Any], types: list[LeafType], treedef: Treedef, statics: dict[int | str, Any], static_key: Any, sizes: dict[str, int]
+    ) -> None:
+        self.leaves, self.types, self.treedef, self.statics, self.sizes = leaves, types, treedef, statics, sizes
+        self.key: Any = (treedef, static_key, *[p for t in types for p in (t.shape, t.dtype, t.weak)])
+
+    def concrete(self) -> Call:
+        """The same call without symbols."""
+        types = [LeafType(tuple(substitute(n, self.sizes) for n in t.shape), t.dtype, t.weak) for t in self.types]
+        return Call(self.leaves, types, self.treedef, self.statics, self.key[1], {})
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments to call the function with: the static ones in their places, ``leaves`` for the dynamic ones."""
@@ -66,7 +75,9 @@ class Signature:
 
     __slots__ = ("name", "parameters", "static_positions", "static_names", "dynamic")
 
-    def __init__(self, function: Callable[..., Any], static_argnums: int | Iterable[int], static_argnames: str | Iterable[str], dynamic: Dynamic) -> None:
+    def __init__(
+        self, function: Callable[..., Any], static_argnums: int | Iterable[int], static_argnames: str | Iterable[str], dynamic: Dynamic
+    ) -> None:
         self.name = name_of(function)
         self.parameters = _positional(function)
         positions = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
@@ -97,29 +108,22 @@ class Signature:
             options = {n: v for n, v in options.items() if n not in statics}
         leaves, treedef = tree.flatten((args, options))
         types: list[LeafType] = []
-        parts: list[Any] = [treedef]
         for i, x in enumerate(leaves):
             kind = type(x)
             if kind is not Tensor and kind not in SCALARS:
                 x = leaves[i] = self._array(x, i, args, options, statics)
-            leaf = _type_of(x)
-            types.append(leaf)
-            parts += (leaf.shape, leaf.dtype, leaf.weak)
-        if self.dynamic:
-            self._make_symbolic(types, args, options, statics)
-            parts = [treedef, *[p for t in types for p in (t.shape, t.dtype, t.weak)]]
-        if statics:
-            parts.append(tuple([self._static_key(place, value) for place, value in statics.items()]))
-        return Call(tuple(parts), leaves, types, treedef, statics)
+            types.append(_type_of(x))
+        sizes = self._make_symbolic(types, args, options, statics) if self.dynamic else {}
+        static_key = tuple([self._static_key(place, value) for place, value in statics.items()])
+        return Call(leaves, types, treedef, statics, static_key, sizes)
 
     def _static_key(self, place: int | str, value: Any) -> Any:
         try:
             hash(value)
         except TypeError:
             name = place if isinstance(place, str) else self.parameter(place)
-            raise located(
-                StaticArgumentError(f"{self.name}: the static argument {name} is a {type(value).__name__}, which cannot be hashed: pass a tuple or another immutable value")
-            ) from None
+            what = f"the static argument {name} is a {type(value).__name__}"
+            raise located(StaticArgumentError(f"{self.name}: {what}, which cannot be hashed: pass a tuple or another immutable value")) from None
         return place, type(value), value.hex() if type(value) is float else value  # 0.0 and -0.0, NaN and NaN
 
     def _array(self, x: Any, i: int, args: Any, options: Any, statics: Any) -> Any:
@@ -150,8 +154,8 @@ class Signature:
         args, options = tree.unflatten(call.treedef, call.leaves)
         return self.paths(args, options, call.statics)
 
-    def _make_symbolic(self, types: list[LeafType], args: Any, options: Any, statics: Any) -> None:
-        """Duck shaping: equal sizes of dynamic axes share a symbol; sizes 0 and 1, which broadcast differently, stay."""
+    def _make_symbolic(self, types: list[LeafType], args: Any, options: Any, statics: Any) -> dict[str, int]:
+        """Duck shaping: equal sizes of dynamic axes share a symbol; sizes 0 and 1, which broadcast differently, stay. Gives the symbols' values."""
         allowed = self._dynamic_axes(args, options, statics)
         symbols: dict[int, Any] = {}
         for i, leaf in enumerate(types):
@@ -162,6 +166,7 @@ class Signature:
                         symbols[n] = var(f"n{len(symbols)}", low=2)
                     shape[axis] = symbols[n]
             leaf.shape = tuple(shape)
+        return {f"n{i}": n for i, n in enumerate(symbols)}
 
     def _dynamic_axes(self, args: Any, options: Any, statics: Any) -> list[Any]:
         """For each leaf the axes that may be symbolic; None for all."""
@@ -199,4 +204,3 @@ def _positional(function: Any) -> list[str]:
     except (TypeError, ValueError):  # builtins without a signature
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-

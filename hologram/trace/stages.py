@@ -42,7 +42,7 @@ class Compiled:
     def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, executable: Any) -> None:
         self.name, self.executable = name, executable
         self._signature, self._key = signature, call.key
-        self._run = Specialisation(executable, traced.out_tree, [], misses.Record(signature, call))
+        self._run = Specialisation(executable, traced, [], misses.Record(signature, call))
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Runs. Raises ArgumentError for arguments of another signature."""

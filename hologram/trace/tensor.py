@@ -131,14 +131,14 @@ class Tensor:
         trace = current()
         shape, dtype = self._aval()
         if trace is None or self._node is None or not trace.owns(self._node):
-            return LeakedTracerError(
-                f"{reading}: this Tensor belongs to a trace that has ended: return it from the traced function instead of keeping it in a variable or attribute"
-            )
+            advice = "return it from the traced function instead of keeping it in a variable or attribute"
+            return LeakedTracerError(f"{reading}: this Tensor belongs to a trace that has ended: {advice}")
         advice = {
-            "bool()": "a Python `if`, `while`, `and` or `not` cannot depend on it: use hnp.where, hg.cond or hg.while_loop, or mark the argument static",
+            "bool()": "a Python `if`, `while`, `and` or `not` cannot depend on it: use hnp.where, or mark the argument static",
             "index()": "a Python index or size cannot depend on it: use hnp.take, or mark the argument static",
         }.get(reading, "keep to hologram.numpy functions inside, return it, or mark the argument static")
-        return TracedValueError(f"{reading} needs the value of a {dtype}{list(shape)} Tensor, which does not exist while tracing {trace.name}: {advice}")
+        value = f"the value of a {dtype}{list(shape)} Tensor"
+        return TracedValueError(f"{reading} needs {value}, which does not exist while tracing {trace.name}: {advice}")
 
     def _view(self, reading: str) -> np.ndarray:
         storage = self._realised(reading)
@@ -341,10 +341,10 @@ class Tensor:
 
     @property
     def T(self) -> Tensor:
-        """The matrix transposed. Raises ShapeError unless there are two axes."""
-        if self.ndim != 2:
-            raise located(ShapeError(f"T takes two axes, not shape {list(self.shape)}: use mT or permute_dims"))
-        return namespace().permute_dims(self, (1, 0))
+        """The matrix transposed. Raises ShapeError for more than two axes."""
+        if self.ndim > 2:
+            raise located(ShapeError(f"T takes a matrix, not shape {list(self.shape)}: use mT or permute_dims"))
+        return namespace().transpose(self)
 
     @property
     def mT(self) -> Tensor:

@@ -59,7 +59,9 @@ class _Entry:
 
     __slots__ = ("flatten", "unflatten", "names")
 
-    def __init__(self, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Sequence[Any]], Any], names: tuple[str, ...]) -> None:
+    def __init__(
+        self, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Sequence[Any]], Any], names: tuple[str, ...]
+    ) -> None:
         self.flatten, self.unflatten, self.names = flatten, unflatten, names
 
 
@@ -97,7 +99,7 @@ def _dataclass_functions(cls: type, names: tuple[str, ...], meta: tuple[str, ...
         return [getattr(x, n) for n in names], tuple(getattr(x, n) for n in meta)
 
     def unflatten(data: tuple[Any, ...], children: Sequence[Any]) -> Any:
-        made = object.__new__(cls)  # fields are set as they are: __post_init__ may compute with values, which a trace lacks
+        made: Any = object.__new__(cls)  # fields are set as they are: __post_init__ may compute with values, which a trace lacks
         for n, v in (*zip(names, children, strict=True), *zip(meta, data, strict=True)):
             object.__setattr__(made, n, v)
         return made

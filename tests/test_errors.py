@@ -1,0 +1,209 @@
+"""Every error that a user can cause: its type, its advice, and the user's line."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram import errors
+
+A = hg.tensor(np.ones((2, 3), np.float32))
+B = hg.tensor(np.ones((4, 3), np.float32))
+I8 = hg.tensor(np.ones(3, np.int8))
+FLAGS = hg.tensor([True, False])
+
+
+def line_of(text: str) -> str:
+    """How an error names the line of this test that holds ``text``."""
+    frame = inspect.currentframe()
+    assert frame is not None and frame.f_back is not None
+    source, first = inspect.getsourcelines(frame.f_back.f_code)
+    place = next(i for i, line in enumerate(source) if text in line)
+    return f"test_errors.py:{first + place}"
+
+
+CASES: list[tuple[str, Any, type[Exception], str]] = [
+    ("shapes", lambda: A + B, errors.ShapeError, r"add: shapes \[2, 3\] and \[4, 3\] do not broadcast: extents 2 and 4 differ on axis -2"),
+    ("matmul", lambda: A @ B, errors.ShapeError, "matmul: .* 3 columns meet 4 rows"),
+    ("matmul scalar", lambda: hnp.matmul(A, 2.0), errors.ShapeError, "at least one axis"),
+    ("reshape", lambda: A.reshape(4), errors.ShapeError, "reshape: .* has 6 elements"),
+    ("reshape -1", lambda: A.reshape(4, -1), errors.ShapeError, "does not divide"),
+    ("two -1", lambda: A.reshape(-1, -1), errors.ShapeError, "more than one -1"),
+    ("axis", lambda: hnp.sum(A, axis=2), errors.ShapeError, "sum: axis 2 of an array with 2 axes"),
+    ("axis twice", lambda: hnp.sum(A, axis=(0, -2)), errors.ShapeError, "named twice"),
+    ("axis type", lambda: hnp.sum(A, axis=0.5), errors.ArgumentError, "an axis is an integer"),
+    ("concat", lambda: hnp.concat([A, A[0]]), errors.ShapeError, "concatenate"),
+    ("stack", lambda: hnp.stack([A, B]), errors.ShapeError, "stack: shapes"),
+    ("no arrays", lambda: hnp.concat([]), errors.ShapeError, "no arrays"),
+    ("empty max", lambda: hnp.max(A[:0]), errors.ShapeError, "reduce_max"),
+    ("empty argmax", lambda: hnp.argmax(A[:, :0], axis=1), errors.ShapeError, "argmax"),
+    ("squeeze", lambda: hnp.squeeze(A, axis=0), errors.ShapeError, "squeeze"),
+    ("broadcast_to", lambda: hnp.broadcast_to(A, (3, 2)), errors.ShapeError, "broadcast_to"),
+    ("negative extent", lambda: hnp.zeros((2, -1)), errors.ShapeError, "negative extent"),
+    ("slice step", lambda: A[::0], errors.ShapeError, "step cannot be 0"),
+    ("len", lambda: len(hg.tensor(1.0)), errors.ShapeError, "len"),
+    ("iteration", lambda: list(hg.tensor(1.0)), errors.ShapeError, "iterated"),
+    ("ambiguous truth", lambda: bool(A), errors.ShapeError, "6 elements, not one"),
+    ("T", lambda: hnp.zeros((2, 2, 2)).T, errors.ShapeError, "permute_dims"),
+    ("pad", lambda: hnp.pad(A, 9, mode="reflect"), errors.ShapeError, "reflect"),
+    ("einsum", lambda: hnp.einsum("ij,jk", A, B), errors.ShapeError, "extents 3 and 4"),
+    ("einsum terms", lambda: hnp.einsum("ij", A, B), errors.ArgumentError, "names 1 operands, 2 are given"),
+    ("subtract bool", lambda: FLAGS - FLAGS, errors.DTypeError, "sub does not take bool"),
+    ("float bits", lambda: A & A, errors.DTypeError, "and does not take float32"),
+    ("complex", lambda: hg.tensor(1 + 2j) + 1, errors.DTypeError, "does not take complex64"),
+    ("object dtype", lambda: hg.tensor(np.array(["a"])), errors.DTypeError, "not supported"),
+    ("object in op", lambda: A + np.array([None] * 3), errors.DTypeError, "not supported"),
+    ("dtype name", lambda: hnp.zeros(3, dtype="float31"), errors.DTypeError, "float31"),
+    ("float index", lambda: hnp.take(A, np.array([0.5]), axis=0), errors.DTypeError, "indices are integers"),
+    ("negative power", lambda: I8**-1, errors.DTypeError, "negative power"),
+    ("integer overflow", lambda: I8 + 1000, errors.IntegerRangeError, "1000 does not fit int8"),
+    ("huge integer", lambda: hg.tensor(2**70), errors.IntegerRangeError, "does not fit int64"),
+    ("index", lambda: A[2], errors.IndexOutOfRange, "index 2 is out of range for axis 0 of extent 2"),
+    ("negative index", lambda: A[0, -4], errors.IndexOutOfRange, "index -4 .* axis 1 of extent 3"),
+    ("index array", lambda: A[np.array([0, 5])], errors.IndexOutOfRange, "index 5"),
+    ("too many indices", lambda: A[0, 0, 0], errors.IndexOutOfRange, "3 indices for an array with 2 axes"),
+    ("two Ellipses", lambda: A[..., ...], errors.IndexOutOfRange, "one Ellipsis"),
+    ("index type", lambda: A["x"], errors.ArgumentError, "not str"),
+    ("float as index", lambda: [1, 2][hg.tensor(0.5)], errors.ArgumentError, "only an integer Tensor"),
+    ("operand", lambda: hnp.add(A, "x"), errors.ArgumentError, "add takes Tensors, NumPy arrays and Python scalars, not str"),
+    ("not an array", lambda: hg.tensor({}), errors.ArgumentError, "is no array"),
+    ("ragged", lambda: hg.tensor([[1, 2], [3]]), errors.ArgumentError, "rectangular"),
+    ("string list", lambda: hg.tensor([1, "a"]), errors.DTypeError, "not supported"),
+    ("assignment", lambda: A.__setitem__(0, 1), errors.ArgumentError, "immutable"),
+    ("device", lambda: hg.tensor(1.0, device="tpu"), errors.DeviceError, "'tpu' is not available"),
+    ("to_device", lambda: A.to_device("tpu"), errors.DeviceError, "'tpu' is not available"),
+    ("precision", lambda: hg.jit(lambda x: x, precision="double"), errors.ArgumentError, "precision is one of"),
+    ("jit of nothing", lambda: hg.jit(3), errors.ArgumentError, "takes a function"),
+    ("no dlpack", lambda: hg.from_dlpack([1]), errors.ArgumentError, "__dlpack__"),
+    ("copy=False", lambda: hg.asarray(np.ones(3), dtype="float32", copy=False), errors.ArgumentError, "needs a copy"),
+]
+
+
+@pytest.mark.parametrize(("act", "kind", "message"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_error(act: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        act()
+    assert f"test_errors.py:{act.__code__.co_firstlineno}" in str(caught.value)
+    assert isinstance(caught.value, errors.HologramError)
+
+
+def test_every_error_is_also_a_builtin_one() -> None:
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, errors.HologramError) and kind is not errors.HologramError:
+            assert len(kind.__mro__) > len(errors.HologramError.__mro__) + 1
+
+
+# --- while tracing ---------------------------------------------------------------------------------------------------
+
+
+READINGS = {
+    "bool()": lambda a: 1 if a.sum() > 0 else 0,
+    "float()": lambda a: float(a[0, 0]),
+    "int()": lambda a: int(a[0, 0]),
+    "item()": lambda a: a[0, 0].item(),
+    "numpy()": lambda a: a.numpy(),
+    "np.asarray()": lambda a: np.asarray(a),
+    "tolist()": lambda a: a.tolist(),
+    "index()": lambda a: [1, 2][hnp.argmax(a[0])],
+    "__dlpack__()": lambda a: np.from_dlpack(a),
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_value_read_while_tracing(reading: str) -> None:
+    f = READINGS[reading]
+    with pytest.raises(errors.TracedValueError) as caught:
+        hg.jit(f)(A)
+    text = str(caught.value)
+    assert reading in text and "does not exist while tracing <lambda>" in text
+    assert f"test_errors.py:{f.__code__.co_firstlineno}" in text
+    if reading == "bool()":
+        assert "hnp.where" in text
+
+
+def test_mask_while_tracing() -> None:
+    with pytest.raises(errors.TracedValueError, match="size depends on its values"):
+        hg.jit(lambda a: a[a > 0])(A)
+
+
+def test_errors_inside_a_trace_name_the_line() -> None:
+    def f(a: Any, b: Any) -> Any:
+        c = a * 2
+        return c + b
+
+    with pytest.raises(errors.ShapeError) as caught:
+        hg.jit(f)(A, B)
+    assert f"test_errors.py:{f.__code__.co_firstlineno + 2}, in f" in str(caught.value)
+
+
+def test_repr_of_a_traced_value() -> None:
+    seen = []
+    hg.jit(lambda a: seen.append(repr(a)) or a)(A)
+    assert seen == ["Tensor(traced, shape=(2, 3), dtype=float32)"]
+
+
+def test_leaked_tracers() -> None:
+    kept = []
+
+    @hg.jit
+    def f(a: Any) -> Any:
+        kept.append(a * 2)
+        return a
+
+    f(A)
+    for use in (
+        lambda: kept[0] + 1,
+        lambda: float(kept[0]),
+        lambda: hnp.sum(kept[0]),
+        lambda: hg.eval(kept[0]),
+        lambda: hg.jit(lambda a: a + kept[0])(A),
+    ):
+        with pytest.raises(errors.LeakedTracerError, match="return it from the traced function"):
+            use()
+    with pytest.raises(errors.LeakedTracerError):
+        hg.jit(lambda a: a)(kept[0])
+
+
+def test_jit_arguments() -> None:
+    f = hg.jit(lambda a, n=None: a)
+    with pytest.raises(errors.ArgumentError, match=r"<lambda>: n is a str, which is no array: name it in static_argnums"):
+        f(A, "text")
+    with pytest.raises(errors.ArgumentError, match=r"n\['deep'\]\[0\] is a object"):
+        f(A, {"deep": [object()]})
+    with pytest.raises(errors.ArgumentError, match="returned a str"):
+        hg.jit(lambda a: "text")(A)
+    with pytest.raises(errors.ArgumentError, match="n: element type"):
+        f(A, np.array(["a"]))
+    with pytest.raises(errors.TreeError, match="keys that sort"):
+        f({1: A, "a": A})
+
+
+def test_unhashable_static_argument() -> None:
+    f = hg.jit(lambda a, sizes: a, static_argnames="sizes")
+    with pytest.raises(errors.StaticArgumentError, match="static argument sizes is a list, which cannot be hashed") as caught:
+        f(A, sizes=[1, 2])
+    assert line_of("f(A, sizes=[1, 2])") in str(caught.value)
+
+
+def test_symbolic_extent_read_as_integer() -> None:
+    with pytest.raises(TypeError, match="symbolic"):
+        hg.jit(lambda a: [0 for _ in range(a.shape[0])], dynamic=True)(np.ones(3))
+
+
+@pytest.mark.parametrize("read", [np.asarray, repr, hg.block_until_ready])
+def test_too_large_to_allocate(read: Any) -> None:
+    huge = hnp.ones((1 << 45,)) + 1
+    with pytest.raises(errors.OutOfMemory, match="test_errors.py"):
+        read(huge)
+
+
+def test_attributes_that_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="hologram.numpy has no 'nothing'"):
+        hnp.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        hg.nothing  # noqa: B018

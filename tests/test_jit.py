@@ -1,0 +1,380 @@
+"""``jit``: signatures, pytrees, static and dynamic arguments, tracing rules, threads, stages."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import time
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram import settings
+from hologram.errors import ArgumentError
+from hologram.trace import tree
+
+X = np.arange(6, dtype=np.float32)
+Y = np.array([1.0, -1.0, 2.0, 0.5, 3.0, -2.0], np.float32)
+Point = namedtuple("Point", "x y")
+
+
+def close(got: Any, want: Any) -> None:
+    for g, w in zip(tree.leaves(got), tree.leaves(want), strict=True):
+        w = np.asarray(w)
+        assert type(g) is hg.Tensor and g.shape == w.shape and g.dtype == w.dtype
+        np.testing.assert_allclose(np.asarray(g), w, rtol=1e-6)
+
+
+class Counted:
+    """A function that knows how often it was traced."""
+
+    def __init__(self, f: Any) -> None:
+        self.f, self.count = f, 0
+        functools.update_wrapper(self, f)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        self.count += 1
+        return self.f(*args, **options)
+
+
+# --- calling ---------------------------------------------------------------------------------------------------------
+
+
+def test_traced_once_for_a_signature() -> None:
+    f = Counted(lambda a, b: a * b + 1)
+    g = hg.jit(f)
+    for k in range(4):
+        close(g(hg.tensor(X + k), Y), (X + k) * Y + 1)
+    assert f.count == 1
+    close(g(X[:3], Y[:3]), X[:3] * Y[:3] + 1)
+    assert f.count == 2
+
+
+def test_mixed_arguments() -> None:
+    f = Counted(lambda a, b: a + b)
+    g = hg.jit(f)
+    close(g(X, 2.5), X + np.float32(2.5))
+    close(g(X, -1.0), X - 1)
+    close(g(X, 2), X + 2)
+    close(g(X, np.float64(2)), X + np.float64(2))
+    close(g(np.arange(6), 2), np.arange(6) + 2)
+    close(g(hg.tensor(X) * 2, Y), X * 2 + Y)  # a pending Tensor is realised for the call
+    assert f.count == 5
+
+
+def test_python_scalars_are_weak_arguments() -> None:
+    g = hg.jit(lambda a, s: a * s)
+    half = np.ones(3, np.float16)
+    assert g(half, 2.0).dtype == np.float16 and g(half, 2).dtype == np.float16
+    assert g(np.ones(3, np.int8), 3).dtype == np.int8
+
+
+def test_pytrees_in_and_out() -> None:
+    @hg.jit
+    def f(p: Any, point: Any) -> Any:
+        return {"sum": p["w"] + p["b"][0], "pair": (point.y, [point.x * 2]), "none": None}
+
+    got = f({"w": X, "b": [Y, None]}, Point(X, Y))
+    close(got, {"sum": X + Y, "pair": (Y, [X * 2]), "none": None})
+    assert got["none"] is None and type(got["pair"]) is tuple
+
+
+def test_registered_classes_pass_through() -> None:
+    class State:
+        def __init__(self, a: Any, b: Any) -> None:
+            self.a, self.b = a, b
+
+    tree.register(State, lambda s: ([s.a, s.b], None), lambda _, children: State(*children))
+    got = hg.jit(lambda s: State(s.b, s.a + 1))(State(X, Y))
+    close([got.a, got.b], [Y, X + 1])
+
+
+def test_outputs_of_every_sort() -> None:
+    @hg.jit
+    def f(a: Any) -> Any:
+        return a, a, 1.5, np.arange(3), a.T.shape[0], True
+
+    close(f(X), (X, X, np.float32(1.5), np.arange(3), np.int64(6), np.bool_(True)))
+
+
+def test_keywords_and_defaults() -> None:
+    @hg.jit
+    def f(a: Any, b: Any = 2.0, *, scale: Any = 3.0) -> Any:
+        return a * b * scale
+
+    close(f(X), X * 6)
+    close(f(X, b=Y), X * Y * 3)
+    close(f(a=X, scale=1.0), X * 2)
+    close(f(X, Y, scale=Y), X * Y * Y)
+
+
+def test_closures_over_arrays() -> None:
+    weights = hg.tensor(Y)
+    raw = Y.copy()
+    f = hg.jit(lambda a: a * weights + raw)
+    close(f(X), X * Y + Y)
+    raw[:] = 0
+    close(f(X), X * Y + Y)
+
+
+def test_closure_over_a_pending_tensor() -> None:
+    weights = hg.tensor(Y) * 2
+    close(hg.jit(lambda a: a * weights)(X), X * Y * 2)
+
+
+def test_decorator_forms() -> None:
+    @hg.jit(static_argnames="n")
+    def power(a: Any, n: int) -> Any:
+        """Docs."""
+        return a**n
+
+    assert power.__name__ == "power" and power.__doc__ == "Docs." and callable(power.__wrapped__)
+    assert list(inspect.signature(power).parameters) == ["a", "n"]
+    assert "power" in repr(power)
+    close(power(X, 2), X**2)
+    close(hg.jit(functools.partial(power, n=3))(X), X**3)
+    close(hg.jit(lambda a: a + 1)(X), X + 1)
+    assert hg.jit(functools.partial(power, n=3)).__name__ == "power"
+
+
+def test_methods() -> None:
+    class Model:
+        def __init__(self, k: float) -> None:
+            self.k = k
+
+        @hg.jit(static_argnums=0)
+        def scaled(self, a: Any) -> Any:
+            return a * self.k
+
+        @staticmethod
+        @hg.jit
+        def doubled(a: Any) -> Any:
+            return a * 2
+
+    close(Model(3.0).scaled(X), X * 3)
+    close(Model(4.0).scaled(X), X * 4)
+    close(Model.doubled(X), X * 2)
+
+
+def test_static_arguments() -> None:
+    f = Counted(lambda a, n, mode: a * n if mode == "scale" else a + n)
+    g = hg.jit(f, static_argnums=(1,), static_argnames=("mode",))
+    close(g(X, 2, mode="scale"), X * 2)
+    close(g(X, 2, mode="scale"), X * 2)
+    close(g(X, 3, mode="scale"), X * 3)
+    close(g(X, 3, mode="shift"), X + 3)
+    assert f.count == 3
+    close(g(X, 3, "shift"), X + 3)  # static by name means static by position too
+
+
+def test_static_floats_key_on_their_bits() -> None:
+    f = Counted(lambda a, s: hnp.copysign(a, s))
+    g = hg.jit(f, static_argnums=1)
+    assert not np.signbit(np.asarray(g(X, 0.0))).any()
+    assert np.signbit(np.asarray(g(X, -0.0))).all()
+    g(X, float("nan"))
+    g(X, float("nan"))
+    assert f.count == 3
+
+
+def test_nested_jit_is_inlined() -> None:
+    inner = Counted(lambda a: a * 2)
+    jitted = hg.jit(inner)
+    outer = hg.jit(lambda a: jitted(a) + jitted(a + 1))
+    close(outer(X), X * 2 + (X + 1) * 2)
+    assert inner.count == 2
+    assert not jitted._specialisations.values()
+
+
+def test_recursion_through_jit() -> None:
+    @hg.jit(static_argnums=1)
+    def f(a: Any, n: int) -> Any:
+        return a if n == 0 else f(a, n - 1) * 2
+
+    close(f(X, 3), X * 8)
+
+
+def test_exceptions_pass_through_and_leave_no_trace() -> None:
+    @hg.jit
+    def f(a: Any) -> Any:
+        raise KeyError("mine")
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            f(X)
+    close(hg.tensor(X) + 1, X + 1)
+
+
+def test_results_are_strong() -> None:
+    assert (hg.jit(lambda s: s * 2)(3.0) * np.ones(2, np.float16)).dtype == np.float32
+
+
+def test_donated_tensor_cannot_be_used_again() -> None:
+    f = hg.jit(lambda a, b: a + b, donate_argnums=0)
+    a = hg.tensor(X) * 1
+    close(f(a, Y), X + Y)
+    with pytest.raises(hg.errors.DonatedBufferError):
+        a + 1
+
+
+def test_exported_buffer_is_not_donated() -> None:
+    a = hg.tensor(X) * 1
+    view = np.asarray(a)
+    hg.jit(lambda a: a + 1, donate_argnums=0)(a)
+    np.testing.assert_array_equal(view, X)
+
+
+def test_disable_jit() -> None:
+    f = Counted(lambda a: a + 1)
+    g = hg.jit(f)
+    with hg.disable_jit():
+        close(g(hg.tensor(X)), X + 1)
+        close(g(hg.tensor(X)), X + 1)
+    assert f.count == 2
+
+
+def test_specialisations_are_bounded() -> None:
+    f = hg.jit(lambda a, n: a + n, static_argnums=1)
+    f._specialisations.limit = 8
+    for n in range(40):
+        close(f(X, n), X + n)
+    assert len(f._specialisations) <= 8
+
+
+# --- dynamic shapes --------------------------------------------------------------------------------------------------
+
+
+def test_one_program_for_every_size() -> None:
+    f = Counted(lambda a, b: (a * b - hnp.mean(a))[1:] + a[:-1])
+    g = hg.jit(f, dynamic=True)
+    for n in (2, 5, 9, 31):
+        a, b = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
+        close(g(a, b), ((a * b - a.mean(dtype=np.float32))[1:] + a[:-1]).astype(np.float32))
+    assert f.count == 1
+    g(np.ones(1, np.float32), np.ones(1, np.float32))
+    assert f.count == 2
+
+
+def test_dynamic_axes_by_argument() -> None:
+    f = Counted(lambda a: hnp.sum(a, axis=1) * a.shape[1])
+    g = hg.jit(f, dynamic={0: 0})
+    for n in (3, 4, 8):
+        close(g(np.ones((n, 5), np.float32)), np.full(n, 25, np.float32))
+    assert f.count == 1
+    g(np.ones((3, 6), np.float32))
+    assert f.count == 2
+
+
+def test_slices_that_do_not_fit_get_a_program_of_their_own() -> None:
+    f = Counted(lambda a: a[3:] * 2)
+    g = hg.jit(f, dynamic=True)
+    for n in (8, 2, 9, 2, 3):
+        close(g(np.arange(n, dtype=np.float32)), np.arange(n, dtype=np.float32)[3:] * 2)
+    assert f.count == 2  # one for every size from 3 on, one for size 2
+
+
+def test_equal_sizes_share_a_symbol() -> None:
+    g = hg.jit(lambda a, b: a + b, dynamic=True)
+    close(g(np.ones((4, 4)), np.ones((4, 4))), np.full((4, 4), 2.0))
+    close(g(np.ones((3, 5)), np.ones((3, 5))), np.full((3, 5), 2.0))
+
+
+# --- stages ----------------------------------------------------------------------------------------------------------
+
+
+def test_make_graph_prints_with_lines() -> None:
+    text = str(hg.make_graph(lambda a, b: hnp.sum(a * b))(X, Y))
+    assert "graph(%0: float32[6], %1: float32[6])" in text
+    assert "mul %0 %1" in text and "reduce_sum" in text and "test_jit.py:" in text
+
+
+def test_common_subexpressions_vanish() -> None:
+    graph = hg.make_graph(lambda a: (a + 1) * (a + 1))(X)
+    assert sum(n.op.name == "add" for n in graph.nodes()) == 1
+    network = graph.to_networkx()
+    assert network.number_of_nodes() == len(graph.nodes())
+
+
+def test_lower_and_compile() -> None:
+    lowered = hg.jit(lambda a, b: a - b).lower(X, Y)
+    assert "sub" in lowered.as_text("trace")
+    compiled = lowered.compile()
+    close(compiled(X, Y), X - Y)
+    with pytest.raises(ArgumentError, match="another signature"):
+        compiled(X[:2], Y[:2])
+
+
+def test_explained_misses(capsys: pytest.CaptureFixture[str]) -> None:
+    @hg.jit(static_argnames="n")
+    def f(a: Any, p: Any, n: int = 1) -> Any:
+        return a * n
+
+    assert f.explain_last_miss() is None
+    f(X, {"w": Y})
+    assert "first call" in f.explain_last_miss()
+    f(X[:2], {"w": Y})
+    assert "a changed shape: [6] -> [2]" in f.explain_last_miss()
+    f(X, {"w": Y.astype(np.float64)})
+    assert "p['w'] changed element type: float32 -> float64" in f.explain_last_miss()
+    f(X, {"w": Y}, n=2)
+    assert "static n changed: '(not given)' -> 2" in f.explain_last_miss()
+    f(X, {"w": Y}, n=3)
+    assert "static n changed: 2 -> 3" in f.explain_last_miss()
+    f(X, {"v": Y}, n=3)
+    assert "p['v'] is new" in f.explain_last_miss()
+    f(X, {"w": 1.0})
+    assert "p['w'] changed: float64[6] -> Python float" in f.explain_last_miss()
+    with settings.override(explain_misses=True):
+        f(X[:1], {"w": 1.0})
+    assert "a changed shape" in capsys.readouterr().err
+
+
+# --- threads ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_signature_is_compiled_once() -> None:
+    def slow(a: Any) -> Any:
+        time.sleep(0.05)
+        return a + 1
+
+    f = Counted(slow)
+    g = hg.jit(f)
+    start = threading.Barrier(8)
+    results: list[Any] = []
+
+    def work() -> None:
+        start.wait()
+        results.append(np.asarray(g(X)))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert f.count == 1 and len(results) == 8
+    for r in results:
+        np.testing.assert_array_equal(r, X + 1)
+
+
+def test_a_trace_belongs_to_its_thread() -> None:
+    inside, done = threading.Event(), threading.Event()
+    seen: list[Any] = []
+
+    def slow(a: Any) -> Any:
+        inside.set()
+        done.wait(5)
+        return a * 2
+
+    thread = threading.Thread(target=lambda: seen.append(hg.jit(slow)(X)))
+    thread.start()
+    inside.wait(5)
+    close(hg.tensor(X) + Y, X + Y)  # recorded lazily, and realised, while the other thread traces
+    close(hg.jit(lambda a: a + 3)(X), X + 3)
+    done.set()
+    thread.join()
+    close(seen[0], X * 2)
