@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from optable import ATTRIBUTES, MOVEMENTS, accepts, compiler, mismatch, ordinary_values, rows, seeded, special_values
 
@@ -168,7 +168,8 @@ def exact_graphs(draw: Any) -> Graph:
 
 
 def arguments(graph: Graph, seed: int, special: bool) -> list[np.ndarray]:
-    """Random arguments, a few of their elements special values."""
+    """Random arguments, a few of their elements special values. Prints the graph where a property fails."""
+    note(str(graph))
     out = []
     for i, node in enumerate(graph.inputs):
         rng = seeded(seed, i)
