@@ -114,6 +114,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or unpaged(n) is not None}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     roots |= _cuts(nodes)
+    roots = {n for n in roots if n.size != 0}
     uses = _uses(nodes, roots)
     cost: dict[Node, int] = {}
     for n in nodes:

@@ -37,8 +37,12 @@ def prepare(graph: Graph) -> Graph:
 
 
 def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+    if node.size == 0 and node.op.kind != "leaf":
+        return _full(b, 0, node.dtype, node.shape)  # no element, so no work
     if node.op.kind == "reduce" and node.op.monoid is not None:
         return _reduce(b, node, inputs[0])
+    if node.op.kind == "reduce":
+        return b(node.op, (_cast(b, inputs[0], dtypes.compute_type(inputs[0].dtype)),), node.attrs)
     if node.op.kind == "scan":
         return _scan(b, node, inputs[0])
     return b(node.op, inputs, node.attrs)
@@ -116,8 +120,6 @@ def _flip(b: Builder, x: Node, axis: int) -> Node:
 
 def _scan(b: Builder, node: Node, x: Node) -> Node:
     axis, reverse = node.attrs
-    if prod(node.shape) == 0:
-        return x
     x = _cast(b, x, dtypes.compute_type(x.dtype))
     if reverse:
         x = _flip(b, x, axis)
