@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hologram import dtypes, errors, numpy, settings
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
+    from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
     from hologram.trace.jit import disable_jit, jit
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 _WHERE = {
     "Tensor": "trace.tensor",
     "asarray": "trace.convert",
+    "clear_caches": "trace.devices",
+    "default_device": "trace.devices",
+    "device_put": "trace.devices",
+    "devices": "trace.devices",
     "block_until_ready": "trace.lazy",
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
@@ -30,13 +35,14 @@ _WHERE = {
     "from_dlpack": "trace.convert",
     "jit": "trace.jit",
     "make_graph": "trace.stages",
+    "set_num_threads": "trace.devices",
     "tensor": "trace.convert",
 }
 _MODULES = {"dtypes": "dtypes", "errors": "errors", "numpy": "numpy", "settings": "settings", "tree": "trace.tree"}
 
 __all__ = [
-    "Tensor", "__version__", "asarray", "block_until_ready", "disable_jit", "dtypes", "errors", "eval", "explain", "from_dlpack", "jit", "make_graph",
-    "numpy", "settings", "tensor", "tree",
+    "Tensor", "__version__", "asarray", "block_until_ready", "clear_caches", "default_device", "device_put", "devices", "disable_jit", "dtypes",
+    "errors", "eval", "explain", "from_dlpack", "jit", "make_graph", "numpy", "set_num_threads", "settings", "tensor", "tree",
 ]  # fmt: skip
 
 

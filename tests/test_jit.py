@@ -287,10 +287,35 @@ def test_equal_sizes_share_a_symbol() -> None:
 # --- stages ----------------------------------------------------------------------------------------------------------
 
 
-def test_make_graph_prints_with_lines() -> None:
+def test_make_graph_prints() -> None:
     text = str(hg.make_graph(lambda a, b: hnp.sum(a * b))(X, Y))
-    assert "graph(%0: float32[6], %1: float32[6])" in text
-    assert "mul %0 %1" in text and "reduce_sum" in text and "test_jit.py:" in text
+    assert text.splitlines() == [
+        "graph(%0: float32[6], %1: float32[6])",
+        "  %2 = mul %0 %1               float32[6]",
+        "  %3 = reduce_sum %2 axes=(0)  float32[]",
+        "  return %3",
+    ]
+
+
+def test_text_of_a_graph_tells_programs_apart() -> None:
+    def texts(*functions: Any) -> set[str]:
+        return {str(hg.make_graph(f)(X)) for f in functions}
+
+    functions = (
+        lambda a: a + 0.0,
+        lambda a: a + -0.0,
+        lambda a: a + 1e-45,
+        lambda a: a + np.float32(np.nan),
+        lambda a: a + np.array(0x7FC00001, np.uint32).view(np.float32)[()],
+        lambda a: a.reshape(2, 3),
+        lambda a: a.reshape(3, 2),
+        lambda a: a[1:5],
+        lambda a: a[0:4],
+        lambda a: a.astype("int8"),
+        lambda a: hnp.arange(6),
+    )
+    assert len(texts(*functions)) == len(functions)
+    assert len(texts(lambda a: a + 1, lambda b: b + 1)) == 1
 
 
 def test_common_subexpressions_vanish() -> None:
@@ -302,7 +327,7 @@ def test_common_subexpressions_vanish() -> None:
 
 def test_lower_and_compile() -> None:
     lowered = hg.jit(lambda a, b: a - b).lower(X, Y)
-    assert "sub" in lowered.as_text("trace")
+    assert "sub" in lowered.as_text("trace") and "# test_jit.py:" in lowered.as_text("trace")
     compiled = lowered.compile()
     close(compiled(X, Y), X - Y)
     with pytest.raises(ArgumentError, match="another signature"):
@@ -378,3 +403,31 @@ def test_a_trace_belongs_to_its_thread() -> None:
     done.set()
     thread.join()
     close(seen[0], X * 2)
+
+
+def test_argument_returned_as_it_is() -> None:
+    source = X.copy()
+    same, other = hg.jit(lambda a, b: (a, b + 1))(source, Y)
+    source[:] = 0
+    close((same, other), (X, Y + 1))
+    t = hg.tensor(X)
+    close(hg.jit(lambda a: a)(t), X)
+
+
+def test_long_trace() -> None:
+    def f(a: Any) -> Any:
+        for _ in range(20_000):
+            a = a * 0.5 + 1.0
+        return a
+
+    graph = hg.make_graph(f)(X)
+    assert len(graph.nodes()) == 40_003
+
+
+def test_clear_caches_traces_again() -> None:
+    f = Counted(lambda a: a + 1)
+    g = hg.jit(f)
+    g(X)
+    g.clear_cache()
+    g(X)
+    assert f.count == 2

@@ -138,7 +138,7 @@ def test_logsumexp() -> None:
 PRODUCTS: dict[str, Any] = {
     "matmul": lambda xp, a, b: (xp.matmul(a, b.T), a[0] @ b.T, a @ b[0], a[0] @ b[0], a[None] @ b.T[None]),
     "batched": lambda xp, a, b: xp.matmul(a[:, None, :], b[:, :, None]),
-    "dot": lambda xp, a, b: (xp.dot(a, b.T), xp.dot(a[0], b[0]), xp.dot(a, 2.0)),
+    "dot": lambda xp, a, b: (xp.dot(a, b.T), xp.dot(a[0], b[0]), xp.dot(a, np.float32(2))),
     "vecdot": lambda xp, a, b: (xp.vecdot(a, b), xp.vecdot(a, b, axis=0)),
     "inner": lambda xp, a, b: xp.inner(a, b),
     "outer": lambda xp, a, b: xp.outer(a[0], b[1]),

@@ -18,7 +18,7 @@ from hologram.primitives.movement import broadcast
 from hologram.primitives.op import Op, Shape
 from hologram.trace import recorder
 from hologram.trace.node import Node
-from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, located, record
+from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, located, record, remember
 
 if TYPE_CHECKING:
     from hologram.trace.tensor import Tensor
@@ -45,8 +45,8 @@ def node_of(t: Tensor) -> Node:
     node, storage = t._node, t._storage
     trace = current()
     if trace is None:
-        if node is None and storage is not None:
-            node = t._node = leaf_node(storage)
+        if node is None:
+            node = _own_leaf(t)
         if isinstance(node, Pending):
             return node
     elif node is not None and trace.owns(node):
@@ -54,8 +54,18 @@ def node_of(t: Tensor) -> Node:
     if storage is None:
         if node is None:
             raise located(DonatedBufferError("this Tensor's buffer was donated to a jitted call and can no longer be read"))
-        storage = settled(t)
-    return leaf_node(storage)
+        settled(t)
+    return leaf_node(pinned(t))
+
+
+def pinned(t: Tensor) -> Any:
+    """The Storage of a realised Tensor, in memory of its own: what was borrowed is copied at its first use in an op."""
+    storage = t._storage
+    if storage.owner is not None:
+        from hologram.backends.cpu.runtime.storage import copy_of, view
+
+        storage = t._storage = copy_of(view(storage))
+    return storage
 
 
 def settled(t: Tensor) -> Any:
@@ -189,14 +199,13 @@ def elementwise(op: Op, *args: Any) -> Tensor:
 # --- lean operators --------------------------------------------------------------------------------------------------
 
 _weak_constants: dict[Any, Node] = {}
-_WEAK_LIMIT = 4096
 
 
 def _own_leaf(t: Tensor) -> Node | None:
     """The leaf of a realised Tensor, kept on it; None for one that has no value to give."""
     if t._storage is None:
         return None
-    node = t._node = leaf_node(t._storage)
+    node = t._node = leaf_node(pinned(t))
     return node
 
 
@@ -216,9 +225,7 @@ def _remember(node: Any, dtype: DType, scalar: Any) -> None:
         return
     made = [x for x in node.inputs if x.op is recorder.const]
     if len(node.inputs) == 2 and len(made) == 1 and made[0].dtype is dtype:
-        if len(_weak_constants) >= _WEAK_LIMIT:
-            _weak_constants.clear()
-        _weak_constants[dtype, type(scalar), scalar] = made[0]
+        remember(_weak_constants, (dtype, type(scalar), scalar), made[0])
 
 
 def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:

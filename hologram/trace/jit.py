@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -74,7 +75,12 @@ class Specialisation:
 
     def run(self, leaves: list[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
-        results = [of_storage(s) for s in compiling.run(self.executable, [_storage_of(x) for x in leaves])]
+        arguments = [_storage_of(x) for x in leaves]
+        outputs = compiling.run(self.executable, arguments)
+        if not all(type(x) is Tensor for x in leaves):
+            outputs = _own(outputs, [s for s, x in zip(arguments, leaves, strict=True) if type(x) is not Tensor])
+        results = [of_storage(s) for s in outputs]
+        del arguments  # whose references a donation would count
         for i in self.donated:
             donate(leaves[i])
         return results[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, results)
@@ -93,6 +99,13 @@ def _storage_of(x: Any) -> Any:
     return storage.copy_of(np.asarray(x, _SCALAR_TYPES[type(x)]))
 
 
+def _own(outputs: list[Any], borrowed: list[Any]) -> list[Any]:
+    """The results, copied where an argument that was borrowed for the call is returned as it is."""
+    from hologram.backends.cpu.runtime import storage
+
+    return [storage.copy_of(storage.view(s)) if any(s is b for b in borrowed) else s for s in outputs]
+
+
 _SCALAR_TYPES = {bool: np.bool_, int: np.int64, float: np.float32, complex: np.complex64}
 
 
@@ -101,7 +114,7 @@ def donate(x: Any) -> None:
     if type(x) is not Tensor or x._storage is None:
         return
     x._node = None
-    if sys.getrefcount(x._storage) <= 2:  # the Tensor's own, and getrefcount's argument
+    if sys.getrefcount(x._storage) <= 2 and x._storage.exports == 0:  # the Tensor's own reference, and getrefcount's argument
         x._storage = None
 
 
@@ -142,6 +155,7 @@ class Jitted:
         self._specialisations = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None
         self.__call__ = self._python_call
+        _jitted.add(self)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -199,6 +213,15 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
         self._specialisations.clear()
+
+
+_jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
+
+
+def clear_all() -> None:
+    """Forgets what was compiled for any function."""
+    for function in list(_jitted):
+        function.clear_cache()
 
 
 def jit(

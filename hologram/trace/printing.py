@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from hologram.trace.node import Graph, Node
 
 
-def text(graph: Graph) -> str:
-    """One line a node: ``%2 = add %0 %1   float32[8]   # file.py:12``."""
+def text(graph: Graph, lines: bool = False) -> str:
+    """One line a node: ``%2 = add %0 %1   float32[8]``, and with ``lines`` ``# file.py:12``.
+
+    Without them the text says everything about the graph and nothing else, so that equal texts are equal programs.
+    """
     nodes = graph.nodes()
     names = {node: f"%{i}" for i, node in enumerate(nodes)}
     arguments = ", ".join(f"{names[x]}: {x.dtype}{list(x.shape)}" for x in graph.inputs)
     inputs = set(graph.inputs)
-    rows = [(f"  {names[x]} = {_operation(x, names)}", f"{x.dtype}{list(x.shape)}", _line(graph, x)) for x in nodes if x not in inputs]
+    rows = [(f"  {names[x]} = {_operation(x, names)}", f"{x.dtype}{list(x.shape)}", _line(graph, x) if lines else "") for x in nodes if x not in inputs]
     widths = [max((len(r[i]) for r in rows), default=0) for i in range(2)]
     body = [f"{left:{widths[0]}}  {middle:{widths[1]}}  {right}".rstrip() for left, middle, right in rows]
     return "\n".join([f"graph({arguments})", *body, f"  return {', '.join(names[x] for x in graph.outputs)}"])
@@ -27,7 +30,8 @@ def _operation(node: Node, names: dict[Node, str]) -> str:
     from hologram.trace.node import const_value
 
     if node.op.name == "const":
-        return f"const {const_value(node)!s}"
+        value = const_value(node)
+        return f"const {value!s}" if value == value else f"const nan:{node.attrs[1].hex()}"
     shown = [(n, v) for n, v in zip(node.op.attrs, node.attrs, strict=True) if n not in ("dtype", "storage", "shape")]
     attrs = [f"{name}={_attribute(value)}" for name, value in shown]
     if node.op.name == "cast":

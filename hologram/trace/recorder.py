@@ -152,9 +152,8 @@ def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Nod
         key = (op, attrs, *[(x.shape, x.dtype) for x in inputs])
         found = _avals.get(key)
         if found is None:
-            if len(_avals) >= _MEMO_LIMIT:
-                _avals.clear()
-            found = _avals[key] = op.infer(inputs, attrs)
+            found = op.infer(inputs, attrs)
+            remember(_avals, key, found)
     except HologramError as e:
         raise located(e) from None
     return pending(op, inputs, attrs, *found)
@@ -182,6 +181,7 @@ def assume(slack: Int) -> None:
 
 
 _constants: dict[tuple[str, bytes], Node] = {}
+_known_bits: dict[tuple[DType, Any], tuple[str, bytes]] = {}
 
 
 def constant(value: Any, dtype: DType) -> Node:
@@ -190,16 +190,34 @@ def constant(value: Any, dtype: DType) -> Node:
         info = np.iinfo(dtype.np)
         if not info.min <= value <= info.max:
             raise located(IntegerRangeError(f"the Python integer {value} does not fit {dtype}: cast the array to a wider type first"))
-    attrs = const_attrs(value, dtype)
+    attrs = _bits(value, dtype)
     trace = current()
     if trace is not None:
         return trace.record(const, (), attrs)
     node = _constants.get(attrs)
     if node is None:
-        if len(_constants) >= _MEMO_LIMIT:
-            _constants.clear()
-        node = _constants[attrs] = pending(const, (), attrs, (), dtype)
+        node = pending(const, (), attrs, (), dtype)
+        remember(_constants, attrs, node)
     return node
+
+
+def _bits(value: Any, dtype: DType) -> tuple[str, bytes]:
+    """``const_attrs``, remembered for Python numbers that determine their bits: not zeros, which have signs, nor NaNs."""
+    if type(value) not in (int, float) or not (value < 0 or value > 0):
+        return const_attrs(value, dtype)
+    key = dtype, value
+    found = _known_bits.get(key)
+    if found is None:
+        found = const_attrs(value, dtype)
+        remember(_known_bits, key, found)
+    return found
+
+
+def remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
+    """Adds to a memo, which is emptied when it is full."""
+    if len(memo) >= _MEMO_LIMIT:
+        memo.clear()
+    memo[key] = value
 
 
 def cast_node(node: Node, dtype: DType) -> Node:

@@ -9,6 +9,7 @@ from hologram.errors import ArgumentError
 from hologram.trace import compiling, misses
 from hologram.trace.jit import Specialisation, Traced, trace_call
 from hologram.trace.node import Graph
+from hologram.trace.printing import text
 from hologram.trace.recorder import located
 from hologram.trace.signature import Call, Signature, name_of
 
@@ -26,7 +27,7 @@ class Lowered:
 
     def as_text(self, stage: str = "trace") -> str:
         """The program at ``stage``: trace, canonical, kernels, llvm, asm."""
-        return str(self.graph) if stage == "trace" else self.compile().as_text(stage)
+        return text(self.graph, lines=True) if stage == "trace" else self.compile().as_text(stage)
 
     def compile(self) -> Compiled:
         """The native program."""
