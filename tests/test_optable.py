@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import assert_agree, cases_of, one_op_graph, seeded
+from optable import assert_agree, cases_of, mismatch, one_op_graph, seeded
 
 from hologram import dtypes
 from hologram.backends.reference import evaluate
@@ -174,6 +174,28 @@ def test_scalar_semantics(name: str, dtype: str, operands: tuple[Any, ...], resu
 )
 def test_float_casts_saturate(value: float, to: str, result: Any) -> None:
     assert scalar("cast", "float32", value, attrs=(to,)) == np.array(result, to)
+
+
+def test_casts_to_16_bits_round_once() -> None:
+    rng = seeded("casts")
+    halves = rng.integers(0, 0x7BFF, 20_000).astype(np.uint16)
+    ties = (halves.view(np.float16).astype(np.float64) + (halves + 1).view(np.float16)) / 2
+    x = np.concatenate([ties, -ties, rng.normal(size=20_000)])
+    for a in (x, x * (1 + 2.0**-40), x * (1 - 2.0**-40)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert not mismatch(TABLE["cast"].reference(a, "float16"), a.astype(np.float16), 0).any()
+    cases = [
+        (2**62 + 2**54, 2.0**62),
+        (2**62 + 2**54 + 1, 2.0**62 + 2.0**55),
+        (2**62 + 3 * 2**54 - 1, 2.0**62 + 2.0**55),
+        (-(2**62) - 2**54 - 1, -(2.0**62) - 2.0**55),
+    ]
+    for n, nearest in cases:
+        assert float(scalar("cast", "int64", n, attrs=("bfloat16",))) == nearest
+    tie = 1 + 2.0**-8
+    assert float(scalar("cast", "float64", tie, attrs=("bfloat16",))) == 1
+    assert float(scalar("cast", "float64", np.nextafter(tie, 2), attrs=("bfloat16",))) == 1 + 2.0**-7
+    assert float(scalar("cast", "float64", 1e300, attrs=("bfloat16",))) == inf
 
 
 def test_integer_casts_wrap() -> None:

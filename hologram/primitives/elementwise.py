@@ -180,7 +180,7 @@ def _truncated_quotient(a: Any, b: Any) -> Any:
 def cast_reference(x: Any, to: str) -> Any:
     """Float to integer truncates, saturates at the ends and maps NaN to 0; integers wrap; anything to bool is ``!= 0``.
 
-    To a 16-bit float everything goes through float32, as all 16-bit arithmetic does: a float64 or a wide integer is rounded twice.
+    A conversion to a float rounds once.
     """
     d = dtypes.of(to)
     with np.errstate(all="ignore"):
@@ -192,9 +192,22 @@ def cast_reference(x: Any, to: str) -> Any:
             return np.where(y >= high, info.max, np.where(y <= low, info.min, inside)).astype(d.np)
         if d.kind == "b":
             return np.asarray(x != 0)
-        if d.is_float and d.bits == 16:
-            x = x.astype(np.float32)
+        if d.is_float and d.bits == 16 and x.dtype.itemsize > 2:
+            x = _to_odd_float32(x)
         return np.asarray(x.astype(d.np))
+
+
+def _to_odd_float32(x: Any) -> Any:
+    """``x`` as float32 where that is exact, else the neighbour whose last bit is set: rounding that to 16 bits is as good as rounding ``x``."""
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:  # first to float64's 53 bits, in the same way
+        beyond = (x >= 2**53) | (x <= -(2**53)) if x.dtype.kind == "i" else x >= 2**53
+        lost = x & 2047
+        x = np.where(beyond, x - lost | np.where(lost != 0, 2048, 0).astype(x.dtype), x)
+    exact = np.asarray(x.astype(np.float64))
+    near = exact.astype(np.float32)
+    bits = near.view(np.uint32)
+    bits = np.where(np.abs(near) > np.abs(exact), bits - 1, bits)
+    return np.where(np.isnan(exact) | (near == exact), near.view(np.uint32), bits | 1).astype(np.uint32).view(np.float32)
 
 
 select = register(

@@ -9,6 +9,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
+from hologram.primitives.elementwise import cast_reference
 from hologram.primitives.op import Op, Shape, register
 
 
@@ -49,12 +50,9 @@ def _infer_iota(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape,
 
 
 def _iota(shape: tuple[int, ...], axis: int, dtype: str) -> np.ndarray:
-    """Counts wrap in integer types and round, through float32 for the 16-bit ones, in float types."""
-    d = dtypes.of(dtype)
-    with np.errstate(all="ignore"):
-        count = np.arange(shape[axis]).astype(dtypes.compute_type(d).np).astype(d.np)
+    """The indices as int64, cast."""
     column = (1,) * axis + (shape[axis],) + (1,) * (len(shape) - axis - 1)
-    return np.broadcast_to(count.reshape(column), shape)
+    return np.broadcast_to(cast_reference(np.arange(shape[axis]), dtype).reshape(column), shape)
 
 
 def _const(dtype: str, bits: bytes) -> np.ndarray:
