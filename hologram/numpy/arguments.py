@@ -9,7 +9,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
-from hologram.primitives.movement import broadcast, reshape
+from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
 from hologram.primitives.reductions import reduce_sum
 from hologram.symbolic import Expr, Int
@@ -77,8 +77,6 @@ def reshaped(node: Node, shape: Shape) -> Node:
 
 
 def permuted(node: Node, order: Sequence[int]) -> Node:
-    from hologram.primitives.movement import transpose
-
     return node if list(order) == list(range(len(order))) else record(transpose, (node,), (tuple(order),))
 
 

@@ -11,6 +11,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, cast_to
+from hologram.numpy.creation import zeros
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
@@ -240,8 +241,6 @@ def imag(x: Any, /) -> Tensor:
     """Zeros: there are no complex arrays yet."""
     node = _real_only(x, "imag")._node
     assert node is not None
-    from hologram.numpy.creation import zeros
-
     return zeros(node.shape, dtype=node.dtype)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, axis_of, extent_node, permuted, reshaped, spread, wrap
+from hologram.numpy.creation import broadcast_common, count
 from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
-from hologram.primitives.movement import slice_
+from hologram.primitives.movement import slice_, slice_extent
 from hologram.symbolic import Expr, Int, bounds, prod
 from hologram.trace.apply import array_node
 from hologram.trace.node import Node
@@ -56,7 +57,7 @@ def index(x: Tensor, key: Any) -> Tensor:
         n = node.shape[axis]
         if isinstance(part, slice):
             triples.append(_resolve(part, n))
-            shape.append(_extent(*triples[-1]))
+            shape.append(slice_extent(*triples[-1]))
         elif isinstance(part, int):
             i = _in_range(part, n, axis)
             triples.append((i, i + 1, 1))
@@ -150,12 +151,6 @@ def _resolve_symbolic(part: slice, n: Int, step: int) -> tuple[Int, Int, int]:
     return start, stop, step
 
 
-def _extent(start: Int, stop: Int, step: int) -> Int:
-    from hologram.primitives.movement import slice_extent
-
-    return slice_extent(start, stop, step)
-
-
 # --- gathers ---------------------------------------------------------------------------------------------------------
 
 
@@ -195,8 +190,6 @@ def _checked(indices: np.ndarray, n: Int, what: str) -> np.ndarray:
 
 def _clamped(indices: Node, n: Int) -> Node:
     """Computed indices: negative ones count from the end, and what is still out of range is moved to the nearest element."""
-    from hologram.numpy.arguments import extent_node
-
     wide = cast_node(indices, dtypes.int64)
     extent = extent_node(n, dtypes.int64)
     zero, one = constant(0, dtypes.int64), constant(1, dtypes.int64)
@@ -233,8 +226,6 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None, mode: str = "clip"
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     """For each place of ``indices``, the element of ``x`` there with the index along ``axis`` replaced."""
-    from hologram.numpy.creation import broadcast_common, count
-
     node, index_node = array(x, "take_along_axis"), array(indices, "take_along_axis")
     a = axis_of(axis, len(node.shape), "take_along_axis")
     if len(index_node.shape) != len(node.shape):
@@ -249,8 +240,6 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
 
 def reshaped_like(shape: tuple[Int, ...]) -> Node:
     """An array of that shape, for broadcasting only."""
-    from hologram.numpy.arguments import spread
-
     return spread(constant(0, dtypes.int64), shape, ())
 
 

@@ -9,6 +9,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, spread, wrap
 from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
@@ -171,6 +172,4 @@ def _labels(term: str, leading: int, widest: int, subscripts: str) -> list[Any]:
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sum of the diagonal of the last two axes."""
-    from hologram.numpy.manipulation import diagonal
-
     return sum(diagonal(x, offset=offset), -1, dtype=dtype)

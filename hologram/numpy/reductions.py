@@ -8,7 +8,9 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_node, reshaped, wrap
+from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.manipulation import broadcast_arrays, concat
 from hologram.primitives import elementwise as ew
 from hologram.primitives import reductions as rows
 from hologram.primitives.op import Op
@@ -159,8 +161,6 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, keepdims: bool = F
     """The mean weighted by ``weights``, which broadcast with ``x``."""
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
-    from hologram.numpy.manipulation import broadcast_arrays
-
     values, shares = broadcast_arrays(x, weights)
     return sum(values * shares, axis, keepdims=keepdims) / sum(shares, axis, keepdims=keepdims)
 
@@ -216,9 +216,6 @@ def _cumulative(scan: Any, start: int, x: Any, axis: int | None, dtype: Any, inc
     result = scan(x, a, dtype)
     if not include_initial:
         return result
-    from hologram.numpy.creation import full
-    from hologram.numpy.manipulation import concat
-
     shape, d = result._aval()
     return concat([full((*shape[:a], 1, *shape[a + 1 :]), start, dtype=d), result], axis=a)
 

@@ -231,7 +231,7 @@ def _remember(node: Any, dtype: DType, scalar: Any) -> None:
 def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
     """The method for an infix operator: ``self op other``, or ``other op self`` where ``swapped``.
 
-    Two Tensors of one type and shape, or a Tensor and a Python scalar met before, are recorded on the spot; everything else
+    Two Tensors of one type and shape (or one of them a scalar), or a Tensor and a Python scalar met before, are recorded on the spot; everything else
     goes through ``general``, by default :func:`elementwise`. What the lean path may do for a type it learns from the results
     of ``general``.
     """
@@ -257,11 +257,16 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
         if type(a) is not Pending:
             return slow(self, other)
         dtype = a.dtype
+        shape = a.shape
         kind = type(other)
         if kind is tensor_class:
             b: Any = other._node or _own_leaf(other)
-            if type(b) is not Pending or b.dtype is not dtype or b.shape != a.shape:
+            if type(b) is not Pending or b.dtype is not dtype:
                 return slow(self, other)
+            if b.shape != shape and b.shape:
+                if shape:
+                    return slow(self, other)
+                shape = b.shape
             weak = self._weak and other._weak
         else:
             try:
@@ -278,7 +283,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
         node.op = op
         node.inputs = (b, a) if swapped else (a, b)
         node.attrs = ()
-        node.shape = a.shape
+        node.shape = shape
         node.dtype = result
         node.seen = False
         depth = a.depth

@@ -62,7 +62,7 @@ def comparison(row: Op) -> Callable[[Any, Any], Any]:
 
 def _beyond(row: Op, other: Node | Any, above: bool, on_left: bool) -> Any:
     """The comparison of ``other`` with an integer above, or below, everything its type holds."""
-    from hologram.numpy.creation import full
+    from hologram.numpy.creation import full  # which is written in terms of this module
 
     shape = other.shape if isinstance(other, Node) else ()
     order = np.array(1), np.array(0)  # greater, smaller

@@ -9,6 +9,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
+from hologram.primitives.elementwise import cast_reference
 from hologram.trace.apply import SCALARS, node_of, wrap
 from hologram.trace.recorder import cast_node, constant, located
 from hologram.trace.tensor import Tensor, namespace
@@ -111,8 +112,6 @@ def _of_array(array: Any, to: DType | None, borrow: bool, strict: bool = False) 
 
 
 def _converted(array: Any, to: DType) -> np.ndarray:
-    from hologram.primitives.elementwise import cast_reference
-
     array = np.asarray(array)
     return cast_reference(array.astype(array.dtype.newbyteorder("=")), to.name)
 

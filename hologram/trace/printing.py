@@ -20,7 +20,9 @@ def text(graph: Graph, lines: bool = False) -> str:
     names = {node: f"%{i}" for i, node in enumerate(nodes)}
     arguments = ", ".join(f"{names[x]}: {x.dtype}{list(x.shape)}" for x in graph.inputs)
     inputs = set(graph.inputs)
-    rows = [(f"  {names[x]} = {_operation(x, names)}", f"{x.dtype}{list(x.shape)}", _line(graph, x) if lines else "") for x in nodes if x not in inputs]
+    rows = [
+        (f"  {names[x]} = {_operation(x, names)}", f"{x.dtype}{list(x.shape)}", _line(graph, x) if lines else "") for x in nodes if x not in inputs
+    ]
     widths = [max((len(r[i]) for r in rows), default=0) for i in range(2)]
     body = [f"{left:{widths[0]}}  {middle:{widths[1]}}  {right}".rstrip() for left, middle, right in rows]
     return "\n".join([f"graph({arguments})", *body, f"  return {', '.join(names[x] for x in graph.outputs)}"])

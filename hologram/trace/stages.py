@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hologram.errors import ArgumentError
 from hologram.trace import compiling, misses
-from hologram.trace.jit import Specialisation, Traced, trace_call
+from hologram.trace.jit import Jitted, Specialisation, Traced, jit, trace_call
 from hologram.trace.node import Graph
 from hologram.trace.printing import text
 from hologram.trace.recorder import located
@@ -102,7 +102,5 @@ def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
 
 def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:
     """The function that, called as ``f`` would be, tells how ``f`` was reduced, fused, planned and compiled."""
-    from hologram.trace.jit import Jitted, jit
-
     jitted = f if isinstance(f, Jitted) else jit(f)
     return lambda *args, **options: Explanation(jitted.lower(*args, **options))
