@@ -4,7 +4,7 @@ A :class:`Kernel` is a function of buffers and integer symbols. Its body is a li
 
 - :class:`Ins`: one scalar SSA instruction, an elementwise row of the op table or one of ``load``, ``const``, ``index`` (an integer
   expression as a value), ``inside`` (``0 <= expression < size``), ``scan`` (running value of an accumulator);
-- :class:`Store`, :class:`Accumulate`;
+- :class:`Store`, :class:`Accumulate`, :class:`Prefetch`;
 - :class:`Loop`, of kind ``parallel`` (iterations are independent and shared among threads; at most one, outermost),
   ``lanes`` (iterations are independent but for accumulators: vector lanes, or threads of a block) or ``serial``.
 
@@ -87,6 +87,15 @@ class Store:
         self.buffer, self.index, self.value, self.mask = buffer, index, value, mask
 
 
+class Prefetch:
+    """A hint that ``buffer[index]`` will be read soon. It may lie outside the buffer."""
+
+    __slots__ = ("buffer", "index")
+
+    def __init__(self, buffer: Buffer, index: Int) -> None:
+        self.buffer, self.index = buffer, index
+
+
 class Loop:
     """``for var in start .. min(start + extent, limit)``; ``accs`` are reset on entry and hold their results on exit."""
 
@@ -98,7 +107,7 @@ class Loop:
         self.body: list[Stmt] = []
 
 
-Stmt: TypeAlias = "Ins | Store | Accumulate | Loop"
+Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"
 
 
 class Kernel:

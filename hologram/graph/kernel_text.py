@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
 
 
 def print_kernel(k: Kernel) -> str:
@@ -30,6 +30,8 @@ def _print_block(body: list[Stmt], names: dict[Value, str], lines: list[str], de
         elif isinstance(s, Store):
             where = "" if s.mask is None else f" where {names[s.mask]}"
             lines.append(f"{pad}{s.buffer.name}[{s.index}] = {names[s.value]}{where}")
+        elif isinstance(s, Prefetch):
+            lines.append(f"{pad}prefetch {s.buffer.name}[{s.index}]")
         elif isinstance(s, Accumulate):
             lines.append(f"{pad}{names[s.acc]} <- {', '.join(names[a] for a in s.args)}")
         else:

@@ -14,14 +14,16 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import Guard, Index, linear, requests, take_index, variables
 from hologram.graph.fuse import Group, is_last, reduction_axes, unpaged
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Store, Value
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value
 from hologram.graph.loops import Nest, choose_nest
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, is_static, prod, var
+from hologram.symbolic import Int, atoms, is_static, prod, split_linear, var
 from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
 SCRATCH_BYTES = 24 * 12288
+LARGE_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
+LONG_ROW_BYTES = 2048
 
 
 class Write:
@@ -441,8 +443,24 @@ class _Emission:
             args = self.values.accumulates[a]
             if not (isinstance(args[0], Ins) and args[0].op == "scan"):  # a scan accumulates by itself
                 body.append(Accumulate(a, tuple(renamed.get(x, x) for x in args)))
+        if stage == 1:
+            body += self._next_row()
         body += [Store(w.buffer, w.index, renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores]
         return outer
+
+    def _next_row(self) -> list[Any]:
+        """Hints for the following row of large inputs: the second pass computes on cached data while memory is idle."""
+        out: dict[Any, Prefetch] = {}
+        for v in self.order:
+            if not (isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level):
+                continue
+            b, index = v.attrs
+            row = self.nest.row_elements
+            step = split_linear(index, "p")
+            large = is_static(b.size) and is_static(row) and b.size * b.dtype.itemsize >= LARGE_BYTES and row * b.dtype.itemsize >= LONG_ROW_BYTES
+            if large and step is not None and step[0] == row:
+                out[b] = Prefetch(b, index + row)
+        return list(out.values())
 
     def _copy(self, v: Ins, renamed: dict[Value, Value]) -> Ins:
         """The instruction again, on what its operands have become in this pass."""

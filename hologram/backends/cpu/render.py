@@ -13,7 +13,7 @@ from hologram.backends.cpu.accumulate import Monoid, partial_slots, reduce_lanes
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, suffix, vector
 from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
 from hologram.dtypes import DType, int64
-from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Stmt, Store
+from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Prefetch, Stmt, Store
 from hologram.primitives.reductions import GROUP, LANES, PAGE
 from hologram.symbolic import Atom, Expr, Int, bounds, mod, split_linear, substitute
 
@@ -130,6 +130,8 @@ class KernelWriter(Integers):
                 self.store(s)
             elif isinstance(s, Accumulate):
                 self.accumulate(s)
+            elif isinstance(s, Prefetch):
+                self.prefetch(s)
             else:
                 self.env[s] = self.instruction(s)
                 if s.name:
@@ -285,6 +287,18 @@ class KernelWriter(Integers):
                 f.do(f"store {v.typed}, ptr {p.text}, {how}")
             else:
                 f.do(f"call void @llvm.masked.store.{suffix(t, width)}.p0({v.typed}, ptr {p.text}, i32 {align}, <{width} x i1> {live.text})")
+
+    def prefetch(self, s: Prefetch) -> None:
+        """One hint a cache line, to the second-level cache; a tail's lines are left to the hardware."""
+        lane = self.lane
+        if lane is None or lane.width == 1 or lane.mask is not None:
+            return
+        kind, p, stride = self.address(s.buffer, s.index)
+        if kind != "strided" or stride != 1 or p is None:
+            return
+        for offset in range(0, lane.width * s.buffer.dtype.itemsize, CACHE_LINE):
+            at = self.f.emit(f"getelementptr i8, ptr {p.text}, i64 {offset}", "ptr", 1)
+            self.f.do(f"call void @llvm.prefetch.p0(ptr {at.text}, i32 0, i32 2, i32 1)")
 
     def _store_if(self, mask: Reg, v: Reg, p: Reg, align: int) -> None:
         f = self.f
