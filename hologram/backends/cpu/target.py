@@ -20,9 +20,10 @@ import llvmlite.binding as llvm
 from hologram.errors import CompileError
 from hologram.settings import settings
 
-# Pass pipelines by name: LLVM's speed level, and whether its inliner, unroller and vectorisers run. Kernels arrive as vector code, so the
-# vectorisers only cost time on them.
-PIPELINES: dict[str, tuple[int, bool]] = {"none": (0, False), "light": (1, False), "kernel": (2, False), "full": (3, True)}
+# LLVM's own pass pipelines by name: its speed level, and whether loops are vectorised and interleaved. Kernels arrive as vector code, on
+# which the vectorisers only cost time. ``quick`` is a handful of passes for code that is long and not hot.
+PIPELINES: dict[str, tuple[int, bool]] = {"none": (0, False), "quick": (1, False), "light": (1, False), "kernel": (2, False), "full": (3, True)}
+_QUICK = ("always_inliner", "sroa", "simplify_cfg", "instruction_combine", "simplify_cfg", "global_dead_code_eliminate")
 
 
 @dataclass(frozen=True)
@@ -194,8 +195,16 @@ def _optimised(text: str, target: Target, opt: str) -> Any:
         options = llvm.create_pipeline_tuning_options(speed_level=speed)
         options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = vectorise
         builder = llvm.create_pass_builder(of, options)
-        builder.getModulePassManager().run(module, builder)
+        passes = _quick_passes() if opt == "quick" else builder.getModulePassManager()
+        passes.run(module, builder)
     return module
+
+
+def _quick_passes() -> Any:
+    passes = llvm.create_new_module_pass_manager()
+    for name in _QUICK:
+        getattr(passes, f"add_{name}_pass")()
+    return passes
 
 
 # --- linking ------------------------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S", bound="Struct")
@@ -51,14 +52,16 @@ class Pointer(Type):
 
 
 if TYPE_CHECKING:
-    i64 = i32 = i16 = i8 = u32 = u16 = u8 = int
-    f64 = f32 = float
-    ptr = Any
-    void = None
+    i64: TypeAlias = int
+    i32: TypeAlias = int
+    u32: TypeAlias = int
+    f64: TypeAlias = float
+    f32: TypeAlias = float
+    ptr: TypeAlias = Any
+    void: TypeAlias = None
     Array = list
 else:
-    i64, i32, i16, i8 = Type("i64", 8), Type("i32", 4), Type("i16", 2), Type("i8", 1)
-    u32, u16, u8 = Type("i32", 4, False), Type("i16", 2, False), Type("i8", 1, False)
+    i64, i32, u32 = Type("i64", 8), Type("i32", 4), Type("i32", 4, signed=False)
     f64, f32 = Type("double", 8), Type("float", 4)
     ptr, void = Pointer(), Type("void", 0)
 
@@ -137,10 +140,10 @@ class Signature:
 
 
 class Routine:
-    """Something callable by symbol: a native (``exported`` or internal) or, without a body, an external."""
+    """Something callable by symbol: a native (exported or internal, always inlined or not) or, without a body, an external."""
 
-    def __init__(self, function: Callable[..., Any], body: bool, exported: bool = False) -> None:
-        self.function, self.body, self.exported = function, body, exported
+    def __init__(self, function: Callable[..., Any], body: bool, exported: bool = False, inlined: bool = False) -> None:
+        self.function, self.body, self.exported, self.inlined = function, body, exported, inlined
         name = function.__name__
         self.symbol = "hg_" + name if body else name
         self._signature: Signature | None = None
@@ -165,6 +168,11 @@ class Instance:
 def native(function: F) -> F:
     """Marks native code that only other native code calls."""
     return Routine(function, body=True)  # type: ignore[return-value]
+
+
+def inlined(function: F) -> F:
+    """As :func:`native`, copied into each caller."""
+    return Routine(function, body=True, inlined=True)  # type: ignore[return-value]
 
 
 def exported(function: F) -> F:
@@ -366,15 +374,20 @@ def module_ir(routines: Iterable[Any], architecture: str) -> tuple[str, list[str
 Value = tuple[str, Any]  # LLVM operand and Type
 
 
+@cache
+def _definitions(module: str) -> dict[str, ast.FunctionDef]:
+    """The functions of a module by name, as syntax trees."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {f.name: f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)}
+
+
 class _Translator:
     """One routine to LLVM IR. Locals live in stack slots, which LLVM turns into registers."""
 
     def __init__(self, routine: Routine) -> None:
         self.routine, self.signature = routine, routine.signature
         self.names = routine.function.__globals__  # type: ignore[attr-defined]
-        lines, self.first_line = inspect.getsourcelines(routine.function)
-        indent = len(lines[0]) - len(lines[0].lstrip())
-        self.tree: Any = ast.parse("".join(line[indent:] for line in lines)).body[0]
+        self.tree = _definitions(routine.function.__module__)[routine.function.__name__]
         self.slots: list[str] = []
         self.lines: list[str] = []
         self.locals: dict[str, Type] = {}
@@ -385,14 +398,14 @@ class _Translator:
         self.open = True  # the current block lacks its terminator
 
     def fail(self, node: ast.AST, why: str) -> NoReturn:
-        line = self.first_line + getattr(node, "lineno", 1) - 1
-        raise NativeError(f"{self.routine.function.__code__.co_filename}:{line}: {why}")
+        raise NativeError(f"{self.routine.function.__code__.co_filename}:{getattr(node, 'lineno', self.tree.lineno)}: {why}")
 
     def text(self) -> str:
         s = self.signature
         for name, kind in zip(s.names, s.types, strict=True):
-            self.declare(name, kind)
-            self.emit(f"store {kind.ir} %arg.{name}, ptr %{name}")
+            operand, wide = self.widen(f"%arg.{name}", kind)
+            self.declare(name, wide)
+            self.emit(f"store {wide.ir} {operand}, ptr %{name}")
         self.block(self.tree.body)
         if self.open:
             if s.result is not void:
@@ -401,7 +414,8 @@ class _Translator:
         parameters = ", ".join(f"{t.ir} %arg.{n}" for n, t in zip(s.names, s.types, strict=True))
         linkage = "" if self.routine.exported else "internal "
         body = "\n".join([*self.slots, *self.lines])
-        return f"define {linkage}{s.result.ir} @{self.routine.symbol}({parameters}) nounwind {{\nentry:\n{body}\n}}\n"
+        attributes = "nounwind alwaysinline" if self.routine.inlined else "nounwind"
+        return f"define {linkage}{s.result.ir} @{self.routine.symbol}({parameters}) {attributes} {{\nentry:\n{body}\n}}\n"
 
     # --- emission
 
@@ -455,7 +469,7 @@ class _Translator:
         if node.value is None:
             self.end("ret void" if result is void else self.fail(node, "a result is missing"))
         else:
-            self.end(f"ret {result.ir} {self.convert(self.value(node.value), result, node)}")
+            self.end(f"ret {result.ir} {self.narrow(self.value(node.value), result, node)}")
 
     def do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
@@ -568,21 +582,26 @@ class _Translator:
         self.fail(node, "this is no place in memory")
 
     def load(self, where: str, kind: Type) -> Value:
-        raw = self.assign(f"load {kind.ir}, ptr {where}, align {kind.size}")
-        if kind is f32:
-            return self.assign(f"fpext float {raw} to double"), f64
-        if kind.ir[0] == "i" and kind.size < 8:
-            return self.assign(f"{'sext' if kind.signed else 'zext'} {kind.ir} {raw} to i64"), i64
-        return raw, kind
+        return self.widen(self.assign(f"load {kind.ir}, ptr {where}, align {kind.size}"), kind)
 
     def put(self, where: str, kind: Type, value: Value, node: ast.AST) -> None:
+        self.emit(f"store {kind.ir} {self.narrow(value, kind, node)}, ptr {where}, align {kind.size}")
+
+    def narrow(self, value: Value, kind: Type, node: ast.AST) -> str:
+        """The operand as ``kind``, cut to a narrower type where that is one."""
         if kind is f32:
-            raw = self.assign(f"fptrunc double {self.convert(value, f64, node)} to float")
-        elif kind.ir[0] == "i" and kind.size < 8:
-            raw = self.assign(f"trunc i64 {self.convert(value, i64, node)} to {kind.ir}")
-        else:
-            raw = self.convert(value, kind, node)
-        self.emit(f"store {kind.ir} {raw}, ptr {where}, align {kind.size}")
+            return self.assign(f"fptrunc double {self.convert(value, f64, node)} to float")
+        if kind.ir[0] == "i" and kind.size < 8:
+            return self.assign(f"trunc i64 {self.convert(value, i64, node)} to {kind.ir}")
+        return self.convert(value, kind, node)
+
+    def widen(self, operand: str, kind: Any) -> Value:
+        """A narrow number as i64 or f64; anything else as it is."""
+        if kind is f32:
+            return self.assign(f"fpext float {operand} to double"), f64
+        if kind.ir[0] == "i" and kind.size < 8:
+            return self.assign(f"{'sext' if kind.signed else 'zext'} {kind.ir} {operand} to i64"), i64
+        return operand, kind
 
     def convert(self, value: Value, kind: Any, node: ast.AST) -> str:
         """The operand as ``kind``: pointers convert to and from plain ``ptr``; nothing else changes type."""
@@ -752,7 +771,7 @@ class _Translator:
     def call(self, code: str, signature: Signature, node: ast.Call) -> Value:
         if len(node.args) != len(signature.types):
             self.fail(node, f"{len(node.args)} arguments are given where {len(signature.types)} are wanted")
-        arguments = ", ".join(f"{t.ir} {self.convert(self.value(a), t, a)}" for a, t in zip(node.args, signature.types, strict=True))
+        arguments = ", ".join(f"{t.ir} {self.narrow(self.value(a), t, a)}" for a, t in zip(node.args, signature.types, strict=True))
         text = f"call {signature.result.ir} {code}({arguments})"
         return self.result(text, signature.result)
 
@@ -761,11 +780,6 @@ class _Translator:
             self.emit(text)
             return "", void
         return self.widen(self.assign(text), kind)
-
-    def widen(self, operand: str, kind: Type) -> Value:
-        if kind.ir == "i32":
-            return self.assign(f"{'sext' if kind.signed else 'zext'} i32 {operand} to i64"), i64
-        return operand, kind
 
     def intrinsic(self, name: str, node: ast.Call) -> Value:
         if name == "address":

@@ -1,0 +1,69 @@
+"""Running a compiled graph from Python, and what its code is linked against."""
+
+from __future__ import annotations
+
+import ctypes
+import sysconfig
+import threading
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cache
+from typing import Any
+
+from hologram.backends.cpu.runtime.module import check_size, module
+from hologram.backends.cpu.runtime.pool import the_pool
+from hologram.backends.cpu.runtime.records import LONG, PARALLEL
+
+_exclusive: Any = threading.RLock() if sysconfig.get_config_var("Py_GIL_DISABLED") else nullcontext()  # contexts are the GIL's to guard
+
+
+@cache
+def symbols() -> dict[str, int]:
+    """Addresses of the functions that compiled graphs call.
+
+    - ``i64 hg_parallel_for(ptr ctx, ptr kernel, ptr args, i64 chunks, i64 grain)``: runs all chunks of
+      ``void kernel(ptr args, i64 begin, i64 end, ptr scratch)``; nonzero: the call is cancelled and the graph must return;
+    - ``i64 hg_poll(ptr ctx)``: for long loops outside of kernels: handles signals; nonzero likewise.
+    """
+    return {name: module().address(name) for name in ("hg_parallel_for", "hg_poll")}
+
+
+@cache
+def _functions() -> tuple[Any, Any]:
+    the_pool()
+    m = module()
+    run_graph = m.function("hg_run_graph", ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    return run_graph, m.function("hg_context_trim", None)
+
+
+def flags(long: bool, parallel: bool) -> int:
+    return LONG * long | PARALLEL * parallel
+
+
+def run(
+    address: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    symbols: Sequence[int] = (),
+    arena_bytes: int = 0,
+    long: bool = False,
+    parallel: bool = True,
+) -> None:
+    """Runs the graph at ``address`` on Storages: inputs and hidden constants, then outputs; then the values of integer symbols.
+
+    ``long``: the GIL is released, and signals are looked for. ``parallel``: workers are started if they do not run. Raises
+    KeyboardInterrupt, or what else a signal's handler raises, where that cancels the run; OutOfMemory for the arena.
+    """
+    check_size(arena_bytes)
+    slots = [s.data for s in inputs]
+    slots += [s.data for s in outputs]
+    slots += symbols
+    buffers = (ctypes.c_int64 * len(slots))(*slots)
+    with _exclusive:
+        _functions()[0](address, buffers, arena_bytes, flags(long, parallel))
+
+
+def trim_contexts() -> None:
+    """Frees scratch and arenas that no call uses."""
+    with _exclusive:
+        _functions()[1]()

@@ -1,0 +1,231 @@
+"""Native code of the thread pool: how a caller and whoever is awake share the chunks of a kernel.
+
+A caller claims a job slot, publishes the kernel there and starts on it at once, ``grain`` chunks at a time; workers that see the job join.
+Which thread runs which chunk never shows in the results. Once the caller finds no chunk left it closes the job and waits for those that
+have joined, never for one that has not. A worker joins by counting itself in *before* it looks at the state, so that a slot whose state is
+``CLOSED`` and whose count is zero is nobody's.
+
+A worker without work spins for a while and then sleeps. It announces its sleep before it looks for work a last time, and a caller
+publishes its job before it looks for sleepers, so no sleeper is overlooked. Waking costs microseconds, so the caller first runs one grain
+and wakes others only if what remains will take longer than that.
+"""
+
+from __future__ import annotations
+
+from hologram.backends.cpu.runtime.capi import (
+    PyErr_CheckSignals,
+    PyEval_RestoreThread,
+    PyEval_SaveThread,
+    PyThread_acquire_lock,
+    PyThread_acquire_lock_timed,
+    PyThread_release_lock,
+)
+from hologram.backends.cpu.runtime.language import (
+    acquire,
+    compare_exchange,
+    exchange,
+    exported,
+    fetch_add,
+    i64,
+    native,
+    pause,
+    ptr,
+    release,
+    ticks,
+    void,
+)
+from hologram.backends.cpu.runtime.records import (
+    CLAIMED,
+    CLOSED,
+    FREE,
+    JOB_SLOTS,
+    OPEN,
+    Context,
+    Job,
+    Kernel,
+    Worker,
+    pool,
+)
+
+WAKE_WIDTH = 2  # each thread that finds much work left wakes so many others
+PATIENCE = 4000  # spins before a caller that waits for a joined worker yields its core
+NAP_MICROSECONDS = 50
+
+
+@exported
+def poll(context: Context) -> i64:
+    """Lets Python handle signals if the caller runs without the GIL and it is time. Nonzero: the call is cancelled."""
+    if context.thread_state is None or context.polls == 0:
+        return context.cancelled
+    now = ticks()
+    if now - context.last_poll > pool.poll_ticks and context.cancelled == 0:
+        PyEval_RestoreThread(context.thread_state)
+        if PyErr_CheckSignals() != 0:
+            context.cancelled = 1
+        context.thread_state = PyEval_SaveThread()
+        context.last_poll = ticks()
+    return context.cancelled
+
+
+@native
+def wake(count: i64) -> void:
+    """Wakes up to ``count`` sleeping workers."""
+    for i in range(pool.n_workers):
+        if count == 0:
+            return
+        worker = pool.workers[i]
+        if worker.sleeping != 0 and compare_exchange(worker.sleeping, 1, 0) != 0:
+            PyThread_release_lock(worker.lock)
+            count -= 1
+
+
+@native
+def wake_if_long(started: i64, chunks_left: i64, grain: i64) -> void:
+    """Wakes workers if ``chunks_left`` will take long, judging by the grain that was just run."""
+    if (ticks() - started) * chunks_left > pool.wake_ticks * grain:
+        wake(WAKE_WIDTH)
+
+
+@native
+def claim() -> Job:
+    """A free job slot, or None."""
+    for i in range(JOB_SLOTS):
+        job = pool.jobs[i]
+        if acquire(job.state) == FREE and compare_exchange(job.state, FREE, CLAIMED) != 0:
+            return job
+    return None
+
+
+@native
+def run_alone(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain: i64) -> i64:
+    begin = 0
+    while begin < chunks:
+        end = begin + grain
+        if end > chunks:
+            end = chunks
+        kernel(args, begin, end, context.scratch)
+        if poll(context) != 0:
+            return 1
+        begin = end
+    return 0
+
+
+@native
+def close(job: Job) -> void:
+    """Ends a job: waits for the workers that joined it and frees the slot."""
+    exchange(job.state, CLOSED)
+    fetch_add(pool.open, -1)
+    spins = 0
+    while acquire(job.joined) != 0:
+        pause()
+        spins += 1
+        if spins > PATIENCE:
+            PyThread_acquire_lock_timed(pool.nap, NAP_MICROSECONDS, 0)
+    exchange(job.state, FREE)
+
+
+@exported
+def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain: i64) -> i64:
+    """Runs chunks [0, chunks) of a kernel, shared with the workers. Nonzero: the call is cancelled."""
+    if chunks <= grain:
+        kernel(args, 0, chunks, context.scratch)
+        return context.cancelled
+    if pool.n_workers == 0:
+        return run_alone(context, kernel, args, chunks, grain)
+    job = claim()
+    if job is None:
+        return run_alone(context, kernel, args, chunks, grain)
+    job.kernel = kernel
+    job.args = args
+    job.chunks = chunks
+    job.grain = grain
+    job.next = grain  # the caller's own first grain is taken
+    exchange(job.state, OPEN)
+    fetch_add(pool.open, 1)
+    started = ticks()
+    kernel(args, 0, grain, context.scratch)
+    wake_if_long(started, chunks - acquire(job.next), grain)
+    begin = 0
+    while poll(context) == 0:
+        begin = fetch_add(job.next, grain)
+        if begin >= chunks:
+            break
+        end = begin + grain
+        if end > chunks:
+            end = chunks
+        kernel(args, begin, end, context.scratch)
+    if begin < chunks:
+        exchange(job.next, chunks)  # cancelled: nobody takes more
+    close(job)
+    return context.cancelled
+
+
+@native
+def join(job: Job, worker: Worker) -> i64:
+    """Works on a job, if it is open, until it is done or the pool stops. Nonzero: at least one grain was run."""
+    fetch_add(job.joined, 1)
+    ran = 0
+    if acquire(job.state) == OPEN:
+        while acquire(pool.stop) == 0:
+            begin = fetch_add(job.next, job.grain)
+            if begin >= job.chunks:
+                break
+            end = begin + job.grain
+            if end > job.chunks:
+                end = job.chunks
+            started = ticks()
+            job.kernel(job.args, begin, end, worker.scratch)
+            if ran == 0:
+                wake_if_long(started, job.chunks - acquire(job.next), job.grain)
+            ran = 1
+    fetch_add(job.joined, -1)
+    return ran
+
+
+@native
+def find_job() -> Job:
+    """A job with chunks left, or None."""
+    if acquire(pool.open) > 0:
+        for i in range(JOB_SLOTS):
+            job = pool.jobs[i]
+            if acquire(job.state) == OPEN and acquire(job.next) < acquire(job.chunks):
+                return job
+    return None
+
+
+@native
+def sleep(worker: Worker) -> void:
+    exchange(worker.sleeping, 1)
+    if (acquire(pool.stop) != 0 or find_job() is not None) and compare_exchange(worker.sleeping, 1, 0) != 0:
+        return
+    PyThread_acquire_lock(worker.lock, 1)
+
+
+@exported
+def worker_main(worker: Worker) -> void:
+    """The life of a worker thread, without the GIL, until the pool stops."""
+    idle_since = ticks()
+    while acquire(pool.stop) == 0:
+        job = find_job()
+        if job is not None:
+            if join(job, worker) != 0:
+                idle_since = ticks()
+        elif ticks() - idle_since < pool.spin_ticks:
+            pause()
+        else:
+            sleep(worker)
+            idle_since = ticks()
+
+
+@exported
+def stop_workers() -> void:
+    """Tells every worker to return; those that run a kernel do so after their grain."""
+    release(pool.stop, 1)
+    fetch_add(pool.open, 0)  # orders the store before the look for sleepers
+    wake(pool.n_workers)
+
+
+@exported
+def now() -> i64:
+    """The counter that times are measured with."""
+    return ticks()

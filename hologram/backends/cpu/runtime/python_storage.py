@@ -1,0 +1,82 @@
+"""Storages in plain Python, for interpreters whose objects native code cannot read: the same functions over NumPy's memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hologram.errors import OutOfMemory
+from hologram.settings import settings
+from hologram.trace.aval import Aval
+
+ALIGNMENT = 64
+
+
+class Storage:
+    """Memory of one array: aval, data (its address), nbytes."""
+
+    __slots__ = ("aval", "owner", "data", "nbytes", "exports", "_array")
+
+    def __init__(self, aval: Aval, array: np.ndarray, owner: object) -> None:
+        self.aval, self.owner, self._array = aval, owner, array
+        self.data, self.nbytes, self.exports = array.__array_interface__["data"][0], aval.nbytes, 0
+        if owner is None:
+            _count(aval.nbytes)
+
+    def __del__(self) -> None:
+        if self.owner is None:
+            _count(-self.nbytes)
+
+    def __repr__(self) -> str:
+        return f"<Storage {self.aval} at {self.data:#x}>"
+
+
+_bytes = {"live": 0, "peak": 0, "cached": 0}
+
+
+def _count(nbytes: int) -> None:
+    _bytes["live"] += nbytes
+    _bytes["peak"] = max(_bytes["peak"], _bytes["live"])
+
+
+def new(aval: Aval) -> Storage:
+    """A writable Storage of unwritten memory. Raises OutOfMemory."""
+    if settings.memory_limit and _bytes["live"] + aval.nbytes > settings.memory_limit:
+        raise OutOfMemory(f"a result of {aval.nbytes:,} bytes cannot be allocated: the limit is {settings.memory_limit:,} bytes")
+    try:
+        raw = np.empty(aval.nbytes + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as e:
+        raise OutOfMemory(f"a result of {aval.nbytes:,} bytes cannot be allocated") from e
+    start = -raw.__array_interface__["data"][0] % ALIGNMENT
+    array = raw[start : start + aval.nbytes].view(aval.dtype.np).reshape(aval.shape)
+    return Storage(aval, array, None)
+
+
+def seal(storage: Storage) -> Storage:
+    """From now on the Storage is read-only. Gives it back."""
+    storage._array.flags.writeable = False
+    return storage
+
+
+def borrow_memory(aval: Aval, array: np.ndarray) -> Storage:
+    """A Storage over the memory of an aligned C-contiguous array."""
+    view = array.view()
+    view.flags.writeable = False
+    return Storage(aval, view, array)
+
+
+def view(storage: Storage) -> np.ndarray:
+    """The array in ``storage``, without a copy; writable only before :func:`seal`."""
+    return storage._array.view()
+
+
+def trim() -> None:
+    """Nothing is kept for reuse here."""
+
+
+def statistics() -> dict[str, int]:
+    """Bytes in use by results, their peak, and bytes kept for reuse."""
+    return dict(_bytes)
+
+
+def reset_peak() -> None:
+    _bytes["peak"] = _bytes["live"]

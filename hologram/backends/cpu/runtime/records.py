@@ -1,0 +1,225 @@
+"""What native code keeps in memory: CPython's and NumPy's objects as far as they are read, Hologram's own records, and the three
+records of process-wide state."""
+
+from __future__ import annotations
+
+from hologram.backends.cpu.runtime.language import Array, Function, Struct, at, i32, i64, instance, ptr, u32, void
+
+SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
+JOB_SLOTS = 16  # parallel kernels in flight at one time; a caller that finds none free works alone
+SCRATCH_BYTES = 96 * 12_288
+
+# --- objects of the interpreter and NumPy; layout.py verifies each field --------------------------------------------------------------------
+
+
+class Object(Struct):
+    """Head of every object. The lower half of the count is the count for every object that is not immortal."""
+
+    refcount: u32 = at(0)
+    type: ptr = at(8)
+
+
+class Sized(Struct):
+    """Head of tuples and lists."""
+
+    type: ptr = at(8)
+    size: i64 = at(16)
+
+
+class List(Struct):
+    items: Array[ptr] = at(24)
+
+
+class NDArray(Struct):
+    data: ptr = at(16)
+    ndim: i32 = at(24)
+    shape: Array[i64] = at(32)
+    descr: ptr = at(56)
+    flags: i32 = at(64)
+
+
+# --- memory ---------------------------------------------------------------------------------------------------------------------------------
+
+
+class Storage(Struct):
+    """A Python object: memory of an array. ``capacity`` is 0 where the memory belongs to ``owner``."""
+
+    refcount: u32 = at(0)
+    type: ptr = at(8)
+    data: ptr = at(16)
+    nbytes: i64
+    aval: ptr
+    owner: ptr
+    exports: i64
+    flags: i64
+    capacity: i64
+    size_class: i64
+    next: ptr  # the next Storage of a free list
+
+
+WRITABLE = 1  # Storage.flags: buffer exports may be written, while Python fills the memory
+
+
+class Heap(Struct):
+    """The caching allocator. Byte counts are of whole size classes."""
+
+    storage_type: ptr
+    aval_type: ptr
+    aval_nbytes: i64  # offset of the slot
+    raise_out_of_memory: ptr  # Python callable of the bytes wanted
+    advise: ptr  # madvise, or None
+    limit: i64  # of live bytes; 0: none
+    live: i64
+    peak: i64
+    cached: i64
+    colour: i64
+    free: Array[ptr]  # heads of the free lists, by size class; last: Storages without memory
+
+
+# --- calls ----------------------------------------------------------------------------------------------------------------------------------
+
+
+class Context(Struct):
+    """What one call in flight owns. Generated code reads ``scratch`` and ``arena``."""
+
+    scratch: ptr = at(0)
+    arena: ptr = at(8)
+    arena_bytes: i64
+    thread_state: ptr  # of the caller while it runs without the GIL
+    cancelled: i64
+    polls: i64  # the caller is the thread that gets signals
+    last_poll: i64  # ticks
+    next: ptr
+    # while arguments are matched and results built
+    words: Array[i64]
+    capacity: i64
+    overflow: i64
+    code: Array[i64]
+    position: i64
+    leaf: i64
+    buffers: Array[ptr]  # the graph's slots
+    arguments: Array[ptr]  # borrowed argument of each leaf
+    held: Array[ptr]  # owned object that keeps each leaf's memory alive
+    scalars: Array[i64]
+    results: Array[ptr]  # owned Storage of each output
+
+
+class Graph(Function):
+    """A compiled graph: nonzero where it was cancelled."""
+
+    def __call__(self, buffers: ptr, context: ptr) -> i64:
+        raise NotImplementedError
+
+
+class Output(Struct):
+    aval: ptr
+    nbytes: i64
+    size_class: i64
+    source: i64  # leaf whose Storage is the result, or -1
+    donor: i64  # donated leaf whose Storage the result may take, or -1
+
+
+class Spec(Struct):
+    """A specialisation; laid out by dispatch.py in the memory of a Storage."""
+
+    epoch: i64
+    last_use: i64
+    graph: Graph
+    arena_bytes: i64
+    flags: i64
+    words: i64  # of the context that a call needs
+    n_positional: i64
+    n_keywords: i64
+    n_leaves: i64
+    n_constants: i64
+    n_outputs: i64
+    n_symbols: i64
+    n_donated: i64
+    keywords: Array[ptr]
+    parameters: Array[i64]
+    constants: Array[i64]
+    outputs: Array[Output]
+    symbols: Array[i64]
+    donated: Array[i64]
+    result: Array[i64]
+
+
+LONG, PARALLEL = 1, 2  # Spec.flags
+
+
+class Process(Struct):
+    """Types, singletons and switches."""
+
+    none: ptr
+    true: ptr
+    false: ptr
+    float_type: ptr
+    int_type: ptr
+    str_type: ptr
+    tuple_type: ptr
+    list_type: ptr
+    dict_type: ptr
+    ndarray_type: ptr
+    tensor_type: ptr
+    tensor_node: i64  # offsets of slots
+    tensor_storage: i64
+    tensor_weak: i64
+    dispatcher_specs: i64
+    dispatcher_fallback: i64
+    tracing: Array[i64]  # its first element counts open traces: nonzero sends every call to Python
+    epoch: i64
+    clock: i64
+    free_contexts: ptr
+
+
+# --- threads --------------------------------------------------------------------------------------------------------------------------------
+
+
+class Kernel(Function):
+    """Runs chunks [begin, end) of a kernel."""
+
+    def __call__(self, args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
+        raise NotImplementedError
+
+
+class Job(Struct):
+    """A parallel kernel in flight. What is contended has cache lines of its own."""
+
+    state: i64 = at(0)
+    joined: i64 = at(8)
+    next: i64 = at(64)
+    kernel: Kernel = at(128)
+    args: ptr = at(136)
+    chunks: i64 = at(144)
+    grain: i64 = at(152)
+    end_of_record: i64 = at(184)
+
+
+FREE, CLAIMED, OPEN, CLOSED = 0, 1, 2, 3  # Job.state
+
+
+class Worker(Struct):
+    lock: ptr = at(0)  # held by the worker while it sleeps on it
+    sleeping: i64 = at(8)
+    scratch: ptr = at(16)
+    end_of_record: i64 = at(120)
+
+
+class Pool(Struct):
+    jobs: Array[Job]
+    workers: Array[Worker]
+    n_workers: i64
+    stop: i64
+    open: i64  # jobs that workers may join
+    wanted: i64  # workers should run and do not: the next parallel call starts them
+    start: ptr  # Python callable that starts them
+    nap: ptr  # a lock that is never free, to sleep on for a while
+    main_thread: i64
+    spin_ticks: i64
+    wake_ticks: i64
+    poll_ticks: i64
+
+
+heap = instance(Heap, "hg_heap")
+process = instance(Process, "hg_process")
+pool = instance(Pool, "hg_pool")

@@ -1,0 +1,58 @@
+"""Memory of arrays: a :class:`Storage` holds the elements of one array, in C order and native byte order, aligned to 64 bytes.
+
+Storages are immutable once they are handed out. Native ones come from a caching allocator and export their bytes through the buffer
+protocol; where native code cannot read the interpreter's objects, plain Python ones take their place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.backends.cpu.runtime.module import why_not_native
+from hologram.trace.aval import Aval, aval
+
+if why_not_native() is None:
+    from hologram.backends.cpu.runtime import native_storage as _made
+else:
+    from hologram.backends.cpu.runtime import python_storage as _made  # type: ignore[no-redef]
+
+Storage: Any = _made.Storage
+view = _made.view
+statistics = _made.statistics
+reset_peak = _made.reset_peak
+
+
+def empty(of: Aval) -> Any:
+    """A Storage of unwritten memory, for native code to write. Raises OutOfMemory."""
+    return _made.seal(_made.new(of))
+
+
+def copy_of(array: Any) -> Any:
+    """A Storage with the elements of an array of any layout and byte order. Raises TypeError for an unknown dtype, and OutOfMemory."""
+    array = np.asarray(array)
+    made = _made.new(aval(dtypes.of(array.dtype), array.shape))
+    np.copyto(view(made), array)
+    return _made.seal(made)
+
+
+def borrowable(array: np.ndarray) -> bool:
+    """Whether the array's memory can serve as it is: C-contiguous, aligned, native byte order."""
+    return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
+
+
+def borrow(array: np.ndarray) -> Any:
+    """A Storage over the memory of a :func:`borrowable` array, which it keeps alive."""
+    if not borrowable(array):
+        raise ValueError("only a C-contiguous aligned array of native byte order can be borrowed")
+    return _made.borrow_memory(aval(dtypes.of(array.dtype), array.shape), array)
+
+
+def clear_caches() -> None:
+    """Gives memory that no array and no call uses back to the system."""
+    from hologram.backends.cpu.runtime.calls import trim_contexts
+
+    _made.trim()
+    trim_contexts()
