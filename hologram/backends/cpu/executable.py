@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu import cache, runtime, target
+from hologram import dtypes
+from hologram.backends.cpu import cache, target
 from hologram.backends.cpu.module import Place, render_module
+from hologram.backends.cpu.runtime import calls, storage
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
+from hologram.settings import settings
 from hologram.trace.aval import Aval, aval
 from hologram.trace.node import Graph
 
@@ -21,7 +24,12 @@ STAGES = ("trace", "canonical", "kernels", "llvm", "asm")
 
 
 class Executable:
-    """Runs a graph. ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs."""
+    """Runs a graph.
+
+    ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs. ``computed`` are the types of what
+    the graph writes, in the order of its output slots (None with symbolic shapes); ``outputs`` says of each result whether it is an
+    ``input``, a ``constant`` or ``computed``, and which.
+    """
 
     def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
         self.traced, self.precision, self._canonical = traced, precision, canonical
@@ -33,7 +41,8 @@ class Executable:
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in entry["outputs"]]
         self.arena_bytes: int = entry["arena"]
         self.long: bool = entry["long"]
-        self._computed: list[Aval] | None = None if self.dynamic else [aval(_dtype(d), tuple(s)) for d, s in entry["computed"]]
+        self.parallel: bool = entry["parallel"]
+        self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
         self._shapes = None if self.dynamic else [tuple(s) for s in entry["shapes"]]
         self.address: int = self._code.address("graph")
 
@@ -41,7 +50,7 @@ class Executable:
 
     def _load(self, leaves: list[Any]) -> dict[str, Any]:
         """Object code from the disk cache, or compiled and stored there; what a call must know of it."""
-        key = cache.key("graph", str(self.traced), self.precision, ",".join(runtime.settings_that_matter()))
+        key = cache.key("graph", str(self.traced), self.precision, ",".join(settings.disabled_passes))
         found = None if self.dynamic else cache.load_entry(key)
         if found is None:
             code = target.compile_ir(self._llvm, self.target)
@@ -50,7 +59,7 @@ class Executable:
                 cache.store(key, code, meta)
         else:
             code, meta = found
-        self._code = target.link(code, runtime.symbols())
+        self._code = target.link(code, calls.symbols())
         return meta
 
     def _meta(self, leaves: list[Any]) -> dict[str, Any]:
@@ -64,6 +73,7 @@ class Executable:
             "shapes": [] if self.dynamic else [list(o.node.shape) for o in s.outputs],
             "arena": 0 if self.dynamic else s.plan({}).arena_bytes,
             "long": total > LONG_NS,
+            "parallel": "@hg_parallel_for(ptr %ctx" in self._llvm,
         }
 
     def _result_shape(self, node: Any) -> Any:
@@ -94,11 +104,11 @@ class Executable:
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Storages of the results for storages of the inputs."""
         symbols: list[int] = []
-        computed, arena = self._computed, self.arena_bytes
+        computed, arena = self.computed, self.arena_bytes
         if computed is None:
             computed, symbols, arena = self._dynamic(inputs)
-        outs = [runtime.storage.empty(a) for a in computed]
-        runtime.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long)
+        outs = [storage.empty(a) for a in computed]
+        calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long, self.parallel)
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
 
@@ -113,7 +123,7 @@ class Executable:
 
     def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """As :meth:`run`, on NumPy arrays; the results are views."""
-        return [runtime.storage.view(o) for o in self.run([runtime.storage.copy_of(np.asarray(x)) for x in inputs])]
+        return [storage.view(o) for o in self.run([storage.copy_of(np.asarray(x)) for x in inputs])]
 
     @property
     def outputs_avals(self) -> list[Aval]:
@@ -156,8 +166,3 @@ def _leaves(graph: Graph) -> list[Any]:
             out.setdefault(id(n.attrs[0]), n.attrs[0])
     return list(out.values())
 
-
-def _dtype(name: str) -> Any:
-    from hologram import dtypes
-
-    return dtypes.of(name)
