@@ -14,12 +14,15 @@ from hologram.backends.cpu.runtime.capi import (
     PyThread_get_thread_ident,
 )
 from hologram.backends.cpu.runtime.heap_code import block_free, block_new, bytes_of_class, out_of_memory, size_class_of
-from hologram.backends.cpu.runtime.language import Array, exported, i64, native, ptr, read_fp_control, ticks, void, write_fp_control
+
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
+from hologram.backends.cpu.runtime.language import Array, exported, i64, native, ptr, read_fp_control, size_of, ticks, void, write_fp_control
 from hologram.backends.cpu.runtime.layout import layout
 from hologram.backends.cpu.runtime.records import LONG, PARALLEL, SCRATCH_BYTES, Context, Graph, pool, process
 
 Words = Array[i64]
-CONTEXT_BYTES = Context.size()
+CONTEXT_BYTES = size_of(Context)
 INITIAL_WORDS = 256
 
 

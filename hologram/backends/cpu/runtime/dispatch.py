@@ -19,6 +19,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.backends.cpu.runtime import dispatch_code as code
 from hologram.backends.cpu.runtime.calls import flags
+from hologram.backends.cpu.runtime.language import fields_of, offset_of, size_of
 from hologram.backends.cpu.runtime.layout import slot_offset
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, immortal, module, why_not_native
 from hologram.backends.cpu.runtime.pool import the_pool
@@ -197,7 +198,7 @@ def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
         "keywords": [id(k) for k in keywords],
         "parameters": parameters.words,
         "constants": [s.data for s in spec.constants],
-        "outputs": [o[name] for o in outputs for name in OutputRecord.fields()],
+        "outputs": [o[name] for o in outputs for name in fields_of(OutputRecord)],
         "symbols": list(spec.symbols),
         "donated": list(spec.donated),
         "result": result.words,
@@ -223,14 +224,14 @@ def _table(values: dict[str, int], arrays: dict[str, list[int]]) -> Any:
     """A Storage with a Spec record of ``values``, followed by the ``arrays`` that it points to."""
     from hologram.backends.cpu.runtime import native_storage
 
-    size = SpecRecord.size() + 8 * sum(map(len, arrays.values()))
+    size = size_of(SpecRecord) + 8 * sum(map(len, arrays.values()))
     storage = native_storage.new(aval(dtypes.uint8, (size,)))
-    address, tail = storage.data + SpecRecord.size(), []
+    address, tail = storage.data + size_of(SpecRecord), []
     for name, words in arrays.items():
         values[name] = address
         address += 8 * len(words)
         tail += words
-    words = [values[name] for name in SpecRecord.fields()] + tail
+    words = [values[name] for name in fields_of(SpecRecord)] + tail
     packed = struct.pack(f"{len(words)}q", *(w if w < 2**63 else w - 2**64 for w in words))
     ctypes.memmove(storage.data, packed, size)
     return native_storage.seal(storage)
@@ -294,7 +295,7 @@ class Dispatch:
         specs = self._dispatcher.specs
         if len(specs) // 2 < self.limit:
             return specs
-        used = [ctypes.c_int64.from_address(t.data + SpecRecord.offset("last_use")).value for t in specs[::2]]
+        used = [ctypes.c_int64.from_address(t.data + offset_of(SpecRecord, "last_use")).value for t in specs[::2]]
         oldest = used.index(min(used))
         return specs[: 2 * oldest] + specs[2 * oldest + 2 :]
 
@@ -322,4 +323,4 @@ def block_until_ready(fallback: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A builtin function that gives a realised Tensor back at once, and calls ``fallback(x)`` for anything else."""
     if why_not_native() is not None:
         return fallback
-    return _prepared().builtin("hg_block_until_ready", "block_until_ready", METH_O, fallback)  # type: ignore[no-any-return]
+    return _prepared().builtin("hg_block_until_ready", "block_until_ready", METH_O, fallback)

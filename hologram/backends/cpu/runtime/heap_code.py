@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
 from hologram.backends.cpu.runtime.capi import (
     Py_DecRef,
     Py_IncRef,

@@ -91,30 +91,32 @@ class Struct:
     def __init__(self, pointer: Any) -> None:
         raise TypeError("a Struct exists in native code only")
 
-    @classmethod
-    def fields(cls) -> dict[str, Field]:
-        """Fields by name, with offsets and types."""
-        if "_fields" not in cls.__dict__:
-            names, end, table = vars(sys.modules[cls.__module__]), 0, {}
-            for name, annotation in cls.__dict__.get("__annotations__", {}).items():
-                kind = as_type(eval(annotation, names) if isinstance(annotation, str) else annotation)  # noqa: S307
-                placed = cls.__dict__.get(name)
-                field = Field(placed.offset if isinstance(placed, Field) else (end + kind.size - 1) // kind.size * kind.size)
-                field.type = kind
-                end = max(end, field.offset + kind.size)
-                table[name] = field
-            cls._fields, cls._size = table, (end + 7) // 8 * 8  # type: ignore[attr-defined]
-        return cls._fields  # type: ignore[attr-defined,no-any-return]
 
-    @classmethod
-    def size(cls) -> int:
-        """Bytes of one record, a multiple of 8."""
-        cls.fields()
-        return cls._size  # type: ignore[attr-defined,no-any-return]
+def fields_of(struct: type[Struct]) -> dict[str, Field]:
+    """A Struct's fields by name, with offsets and types."""
+    return _layout(struct)[0]
 
-    @classmethod
-    def offset(cls, name: str) -> int:
-        return cls.fields()[name].offset
+
+def size_of(struct: type[Struct]) -> int:
+    """Bytes of one record, a multiple of 8."""
+    return _layout(struct)[1]
+
+
+def offset_of(struct: type[Struct], name: str) -> int:
+    return fields_of(struct)[name].offset
+
+
+@cache
+def _layout(struct: Any) -> tuple[dict[str, Field], int]:
+    names, end, table = vars(sys.modules[struct.__module__]), 0, {}
+    for name, annotation in struct.__dict__.get("__annotations__", {}).items():
+        kind = as_type(eval(annotation, names) if isinstance(annotation, str) else annotation)  # noqa: S307
+        placed = struct.__dict__.get(name)
+        field = Field(placed.offset if isinstance(placed, Field) else (end + kind.size - 1) // kind.size * kind.size)
+        field.type = kind
+        end = max(end, field.offset + kind.size)
+        table[name] = field
+    return table, (end + 7) // 8 * 8
 
 
 class Function:
@@ -128,7 +130,7 @@ class Signature:
     """Parameter names and types and the result of a Python function's annotations."""
 
     def __init__(self, function: Callable[..., Any], skip: int = 0) -> None:
-        names, hints = function.__globals__, function.__annotations__  # type: ignore[attr-defined]
+        names, hints = function.__globals__, function.__annotations__
 
         def resolve(hint: Any) -> Type:
             return as_type(eval(hint, names) if isinstance(hint, str) else hint)  # noqa: S307
@@ -197,7 +199,7 @@ def address(place: Any) -> ptr:
     """The address of a field or element, or of a native."""
 
 
-def offset(pointer: ptr, n: i64) -> ptr:  # type: ignore[empty-body]
+def offset(pointer: ptr, n: i64) -> ptr:
     """``pointer`` advanced by n bytes."""
 
 
@@ -362,7 +364,7 @@ def module_ir(routines: Iterable[Any], architecture: str) -> tuple[str, list[str
                 translator = _Translator(routine)
                 done[routine.symbol] = translator.text()
                 queue += translator.called
-                instances.update({i.symbol: i.struct.size() for i in translator.instances})
+                instances.update({i.symbol: size_of(i.struct) for i in translator.instances})
             else:
                 s = routine.signature
                 done[routine.symbol] = f"declare {s.result.ir} @{routine.symbol}({', '.join(t.ir for t in s.types)})\n"
@@ -386,7 +388,7 @@ class _Translator:
 
     def __init__(self, routine: Routine) -> None:
         self.routine, self.signature = routine, routine.signature
-        self.names = routine.function.__globals__  # type: ignore[attr-defined]
+        self.names = routine.function.__globals__
         self.tree = _definitions(routine.function.__module__)[routine.function.__name__]
         self.slots: list[str] = []
         self.lines: list[str] = []
@@ -567,9 +569,9 @@ class _Translator:
             struct = getattr(kind, "target", None)
             if not (isinstance(struct, type) and issubclass(struct, Struct)) or kind.array:
                 self.fail(node, f"{kind!r} has no field {node.attr}")
-            if node.attr not in struct.fields():
+            if node.attr not in fields_of(struct):
                 self.fail(node, f"{struct.__name__} has no field {node.attr}")
-            field = struct.fields()[node.attr]
+            field = fields_of(struct)[node.attr]
             return (self.assign(f"getelementptr i8, ptr {base}, i64 {field.offset}") if field.offset else base), field.type
         if isinstance(node, ast.Subscript):
             base, kind = self.value(node.value)
@@ -577,7 +579,7 @@ class _Translator:
                 self.fail(node, f"{kind!r} has no elements")
             index, element = self.integer(node.slice), kind.target
             if isinstance(element, type):  # an array of records: the element is a pointer into it
-                return self.assign(f"getelementptr [{element.size()} x i8], ptr {base}, i64 {index}"), Pointer(element)
+                return self.assign(f"getelementptr [{size_of(element)} x i8], ptr {base}, i64 {index}"), Pointer(element)
             return self.assign(f"getelementptr {element.ir}, ptr {base}, i64 {index}"), element
         self.fail(node, "this is no place in memory")
 
@@ -620,7 +622,7 @@ class _Translator:
         method = getattr(self, "of_" + type(node).__name__, None)
         if method is None:
             self.fail(node, f"native code has no {type(node).__name__}")
-        return method(node)  # type: ignore[no-any-return]
+        return method(node)
 
     def of_Constant(self, node: ast.Constant) -> Value:
         if node.value is None:
@@ -752,7 +754,7 @@ class _Translator:
             function = getattr(kind, "target", None)
             if not (isinstance(function, type) and issubclass(function, Function)):
                 self.fail(node, f"a {kind!r} cannot be called")
-            return self.call(code, Signature(function.__call__, skip=1), node)  # type: ignore[operator]
+            return self.call(code, Signature(function.__call__, skip=1), node)
         if isinstance(known, Routine):
             self.called.append(known)
             return self.call("@" + known.symbol, known.signature, node)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.runtime.language import ARCHITECTURES, FP_CONTROL
+from hologram.backends.cpu.runtime.language import ARCHITECTURES, FP_CONTROL, offset_of
 from hologram.backends.cpu.runtime.records import List, NDArray, Object, Sized, Storage
 from hologram.backends.cpu.target import host
 
@@ -29,7 +29,7 @@ class Layout:
     """Constants of native code that depend on the interpreter and the machine."""
 
     tuple_items = 24  # offset of a tuple's first item; probe() corrects it
-    storage_aval = Storage.offset("aval")
+    storage_aval = offset_of(Storage, "aval")
 
     @property
     def fp_control(self) -> int:
@@ -74,7 +74,8 @@ def word(obj: Any, at: int) -> int:
 
 def slot_offset(cls: type, name: str) -> int:
     """The offset of a slot in instances of ``cls``. Raises UnknownLayout."""
-    obj, mark = cls.__new__(cls), object()
+    obj: Any = object.__new__(cls)
+    mark = object()
     before = struct.unpack(f"{cls.__basicsize__ // 8}Q", ctypes.string_at(id(obj), cls.__basicsize__ // 8 * 8))
     getattr(cls, name).__set__(obj, mark)
     found = [8 * i for i, old in enumerate(before) if old == 0 and word(obj, 8 * i) == id(mark)]
@@ -92,10 +93,10 @@ def _probe_head() -> None:
     obj = object()
     others = []
     for _ in range(3):
-        count = ctypes.c_uint32.from_address(id(obj) + Object.offset("refcount")).value
+        count = ctypes.c_uint32.from_address(id(obj) + offset_of(Object, "refcount")).value
         _expect(count == sys.getrefcount(obj) - 1, "the reference count")
         others.append(obj)
-    _expect(all(word(x, Object.offset("type")) == id(type(x)) for x in (obj, 1.5, (), np.zeros(1))), "the head of objects")
+    _expect(all(word(x, offset_of(Object, "type")) == id(type(x)) for x in (obj, 1.5, (), np.zeros(1))), "the head of objects")
 
 
 def _probe_containers() -> None:
@@ -107,18 +108,18 @@ def _probe_containers() -> None:
     else:
         raise UnknownLayout("a tuple of this interpreter is not laid out as known")
     as_list = list(items)
-    _expect(word(items, Sized.offset("size")) == word(as_list, Sized.offset("size")) == 3, "the size of tuples and lists")
-    first = word(as_list, List.offset("items"))
+    _expect(word(items, offset_of(Sized, "size")) == word(as_list, offset_of(Sized, "size")) == 3, "the size of tuples and lists")
+    first = word(as_list, offset_of(List, "items"))
     _expect([ctypes.c_uint64.from_address(first + 8 * i).value for i in range(3)] == [id(x) for x in items], "a list")
 
 
 def _probe_ndarray() -> None:
     whole = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     for a in (whole, whole[:, ::-1], whole.T, whole[0, 0, :0], np.zeros((), np.float64), np.frombuffer(b"12345", np.uint8)[1:].view("<i4")):
-        shape = word(a, NDArray.offset("shape"))
-        flags = ctypes.c_int32.from_address(id(a) + NDArray.offset("flags")).value
-        _expect(word(a, NDArray.offset("data")) == a.__array_interface__["data"][0], "an ndarray's data")
-        _expect(ctypes.c_int32.from_address(id(a) + NDArray.offset("ndim")).value == a.ndim, "an ndarray's rank")
+        shape = word(a, offset_of(NDArray, "shape"))
+        flags = ctypes.c_int32.from_address(id(a) + offset_of(NDArray, "flags")).value
+        _expect(word(a, offset_of(NDArray, "data")) == a.__array_interface__["data"][0], "an ndarray's data")
+        _expect(ctypes.c_int32.from_address(id(a) + offset_of(NDArray, "ndim")).value == a.ndim, "an ndarray's rank")
         _expect(tuple(ctypes.c_int64.from_address(shape + 8 * i).value for i in range(a.ndim)) == a.shape, "an ndarray's shape")
-        _expect(word(a, NDArray.offset("descr")) == id(a.dtype), "an ndarray's dtype")
+        _expect(word(a, offset_of(NDArray, "descr")) == id(a.dtype), "an ndarray's dtype")
         _expect(bool(flags & 1) == a.flags.c_contiguous and bool(flags & 0x100) == a.flags.aligned, "an ndarray's flags")

@@ -14,7 +14,7 @@ import numpy as np
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import call_code, capi, dispatch_code, heap_code, layout, pool_code, tracing
-from hologram.backends.cpu.runtime.language import Routine, Struct, module_ir
+from hologram.backends.cpu.runtime.language import Routine, Struct, fields_of, module_ir
 from hologram.backends.cpu.runtime.records import SIZE_CLASSES, heap, pool, process
 from hologram.errors import OutOfMemory
 from hologram.settings import settings
@@ -26,11 +26,14 @@ METH_VARARGS, METH_FASTCALL, METH_KEYWORDS, METH_O = 1, 0x80, 2, 8
 class Record:
     """Python's access to a record of native memory: fields are attributes."""
 
+    _struct: Any
+    address: int
+
     def __init__(self, struct: type[Struct], address: int) -> None:
         self.__dict__.update(_struct=struct, address=address)
 
     def _cell(self, name: str) -> ctypes.c_int64:
-        field = self._struct.fields().get(name)
+        field = fields_of(self._struct).get(name)
         if field is None:
             raise AttributeError(name)
         return ctypes.c_int64.from_address(self.address + field.offset)
@@ -81,7 +84,7 @@ class _MethodDef(ctypes.Structure):
 @cache
 def _method(code: int, name: str, flags: int) -> _MethodDef:
     """A method table entry. Builtins refer to it for as long as they live, so it stays, one for each name."""
-    return immortal(_MethodDef(name.encode(), code, flags, None))  # type: ignore[no-any-return]
+    return immortal(_MethodDef(name.encode(), code, flags, None))
 
 
 _new_builtin: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))

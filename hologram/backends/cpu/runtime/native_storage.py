@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.cpu.runtime import records
+from hologram.backends.cpu.runtime.language import offset_of, size_of
 from hologram.backends.cpu.runtime.layout import slot_offset
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, METH_O, check_size, immortal, module
 from hologram.settings import settings
@@ -15,7 +16,7 @@ from hologram.trace.aval import Aval
 
 
 class _Slot(ctypes.Structure):
-    _fields_ = [("slot", ctypes.c_int), ("value", ctypes.c_void_p)]
+    _fields_ = [("number", ctypes.c_int), ("value", ctypes.c_void_p)]
 
 
 class _TypeSpec(ctypes.Structure):
@@ -46,21 +47,19 @@ _DOCUMENTATION = b"Memory of one array: aval, data (its address), nbytes, and th
 
 def _make_type() -> Any:
     kinds = {"aval": _T_OBJECT, "owner": _T_OBJECT, "data": _T_ULONGLONG, "nbytes": _T_LONGLONG, "exports": _T_LONGLONG}
-    rows = [_Member(name.encode(), kind, records.Storage.offset(name), _READONLY, None) for name, kind in kinds.items()]
+    rows = [_Member(name.encode(), kind, offset_of(records.Storage, name), _READONLY, None) for name, kind in kinds.items()]
     members = immortal((_Member * (len(rows) + 1))(*rows))
     m = module()
-    slots = immortal(
-        (_Slot * 6)(
-            (_GETBUFFER, m.address("hg_storage_getbuffer")),
-            (_RELEASEBUFFER, m.address("hg_storage_releasebuffer")),
-            (_DEALLOC, m.address("hg_storage_dealloc")),
-            (_DOC, ctypes.cast(ctypes.c_char_p(_DOCUMENTATION), ctypes.c_void_p).value),
-            (_MEMBERS, ctypes.addressof(members)),
-            (0, None),
-        )
-    )
+    values = {
+        _GETBUFFER: m.address("hg_storage_getbuffer"),
+        _RELEASEBUFFER: m.address("hg_storage_releasebuffer"),
+        _DEALLOC: m.address("hg_storage_dealloc"),
+        _DOC: ctypes.cast(ctypes.c_char_p(_DOCUMENTATION), ctypes.c_void_p).value,
+        _MEMBERS: ctypes.addressof(members),
+    }
+    slots = immortal((_Slot * (len(values) + 1))(*[_Slot(number, value) for number, value in values.items()]))
     flags = _DISALLOW_INSTANTIATION | _HAVE_VERSION_TAG
-    spec = immortal(_TypeSpec(b"hologram.Storage", records.Storage.size(), 0, flags, ctypes.addressof(slots)))
+    spec = immortal(_TypeSpec(b"hologram.Storage", size_of(records.Storage), 0, flags, ctypes.addressof(slots)))
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(("PyType_FromSpec", ctypes.pythonapi))
     return immortal(make(ctypes.addressof(spec)))
 

@@ -13,6 +13,7 @@ import threading
 import time
 from functools import cache
 
+from hologram.backends.cpu.runtime.language import size_of
 from hologram.backends.cpu.runtime.module import Module, Record, immortal, module
 from hologram.backends.cpu.runtime.processors import usable_processors
 from hologram.backends.cpu.runtime.records import JOB_SLOTS, SCRATCH_BYTES, Job, Worker
@@ -35,13 +36,13 @@ class _Pool:
         self._main = m.function("hg_worker_main", None, ctypes.c_void_p, gil=False)
         self._stop = m.function("hg_stop_workers", None, gil=False)
         self._now = m.function("hg_now", ctypes.c_int64)
-        self._memory = immortal((ctypes.c_char * (JOB_SLOTS * Job.size() + MOST_THREADS * Worker.size() + _LINE))())
+        self._memory = immortal((ctypes.c_char * (JOB_SLOTS * size_of(Job) + MOST_THREADS * size_of(Worker) + _LINE))())
         self._scratch: list[ctypes.Array[ctypes.c_char]] = []
         self._set_up()
 
     def _set_up(self) -> None:
         s, start = self.state, _aligned(self._memory)
-        s.jobs, s.workers = start, start + JOB_SLOTS * Job.size()
+        s.jobs, s.workers = start, start + JOB_SLOTS * size_of(Job)
         s.nap = _new_lock()
         s.start = id(immortal(self.start))
         s.main_thread = threading.main_thread().ident or 0
@@ -60,7 +61,7 @@ class _Pool:
 
     def _worker(self, i: int) -> Record:
         """The record of worker i, made at its first use and then kept."""
-        worker = Record(Worker, self.state.workers + i * Worker.size())
+        worker = Record(Worker, self.state.workers + i * size_of(Worker))
         if not worker.lock:
             worker.lock = _new_lock()
             memory = immortal((ctypes.c_char * (SCRATCH_BYTES + _LINE))())
@@ -106,7 +107,7 @@ class _Pool:
         """Other threads, and the jobs they had in flight, do not exist here."""
         self.lock = threading.RLock()
         s = self.state
-        ctypes.memset(s.jobs, 0, JOB_SLOTS * Job.size())
+        ctypes.memset(s.jobs, 0, JOB_SLOTS * size_of(Job))
         s.open, s.nap, s.main_thread = 0, _new_lock(), threading.get_ident()
 
     def close(self) -> None:

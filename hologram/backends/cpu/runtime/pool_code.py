@@ -12,6 +12,8 @@ and wakes others only if what remains will take longer than that.
 
 from __future__ import annotations
 
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
 from hologram.backends.cpu.runtime.capi import (
     PyErr_CheckSignals,
     PyEval_RestoreThread,
