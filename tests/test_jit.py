@@ -72,6 +72,15 @@ def test_python_scalars_are_weak_arguments() -> None:
     half = np.ones(3, np.float16)
     assert g(half, 2.0).dtype == np.float16 and g(half, 2).dtype == np.float16
     assert g(np.ones(3, np.int8), 3).dtype == np.int8
+    assert g(np.ones(3, np.int8), 3.0).dtype == np.float32
+    close(g(np.ones(3), 0.1), np.full(3, 0.1))  # not 0.1 rounded to float32
+    close(hg.jit(lambda a, s: a * (s * 2 + 1) * hnp.sqrt(s))(np.ones(3), 0.1), np.ones(3) * (0.1 * 2 + 1) * np.sqrt(0.1))
+    close(
+        hg.jit(lambda s: (s, hnp.full(2, s), hnp.sum(s), hnp.where(np.array([True, False]), s, 0.0)))(0.5),
+        [np.float32(0.5), np.full(2, 0.5, np.float32), np.float32(0.5), np.array([0.5, 0], np.float32)],
+    )
+    with pytest.raises(hg.errors.IntegerRangeError):
+        g(np.ones(3), 2**70)
 
 
 def test_pytrees_in_and_out() -> None:

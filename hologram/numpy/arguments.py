@@ -13,7 +13,7 @@ from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
 from hologram.primitives.reductions import reduce_sum
 from hologram.symbolic import Expr, Int
-from hologram.trace.apply import node_as, operand, wrap
+from hologram.trace.apply import node_as, operand, weak_default, wrap
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
@@ -22,13 +22,13 @@ __all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "
 
 
 def array(x: Any, what: str) -> Node:
-    """Anything array-like as a node; a Python scalar in its own default type. Nested lists become arrays."""
+    """Anything array-like as a node; a Python scalar, or a weak Tensor, in its kind's default type. Nested lists become arrays."""
     if isinstance(x, (list, tuple)):
         from hologram.trace.convert import tensor
 
         x = tensor(x)
-    node, dtype, _ = operand(x, what)
-    return node_as(node, dtype)
+    node, dtype, weak = operand(x, what)
+    return node_as(node, weak_default(dtype) if weak else dtype)
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

@@ -53,7 +53,7 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def _like(x: Any, what: str) -> tuple[Shape, DType]:
-    if type(x) is Tensor:
+    if type(x) is Tensor and not x._weak:
         return x._aval()
     node = array(x, what)
     return node.shape, node.dtype

@@ -16,7 +16,7 @@ from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
 from hologram.trace import arithmetic
-from hologram.trace.apply import binary_operator, elementwise, promoted, stretched, unary_operator, working_type, wrap
+from hologram.trace.apply import binary_operator, elementwise, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.recorder import cast_node, located, record
 from hologram.trace.tensor import Tensor
 
@@ -113,7 +113,8 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     """``x1`` where ``condition`` holds, else ``x2``; the other one's NaNs and infinities do no harm."""
     (a, b), _, weak = promoted("where", (x1, x2))
     c = cast_node(array(condition, "where"), dtypes.bool_)
-    return wrap(record(ew.select, stretched("where", (c, a, b))), weak)
+    node = record(ew.select, stretched("where", (c, a, b)))
+    return wrap(cast_node(node, weak_default(node.dtype))) if weak and node.shape else wrap(node, weak)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:

@@ -146,7 +146,7 @@ def _common(arrays: Any, what: str) -> list[Node]:
     nodes = [array(x, what) for x in arrays]
     if not nodes:
         raise located(ShapeError(f"{what}: no arrays"))
-    dtype, _ = common_type([(x.dtype, False) for x in nodes])
+    dtype, _ = common_type([(x, x.dtype, False) for x in nodes])
     return [cast_node(x, dtype) for x in nodes]
 
 

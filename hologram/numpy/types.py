@@ -52,13 +52,13 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """The type that these arrays, Python scalars and types promote to."""
     if not arrays_and_dtypes:
         raise located(ArgumentError("result_type takes at least one array or type"))
-    pairs = []
+    operands: list[Any] = []
     for x in arrays_and_dtypes:
         if type(x) in SCALARS:
-            pairs.append((dtypes.of_scalar(x), True))
+            operands.append((x, dtypes.of_scalar(x), True))
         else:
-            pairs.append((element_type(x.dtype if isinstance(x, (Tensor, np.ndarray, np.generic)) else x), False))
-    return common_type(pairs)[0].np
+            operands.append((x, element_type(x.dtype if isinstance(x, (Tensor, np.ndarray, np.generic)) else x), False))
+    return common_type(operands)[0].np
 
 
 promote_types = result_type

@@ -120,19 +120,34 @@ def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
     )
 
 
-def common_type(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
-    """The promoted ``(dtype, weak)`` of operands given as such pairs."""
+def weak_default(dtype: DType) -> DType:
+    """The type that a weak value of ``dtype`` has for others: its kind's default."""
+    return {"b": dtypes.bool_, "i": dtypes.default_int, "f": dtypes.default_float, "c": dtypes.default_complex}[dtype.kind]
+
+
+def common_type(operands: Sequence[tuple[Node | Any, DType, bool]]) -> tuple[DType, bool]:
+    """The promoted ``(dtype, weak)`` of :func:`operand`'s triples.
+
+    Weak Tensors among themselves keep their precision (a Python float that is an argument of a jitted function is a float64 inside);
+    beside a strong operand they count as their kind's default.
+    """
     strong: DType | None = None
-    weak: DType | None = None
-    for dtype, is_weak in types:
-        if is_weak:
-            weak = dtype if weak is None else dtypes.promote(weak, dtype)
-        else:
+    tensors: DType | None = None
+    scalars: DType | None = None
+    for x, dtype, weak in operands:
+        if not weak:
             strong = dtype if strong is None else dtypes.promote(strong, dtype)
-    if strong is None:
-        assert weak is not None
-        return weak, True
-    return (strong if weak is None else dtypes.promote_weak(strong, weak)), False
+        elif isinstance(x, Node):
+            tensors = dtype if tensors is None else dtypes.promote(tensors, dtype)
+        else:
+            scalars = dtype if scalars is None else dtypes.promote(scalars, dtype)
+    base = strong or tensors
+    if base is None:
+        assert scalars is not None
+        return scalars, True
+    if strong is not None and tensors is not None:
+        base = dtypes.promote_weak(base, weak_default(tensors))
+    return (base if scalars is None else dtypes.promote_weak(base, scalars)), strong is None
 
 
 def working_type(op: Op, dtype: DType) -> DType:
@@ -184,7 +199,7 @@ def stretched(what: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
 def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | None = None) -> tuple[list[Node], DType, bool]:
     """The arguments as nodes of their common type (``adjust`` may change it), that type, and whether it is weak."""
     operands = [operand(x, what) for x in args]
-    dtype, weak = common_type([(d, w) for _, d, w in operands])
+    dtype, weak = common_type(operands)
     if adjust is not None:
         dtype = adjust(dtype)
     return [node_as(x, dtype) for x, _, _ in operands], dtype, weak

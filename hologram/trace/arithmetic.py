@@ -21,10 +21,10 @@ def power(x: Any, y: Any) -> Any:
     """``x ** y``. A static whole exponent becomes products; integers to a negative static power are refused, as NumPy does."""
     exponent = _whole(y)
     if exponent is not None:
-        (base, base_type, base_weak), (_, y_type, _) = operand(x, "pow"), operand(y, "pow")
-        dtype, weak = common_type([(base_type, base_weak), (y_type, True)])
+        base = operand(x, "pow")
+        dtype, weak = common_type([base, operand(y, "pow")])
         if dtype.is_integer or (dtype.is_float and abs(exponent) <= _PRODUCTS):
-            node = node_as(base, dtype)
+            node = node_as(base[0], dtype)
             if exponent == 1:
                 return wrap(node, weak)
             if dtype.is_integer and exponent < 0:
@@ -48,11 +48,11 @@ def comparison(row: Op) -> Callable[[Any, Any], Any]:
 
     def compare(x: Any, y: Any) -> Any:
         if type(x) is int or type(y) is int:
-            (a, a_type, a_weak), (b, b_type, b_weak) = operand(x, row.name), operand(y, row.name)
-            dtype, _ = common_type([(a_type, a_weak), (b_type, b_weak)])
+            a, b = operand(x, row.name), operand(y, row.name)
+            dtype, _ = common_type([a, b])
             if dtype.is_integer:
                 info = np.iinfo(dtype.np)
-                for value, other, on_left in ((x, b, True), (y, a, False)):
+                for value, other, on_left in ((x, b[0], True), (y, a[0], False)):
                     if type(value) is int and not info.min <= value <= info.max:
                         return _beyond(row, other, value > 0, on_left)
         return elementwise(row, x, y)

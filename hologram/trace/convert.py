@@ -63,7 +63,7 @@ def _made(data: Any, dtype: Any, device: Any, borrow: bool, strict: bool = False
     check_device(device)
     to = None if dtype is None else element_type(dtype)
     if type(data) is Tensor:
-        return data if to is None else wrap(cast_node(node_of(data), to), False)
+        return data if to is None else wrap(cast_node(node_of(data), to))
     if type(data) in SCALARS:
         return wrap(constant(data, to or dtypes.of_scalar(data)))
     if isinstance(data, (list, tuple)):

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, IntegerRangeError
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
-from hologram.trace.apply import node_of, operand, wrap
+from hologram.trace.apply import node_as, operand, weak_default, wrap
 from hologram.trace.convert import check_device, of_storage
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.recent import Recent
-from hologram.trace.recorder import Trace, constant, current, located
-from hologram.trace.signature import Call, Dynamic, Signature, name_of
+from hologram.trace.recorder import Trace, current, located
+from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, name_of
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
@@ -55,13 +55,11 @@ def _holds(assumptions: list[Expr], call: Call) -> bool:
 
 
 def _output(x: Any, name: str) -> Node:
-    if type(x) is Tensor:
-        return node_of(x)
     try:
-        node, dtype, _ = operand(x, name)
+        node, dtype, weak = operand(x, name)
     except ArgumentError:
         raise located(ArgumentError(f"{name} returned a {type(x).__name__}: results are Tensors, numbers, and containers of them")) from None
-    return node if isinstance(node, Node) else constant(node, dtype)
+    return node_as(node, weak_default(dtype) if weak else dtype)  # results are strong
 
 
 class Specialisation:
@@ -96,7 +94,10 @@ def _storage_of(x: Any) -> Any:
 
     if isinstance(x, np.ndarray):
         return storage.borrow(x) if storage.borrowable(x) else storage.copy_of(x)
-    return storage.copy_of(np.asarray(x, _SCALAR_TYPES[type(x)]))
+    try:
+        return storage.copy_of(np.asarray(x, SCALAR_TYPES[type(x)].np))
+    except OverflowError:
+        raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
 
 
 def _own(outputs: list[Any], borrowed: list[Any]) -> list[Any]:
@@ -104,9 +105,6 @@ def _own(outputs: list[Any], borrowed: list[Any]) -> list[Any]:
     from hologram.backends.cpu.runtime import storage
 
     return [storage.copy_of(storage.view(s)) if any(s is b for b in borrowed) else s for s in outputs]
-
-
-_SCALAR_TYPES = {bool: np.bool_, int: np.int64, float: np.float32, complex: np.complex64}
 
 
 def donate(x: Any) -> None:

@@ -38,7 +38,9 @@ class LeafType:
         return f"Python {_SCALAR_NAMES[self.dtype]}" if self.weak else f"{self.dtype}{list(self.shape)}"
 
 
-_SCALAR_NAMES = {dtypes.of_scalar(kind(0)): kind.__name__ for kind in SCALARS}
+# a Python number is a weak argument that keeps its precision
+SCALAR_TYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
+_SCALAR_NAMES = {dtype: kind.__name__ for kind, dtype in SCALAR_TYPES.items()}
 
 
 class Call:
@@ -188,7 +190,7 @@ def _type_of(x: Any) -> LeafType:
         return LeafType(*x._aval(), False)
     if isinstance(x, np.ndarray):
         return LeafType(x.shape, dtypes.of(x.dtype), False)
-    return LeafType((), dtypes.of_scalar(x), True)
+    return LeafType((), SCALAR_TYPES[type(x)], True)
 
 
 def name_of(function: Any) -> str:

@@ -74,7 +74,8 @@ class Tensor:
 
     @property
     def dtype(self) -> np.dtype:
-        return self._aval()[1].np
+        dtype = self._aval()[1]
+        return (apply.weak_default(dtype) if self._weak else dtype).np
 
     @property
     def ndim(self) -> int:
