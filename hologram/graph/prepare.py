@@ -42,7 +42,7 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
     if node.op.kind == "reduce" and node.op.monoid is not None:
         return _reduce(b, node, inputs[0])
     if node.op.kind == "reduce":
-        return b(node.op, (_cast(b, inputs[0], dtypes.compute_type(inputs[0].dtype)),), node.attrs)
+        return _position(b, node.op, _cast(b, inputs[0], dtypes.compute_type(inputs[0].dtype)), *node.attrs)
     if node.op.kind == "scan":
         return _scan(b, node, inputs[0])
     return b(node.op, inputs, node.attrs)
@@ -87,6 +87,19 @@ def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
     pages = _in_pages(b, x, first, n, op.identity(x.dtype))
     partial = b(op, (pages,), ((first + 1,),))
     return _reduce_run(b, op, partial, (first,))
+
+
+def _position(b: Builder, op: Any, x: Node, axis: int) -> Node:
+    """argmax or argmin; of a long vector first within each page, then among the pages' extremes."""
+    n = x.size
+    if x.ndim != 1 or not isinstance(n, int) or n <= 4 * PAGE:
+        return b(op, (x,), (axis,))
+    extreme = TABLE["reduce_max" if op.name == "argmax" else "reduce_min"]
+    pages = _in_pages(b, x, 0, n, extreme.identity(x.dtype))
+    inside = b(op, (pages,), (1,))
+    page = b(op, (b(extreme, (pages,), ((1,),)),), (0,))
+    at = b(TABLE["take"], (inside, page), (0,))
+    return b(TABLE["add"], (b(TABLE["mul"], (page, _const(b, PAGE, dtypes.int64))), at))
 
 
 def _cut(rows: Shape, columns: Shape, n: Int) -> bool:

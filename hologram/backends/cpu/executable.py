@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram import dtypes
+from hologram import debug, dtypes
 from hologram.backends.cpu import cache, target
 from hologram.backends.cpu.module import Place, render_module
 from hologram.backends.cpu.runtime import calls, storage
@@ -45,6 +45,15 @@ class Executable:
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
         self._shapes = None if self.dynamic else [tuple(s) for s in entry["shapes"]]
         self.address: int = self._code.address("graph")
+        self._tell()
+
+    def _tell(self) -> None:
+        debug.tell(debug.DEVICES, "device", lambda: f"cpu: {self.target.id}")
+        debug.tell(debug.KERNELS, "kernels", lambda: self.as_text("kernels"))
+        debug.tell(debug.SOURCE, "LLVM IR", lambda: self._llvm)
+        debug.tell(debug.GRAPHS, "traced graph", lambda: self.traced)
+        debug.tell(debug.GRAPHS, "canonical graph", lambda: self.canonical)
+        debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
     # --- compiling -----------------------------------------------------------------------------------------------------
 
@@ -53,8 +62,10 @@ class Executable:
         key = cache.key("graph", str(self.traced), self.precision, ",".join(settings.disabled_passes))
         found = None if self.dynamic else cache.load_entry(key)
         if found is None:
-            code = target.compile_ir(self._llvm, self.target)
-            meta = self._meta(leaves)
+            with debug.timed("lowering"):
+                text, meta = self._llvm, self._meta(leaves)
+            with debug.timed("code generation"):
+                code = target.compile_ir(text, self.target)
             if not self.dynamic:
                 cache.store(key, code, meta)
         else:
@@ -85,7 +96,8 @@ class Executable:
 
     @cached_property
     def canonical(self) -> Graph:
-        graph: Graph = self._canonical(self.traced, self.precision)
+        with debug.timed("canonical reduction"):
+            graph: Graph = self._canonical(self.traced, self.precision)
         return graph
 
     @cached_property
@@ -108,7 +120,8 @@ class Executable:
         if computed is None:
             computed, symbols, arena = self._dynamic(inputs)
         outs = [storage.empty(a) for a in computed]
-        calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long, self.parallel)
+        with debug.timed("call"):
+            calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long, self.parallel)
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
 

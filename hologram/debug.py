@@ -1,0 +1,34 @@
+"""The DEBUG ladder: what Hologram tells on standard error, by ``settings.debug``.
+
+1 devices, 2 timings, 3 kernels, 4 source, 5 graphs, 6 every pass that changed something, 7 assembly; a level includes those below it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from hologram.settings import settings
+
+DEVICES, TIMINGS, KERNELS, SOURCE, GRAPHS, PASSES, ASSEMBLY = range(1, 8)
+
+
+def tell(level: int, title: str, text: Callable[[], object]) -> None:
+    """Prints ``text()`` under ``title`` where the ladder stands at ``level`` or higher; else ``text`` is not called."""
+    if settings.debug >= level:
+        print(f"--- hologram: {title} ---\n{text()}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def timed(title: str) -> Iterator[None]:
+    """Tells how long a block took."""
+    if settings.debug < TIMINGS:
+        yield
+        return
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        print(f"--- hologram: {title}: {1e3 * (time.perf_counter() - start):.3f} ms", file=sys.stderr)
