@@ -194,7 +194,8 @@ class _Values:
 
     def _name(self, ins: Value, size: Int) -> Int:
         """A variable that stands for a value in index expressions."""
-        assert isinstance(ins, Ins)
+        if not isinstance(ins, Ins):
+            ins = self._emit(TABLE["cast"], (ins,), ("int64",), dtypes.int64)  # only instructions have names
         if not ins.name:
             self.taken += 1
             ins.name = f"taken{self.taken}"
