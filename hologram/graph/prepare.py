@@ -78,15 +78,16 @@ def _reduce(b: Builder, node: Node, x: Node) -> Node:
     return _cast(b, x, node.dtype)
 
 
-def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
+def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = False) -> Node:
+    """Reduces one run of axes; ``cut``: it already holds the partial results of pages."""
     first, last = run[0], run[-1]
     rows, columns, n = x.shape[:first], x.shape[last + 1 :], prod(x.shape[first : last + 1])
-    if not _cut(rows, columns, n):
+    if not _needs_cut(rows, columns, n, cut):
         return b(op, (x,), (run,))
     x = _reshape(b, x, (*rows, n, *columns))
     pages = _in_pages(b, x, first, n, op.identity(x.dtype))
     partial = b(op, (pages,), ((first + 1,),))
-    return _reduce_run(b, op, partial, (first,))
+    return _reduce_run(b, op, partial, (first,), True)
 
 
 def _position(b: Builder, op: Any, x: Node, axis: int) -> Node:
@@ -102,9 +103,10 @@ def _position(b: Builder, op: Any, x: Node, axis: int) -> Node:
     return b(TABLE["add"], (b(TABLE["mul"], (page, _const(b, PAGE, dtypes.int64))), at))
 
 
-def _cut(rows: Shape, columns: Shape, n: Int) -> bool:
+def _needs_cut(rows: Shape, columns: Shape, n: Int, cut: bool) -> bool:
+    """An extent that is a symbol may be long, so it is cut, once."""
     if not isinstance(n, int):
-        return not columns and not rows
+        return not cut
     independent = prod(rows) * (floordiv(prod(columns) + 127, 128) if columns else 1)
     few = isinstance(independent, int) and independent < MANY_ROWS
     return n > MAX_IN_KERNEL or (few and n > 2 * PAGE)
