@@ -1,0 +1,141 @@
+"""The list of passes of canonical reduction, and what runs any list of passes.
+
+A :class:`Pass` has a name, by which ``HOLOGRAM_DISABLE_PASSES`` leaves it out. At ``HOLOGRAM_DEBUG=6`` each prints its result if it changed
+something, with the rules that fired, and graphs are verified between passes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hologram.errors import CompileError
+from hologram.graph.rewrite import inputs_first, users_first
+from hologram.graph.rules import SIMPLIFY, SINK
+from hologram.primitives.op import TABLE
+from hologram.settings import settings
+from hologram.trace.node import Builder, Graph, Node
+
+DEBUG_LEVEL = 6
+MAX_ROUNDS = 64  # of a Repeat; every round needs a movement that the one before set free
+
+
+@dataclass(slots=True)
+class Context:
+    """What passes share: the precision, whether to verify, and, by pass, how often each rule fired."""
+
+    precision: str
+    verify: bool = False
+    fired: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def rules(self) -> Counter[str]:
+        """How often each rule fired, in all passes together."""
+        return sum(self.fired.values(), Counter())
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """``run(value, context, fired)`` gives the new value, or the old object itself where nothing changed."""
+
+    name: str
+    run: Callable[[Any, Context, Counter[str]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Passes that run again as long as the first of them changes something."""
+
+    passes: tuple[Pass, ...]
+
+
+def run_passes(value: Any, passes: Sequence[Pass | Repeat], context: Context) -> Any:
+    """``value`` after all passes that are not disabled. Raises :class:`CompileError` where a pass leaves a malformed graph."""
+    for p in passes:
+        if isinstance(p, Repeat):
+            for _ in range(MAX_ROUNDS):
+                moved = _run(value, p.passes[0], context)
+                if moved is value:
+                    break
+                value = run_passes(moved, p.passes[1:], context)
+        else:
+            value = _run(value, p, context)
+    return value
+
+
+def _run(value: Any, p: Pass, context: Context) -> Any:
+    if p.name in settings.disabled_passes:
+        return value
+    fired: Counter[str] = Counter()
+    out = p.run(value, context, fired)
+    context.fired.setdefault(p.name, Counter()).update(fired)
+    debugging = settings.debug >= DEBUG_LEVEL
+    if out is not value and debugging:
+        counts = ", ".join(f"{name} {n}" for name, n in fired.most_common())
+        print(f"--- {p.name}{': ' if counts else ''}{counts}\n{out}", file=sys.stderr)
+    if (debugging or context.verify) and isinstance(out, Graph):
+        verify(out, f"after {p.name}")
+    return out
+
+
+# --- the passes ------------------------------------------------------------------------------------------------------
+
+
+def _arguments(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
+    """Forgets which trace an argument belongs to: equal programs become equal graphs."""
+    if all(i.attrs[3] is None for i in graph.inputs):
+        return graph
+    b = Builder()
+    image: dict[Node, Node] = {}
+    for node in graph.nodes():
+        attrs = (*node.attrs[:3], None) if node.op.name == "input" else node.attrs
+        image[node] = b(node.op, tuple([image[i] for i in node.inputs]), attrs)
+    lines = {image[node]: line for node, line in graph.lines.items() if node in image}
+    return Graph([image[i] for i in graph.inputs], [image[o] for o in graph.outputs], lines)
+
+
+ARGUMENTS = Pass("arguments", _arguments)
+SIMPLIFICATION = Pass("simplify", lambda graph, context, fired: inputs_first(graph, SIMPLIFY, context.precision, fired))
+SINKING = Pass("sink", lambda graph, context, fired: users_first(graph, SINK, context.precision, fired))
+
+CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, SIMPLIFICATION, Repeat((SINKING, SIMPLIFICATION)))
+
+
+def canonicalise(graph: Graph, precision: str, context: Context | None = None) -> Graph:
+    """``graph`` in canonical form at ``precision``; the same as that of its canonical form. ``context`` is filled with the rules that fired.
+
+    Inputs stay as they are in number and order, used or not. Raises :class:`hologram.errors.RewriteError` for a defective rule.
+    """
+    return run_passes(graph, CANONICAL, context or Context(precision))
+
+
+# --- verifying -------------------------------------------------------------------------------------------------------
+
+
+def verify(graph: Graph, when: str = "") -> None:
+    """Raises :class:`CompileError` unless ops have their arity and attributes, shapes and types follow from the rows, nodes are interned, and
+    inputs are the arguments 0, 1, … in order."""
+    seen: dict[Any, Node] = {}
+    for node in graph.nodes():
+        trouble = _trouble(node)
+        if seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
+            trouble = "is there twice"
+        if trouble:
+            raise CompileError(f"{node!r} {trouble} {when}\n{graph}".strip())
+    for i, x in enumerate(graph.inputs):
+        if x.op.name != "input" or x.attrs[0] != i:
+            raise CompileError(f"input {i} of the graph is {x!r} {when}".strip())
+
+
+def _trouble(node: Node) -> str:
+    op = node.op
+    if TABLE.get(op.name) is not op:
+        return "has no row in the op table"
+    if op.arity is not None and len(node.inputs) != op.arity:
+        return f"has {len(node.inputs)} inputs, not {op.arity}"
+    if len(node.attrs) != len(op.attrs):
+        return f"has {len(node.attrs)} attributes, not {len(op.attrs)}"
+    shape, dtype = op.infer(node.inputs, node.attrs)
+    return "" if shape == node.shape and dtype is node.dtype else f"should be {dtype}{list(shape)}"
