@@ -117,7 +117,7 @@ def report(picture: np.ndarray) -> np.ndarray:
     expected, expected_facts = develop(np, picture)
     difference = float(np.abs(np.asarray(after) - expected).max())
     differences = [abs(float(facts[k]) - float(expected_facts[k])) for k in expected_facts]
-    print("luminance: " + ", ".join(f"{name} {float(value):.4f}" for name, value in facts.items()))
+    print("luminance: " + ", ".join(f"{name} {float(facts[name]):.4f}" for name in expected_facts))
     print(f"largest difference from NumPy: {difference:.1e} in a pixel, {max(differences):.1e} in the statistics")
 
     ours, numpys = milliseconds(lambda: hg.block_until_ready(jitted(picture))), milliseconds(lambda: develop(np, picture))
