@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import hypothesis
 import pytest
+
+from hologram.settings import override
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,3 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def everything(request: pytest.FixtureRequest) -> bool:
     """Whether ``--all`` was given."""
     return bool(request.config.getoption("--all"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A disk cache of the run's own, for this process and those it starts: the user's is neither read nor filled."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as environment, override(cache_dir=folder):
+        environment.setitem(os.environ, "HOLOGRAM_CACHE_DIR", str(folder))
+        yield folder
