@@ -28,7 +28,7 @@ _WHERE = {
     "default_device": "trace.devices",
     "device_put": "trace.devices",
     "devices": "trace.devices",
-    "block_until_ready": "trace.lazy",
+    "block_until_ready": "trace.native",
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
     "explain": "trace.stages",

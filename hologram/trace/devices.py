@@ -25,15 +25,15 @@ def device_put(value: Any, device: Any = None) -> Any:
 
 def set_num_threads(n: int) -> None:
     """How many threads kernels may use. Results do not depend on it."""
-    from hologram.backends.cpu import runtime
+    from hologram.backends.cpu.runtime.pool import set_num_threads
 
-    runtime.set_num_threads(n)
+    set_num_threads(n)
 
 
 def clear_caches() -> None:
     """Forgets compiled programs and gives back memory kept for results. The disk cache stays."""
     lazy.clear()
     jit.clear_all()
-    from hologram.backends.cpu import runtime
+    from hologram.backends.cpu.runtime import storage
 
-    runtime.clear()
+    storage.clear_caches()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.errors import ArgumentError, IntegerRangeError
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
@@ -126,7 +127,7 @@ class Jitted:
         "__qualname__",
         "__weakref__",
         "__wrapped__",
-        "_device",
+        "_dispatch",
         "_donated",
         "_last_miss",
         "_precision",
@@ -152,6 +153,7 @@ class Jitted:
         self._precision = precision
         self._specialisations = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None
+        self._dispatch: Any = None
         self.__call__ = self._python_call
         _jitted.add(self)
 
@@ -187,7 +189,17 @@ class Jitted:
         executable = compiling.compile_graph(traced.graph, self._precision)
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
+        self._go_native(call, found)
         return found
+
+    def _go_native(self, call: Call, made: Specialisation) -> None:
+        """Lets native code serve the calls that are like this one from now on."""
+        from hologram.trace import native  # loads the native runtime, which nothing before the first call needs
+
+        if self._dispatch is None:
+            self._dispatch = native.Dispatch(self._python_call, self.__name__, SPECIALISATION_LIMIT)
+            self.__call__ = self._dispatch.call
+        native.add(self._dispatch, call, made)
 
     def _donated_leaves(self, call: Call) -> list[int]:
         """Indices of the leaves that belong to donated positional arguments."""
@@ -211,6 +223,8 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
         self._specialisations.clear()
+        if self._dispatch is not None:
+            self._dispatch.clear()
 
 
 _jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -266,7 +280,9 @@ _disabled = _Disabled()
 def disable_jit() -> Iterator[None]:
     """For a block, jitted functions of this thread run as plain Python on lazy Tensors: breakpoints and prints work inside."""
     _disabled.depth += 1
+    opened()  # sends native calls to Python
     try:
         yield
     finally:
+        closed()
         _disabled.depth -= 1

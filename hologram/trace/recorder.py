@@ -22,6 +22,7 @@ import numpy as np
 
 import hologram
 from hologram.dtypes import DType
+from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.errors import HologramError, IntegerRangeError, ShapeError
 from hologram.primitives.elementwise import cast
 from hologram.primitives.leaves import const, input_, leaf
@@ -94,10 +95,12 @@ class Trace:
         self.parent, _state.trace = _state.trace, self
         with _count_lock:
             traces_in_progress += 1
+        opened()
         return self
 
     def __exit__(self, *exc: Any) -> None:
         global traces_in_progress
+        closed()
         with _count_lock:
             traces_in_progress -= 1
         _state.trace = self.parent

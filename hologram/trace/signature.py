@@ -6,6 +6,7 @@ Two calls with equal :attr:`Call.key` run the same code.
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -44,21 +45,28 @@ _SCALAR_NAMES = {dtype: kind.__name__ for kind, dtype in SCALAR_TYPES.items()}
 
 
 class Call:
-    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays and Python scalars; ``sizes`` the values that
-    symbolic extents have in this call."""
+    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays and Python scalars; ``keywords`` the names as the
+    caller wrote them; ``sizes`` the values that symbolic extents have in this call."""
 
-    __slots__ = ("key", "leaves", "types", "treedef", "statics", "sizes")
+    __slots__ = ("key", "leaves", "types", "treedef", "statics", "keywords", "sizes")
 
     def __init__(
-        self, leaves: list[Any], types: list[LeafType], treedef: Treedef, statics: dict[int | str, Any], static_key: Any, sizes: dict[str, int]
+        self,
+        leaves: list[Any],
+        types: list[LeafType],
+        treedef: Treedef,
+        statics: dict[int | str, Any],
+        static_key: Any,
+        keywords: tuple[str, ...],
+        sizes: dict[str, int],
     ) -> None:
-        self.leaves, self.types, self.treedef, self.statics, self.sizes = leaves, types, treedef, statics, sizes
+        self.leaves, self.types, self.treedef, self.statics, self.keywords, self.sizes = leaves, types, treedef, statics, keywords, sizes
         self.key: Any = (treedef, static_key, *[p for t in types for p in (t.shape, t.dtype, t.weak)])
 
     def concrete(self) -> Call:
         """The same call without symbols."""
         types = [LeafType(tuple(substitute(n, self.sizes) for n in t.shape), t.dtype, t.weak) for t in self.types]
-        return Call(self.leaves, types, self.treedef, self.statics, self.key[1], {})
+        return Call(self.leaves, types, self.treedef, self.statics, self.key[1], self.keywords, {})
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments to call the function with: the static ones in their places, ``leaves`` for the dynamic ones."""
@@ -103,11 +111,13 @@ class Signature:
     def take_apart(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
         """The call's parts. Raises StaticArgumentError, TreeError, ArgumentError, naming the argument."""
         statics: dict[int | str, Any] = {}
+        keywords = tuple(options)
         if self.static_names or self.static_positions:
             statics = {p: args[p] for p in self.static_positions if p < len(args)}
             args = tuple([a for i, a in enumerate(args) if i not in statics])
             statics |= {n: options[n] for n in sorted(self.static_names & options.keys())}
             options = {n: v for n, v in options.items() if n not in statics}
+        options = OrderedDict(options)  # in the caller's order, as native code walks it
         leaves, treedef = tree.flatten((args, options))
         types: list[LeafType] = []
         for i, x in enumerate(leaves):
@@ -117,7 +127,7 @@ class Signature:
             types.append(_type_of(x))
         sizes = self._make_symbolic(types, args, options, statics) if self.dynamic else {}
         static_key = tuple([self._static_key(place, value) for place, value in statics.items()])
-        return Call(leaves, types, treedef, statics, static_key, sizes)
+        return Call(leaves, types, treedef, statics, static_key, keywords, sizes)
 
     def _static_key(self, place: int | str, value: Any) -> Any:
         try:
@@ -149,7 +159,7 @@ class Signature:
         """Where each leaf of the dynamic arguments stands: ``x``, ``params['w'][0]``."""
         positions = [i for i in range(len(args) + len(statics)) if i not in statics]
         found = [p for i, a in zip(positions, args, strict=False) for p, _ in tree.paths(a, self.parameter(i))]
-        return found + [p for n in sorted(options) for p, _ in tree.paths(options[n], n)]
+        return found + [p for n, value in options.items() for p, _ in tree.paths(value, n)]
 
     def paths_of(self, call: Call) -> list[str]:
         """As :meth:`paths`, of a call that was taken apart."""
@@ -179,7 +189,7 @@ class Signature:
         out: list[Any] = []
         for i, a in zip(positions, args, strict=False):
             out += [self.dynamic.get(i, self.dynamic.get(self.parameter(i), ()))] * len(tree.leaves(a))
-        for n in sorted(options):
+        for n in options:
             by_position = self.parameters.index(n) if n in self.parameters else n
             out += [self.dynamic.get(n, self.dynamic.get(by_position, ()))] * len(tree.leaves(options[n]))
         return out

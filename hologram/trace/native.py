@@ -1,0 +1,97 @@
+"""Jitted calls without Python: what the native dispatcher is told of a specialisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hologram.backends.cpu.runtime import dispatch
+from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
+from hologram.trace import lazy
+from hologram.trace.aval import aval
+from hologram.trace.convert import of_storage
+from hologram.trace.signature import Call, LeafType
+from hologram.trace.tensor import Tensor
+from hologram.trace.tree import Treedef
+
+if TYPE_CHECKING:
+    from hologram.trace.jit import Specialisation
+
+dispatch.register_tensor_class(Tensor)
+block_until_ready = dispatch.block_until_ready(lazy.block_until_ready)
+
+
+class _NotNative(Exception):
+    """Native code has no such container."""
+
+
+def add(dispatcher: Dispatch, call: Call, made: Specialisation) -> None:
+    """Lets native code serve the calls that are like ``call``, where it can: not those with symbolic extents, or registered classes."""
+    if call.sizes:
+        return
+    try:
+        spec = _specification(call, made)
+    except _NotNative:
+        return
+    dispatcher.add(spec)
+
+
+def _specification(call: Call, made: Specialisation) -> Spec:
+    executable: Any = made.executable
+    leaves = iter([_leaf(x, t) for x, t in zip(call.leaves, call.types, strict=True)])
+    arguments, keywords = call.treedef.children
+    positional = [_pattern(child, leaves) for child in arguments.children]
+    options = {name: _pattern(child, leaves) for name, child in zip(keywords.data, keywords.children, strict=True)}
+    for place, value in call.statics.items():  # positions ascend
+        if isinstance(place, int):
+            positional.insert(place, Same(value))
+        else:
+            options[place] = Same(value)
+    outputs: list[Output | Argument] = [Output(a) for a in executable.computed]
+    results: list[Any] = []
+    for kind, index in executable.outputs:
+        if kind == "computed":
+            results.append(index)
+        elif kind == "constant":
+            results.append(Same(of_storage(executable.constants[index])))
+        else:
+            raise _NotNative  # an argument returned as it is: borrowed memory must be copied
+    return Spec(
+        args=positional,
+        kwargs={name: options[name] for name in call.keywords},
+        result=_pattern(made.out_tree, iter(results)),
+        outputs=outputs,
+        address=executable.address,
+        keep=executable,
+        constants=executable.constants,
+        donated=[i for i in made.donated if type(call.leaves[i]) is Tensor],
+        arena_bytes=executable.arena_bytes,
+        long=executable.long,
+        parallel=executable.parallel,
+    )
+
+
+def _leaf(x: Any, of: LeafType) -> Any:
+    if type(x) is Tensor:
+        return TensorLeaf(aval(of.dtype, of.shape))  # type: ignore[arg-type]
+    if isinstance(x, np.ndarray):
+        return ArrayLeaf(aval(of.dtype, of.shape))  # type: ignore[arg-type]
+    return ScalarLeaf(type(x), of.dtype)
+
+
+def _pattern(treedef: Treedef, leaves: Iterator[Any]) -> Any:
+    """The tree of that structure with these leaves, of containers that native code walks."""
+    if treedef.kind is None:
+        return next(leaves)
+    children = [_pattern(c, leaves) for c in treedef.children]
+    if treedef.kind is tuple:
+        return tuple(children)
+    if treedef.kind is list:
+        return children
+    if treedef.kind is type(None):
+        return None
+    if treedef.kind is dict:
+        return dict(zip(treedef.data, children, strict=True))
+    raise _NotNative
