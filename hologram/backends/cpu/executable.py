@@ -20,6 +20,7 @@ from hologram.trace.aval import Aval, aval
 from hologram.trace.node import Graph
 
 LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
+MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
 STAGES = ("trace", "canonical", "kernels", "llvm", "asm")
 
 
@@ -45,6 +46,7 @@ class Executable:
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
         self._shapes = None if self.dynamic else [tuple(s) for s in entry["shapes"]]
         self.address: int = self._code.address("graph")
+        self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
         self._tell()
 
     def _tell(self) -> None:
@@ -127,8 +129,18 @@ class Executable:
 
     def _dynamic(self, inputs: Sequence[Any]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call whose extents are known only now."""
+        values = bind_symbols(self.schedule.inputs, [x.aval.shape for x in inputs])
+        key = tuple(values[name] for name in self.schedule.symbols)
+        found = self._sizes.get(key)
+        if found is None:
+            if len(self._sizes) >= MOST_SIZES:
+                self._sizes.pop(next(iter(self._sizes)), None)
+            found = self._sizes[key] = self._at(values)
+        return found
+
+    def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
+        """What :meth:`_dynamic` gives for values of the symbols."""
         s = self.schedule
-        values = bind_symbols(s.inputs, [x.aval.shape for x in inputs])
         plan = s.plan(values)
         offsets = [plan.buffers[i].offset for i in range(len(s.temporaries))]
         computed = [aval(n.dtype, concrete_shape(self._result_shape(n), values)) for n in s.computed]
