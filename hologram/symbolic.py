@@ -95,7 +95,7 @@ class Expr:
         return mod(self, o)
 
     def __repr__(self) -> str:
-        parts = []
+        parts: list[str] = []
         for m, c in self.terms.items():
             body = "*".join(a.name for a in m)
             text = str(c) if not m else body if c == 1 else f"-{body}" if c == -1 else f"{c}*{body}"
@@ -179,10 +179,15 @@ def bounds(x: Int) -> tuple[int | None, int | None]:
     return low, high
 
 
+def _is_single(x: Int) -> bool:
+    """Whether ``x`` prints as one number or name."""
+    return not isinstance(x, Expr) or (len(x.terms) == 1 and all(len(m) == 1 and c == 1 for m, c in x.terms.items()))
+
+
 def _derived(kind: str, a: Int, b: Int, low: int | None, high: int | None) -> Expr:
     sign = "//" if kind == "floordiv" else "%"
-    left = str(a) if isinstance(a, Expr) and len(a.terms) == 1 and () not in a.terms and len(next(iter(a.terms))) == 1 and 1 in a.terms.values() else f"({a})"
-    name = f"({left}{sign}{b})" if isinstance(b, int) else f"({left}{sign}({b}))"
+    left, right = (str(e) if _is_single(e) else f"({e})" for e in (a, b))
+    name = f"({left}{sign}{right})"
     return Expr({(Atom._make((kind, a, b), name, low, high, (a, b)),): 1})
 
 
@@ -281,8 +286,8 @@ def substitute(x: Int, values: Mapping[str, Int]) -> Int:
             if not a.args:
                 v: Int = values[a.name] if a.name in values else Expr({(a,): 1})
             else:
-                l, r = (substitute(e, values) for e in a.args)
-                v = floordiv(l, r) if a.key[0] == "floordiv" else mod(l, r)
+                numerator, divisor = (substitute(e, values) for e in a.args)
+                v = (floordiv if a.key[0] == "floordiv" else mod)(numerator, divisor)
             term = term * v
         out = out + term
     return out

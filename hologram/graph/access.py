@@ -145,5 +145,3 @@ def take_index(node: Node, index: Index) -> tuple[Index, Callable[[Int], Index]]
     (axis,) = node.attrs
     rank = node.inputs[1].ndim
     return index[axis : axis + rank], lambda value: (*index[:axis], value, *index[axis + rank :])
-
-

@@ -211,7 +211,7 @@ class Code:
         return Value(self, self.block.emit("const", (), const_attrs(number, d), d))
 
     def apply(self, row: Op, args: tuple[Value, ...], attrs: tuple[Any, ...]) -> Value:
-        _, dtype = row.infer(tuple(_Typed(a.dtype) for a in args), attrs)  # type: ignore[arg-type]
+        _, dtype = row.infer(tuple(_Typed(a.dtype) for a in args), attrs)  # type: ignore[misc]
         return Value(self, self.block.emit(row, tuple(a.ins for a in args), attrs, dtype))
 
     def rare(self, condition: Value, slow: Callable[[], Value], fast: Value) -> Value:

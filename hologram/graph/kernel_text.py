@@ -48,5 +48,3 @@ def _attr(x: object, names: dict[Value, str]) -> str:
     if isinstance(x, bytes):
         return "0x" + x[::-1].hex()
     return str(x)
-
-

@@ -99,7 +99,8 @@ class Nest:
 
     def _flat_stride(self, e: Int) -> Int | None:
         """``c*i + rest`` where an expression walks all blocks as one."""
-        rest, below = e, 1
+        rest: Int = e
+        below: Int = 1
         unit: Int | None = None
         for b in reversed(self.blocks):
             split = split_linear(rest, _name(b.var))
@@ -237,5 +238,3 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block]) -> Ne
     nest.scratch_index = q * block + (t - start)
     nest.row_elements = nest.scratch_size = n * block
     return nest
-
-

@@ -481,7 +481,9 @@ class _Emission:
         k = self.kernel
         k.params = list(self.values.buffers.values())
         k.chunks = chunks
-        names = sorted({a.name for e in self._all_integers() for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")})
+        names = sorted(
+            {a.name for e in self._all_integers() for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")}
+        )
         k.symbols = names
         k.ops = sum(1 for v in self.order if isinstance(v, Ins) and not isinstance(v.op, str))
         per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
@@ -520,5 +522,3 @@ class _Emission:
                 if other in params and places == {w.index} and other.dtype.itemsize == w.buffer.dtype.itemsize:
                     out.append((params.index(w.buffer), params.index(other)))
         return out
-
-

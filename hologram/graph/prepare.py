@@ -168,5 +168,3 @@ def _carry(b: Builder, op: Any, totals: Node, axis: int) -> Node:
     moved = _slice_axis(b, running, axis, 0, running.shape[axis] - 1)
     low = tuple(1 if i == axis else 0 for i in range(moved.ndim))
     return b(TABLE["pad"], (moved, _const(b, op.identity(totals.dtype), totals.dtype)), (low, (0,) * moved.ndim))
-
-

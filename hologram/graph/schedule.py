@@ -154,5 +154,3 @@ def _read_elsewhere(root: Node, group: Any, roots: set[Node]) -> set[Node]:
         else:
             stack.extend(n.inputs)
     return out
-
-

@@ -207,5 +207,3 @@ def scan_group(m: Monoid, carry: Reg, x: Reg, mask: Reg | None) -> tuple[Reg, Re
         step *= 2
     (out,) = m.combine([f.splat(carry, n)], [x])
     return out, f.emit(f"extractelement {out.typed}, i64 {n - 1}", out.type, 1)
-
-

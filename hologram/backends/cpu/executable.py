@@ -154,7 +154,7 @@ class Executable:
     def outputs_avals(self) -> list[Aval]:
         """The types of the results; for static shapes only."""
         assert self._shapes is not None
-        return [aval(o.node.dtype, tuple(o.node.shape)) for o in self.schedule.outputs]
+        return [aval(o.node.dtype, concrete_shape(o.node.shape, {})) for o in self.schedule.outputs]
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
@@ -190,4 +190,3 @@ def _leaves(graph: Graph) -> list[Any]:
         if n.op.name == "leaf":
             out.setdefault(id(n.attrs[0]), n.attrs[0])
     return list(out.values())
-

@@ -101,7 +101,9 @@ class FunctionText:
         self.entry.append(f"  {r} = alloca {t}, i64 {count}, align {align}")
         return r
 
-    def counted(self, start: Reg, stop: Reg, step: int, carried: Sequence[Reg], body: Callable[[Reg, list[Reg]], Sequence[Reg]], at_least_once: bool = False) -> list[Reg]:
+    def counted(
+        self, start: Reg, stop: Reg, step: int, carried: Sequence[Reg], body: Callable[[Reg, list[Reg]], Sequence[Reg]], at_least_once: bool = False
+    ) -> list[Reg]:
         """``for i in range(start, stop, step)`` carrying registers; returns their final values. ``body(i, carried) -> next``."""
         before, loop, done = self.label, self.fresh_label("loop"), self.fresh_label("done")
         if at_least_once:

@@ -208,7 +208,11 @@ class KernelWriter(Integers):
         vt, s = vector(t, width), suffix(t, width)
         if kind == "scattered":
             m = live.text if live else self._all(width)
-            r = f.emit(f"call {vt} @llvm.masked.gather.{s}.v{width}p0(<{width} x ptr> {p.text}, i32 {align}, <{width} x i1> {m}, {vt} zeroinitializer)", t, width)
+            r = f.emit(
+                f"call {vt} @llvm.masked.gather.{s}.v{width}p0(<{width} x ptr> {p.text}, i32 {align}, <{width} x i1> {m}, {vt} zeroinitializer)",
+                t,
+                width,
+            )
         elif stride == -1:
             r = self._reversed_load(p, t, width, align, live)
         elif live is None:
@@ -231,7 +235,11 @@ class KernelWriter(Integers):
             r = f.emit(f"load {vt}, ptr {low.text}, align {align}", t, width)
         else:
             m = self._reverse(live)
-            r = f.emit(f"call {vt} @llvm.masked.load.{suffix(t, width)}.p0(ptr {low.text}, i32 {align}, <{width} x i1> {m.text}, {vt} zeroinitializer)", t, width)
+            r = f.emit(
+                f"call {vt} @llvm.masked.load.{suffix(t, width)}.p0(ptr {low.text}, i32 {align}, <{width} x i1> {m.text}, {vt} zeroinitializer)",
+                t,
+                width,
+            )
         return self._reverse(r)
 
     def _reverse(self, r: Reg) -> Reg:
@@ -276,7 +284,9 @@ class KernelWriter(Integers):
             f.do(f"store {v.typed}, ptr {p.text}, align {align}")
         elif kind == "scattered":
             m = live.text if live else self._all(width)
-            f.do(f"call void @llvm.masked.scatter.{suffix(t, width)}.v{width}p0({v.typed}, <{width} x ptr> {p.text}, i32 {align}, <{width} x i1> {m})")
+            f.do(
+                f"call void @llvm.masked.scatter.{suffix(t, width)}.v{width}p0({v.typed}, <{width} x ptr> {p.text}, i32 {align}, <{width} x i1> {m})"
+            )
         else:
             if stride == -1:
                 v = self._reverse(v)
@@ -461,10 +471,12 @@ class KernelWriter(Integers):
             main_stop = f.emit(f"sub nsw i64 {stop.text}, {rest.text}", "i64", 1)
         else:
             main_stop = self.integer(loop.start + whole)
-            rest = Reg(str(loop.extent - whole), "i64", 1)  # type: ignore[operator]
+            rest = Reg(str(loop.extent - whole), "i64", 1)
         state = lanes_carried
         if whole != 0:
-            state = f.counted(start, main_stop, width, state, lambda i, c: self._vector_body(loop, monoids, i, width, None, c), at_least_once=bool(whole))
+            state = f.counted(
+                start, main_stop, width, state, lambda i, c: self._vector_body(loop, monoids, i, width, None, c), at_least_once=bool(whole)
+            )
         if whole is not None and whole == loop.extent:
             return state
         if not self.masked and not scans:

@@ -244,7 +244,9 @@ class ScalarCode:
         body = f.emit(f"and {i32} {wide.text}, {self._imm(0x7FFF, w)}", "i32", w)
         moved = f.emit(f"shl {i32} {body.text}, {self._imm(13, w)}", "i32", w)
         scaled = f.emit(
-            f"fmul {single} {f.emit(f'bitcast {moved.typed} to {single}', 'float', w).text}, {f.splat(Reg(float_bits(2.0**112, 'float'), 'float', 1), w).text}", "float", w
+            f"fmul {single} {f.emit(f'bitcast {moved.typed} to {single}', 'float', w).text}, {f.splat(Reg(float_bits(2.0**112, 'float'), 'float', 1), w).text}",
+            "float",
+            w,
         )
         bits = f.emit(f"bitcast {scaled.typed} to {i32}", "i32", w)
         special = f.emit(f"icmp uge {i32} {body.text}, {self._imm(0x7C00, w)}", "i1", w)
@@ -284,7 +286,11 @@ class ScalarCode:
         # subnormal results: adding 0.5 aligns the mantissa and rounds in hardware
         mag_f = f.emit(f"bitcast {magnitude.typed} to {single}", "float", w)
         half = f.splat(Reg(float_bits(0.5, "float"), "float", 1), w)
-        sub = op("sub", f.emit(f"bitcast {vector('float', w)} {f.emit(f'fadd {single} {mag_f.text}, {half.text}', 'float', w).text} to {i32}", "i32", w), 0x3F000000)
+        sub = op(
+            "sub",
+            f.emit(f"bitcast {vector('float', w)} {f.emit(f'fadd {single} {mag_f.text}, {half.text}', 'float', w).text} to {i32}", "i32", w),
+            0x3F000000,
+        )
         small = f.emit(f"icmp ult {i32} {magnitude.text}, {self._imm(0x38800000, w)}", "i1", w)
         r = f.emit(f"select {small.typed}, {sub.typed}, {normal.typed}", "i32", w)
         large = f.emit(f"icmp uge {i32} {magnitude.text}, {self._imm(0x477FF000, w)}", "i1", w)
@@ -295,5 +301,3 @@ class ScalarCode:
         joined = f.emit(f"or {i32} {r.text}, {sign.text}", "i32", w)
         out = f.emit(f"trunc {joined.typed} to {i16}", "i16", w)
         return f.emit(f"bitcast {out.typed} to {vector('half', w)}", "half", w)
-
-
