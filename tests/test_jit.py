@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
+import sys
 import threading
 import time
 from collections import namedtuple
@@ -15,6 +17,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import settings
+from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.errors import ArgumentError
 from hologram.trace import tree
 
@@ -440,3 +443,108 @@ def test_clear_caches_traces_again() -> None:
     g.clear_cache()
     g(X)
     assert f.count == 2
+
+
+# --- native calls ----------------------------------------------------------------------------------------------------
+
+
+def frames_of(call: Any) -> int:
+    """How many Python functions run in ``call()``, itself excepted."""
+    count = -1
+
+    def observe(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(observe)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+native_only = pytest.mark.skipif(why_not_native() is not None, reason=str(why_not_native()))
+
+
+@native_only
+@pytest.mark.parametrize(
+    ("f", "args", "options"),
+    [
+        (lambda a, b: a + b, (X, Y), {}),
+        (lambda a, s: a * s, (hg.tensor(X), 2.5), {}),
+        (lambda a, n, flag: a * n + flag, (hg.tensor(X), 3, True), {}),
+        (lambda p: {"sum": p["w"] + p["b"][0], "none": None}, ({"w": X, "b": (hg.tensor(Y), None)},), {}),
+        (lambda a, *, scale, shift: a * scale + shift, (X,), {"shift": 1.0, "scale": 2.0}),
+        (lambda a: [hnp.sum(a), (a + 1, a - 1)], (X,), {}),
+        (lambda: hnp.arange(3) + 1, (), {}),
+        (lambda a: a[1:] - a[:-1], (hg.tensor(X),), {}),
+    ],
+)
+def test_no_python_between_caller_and_kernels(f: Any, args: Any, options: Any) -> None:
+    g = hg.jit(f)
+    first = g(*args, **options)
+    assert frames_of(lambda: g(*args, **options)) == 0
+    close(g(*args, **options), tree.map(np.asarray, first))
+
+
+@native_only
+def test_native_calls_keep_specialisations_apart() -> None:
+    f = Counted(lambda a, n: a * n)
+    g = hg.jit(f, static_argnames="n")
+    for _ in range(3):
+        close(g(X, 2), X * 2)
+        close(g(X, n=3), X * 3)
+        close(g(hg.tensor(X), 2), X * 2)
+        close(g(X.astype(np.float64), 2), X.astype(np.float64) * 2)
+        close(g(X[:3], 2), X[:3] * 2)
+        close(g(X[::2], 2), X[::2] * 2)  # not contiguous: Python copies it
+        assert g(X, True).dtype == np.float32
+    assert f.count == 5
+    for args, options in (((X, 2), {}), ((X,), {"n": 3}), ((hg.tensor(X), 2), {}), ((X[:3], 2), {})):
+        assert frames_of(lambda args=args, options=options: g(*args, **options)) == 0
+
+
+@native_only
+def test_native_calls_go_to_python_while_tracing() -> None:
+    inner = hg.jit(lambda a: a * 2)
+    close(inner(X), X * 2)
+    outer = hg.jit(lambda a: inner(a) + inner(X))
+    close(outer(Y), Y * 2 + X * 2)
+    assert sum(n.op.name == "mul" for n in hg.make_graph(lambda a: inner(a))(X).nodes()) == 1
+
+
+def test_python_path_serves_where_native_is_off() -> None:
+    with settings.override(native=False):
+        g = hg.jit(lambda a, b: {"s": a + b})
+        for _ in range(2):
+            close(g(X, Y), {"s": X + Y})
+        assert g._dispatch is None
+
+
+def test_results_outlive_the_function() -> None:
+    g = hg.jit(lambda a: a * 2 + 1)
+    kept = [g(X) for _ in range(3)]
+    del g
+    gc.collect()
+    close(kept, [X * 2 + 1] * 3)
+
+
+def test_calls_from_many_threads() -> None:
+    g = hg.jit(lambda a, s: hnp.sum(a * s) + a)
+    failures: list[Any] = []
+
+    def work(k: int) -> None:
+        a = hg.tensor(X + k)
+        want = ((X + k) * k).sum() + X + k
+        for _ in range(300):
+            got = np.asarray(g(a, float(k)))
+            if not np.allclose(got, want):
+                failures.append((k, got))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures

@@ -318,8 +318,8 @@ bitwise_right_shift bitwise_xor broadcast_arrays broadcast_to can_cast ceil clip
 cumulative_sum diff divide empty empty_like equal exp expand_dims expm1 eye finfo flip floor floor_divide from_dlpack full full_like greater
 greater_equal hypot iinfo imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or
 logical_xor matmul matrix_transpose max maximum mean meshgrid min minimum moveaxis multiply negative nextafter not_equal ones ones_like permute_dims
-positive pow prod real reciprocal remainder repeat reshape result_type roll round sign signbit sin sinh sqrt square squeeze stack std subtract sum take
-take_along_axis tan tanh tensordot tile tril triu trunc unstack var vecdot where zeros zeros_like
+positive pow prod real reciprocal remainder repeat reshape result_type roll round sign signbit sin sinh sqrt square squeeze stack std subtract sum
+take take_along_axis tan tanh tensordot tile tril triu trunc unstack var vecdot where zeros zeros_like
 """.split()
 
 

@@ -66,11 +66,12 @@ def _output(x: Any, name: str) -> Node:
 class Specialisation:
     """The compiled form of one signature."""
 
-    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record")
+    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record", "native_forms")
 
     def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: misses.Record) -> None:
         self.executable, self.donated, self.record = executable, donated, record
         self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
+        self.native_forms: set[tuple[type, ...]] = set()  # types of leaves that native code knows: Tensors, arrays, scalars
 
     def run(self, leaves: list[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
@@ -168,7 +169,12 @@ class Jitted:
         if _disabled.depth or current() is not None:
             return self.__wrapped__(*args, **options)
         call = self._signature.take_apart(args, options)
-        return self._specialised(call).run(call.leaves)
+        found = self._specialised(call)
+        form = tuple([type(x) for x in call.leaves])
+        if settings.native and form not in found.native_forms:
+            found.native_forms.add(form)
+            self._go_native(call, found)
+        return found.run(call.leaves)
 
     def _specialised(self, call: Call) -> Specialisation:
         """The program for ``call``: found, or made by one thread while others that ask for it wait."""
@@ -189,7 +195,6 @@ class Jitted:
         executable = compiling.compile_graph(traced.graph, self._precision)
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
-        self._go_native(call, found)
         return found
 
     def _go_native(self, call: Call, made: Specialisation) -> None:

@@ -159,11 +159,27 @@ def evaluate(*trees: Any) -> None:
 
 def block_until_ready(value: Any) -> Any:
     """``value``, with every Tensor in it realised."""
-    if type(value) is Tensor:
-        realise(value)
-    else:
+    if not _is_ready(value):
         evaluate(value)
     return value
+
+
+def _is_ready(value: Any) -> bool:
+    """Whether no Tensor in ``value`` is pending; of containers other than the plain ones it is not known."""
+    kind = type(value)
+    if kind is Tensor:
+        return value._storage is not None
+    if kind is dict:
+        value = value.values()
+    elif kind is not tuple and kind is not list:
+        return value is None
+    for x in value:
+        if type(x) is Tensor:
+            if x._storage is None:
+                return False
+        elif not _is_ready(x):
+            return False
+    return True
 
 
 def clear() -> None:

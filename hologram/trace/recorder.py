@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import hologram
-from hologram.dtypes import DType
 from hologram.backends.cpu.runtime.tracing import closed, opened
+from hologram.dtypes import DType
 from hologram.errors import HologramError, IntegerRangeError, ShapeError
 from hologram.primitives.elementwise import cast
 from hologram.primitives.leaves import const, input_, leaf
