@@ -243,11 +243,8 @@ class ScalarCode:
         wide = f.emit(f"zext {h.typed} to {i32}", "i32", w)
         body = f.emit(f"and {i32} {wide.text}, {self._imm(0x7FFF, w)}", "i32", w)
         moved = f.emit(f"shl {i32} {body.text}, {self._imm(13, w)}", "i32", w)
-        scaled = f.emit(
-            f"fmul {single} {f.emit(f'bitcast {moved.typed} to {single}', 'float', w).text}, {f.splat(Reg(float_bits(2.0**112, 'float'), 'float', 1), w).text}",
-            "float",
-            w,
-        )
+        small = f.emit(f"bitcast {moved.typed} to {single}", "float", w)
+        scaled = f.emit(f"fmul {small.typed}, {f.splat(Reg(float_bits(2.0**112, 'float'), 'float', 1), w).text}", "float", w)
         bits = f.emit(f"bitcast {scaled.typed} to {i32}", "i32", w)
         special = f.emit(f"icmp uge {i32} {body.text}, {self._imm(0x7C00, w)}", "i1", w)
         top = f.emit(f"or {i32} {bits.text}, {self._imm(0x7F800000, w)}", "i32", w)
