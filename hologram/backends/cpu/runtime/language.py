@@ -20,6 +20,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
+from struct import pack
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -92,24 +93,24 @@ class Struct:
         raise TypeError("a Struct exists in native code only")
 
 
-def fields_of(struct: type[Struct]) -> dict[str, Field]:
+def fields_of(struct: Any) -> dict[str, Field]:
     """A Struct's fields by name, with offsets and types."""
     return _layout(struct)[0]
 
 
-def size_of(struct: type[Struct]) -> int:
+def size_of(struct: Any) -> int:
     """Bytes of one record, a multiple of 8."""
     return _layout(struct)[1]
 
 
-def offset_of(struct: type[Struct], name: str) -> int:
+def offset_of(struct: Any, name: str) -> int:
     return fields_of(struct)[name].offset
 
 
 @cache
 def _layout(struct: Any) -> tuple[dict[str, Field], int]:
     names, end, table = vars(sys.modules[struct.__module__]), 0, {}
-    for name, annotation in struct.__dict__.get("__annotations__", {}).items():
+    for name, annotation in inspect.get_annotations(struct).items():
         kind = as_type(eval(annotation, names) if isinstance(annotation, str) else annotation)  # noqa: S307
         placed = struct.__dict__.get(name)
         field = Field(placed.offset if isinstance(placed, Field) else (end + kind.size - 1) // kind.size * kind.size)
@@ -633,7 +634,7 @@ class _Translator:
         if isinstance(x, int):
             return str(int(x)), i64
         if isinstance(x, float):
-            return repr(x), f64
+            return f"0x{pack('>d', x).hex()}", f64
         if isinstance(x, Instance):
             self.instances.append(x)
             return "@" + x.symbol, Pointer(x.struct)
@@ -684,7 +685,8 @@ class _Translator:
 
     def of_UnaryOp(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.USub):
-            return self.assign(f"sub i64 0, {self.integer(node.operand)}"), i64
+            operand, kind = self.value(node.operand)
+            return self.assign(f"fneg double {operand}" if kind is f64 else f"sub i64 0, {self.convert((operand, kind), i64, node)}"), kind
         if isinstance(node.op, ast.Invert):
             return self.assign(f"xor i64 -1, {self.integer(node.operand)}"), i64
         return self.truth(node)
@@ -735,7 +737,7 @@ class _Translator:
                 self.fail(node, "comparisons do not chain")
             (x, kind), right = self.value(node.left), self.value(node.comparators[0])
             op = self._COMPARE.get(type(node.ops[0])) or self.fail(node, f"no comparison {type(node.ops[0]).__name__}")
-            instruction = "fcmp o" + op[-2:] if kind is f64 else "icmp " + op
+            instruction = f"fcmp {'u' if op == 'ne' else 'o'}{op[-2:]}" if kind is f64 else "icmp " + op
             y = right[0] if kind.ir == right[1].ir == "ptr" else self.convert(right, kind, node)
             test = self.assign(f"{instruction} {kind.ir} {x}, {y}")
         else:

@@ -47,13 +47,13 @@ def new(aval: Aval) -> Storage:
     except (MemoryError, ValueError) as e:
         raise OutOfMemory(f"a result of {aval.nbytes:,} bytes cannot be allocated") from e
     start = -raw.__array_interface__["data"][0] % ALIGNMENT
-    array = raw[start : start + aval.nbytes].view(aval.dtype.np).reshape(aval.shape)
-    return Storage(aval, array, None)
+    return Storage(aval, np.ndarray(aval.shape, aval.dtype.np, raw, start), None)
 
 
 def seal(storage: Storage) -> Storage:
     """From now on the Storage is read-only. Gives it back."""
-    storage._array.flags.writeable = False
+    for array in (storage._array, storage._array.base):
+        array.flags.writeable = False
     return storage
 
 
