@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import os
 import sys
 import threading
 import time
@@ -548,3 +549,16 @@ def test_calls_from_many_threads() -> None:
     for t in threads:
         t.join()
     assert not failures
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork() -> None:
+    g = hg.jit(lambda a: hnp.sum(a * 2))
+    close(g(X), np.float32(30))
+    child = os.fork()
+    if child == 0:
+        ok = float(g(X)) == 30 and float(hg.jit(lambda a: a.sum())(X)) == 15 and float((hg.tensor(X) + 1).sum()) == 21
+        os._exit(0 if ok else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    close(g(X), np.float32(30))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -32,6 +33,17 @@ class _Job:
 
 _jobs: dict[Any, _Job] = {}
 _jobs_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Compilations that other threads had begun are not under way in the child."""
+    global _jobs_lock
+    _jobs_lock = threading.Lock()
+    _jobs.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def once(key: Any, make: Callable[[], Any]) -> Any:

@@ -11,6 +11,7 @@ not pile up the turns before.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -29,9 +30,19 @@ from hologram.trace.tensor import Tensor
 PROGRAM_LIMIT = 1024
 _SCALARS_SEEN = 4  # structures that came with so many sets of scalars take them as arguments
 
-_walk_lock = threading.Lock()  # a walk sees no node while it settles
+_lock = threading.RLock()  # a walk, and what is made of it, sees no node that settles
 _programs = Recent(PROGRAM_LIMIT)
 _lifted = Recent(PROGRAM_LIMIT)  # by the key without its scalars: how often, or the executable
+
+
+def _after_fork() -> None:
+    """The child may have been made while another thread, which it lacks, held the lock."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Walk:
@@ -68,8 +79,6 @@ class _Walk:
                 key.append(i)
                 if fresh and x.seen and x.inputs and x.op.kind != "movement":
                     keep[x] = None
-        for node in order:
-            node.seen = True
         roots = list(order[:asked])
         for x in keep:
             if number[x] >= asked:
@@ -112,10 +121,14 @@ def realise(*tensors: Tensor) -> None:
                 waiting.append(t)
     if not waiting:
         return
-    with _walk_lock:
+    with _lock:
         walk = _Walk([t._node for t in waiting])
-    results = _run(walk)
-    with _walk_lock:
+        executable = _programs.get(walk.key)
+        miss = _Miss(walk) if executable is None else None
+    results = run(executable, walk.storages) if miss is None else miss.run(walk.storages)
+    with _lock:
+        for node in walk.order:
+            node.seen = True
         for node, storage in zip(walk.roots, results, strict=True):
             if node.op is not leaf:
                 node.settle(storage)
@@ -132,24 +145,33 @@ def _adopt(t: Tensor) -> bool:
     return True
 
 
-def _run(walk: _Walk) -> list[Any]:
-    executable = _programs.get(walk.key)
-    if executable is not None:
-        return run(executable, walk.storages)
-    loose, scalars = walk.without_scalars()
-    known: Any = (_lifted.get(loose) or 0) if scalars else 0
-    if type(known) is int and known < _SCALARS_SEEN:
-        executable = compile_once(("lazy", walk.key), lambda: walk.graph(lift=False))
-        _programs.put(walk.key, executable)
-        if scalars:
-            _lifted.put(loose, known + 1)
-        return run(executable, walk.storages)
-    if type(known) is int:
-        known = compile_once(("lazy scalars", loose), lambda: walk.graph(lift=True))
-        _lifted.put(loose, known)
-    from hologram.backends.cpu.runtime.storage import copy_of
+class _Miss:
+    """An expression without a program: its graph, taken while no node can settle, to be compiled when others may go on."""
 
-    return run(known, walk.storages + [copy_of(s) for s in scalars])
+    __slots__ = ("cache", "key", "graph", "scalars", "found")
+
+    def __init__(self, walk: _Walk) -> None:
+        self.cache, self.key, self.scalars = _programs, walk.key, []
+        loose, scalars = walk.without_scalars()
+        self.found: Any = (_lifted.get(loose) or 0) if scalars else 0
+        lift = self.found != 0 and (type(self.found) is not int or self.found >= _SCALARS_SEEN)
+        if lift:
+            self.cache, self.key, self.scalars = _lifted, loose, scalars
+        elif scalars:
+            _lifted.put(loose, self.found + 1)
+        self.graph = None if type(self.found) is not int else walk.graph(lift)
+
+    def run(self, storages: list[Any]) -> list[Any]:
+        executable = self.found
+        if self.graph is not None:
+            graph = self.graph
+            executable = compile_once((self.cache is _lifted, self.key), lambda: graph)
+            self.cache.put(self.key, executable)
+        if not self.scalars:
+            return run(executable, storages)
+        from hologram.backends.cpu.runtime.storage import copy_of
+
+        return run(executable, storages + [copy_of(s) for s in self.scalars])
 
 
 def evaluate(*trees: Any) -> None:

@@ -76,6 +76,19 @@ def current() -> Trace | None:
     return _state.trace if traces_in_progress else None
 
 
+def _after_fork() -> None:
+    """Of the traces in progress the child continues those of the thread that forked."""
+    global traces_in_progress, _count_lock
+    _count_lock = threading.Lock()
+    level, traces_in_progress = _state.trace, 0
+    while level is not None:
+        traces_in_progress, level = traces_in_progress + 1, level.parent
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
