@@ -295,6 +295,10 @@ def test_elementwise_names_mean_what_they_mean_in_numpy(name: str) -> None:
         close(got, want)
 
 
+def test_comparing_arrays() -> None:
+    check(lambda xp, x: (xp.allclose(x, x + 1e-9), xp.allclose(x, x + 1), xp.array_equal(x, x), xp.array_equal(x, x[:1])), M)
+
+
 def test_types() -> None:
     assert hnp.float32 == np.float32 and hnp.bfloat16.itemsize == 2 and hnp.bool == np.bool_
     assert hnp.finfo(hnp.bfloat16).bits == 16 and hnp.finfo(hg.tensor(1.0)).eps == np.finfo(np.float32).eps

@@ -280,6 +280,11 @@ def test_dlpack() -> None:
         exported.__dlpack__(copy=False)  # an old consumer
 
 
+def test_numpy_reductions_of_tensors_are_lazy() -> None:
+    same(np.sum(hg.tensor(FLOATS)), FLOATS.sum())
+    same(np.max(hg.tensor(FLOATS), axis=0), FLOATS.max())
+
+
 def test_array_protocol() -> None:
     t = hg.tensor(FLOATS)
     assert np.asarray(t, dtype=np.float64).dtype == np.float64

@@ -9,7 +9,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_node, reshaped, wrap
 from hologram.numpy.creation import full
-from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.elementwise import FUNCTIONS, isclose, where
 from hologram.numpy.manipulation import broadcast_arrays, concat
 from hologram.primitives import elementwise as ew
 from hologram.primitives import reductions as rows
@@ -20,8 +20,8 @@ from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod",
-    "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
+    "all", "allclose", "amax", "amin", "any", "argmax", "argmin", "array_equal", "average", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
 ]  # fmt: skip
 
 
@@ -80,6 +80,17 @@ def any(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 def all(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether no element is zero."""
     return wrap(_reduce(rows.reduce_all, cast_node(array(x, "all"), dtypes.bool_), axis, keepdims, "all"))
+
+
+def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether all elements are close; see :func:`~hologram.numpy.elementwise.isclose`."""
+    return all(isclose(x1, x2, rtol, atol, equal_nan))
+
+
+def array_equal(x1: Any, x2: Any) -> Tensor:
+    """Whether shapes and all elements are equal."""
+    a, b = array(x1, "array_equal"), array(x2, "array_equal")
+    return all(FUNCTIONS["equal"](wrap(a), wrap(b))) if a.shape == b.shape else full((), False)
 
 
 def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:

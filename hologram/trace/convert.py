@@ -88,9 +88,12 @@ def _foreign(data: Any) -> np.ndarray:
             return np.from_dlpack(data)
         except (BufferError, RuntimeError, TypeError):
             pass  # element types that DLPack in NumPy lacks, such as bfloat16; or another device, of which asarray will complain
-    array = np.asarray(data)
+    what = type(data).__name__
+    try:
+        array = np.asarray(data)
+    except (TypeError, RuntimeError) as e:
+        raise located(ArgumentError(f"a {what} cannot be read as an array: {e}")) from None
     if array.dtype == object:
-        what = type(data).__name__
         raise located(ArgumentError(f"a {what} is no array: pass numbers, nested lists of numbers, or an object with DLPack or the buffer protocol"))
     return array
 

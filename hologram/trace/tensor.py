@@ -39,6 +39,8 @@ def _from_namespace(name: str) -> Callable[..., Any]:
     """The method that is a function of :mod:`hologram.numpy`."""
 
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        if options.get("out", self) is None:  # as numpy.sum(tensor) calls it
+            del options["out"]
         return getattr(namespace(), name)(self, *args, **options)
 
     method.__name__ = name
