@@ -5,9 +5,16 @@ from __future__ import annotations
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
 
 
+class Names(dict[Value, str]):
+    """Names of values. One that was not computed yet, in a malformed kernel, is ``?``."""
+
+    def __missing__(self, v: Value) -> str:
+        return "?"
+
+
 def print_kernel(k: Kernel) -> str:
     """One line a statement; values are numbered in order."""
-    names: dict[Value, str] = {}
+    names = Names()
     head = ", ".join(f"{b.name}: {b.dtype}[{b.size}] {b.role}" for b in k.params)
     lines = [f"kernel({head}{''.join(f', {s}: symbol' for s in k.symbols)})"]
     lines += [f"  scratch {b.name}: {b.dtype}[{b.size}]" for b in k.scratch]
@@ -15,32 +22,36 @@ def print_kernel(k: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _print_block(body: list[Stmt], names: dict[Value, str], lines: list[str], depth: int) -> None:
-    pad = "  " * depth
+def _print_block(body: list[Stmt], names: Names, lines: list[str], depth: int) -> None:
     for s in body:
+        lines.append("  " * depth + statement_text(s, names))
         if isinstance(s, Loop):
-            limit = "" if s.limit is None else f" below {s.limit}"
-            accs = []
-            for a in s.accs:
-                names[a] = f"a{len(names)}"
-                accs.append(f"{names[a]} = {a.row.name} {a.value_dtype} -> {a.dtype}")
-            carry = f" with {', '.join(accs)}" if accs else ""
-            lines.append(f"{pad}{s.kind} {s.var} from {s.start} count {s.extent}{limit}{carry}")
             _print_block(s.body, names, lines, depth + 1)
-        elif isinstance(s, Store):
-            where = "" if s.mask is None else f" where {names[s.mask]}"
-            lines.append(f"{pad}{s.buffer.name}[{s.index}] = {names[s.value]}{where}")
-        elif isinstance(s, Prefetch):
-            lines.append(f"{pad}prefetch {s.buffer.name}[{s.index}]")
-        elif isinstance(s, Accumulate):
-            lines.append(f"{pad}{names[s.acc]} <- {', '.join(names[a] for a in s.args)}")
-        else:
-            names[s] = s.name or f"v{len(names)}"
-            args = ", ".join([*(names[a] for a in s.args), *(_attr(a, names) for a in s.attrs)])
-            lines.append(f"{pad}{names[s]} = {s.opname}({args}) : {s.dtype}")
 
 
-def _attr(x: object, names: dict[Value, str]) -> str:
+def statement_text(s: Stmt, names: Names) -> str:
+    """``s`` as one line, a loop without its body; what it computes gets a name."""
+    if isinstance(s, Loop):
+        limit = "" if s.limit is None else f" below {s.limit}"
+        accs = []
+        for a in s.accs:
+            names[a] = f"a{len(names)}"
+            accs.append(f"{names[a]} = {a.row.name} {a.value_dtype} -> {a.dtype}")
+        carry = f" with {', '.join(accs)}" if accs else ""
+        return f"{s.kind} {s.var} from {s.start} count {s.extent}{limit}{carry}"
+    if isinstance(s, Store):
+        where = "" if s.mask is None else f" where {names[s.mask]}"
+        return f"{s.buffer.name}[{s.index}] = {names[s.value]}{where}"
+    if isinstance(s, Prefetch):
+        return f"prefetch {s.buffer.name}[{s.index}]"
+    if isinstance(s, Accumulate):
+        return f"{names[s.acc]} <- {', '.join(names[a] for a in s.args)}"
+    args = ", ".join([*(names[a] for a in s.args), *(_attr(a, names) for a in s.attrs)])
+    names[s] = s.name or f"v{len(names)}"
+    return f"{names[s]} = {s.opname}({args}) : {s.dtype}"
+
+
+def _attr(x: object, names: Names) -> str:
     if isinstance(x, Buffer):
         return x.name
     if isinstance(x, Acc):
