@@ -123,7 +123,7 @@ def verify(graph: Graph, when: str = "") -> None:
         if seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
             trouble = "is there twice"
         if trouble:
-            raise CompileError(f"{node!r} {trouble} {when}\n{graph}".strip())
+            raise CompileError(f"{node!r} {trouble} {when}".strip())
     for i, x in enumerate(graph.inputs):
         if x.op.name != "input" or x.attrs[0] != i:
             raise CompileError(f"input {i} of the graph is {x!r} {when}".strip())

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.dtypes import DType
+from hologram.dtypes import DType, bool_
 from hologram.primitives.op import TABLE
 from hologram.trace.node import Builder, Node, const_attrs
 
@@ -79,6 +79,10 @@ class Pattern:
     def variables(self) -> Iterator[Var]:
         """Every variable, in reading order, as often as it occurs."""
         raise NotImplementedError
+
+    def ops(self) -> frozenset[str]:
+        """Names of the ops in the pattern."""
+        return frozenset()
 
     def alternatives(self) -> list[Pattern]:
         """The pattern with the operands of commutative ops in every order."""
@@ -168,6 +172,9 @@ class Apply(Pattern):
         for i in self.inputs:
             yield from i.variables()
 
+    def ops(self) -> frozenset[str]:
+        return frozenset((self.op,)).union(*(i.ops() for i in self.inputs))
+
     def alternatives(self) -> list[Pattern]:
         out: list[Pattern] = []
         for inputs in itertools.product(*(i.alternatives() for i in self.inputs)):
@@ -187,11 +194,11 @@ class Apply(Pattern):
 
     def build(self, m: Bindings, b: Builder, dtype: DType) -> Node | None:
         values: list[Node | None] = [None if isinstance(p, Literal) else p.build(m, b, dtype) for p in self.inputs]
-        typed = [v.dtype for v in values[self.op == "select" :] if v is not None]  # a select's condition types nothing
-        beside = typed[0] if typed else dtype
+        first_typed = int(self.op == "select")  # a select's condition types nothing
+        beside = next((v.dtype for v in values[first_typed:] if v is not None), dtype)
         for i, p in enumerate(self.inputs):
-            if values[i] is None:
-                values[i] = p.build(m, b, beside)
+            if isinstance(p, Literal):
+                values[i] = p.build(m, b, bool_ if i < first_typed else beside)
         return None if None in values else b(TABLE[self.op], tuple(v for v in values if v is not None))
 
 

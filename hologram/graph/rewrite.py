@@ -44,6 +44,10 @@ class Rule:
     def __repr__(self) -> str:
         return f"<{self.guarantee} rule {self.name}: {self.algebra}>"
 
+    def ops_named(self) -> frozenset[str]:
+        """Names of ops without which the rule says nothing."""
+        return frozenset()
+
     def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
         """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops. Asked once for each such combination."""
         raise NotImplementedError
@@ -75,6 +79,9 @@ class PatternRule(Rule):
         if unknown:
             raise RewriteError(f"rule {name}: {', '.join(unknown)} does not occur in its pattern")
         self._forms: list[Apply] | None = None
+
+    def ops_named(self) -> frozenset[str]:
+        return self.pattern.ops() | (self.result.ops() if isinstance(self.result, Pattern) else frozenset())
 
     @property
     def forms(self) -> list[Apply]:
@@ -183,11 +190,11 @@ class RuleSet:
         self._index: dict[str, dict[Any, tuple[Rule, ...]]] = {p: {} for p in GUARANTEES}
 
     def at(self, precision: str) -> list[Rule]:
-        """The rules whose guarantee is strong enough for ``precision``."""
+        """The rules whose guarantee is strong enough for ``precision``, and whose ops have rows."""
         if precision not in GUARANTEES:
             raise ValueError(f"precision {precision!r} is none of {', '.join(GUARANTEES)}")
         allowed = GUARANTEES[: GUARANTEES.index(precision) + 1]
-        return [r for r in self.rules if r.guarantee in allowed]
+        return [r for r in self.rules if r.guarantee in allowed and r.ops_named() <= TABLE.keys()]
 
     def index(self, precision: str) -> Callable[[Node], tuple[Rule, ...]]:
         """A function from a node to the rules that could fire there."""
@@ -332,7 +339,11 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
             continue
         here = b.adopt(node, tuple([normal[i] for i in node.inputs]))
         if here not in normal:
-            target = pending.get(here) or b.step(here)
+            target = pending.get(here)
+            if target is None:
+                target = b.step(here)
+            elif target[0] not in normal:
+                _refuse_circle([here], pending)
             if target is None:
                 normal[here] = here
                 b.settle_rank(here)
@@ -342,8 +353,8 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
                 pending.pop(here, None)
                 normal[here] = normal[target[0]]
             else:
-                _refuse_circle([here, target[0]], pending)
                 pending[here] = target
+                _refuse_circle([target[0]], pending)
                 stack.append(target[0])
                 continue
         normal[node] = normal[here]
@@ -401,7 +412,7 @@ def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewr
         missing = [i for i in top.inputs if i not in done]
         if missing:
             if any(i in opened for i in missing):
-                raise RewriteError(f"rules run in a circle: {', '.join(sorted(b.fired))}")
+                raise RewriteError(f"rules run in a circle: {', '.join(b.fired)}")
             stack.extend((i, line) for i in reversed(missing))
             continue
         made = done[node] = b.adopt(top, tuple([done[i] for i in top.inputs]))

@@ -13,4 +13,13 @@ SINK = RuleSet([*sinking.MEETING, *sinking.RULES])
 
 ALL: list[Rule] = [*SIMPLIFY.rules, *sinking.RULES]
 
-__all__ = ["ALL", "SIMPLIFY", "SINK"]
+
+def as_markdown() -> str:
+    """The table of rules for ``docs/rules.md``."""
+    bar = "\\|"  # a bare one would end the cell
+    when = {r.name: "users" if r in sinking.RULES else "inputs" for r in ALL}
+    rows = [f"| {r.name} | `{r.algebra.replace('|', bar)}` | {r.guarantee} | {when[r.name]} |" for r in ALL]
+    return "\n".join(["| rule | algebra | guarantee | first |", "|---|---|---|---|", *rows]) + "\n"
+
+
+__all__ = ["ALL", "SIMPLIFY", "SINK", "as_markdown"]

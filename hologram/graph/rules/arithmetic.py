@@ -13,8 +13,8 @@ from hologram.graph.pattern import Apply, c, d, spelled, x, y, z
 from hologram.graph.rewrite import Rewriter, Rule, rule
 from hologram.trace.node import Node, const_value
 
-abs_, sqrt, exp, log, square, reciprocal, copysign = map(spelled, ("abs", "sqrt", "exp", "log", "square", "reciprocal", "copysign"))
-maximum, minimum = spelled("max"), spelled("min")
+abs_, sqrt, rsqrt, square, reciprocal, copysign = map(spelled, ("abs", "sqrt", "rsqrt", "square", "reciprocal", "copysign"))
+exp, log, power, maximum, minimum = map(spelled, ("exp", "log", "pow", "max", "min"))
 
 
 def law(name: str, algebra: str, pattern: Apply, build: Any, **more: Any) -> list[Rule]:
@@ -92,7 +92,7 @@ SIGNS: list[Rule] = [
     rule("div-neg", "x / -y = -(x / y)", "exact", x / -y, -(x / y)),
     rule("neg-div-constant", "-(x / c) = x / -c", "exact", -(x / c), x / -c),
     rule("neg-constant-div", "-(c / x) = -c / x", "exact", -(c / x), -c / x),
-    rule("abs-neg", "|-x| = |x|", "exact", abs_(-x), abs_(x)),
+    rule("abs-neg", "|-x| = |x|", "exact", abs_(-x), abs_(x), kinds="if"),
     rule("abs-unsigned", "|x| = x", "exact", abs_(x), x, kinds="u"),
     rule("abs-square", "|x * x| = x * x", "exact", abs_(x * x), x * x, kinds="f"),
     rule("square-abs", "|x| * |x| = x * x", "exact", abs_(x) * abs_(x), x * x),
@@ -114,6 +114,20 @@ STRENGTH: list[Rule] = [
     rule("reciprocal-reciprocal", "1 / (1 / x) = x", "fast", 1 / (1 / x), x),
     rule("sqrt-sqrt", "sqrt(x) * sqrt(x) = x", "fast", sqrt(x) * sqrt(x), x),
     rule("sqrt-square", "sqrt(x * x) = |x|", "fast", sqrt(x * x), abs_(x)),
+]
+
+POWERS: list[Rule] = [
+    rule("power-zero", "x ** 0 = 1", "exact", power(x, 0.0), 1),
+    rule("power-negative-zero", "x ** -0 = 1", "exact", power(x, -0.0), 1),
+    rule("power-one", "x ** 1 = x", "exact", power(x, 1), x),
+    rule("power-two", "x ** 2 = x * x", "standard", power(x, 2), x * x),
+    rule("power-three", "x ** 3 = x * x * x", "fast", power(x, 3), (x * x) * x),
+    rule("power-four", "x ** 4 = (x * x) * (x * x)", "fast", power(x, 4), (x * x) * (x * x)),
+    rule("power-minus-one", "x ** -1 = 1 / x", "standard", power(x, -1), 1 / x),
+    rule("power-half", "x ** 0.5 = sqrt(x)", "fast", power(x, 0.5), sqrt(x)),  # for -0 and -Inf they differ
+    rule("one-power", "1 ** x = 1", "exact", power(1, x), 1),
+    rule("reciprocal-sqrt", "1 / sqrt(x) = rsqrt(x)", "standard", 1 / sqrt(x), rsqrt(x)),
+    rule("div-sqrt", "x / sqrt(y) = x * rsqrt(y)", "fast", x / sqrt(y), x * rsqrt(y)),
     rule("exp-exp", "exp(x) * exp(y) = exp(x + y) for x unlike y", "fast", exp(x) * exp(y), exp(x + y), where=lambda x, y: x is not y),
     rule("div-exp", "x / exp(y) = x * exp(-y)", "fast", x / exp(y), x * exp(-y)),
     rule("log-exp", "log(exp(x)) = x", "fast", log(exp(x)), x),
@@ -121,8 +135,9 @@ STRENGTH: list[Rule] = [
 ]
 
 
-def _not_constant(x: Node, y: Node) -> bool:
-    return x.op.name != "const" and y.op.name != "const"
+def _outward(x: Node, y: Node) -> bool:
+    """Whether a constant beside ``x`` may move past ``y``: neither is one, and a scalar sum does not become an array's."""
+    return x.op.name != "const" and y.op.name != "const" and (bool(x.shape) or not y.shape)
 
 
 def _scalars_beside_array(x: Node, y: Node, z: Node) -> bool:
@@ -134,9 +149,9 @@ CONSTANTS: list[Rule] = [
     *law("mul-constants", "(x * c) * d = x * (c * d)", (x * c) * d, x * (c * d)),
     *law("sub-from-constants", "c - (x + d) = (c - d) - x", c - (x + d), (c - d) - x),
     *law("add-difference-constants", "(c - x) + d = (c + d) - x", (c - x) + d, (c + d) - x),
-    *law("add-constant-out", "(x + c) + y = (x + y) + c", (x + c) + y, (x + y) + c, where=_not_constant),
-    *law("mul-constant-out", "(x * c) * y = (x * y) * c", (x * c) * y, (x * y) * c, where=_not_constant),
-    *law("sub-constant-out", "x - (y + c) = (x - y) + -c", x - (y + c), (x - y) + -c, where=_not_constant),
+    *law("add-constant-out", "(x + c) + y = (x + y) + c", (x + c) + y, (x + y) + c, where=_outward),
+    *law("mul-constant-out", "(x * c) * y = (x * y) * c", (x * c) * y, (x * y) * c, where=_outward),
+    *law("sub-constant-out", "x - (y + c) = (x - y) + -c", x - (y + c), (x - y) + -c, where=_outward),
     *law("add-scalars", "(x + s) + t = x + (s + t) for scalars s, t", (x + y) + z, x + (y + z), where=_scalars_beside_array),
     *law("mul-scalars", "(x * s) * t = x * (s * t) for scalars s, t", (x * y) * z, x * (y * z), where=_scalars_beside_array),
     *law("add-multiple", "x + x * c = x * (c + 1)", x + x * c, x * (c + 1)),
@@ -164,4 +179,4 @@ ROUNDINGS: list[Rule] = [
     rule(f"{f}-of-{g}", f"{f}({g}(x)) = {g}(x)", "exact", spelled(f)(spelled(g)(x)), spelled(g)(x)) for f in _ROUNDINGS for g in _ROUNDINGS if f != g
 ]
 
-RULES: list[Rule] = [*IDENTITIES, *SIGNS, *STRENGTH, *CONSTANTS, *EXTREMES, *ROUNDINGS]
+RULES: list[Rule] = [*IDENTITIES, *SIGNS, *STRENGTH, *POWERS, *CONSTANTS, *EXTREMES, *ROUNDINGS]

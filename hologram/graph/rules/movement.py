@@ -59,7 +59,7 @@ def reshape_broadcast(node: Node, b: Rewriter) -> Node | None:
 
 
 def through_broadcast(below: Node, shape: Shape) -> tuple[Shape, tuple[int, ...]] | None:
-    """The shape to give the input of the broadcast ``below``, and dims, so that broadcasting it gives ``below`` in ``shape``; None if nothing does."""
+    """The shape to give the input of the broadcast ``below``, and dims, so that its broadcast is ``below`` in ``shape``; None if nothing is."""
     runs = groups(below.shape, shape)
     if runs is None:
         return None
