@@ -52,8 +52,6 @@ def node_of(t: Tensor) -> Node:
     elif node is not None and trace.owns(node):
         return node
     if storage is None:
-        if node is None:
-            raise located(DonatedBufferError("this Tensor's buffer was donated to a jitted call and can no longer be read"))
         settled(t)
     return leaf_node(pinned(t))
 
@@ -69,13 +67,12 @@ def pinned(t: Tensor) -> Any:
 
 
 def settled(t: Tensor) -> Any:
-    """The Storage of ``t``, which is lazy and not of this thread's trace."""
+    """The Storage of ``t``, which is pending and not of this thread's trace. Raises as :func:`node_of`."""
+    if t._node is None:
+        raise located(DonatedBufferError("this Tensor's buffer was donated to a jitted call and can no longer be read"))
     if type(t._node) is not Pending:
-        raise located(
-            LeakedTracerError(
-                "a traced Tensor was used after, or outside, its trace: return it from the traced function instead of keeping it elsewhere"
-            )
-        )
+        advice = "return it from the traced function instead of keeping it elsewhere"
+        raise located(LeakedTracerError(f"a traced Tensor was used after, or outside, its trace: {advice}"))
     from hologram.trace.lazy import realise
 
     with recorder.suspended():

@@ -17,7 +17,7 @@ from hologram.errors import ArgumentError, IntegerRangeError
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
-from hologram.trace.apply import node_as, operand, weak_default, wrap
+from hologram.trace.apply import node_as, operand, pinned, weak_default, wrap
 from hologram.trace.convert import check_device, of_storage
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
@@ -75,12 +75,11 @@ class Specialisation:
 
     def run(self, leaves: list[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
-        arguments = [_storage_of(x) for x in leaves]
-        outputs = compiling.run(self.executable, arguments)
-        if not all(type(x) is Tensor for x in leaves):
-            outputs = _own(outputs, [s for s, x in zip(arguments, leaves, strict=True) if type(x) is not Tensor])
+        outputs = compiling.run(self.executable, [_storage_of(x) for x in leaves])
         results = [of_storage(s) for s in outputs]
-        del arguments  # whose references a donation would count
+        for t in results:
+            pinned(t)  # a borrowed argument may be returned as it is
+        del outputs  # whose references a donation would count
         for i in self.donated:
             donate(leaves[i])
         return results[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, results)
@@ -100,13 +99,6 @@ def _storage_of(x: Any) -> Any:
         return storage.copy_of(np.asarray(x, SCALAR_TYPES[type(x)].np))
     except OverflowError:
         raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
-
-
-def _own(outputs: list[Any], borrowed: list[Any]) -> list[Any]:
-    """The results, copied where an argument that was borrowed for the call is returned as it is."""
-    from hologram.backends.cpu.runtime import storage
-
-    return [storage.copy_of(storage.view(s)) if any(s is b for b in borrowed) else s for s in outputs]
 
 
 def donate(x: Any) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, LeakedTracerError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, ShapeError, TracedValueError
 from hologram.primitives import composite
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Shape
@@ -22,7 +22,7 @@ from hologram.symbolic import is_static
 from hologram.trace import apply, arithmetic
 from hologram.trace.apply import binary_operator, unary_operator
 from hologram.trace.node import Node
-from hologram.trace.recorder import Pending, current, located
+from hologram.trace.recorder import Pending, Trace, current, located
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -124,18 +124,14 @@ class Tensor:
     def _realised(self, reading: str) -> Any:
         """The Storage, computed if need be. ``reading`` names what wants it, for the error while tracing."""
         if self._storage is None:
-            if type(self._node) is Pending:
-                return apply.settled(self)
-            self._aval()  # raises where the buffer was donated
-            raise located(self._unreadable(reading))
+            trace = current()
+            if trace is not None and self._node is not None and trace.owns(self._node):
+                raise located(self._unreadable(reading, trace))
+            return apply.settled(self)
         return self._storage
 
-    def _unreadable(self, reading: str) -> TracedValueError | LeakedTracerError:
-        trace = current()
+    def _unreadable(self, reading: str, trace: Trace) -> TracedValueError:
         shape, dtype = self._aval()
-        if trace is None or self._node is None or not trace.owns(self._node):
-            advice = "return it from the traced function instead of keeping it in a variable or attribute"
-            return LeakedTracerError(f"{reading}: this Tensor belongs to a trace that has ended: {advice}")
         advice = {
             "bool()": "a Python `if`, `while`, `and` or `not` cannot depend on it: use hnp.where, or mark the argument static",
             "index()": "a Python index or size cannot depend on it: use hnp.take, or mark the argument static",
