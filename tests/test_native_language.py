@@ -98,7 +98,7 @@ def arithmetic(a: i64, b: i64) -> i64:
     x = (a + b) * SEVEN - Settings.limit
     x ^= a & b | 1 << 3
     x += -a + ~b
-    return x >> 1
+    return (x >> 1) + (a & 255) // 3
 
 
 @exported
@@ -249,7 +249,7 @@ def test_arithmetic(f):
         x = (a + b) * 7 - 11
         x ^= a & b | 8
         x += -a + ~b
-        assert f(arithmetic, INT, INT, INT)(a, b) == x >> 1
+        assert f(arithmetic, INT, INT, INT)(a, b) == (x >> 1) + (a & 255) // 3
 
 
 def test_loops(f):
@@ -355,7 +355,7 @@ def mixed(a: i64, x: f64) -> i64:
 
 @native
 def division(a: i64) -> i64:
-    return a // 2
+    return a % 2
 
 
 @native
@@ -423,7 +423,7 @@ REFUSED = {
     wrong_type: "a i64 is wanted where a Node is given",
     wrong_pointer: "a Inner is wanted where a Node is given",
     mixed: "a i64 is wanted where a double is given",
-    division: "i64 has no FloorDiv",
+    division: "i64 has no Mod",
     chained: "comparisons do not chain",
     no_result: "may end without a result",
     unreachable: "never reached",

@@ -6,8 +6,9 @@ What the subset has:
 - types: ``i64`` (all integer arithmetic), ``f64``, ``ptr``, and narrower integers and ``f32`` as types of fields and elements;
   a :class:`Struct` subclass names a pointer to that record, ``Array[T]`` a pointer to elements, a :class:`Function` subclass a code pointer;
 - statements: assignment, augmented assignment, ``if``, ``while``, ``for i in range(...)``, ``break``, ``continue``, ``return``;
-- expressions: integer and float literals, ``None`` (the null pointer), arithmetic, comparisons, ``and or not``, ``a if c else b``, fields,
-  elements, casts ``Struct(p)``, calls of natives, externals, code pointers and the intrinsics below;
+- expressions: integer and float literals, ``None`` (the null pointer), arithmetic (``//`` of non-negative integers), comparisons,
+  ``and or not``, ``a if c else b``, fields, elements, casts ``Struct(p)``, calls of natives, externals, code pointers and the intrinsics
+  below;
 - names from the module: integer constants (and attributes of objects that hold them), natives, externals, and :func:`instance` records.
 
 A local variable has the type of its first assignment. Anything else is a :class:`NativeError` with file and line.
@@ -670,7 +671,7 @@ class _Translator:
 
     _INTEGER_OPS = {
         ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
-        ast.LShift: "shl", ast.RShift: "ashr",
+        ast.LShift: "shl", ast.RShift: "ashr", ast.FloorDiv: "udiv",
     }  # fmt: skip
     _FLOAT_OPS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 

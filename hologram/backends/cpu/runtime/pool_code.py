@@ -7,7 +7,7 @@ have joined, never for one that has not. A worker joins by counting itself in *b
 
 A worker without work spins for a while and then sleeps. It announces its sleep before it looks for work a last time, and a caller
 publishes its job before it looks for sleepers, so no sleeper is overlooked. Waking costs microseconds, so the caller first runs one grain
-and wakes others only if what remains will take longer than that.
+and wakes others only if what remains will take longer than that, or if jobs follow each other closely.
 """
 
 from __future__ import annotations
@@ -82,10 +82,26 @@ def wake(count: i64) -> void:
 
 
 @native
-def wake_if_long(started: i64, chunks_left: i64, grain: i64) -> void:
-    """Wakes workers if ``chunks_left`` will take long, judging by the grain that was just run."""
-    if (ticks() - started) * chunks_left > pool.wake_ticks * grain:
+def wake_for(job: Job, started: i64) -> void:
+    """Wakes workers if what is left of a job will take long, judging by the grain that was run since ``started``.
+
+    Short jobs that nobody joined add up: in a dense row of them a worker is woken too, which then stays awake from job to job.
+    """
+    left = job.chunks - acquire(job.next)
+    if left <= 0:
+        return
+    now = ticks()
+    expected = (now - started) * left // job.grain
+    if expected > pool.wake_ticks:
         wake(WAKE_WIDTH)
+    elif acquire(job.joined) == 0:
+        if now - pool.last_unmet > pool.poll_ticks:
+            pool.unmet = 0
+        pool.unmet += expected
+        pool.last_unmet = now
+        if pool.unmet > pool.wake_ticks:
+            pool.unmet = 0
+            wake(1)
 
 
 @native
@@ -146,7 +162,7 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     fetch_add(pool.open, 1)
     started = ticks()
     kernel(args, 0, grain, context.scratch)
-    wake_if_long(started, chunks - acquire(job.next), grain)
+    wake_for(job, started)
     begin = 0
     while poll(context) == 0:
         begin = fetch_add(job.next, grain)
@@ -178,7 +194,7 @@ def join(job: Job, worker: Worker) -> i64:
             started = ticks()
             job.kernel(job.args, begin, end, worker.scratch)
             if ran == 0:
-                wake_if_long(started, job.chunks - acquire(job.next), job.grain)
+                wake_for(job, started)
             ran = 1
     fetch_add(job.joined, -1)
     return ran

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hologram.errors import OutOfMemory
@@ -52,8 +54,8 @@ def new(aval: Aval) -> Storage:
 
 def seal(storage: Storage) -> Storage:
     """From now on the Storage is read-only. Gives it back."""
-    for array in (storage._array, storage._array.base):
-        array.flags.writeable = False
+    memory: Any = storage._array.base
+    storage._array.flags.writeable = memory.flags.writeable = False
     return storage
 
 

@@ -218,6 +218,8 @@ class Pool(Struct):
     spin_ticks: i64
     wake_ticks: i64
     poll_ticks: i64
+    unmet: i64  # ticks of recent short jobs that no worker joined
+    last_unmet: i64
 
 
 heap = instance(Heap, "hg_heap")
