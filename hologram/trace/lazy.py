@@ -61,23 +61,26 @@ class _Walk:
         key: list[Any] = [asked, settings.disabled_passes]
         storages: list[Any] = []
         keep: dict[Node, None] = {}
+        total = asked
+        numbered, add, discover = number.get, key.append, order.append
         for node in order:  # which grows while it is walked
             op = node.op
-            key.append(op)
+            add(op)
             if op is leaf:
                 storage = node.attrs[0]
                 storages.append(storage)
-                key.append(storage.aval)
+                add(storage.aval)
                 continue
-            key.append(node.attrs)
-            fresh = not node.seen or op.kind == "movement"
+            if node.attrs:
+                add(node.attrs)
             for x in node.inputs:
-                i = number.get(x)
+                i = numbered(x)
                 if i is None:
-                    i = number[x] = len(order)
-                    order.append(x)
-                key.append(i)
-                if fresh and x.seen and x.inputs and x.op.kind != "movement":
+                    i = number[x] = total
+                    total += 1
+                    discover(x)
+                add(i)
+                if x.seen and x.inputs and x.op.kind != "movement" and (not node.seen or op.kind == "movement"):
                     keep[x] = None
         roots = list(order[:asked])
         for x in keep:
