@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from hologram.primitives.op import Shape
 from hologram.symbolic import Expr, Int, mod
 
+T = TypeVar("T")
 Group = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -62,13 +65,9 @@ def _lags(a: Int, b: Int) -> bool | None:
     return False if mod(a, b) == 0 else None
 
 
-def taken(xs: Shape, axes: tuple[int, ...]) -> Shape:
+def taken(xs: tuple[T, ...], axes: tuple[int, ...]) -> tuple[T, ...]:
+    """The elements of ``xs`` at ``axes``."""
     return tuple(xs[a] for a in axes)
-
-
-def units(shape: Shape) -> tuple[int, ...]:
-    """Axes of extent 1."""
-    return tuple(i for i, n in enumerate(shape) if n == 1)
 
 
 def rest(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:

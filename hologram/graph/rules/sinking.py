@@ -129,14 +129,9 @@ def slice_reduce(node: Node, b: Rewriter) -> Node | None:
     if not b.sole(below):
         return None
     x, axes = below.inputs[0], reduced_axes(below)
-    kept = rest(x.ndim, axes)
-    start, stop, step = ([v[kept.index(a)] if a in kept else whole(a) for a in range(x.ndim)] for v, whole in zip(node.attrs, _whole(x), strict=True))
-    return b(below.op, (b.make("slice", x, attrs=(tuple(start), tuple(stop), tuple(step))),), below.attrs)
-
-
-def _whole(x: Node):  # type: ignore[no-untyped-def]
-    """Start, stop and step of an uncut axis, as functions of the axis."""
-    return (lambda a: 0, lambda a: x.shape[a], lambda a: 1)
+    cut = dict(zip(rest(x.ndim, axes), zip(*node.attrs, strict=True), strict=True))
+    spans = [cut.get(a, (0, n, 1)) for a, n in enumerate(x.shape)]
+    return b(below.op, (b.make("slice", x, attrs=tuple(zip(*spans, strict=True))),), below.attrs)
 
 
 def _sliced_scans(b: Rewriter, dtype: DType) -> list[Node]:
