@@ -6,7 +6,6 @@ and once for the same machine without FMA. ``python benchmarks/vector_math.py [n
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import struct
 import time

@@ -1,16 +1,18 @@
-"""Minimax polynomials for :mod:`hologram.primitives.vector_math`, by the Remez exchange in mpmath.
+"""Writes ``hologram/primitives/vector_math/coefficients.py``: minimax polynomials by the Remez exchange, in mpmath.
 
-``fit(f, powers, low, high, weight)`` minimises ``max |(f(x) - sum c_i x**powers[i]) * weight(x)|`` on ``[low, high]``. With
-``bits`` the coefficients are rounded to that many bits one after the other, lowest power first, and those that remain are fitted
-again, so that later coefficients make up for the rounding of earlier ones (the idea of Brisebarre & Chevillard 2007, simplified).
+``fit(f, powers, low, high, weight)`` minimises ``max |(f(x) - sum c_i x**powers[i]) * weight(x)|`` on ``[low, high]``. With ``bits``
+the coefficients are rounded to that many bits one after the other, lowest power first, and those that remain are fitted again, so
+that later coefficients make up for the rounding of earlier ones (the idea of Brisebarre & Chevillard 2007, simplified).
 
-Run as a script it prints every polynomial that the module holds: ``python tools/minimax.py [name ...]``.
+``python tools/minimax.py`` writes the file; ``python tools/minimax.py NAME ...`` prints the polynomials of these names.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import mpmath as mp
 
@@ -109,8 +111,103 @@ def fit(
             return done, max(abs(t) for t in target)
 
 
-def show(name: str, coefficients: Sequence[mp.mpf], error: mp.mpf, bits: int) -> None:
-    """Prints one table as Python source."""
-    digits = {24: 9, 53: 17}[bits]
-    print(f"# {name}: error 2^{mp.nstr(mp.log(error, 2), 4)}")
-    print("(" + ", ".join(mp.nstr(c, digits) if bits == 24 else repr(float(c)) for c in coefficients) + ")")
+# --- the polynomials of the module -----------------------------------------------------------------------------------
+
+_SLACK = mp.mpf("1.0015")  # reductions overshoot their interval by a rounding error
+_LN2 = mp.log(2)
+_HALF_LN2 = _LN2 / 2 * _SLACK
+
+
+def _odd(f: Function) -> Function:
+    """``(f(r)/r - 1) / r**2`` of an odd f, as a function of ``z = r**2``."""
+    return lambda z: (f(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+
+
+def _odd_weight(f: Function) -> Function:
+    """Makes the error of :func:`_odd`'s polynomial that of f, relative."""
+    return lambda z: z * mp.sqrt(z) / f(mp.sqrt(z))
+
+
+def _odd_fit(about: str, f: Function, high: mp.mpf, single: int, double: int) -> Fit:
+    return Fit(f"({about}(r) / r - 1) / r**2 in r**2, r <= {mp.nstr(high, 4)}", _odd(f), 0, high**2, _odd_weight(f), (single, double))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One table: what it approximates, where, the weight of its error, and the number of coefficients for float32 and float64."""
+
+    about: str
+    f: Function
+    low: mp.mpf | float
+    high: mp.mpf | float
+    weight: Function
+    counts: tuple[int, int]
+    types: tuple[str, ...] = ("float32", "float64")
+
+
+_ROOT = mp.sqrt(2)
+FITS = {
+    "EXPM1": Fit("(expm1(r) - r) / r**2, |r| <= ln2/2", lambda r: (mp.expm1(r) - r) / r**2, -_HALF_LN2, _HALF_LN2, lambda r: r * r, (5, 10)),
+    "EXP2M1": Fit("(2**r - 1) / r, |r| <= 1/2", lambda r: mp.expm1(r * _LN2) / r, -_SLACK / 2, _SLACK / 2, lambda r: r, (7, 12)),
+    "TANH": _odd_fit("tanh", mp.tanh, mp.mpf("0.2775"), 4, 8),
+    "SINH": _odd_fit("sinh", mp.sinh, _HALF_LN2, 3, 6),
+    "COSH": Fit("(cosh(r) - 1) / r**2 in r**2, |r| <= ln2/2", lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, 0, (_HALF_LN2) ** 2, lambda z: z, (3, 6)),
+    "LOG1P": Fit(
+        "(log1p(f) - f + f**2/2) / f**3, sqrt(1/2) <= 1 + f <= sqrt(2)",
+        lambda f: (mp.log1p(f) - f + f * f / 2) / f**3,
+        1 / _ROOT - 1,
+        _ROOT - 1,
+        lambda f: f**3 / mp.log1p(f),
+        (8, 0),
+        ("float32",),
+    ),
+    "ATANH": _odd_fit("atanh", mp.atanh, mp.mpf("0.273"), 5, 10),
+    "SIN": _odd_fit("sin", mp.sin, mp.pi / 4 * _SLACK, 4, 7),
+    "COS": Fit("(cos(r) - 1) / r**2 in r**2, |r| <= pi/4", lambda z: (mp.cos(mp.sqrt(z)) - 1) / z, 0, (mp.pi / 4 * _SLACK) ** 2, lambda z: z, (4, 7)),
+    "TAN": _odd_fit("tan", mp.tan, mp.pi / 4 * _SLACK, 7, 15),
+    "ATAN": _odd_fit("atan", mp.atan, mp.mpf(1), 9, 20),
+    "CBRT": Fit("cbrt(m), sqrt(1/2) <= m <= sqrt(2)", mp.cbrt, 1 / _ROOT, _ROOT, lambda m: 1 / mp.cbrt(m), (4, 5)),
+    "LOG2_TAIL": Fit(
+        "(3*atanh(s)/s - 3 - s**2) / s**4 in s**2, s <= 0.1716",
+        lambda z: (3 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 3 - z) / z**2,
+        0,
+        ((_ROOT - 1) / (_ROOT + 1) * _SLACK) ** 2,
+        lambda z: z * z / 3,
+        (3, 8),
+    ),
+    "ASIN": _odd_fit("asin", mp.asin, mp.mpf("0.5"), 5, 13),
+}
+
+
+def table(name: str, fitted: Fit) -> str:
+    """Source text of one table."""
+    errors, rows = [], []
+    for kind, count in zip(("float32", "float64"), fitted.counts, strict=True):
+        if kind not in fitted.types:
+            continue
+        bits = {"float32": 24, "float64": 53}[kind]
+        coefficients, error = fit(fitted.f, range(count), fitted.low, fitted.high, fitted.weight, bits)
+        numbers = [mp.nstr(c, 9) if bits == 24 else repr(float(c)) for c in coefficients]
+        errors.append(f"2**{mp.nstr(mp.log(error, 2), 4)}")
+        rows.append(f"    {kind}: (\n" + "".join(f"        {n},\n" for n in numbers) + "    ),\n")
+    return f"# {fitted.about}; error {', '.join(errors)}\n{name} = {{\n{''.join(rows)}}}\n"
+
+
+_HEADER = '''"""Polynomials of the decompositions, constant term first. Written by ``tools/minimax.py``; the error is that of the function."""
+
+from hologram.dtypes import float32, float64
+
+'''
+
+
+def main(names: Sequence[str]) -> None:
+    if names:
+        for name in names:
+            print(table(name, FITS[name]))
+        return
+    target = Path(__file__).parent.parent / "hologram/primitives/vector_math/coefficients.py"
+    target.write_text(_HEADER + "".join(table(name, f) for name, f in FITS.items()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,15 +1,21 @@
-"""What all decompositions share: float formats, polynomials, clamps, exact splitting."""
+"""What all decompositions share: float formats, polynomials, clamps, powers of two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 from hologram import dtypes
 from hologram.dtypes import DType
 
-Value = Any  # hologram.graph.builder.Value; any object with its interface will do
+if TYPE_CHECKING:
+    from hologram.graph.builder import Value
+else:
+    Value = "Value"
+
+PerType: TypeAlias = Mapping[DType, float]
 
 
 @dataclass(frozen=True)
@@ -22,19 +28,27 @@ class Format:
     mantissa: int  # stored bits of the significand
     bias: int
 
-    @property
+    @cached_property
     def magic(self) -> float:
         """Adding it rounds a number below ``2**(mantissa - 1)`` to an integer and leaves that in the low bits of the sum."""
         return 1.5 * 2.0**self.mantissa
 
-    @property
+    @cached_property
     def least_normal(self) -> float:
         return 2.0 ** (1 - self.bias)
 
-    @property
-    def exponent_mask(self) -> int:
-        """The bits of sign and exponent, as a negative integer."""
-        return -(1 << self.mantissa)
+    @cached_property
+    def largest(self) -> float:
+        return (2.0 - 2.0**-self.mantissa) * 2.0**self.bias
+
+    @cached_property
+    def exponent_bits(self) -> int:
+        """Ones at sign and exponent, as an unsigned integer."""
+        return (1 << self.unsigned.bits) - (1 << self.mantissa)
+
+    @cached_property
+    def sign_bit(self) -> int:
+        return 1 << (self.unsigned.bits - 1)
 
 
 _FORMATS = {
@@ -67,7 +81,44 @@ def at_least(x: Value, low: float) -> Value:
     return (x < low).select(x.const(low), x)
 
 
-def negate_if(condition_bits: Value, x: Value) -> Value:
-    """Flips the sign of x where the lowest bit of the unsigned ``condition_bits`` is set."""
+def flip_sign(x: Value, sign: Value) -> Value:
+    """x with its sign flipped where the first bit of the unsigned ``sign`` is set."""
     f = format_of(x)
-    return (x.bitcast(f.unsigned) ^ (condition_bits << (f.unsigned.bits - 1))).bitcast(f.float)
+    return (x.bitcast(f.unsigned) ^ (sign & f.sign_bit)).bitcast(f.float)
+
+
+def leading_bits(x: Value) -> Value:
+    """x without the lower half of its significand, so that a product of two such numbers is exact."""
+    f = format_of(x)
+    cleared = (f.mantissa + 2) // 2
+    return (x.bitcast(f.unsigned) & ((1 << f.unsigned.bits) - (1 << cleared))).bitcast(f.float)
+
+
+def split(number: float, d: DType) -> tuple[float, float]:
+    """A constant as :func:`leading_bits` and the rest, as floats of type ``d``."""
+    mantissa = _FORMATS[d].mantissa
+    as_integer = int.from_bytes(d.np.type(number).tobytes(), "little") >> (mantissa + 2) // 2 << (mantissa + 2) // 2
+    high = float(_from_bits(as_integer, d))
+    return high, number - high
+
+
+def _from_bits(bits: int, d: DType) -> float:
+    import numpy as np
+
+    return float(np.frombuffer(bits.to_bytes(d.itemsize, "little"), d.np)[0])
+
+
+def power_of_two(biased_exponent: Value, d: DType) -> Value:
+    """``2**(e - bias)`` from the low bits of an unsigned value, which are in the range of normal numbers."""
+    return (biased_exponent << _FORMATS[d].mantissa).bitcast(d)
+
+
+def scale_by_sum(p: Value, total: Value) -> Value:
+    """``p * 2**n`` where ``total = n + magic + 2*bias``, rounded once, down to subnormals and up to infinity.
+
+    ``2*bias + n`` is split into two biased exponents of nearly equal size, so that only the last of two products can round.
+    """
+    f = format_of(p)
+    both = total.bitcast(f.unsigned) << f.mantissa
+    first = (both >> 1) & f.exponent_bits
+    return p * first.bitcast(f.float) * (both - first).bitcast(f.float)

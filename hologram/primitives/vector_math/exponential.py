@@ -1,92 +1,149 @@
-"""exp and its kin.
+"""exp and its kin, hyperbolic functions included.
 
-All reduce x = n ln2 + r, |r| <= ln2/2, with ln2 in two parts of which the first times n is exact (Cody & Waite, Software Manual
-for the Elementary Functions, 1980), and evaluate a minimax polynomial of expm1(r). n is rounded by adding a large constant
-(Muller, Elementary Functions, 2016, section 11), whose low bits then hold it.
+All reduce x = n*ln2 + r, |r| <= ln2/2, with ln2 in two parts of which the first times n is exact (Cody & Waite, Software Manual for
+the Elementary Functions, 1980). n is rounded by adding a large constant, whose low bits then hold it (Muller, Elementary Functions,
+2016, section 11.1). What remains is a minimax polynomial in r, and for the hyperbolic functions an addition theorem with 2**n.
 """
 
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.primitives.vector_math.common import Format, Value, at_least, at_most, format_of, polynomial
+from hologram.primitives.vector_math.coefficients import COSH, EXP2M1, EXPM1, SINH, TANH
+from hologram.primitives.vector_math.common import Value, at_least, at_most, format_of, polynomial, power_of_two, scale_by_sum
 
 LOG2_E = 1.4426950408889634
 # ln2 in two parts: n times the first is exact for every exponent n
 LN2 = {dtypes.float32: (0.693145751953125, 1.4286068203094172e-06), dtypes.float64: (0.6931471803691238, 1.9082149292705877e-10)}
-# (expm1(r) - r) / r**2 on |r| <= ln2/2; error relative to exp 2**-28.1 and 2**-57.9
-EXPM1 = {
-    dtypes.float32: (0.5, 0.166665092, 0.0416665785, 0.00837000925, 0.00139226741),
-    dtypes.float64: (
-        0.5000000000000013,
-        0.16666666666666666,
-        0.041666666666510435,
-        0.008333333333327392,
-        0.0013888888948312068,
-        0.0001984126987541951,
-        2.4801488620631435e-05,
-        2.7557252603611887e-06,
-        2.7631744343403124e-07,
-        2.5106669932214284e-08,
-    ),
-}
-# below these exp is 0 and above them infinite
-_RANGE = {dtypes.float32: (-104.0, 89.0), dtypes.float64: (-746.0, 710.0)}
-# beyond these tanh is 1
-_TANH_ONE = {dtypes.float32: 9.1, dtypes.float64: 19.1}
+# below the first exp is 0, above the second it is infinite
+_EXP_RANGE = {dtypes.float32: (-104.0, 89.0), dtypes.float64: (-746.0, 710.0)}
+_EXP2_RANGE = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0)}
 # below these expm1 is -1
 _EXPM1_LOW = {dtypes.float32: -20.0, dtypes.float64: -40.0}
+# above these expm1(x)/2 and sinh are infinite
+_SINH_HIGH = {dtypes.float32: 89.6, dtypes.float64: 710.6}
+# beyond these tanh is 1
+_TANH_ONE = {dtypes.float32: 9.1, dtypes.float64: 19.1}
 
 
-def scale_by_sum(p: Value, total: Value) -> Value:
-    """``p * 2**n`` where ``total = n + magic + 2*bias``, rounded once, down to subnormals and up to infinity.
+def _clamp(x: Value, bounds: tuple[float, float]) -> Value:
+    return at_least(at_most(x, bounds[1]), bounds[0])
 
-    ``2*bias + n`` is split into two biased exponents of nearly equal size, so that only the last of two products can round.
-    """
-    f = format_of(p)
-    both = total.bitcast(f.unsigned) << f.mantissa
-    first = (both >> 1) & f.unsigned.np.type(2**f.unsigned.bits + f.exponent_mask)
-    return p * first.bitcast(f.float) * (both - first).bitcast(f.float)
+
+def _reduce(x: Value, offset: float) -> tuple[Value, Value, Value]:
+    """``total, r, tail``: total holds ``n + offset`` in its low bits, ``x = n*ln2 + (r - tail)``, r exact."""
+    high, low = LN2[x.dtype]
+    magic = format_of(x).magic + offset
+    total = x.mad(LOG2_E, magic)
+    n = total - magic
+    return total, n.mad(-high, x), n * low
 
 
 def exp(x: Value) -> Value:
-    """e**x. Max error 0.9 ULP (both types)."""
-    f = format_of(x)
-    high, low = LN2[x.dtype]
-    x = at_least(at_most(x, _RANGE[x.dtype][1]), _RANGE[x.dtype][0])
-    magic = f.magic + 2 * f.bias
-    total = x.mad(LOG2_E, magic)
-    n = total - magic
-    r = n.mad(-low, n.mad(-high, x))
-    q = polynomial(r, EXPM1[x.dtype])
-    return scale_by_sum((r * r).mad(q, r) + 1.0, total)
+    """e**x. Max error 1.02 ULP (float32), @ (float64)."""
+    x = _clamp(x, _EXP_RANGE[x.dtype])
+    total, r, tail = _reduce(x, 2.0 * format_of(x).bias)
+    r = r - tail
+    return scale_by_sum((r * r).mad(polynomial(r, EXPM1[x.dtype]), r) + 1.0, total)
 
 
-def _expm1_parts(x: Value) -> tuple[Value, Value, Value]:
-    """``s, r, w`` with ``exp(x) = 2*s*(1 + r + w)``: s a power of two, ``r = x - n*high`` exact, w small. |x| within exp's range."""
+def exp2(x: Value) -> Value:
+    """2**x: the reduction is exact."""
+    x = _clamp(x, _EXP2_RANGE[x.dtype])
     f = format_of(x)
-    high, low = LN2[x.dtype]
-    magic = f.magic + f.bias - 1
-    total = x.mad(LOG2_E, magic)
-    n = total - magic
-    s = (total.bitcast(f.unsigned) << f.mantissa).bitcast(f.float)
-    r = n.mad(-high, x)
-    tail = n * low
+    magic = f.magic + 2.0 * f.bias
+    total = x + magic
+    r = x - (total - magic)
+    return scale_by_sum(r.mad(polynomial(r, EXP2M1[x.dtype]), 1.0), total)
+
+
+def _expm1_half(x: Value) -> Value:
+    """``expm1(x) / 2`` for x not above :data:`_SINH_HIGH` and not far below 0.
+
+    With s = 2**(n-1): ``(s - 1/2) + s*r + s*w``, each term exact or much smaller than the sum before it.
+    """
+    f = format_of(x)
+    total, r, tail = _reduce(x, f.bias - 1.0)
+    s = power_of_two(total.bitcast(f.unsigned), x.dtype)
     z = r - tail
-    return s, r, (z * z).mad(polynomial(z, EXPM1[x.dtype]), -tail)
+    w = (z * z).mad(polynomial(z, EXPM1[x.dtype]), -tail)
+    return s.mad(w, s.mad(r, s - 0.5))
 
 
 def expm1(x: Value) -> Value:
-    """e**x - 1 = 2*((s - 1/2) + s*r + s*w), each term exact or much smaller than the sum before it."""
-    high = _RANGE[x.dtype][1]
-    y = at_least(at_most(x, high), _EXPM1_LOW[x.dtype])
-    s, r, w = _expm1_parts(y)
-    result = s.mad(w, s.mad(r, s - 0.5)) * 2.0
-    return x.eq(0.0).select(x, result)
+    """e**x - 1."""
+    tiny = x.abs() < 2.0 ** -(format_of(x).mantissa + 2)
+    y = _clamp(x, (_EXPM1_LOW[x.dtype], _EXP_RANGE[x.dtype][1]))
+    return tiny.select(x, _expm1_half(y) * 2.0)
+
+
+def _tanh_parts(a: Value, offset: float) -> tuple[Value, Value]:
+    """``total, t``: ``a = n*ln2/2 + atanh(t)``, n + offset in total's low bits, t in -0.07..0.28.
+
+    n = 1 is put off until cancellation is slight, and reaches beyond atanh(1/2).
+    """
+    high, low = LN2[a.dtype]
+    magic = format_of(a).magic + offset
+    total = a.mad(2.0 * LOG2_E, -0.3) + magic
+    n = total - magic
+    r = n.mad(-low / 2.0, n.mad(-high / 2.0, a))
+    z = r * r
+    return total, (r * z).mad(polynomial(z, TANH[a.dtype]), r)
 
 
 def tanh(x: Value) -> Value:
-    """With t = expm1(2|x|)/2: t / (t + 1)."""
+    """By the addition theorem: with s = 2**n, t = tanh(r), d = (s + 1) + (s - 1)*t, it is ``((s - 1) + (s + 1)*t) / d``, t itself if n = 0.
+
+    Where that is above 1/2, ``1 - 2*(1 - t) / d`` errs less.
+    """
+    f = format_of(x)
     a = at_most(x.abs(), _TANH_ONE[x.dtype])
-    s, r, w = _expm1_parts(a + a)
-    t = s.mad(w, s.mad(r, s - 0.5))
-    return (t / (t + 1.0)).copysign(x)
+    total, t = _tanh_parts(a, float(f.bias))
+    s = power_of_two(total.bitcast(f.unsigned), x.dtype)
+    less, more = s - 1.0, s + 1.0
+    large = a > 0.62
+    numerator = large.select(t.mad(2.0, -2.0), more.mad(t, less))
+    return (numerator / less.mad(t, more) + large.select(x.const(1.0), x.const(0.0))).copysign(x)
+
+
+def sigmoid(x: Value) -> Value:
+    """1 / (1 + e**-x). For a = |x|, q = 2**-n, t = tanh(r): v = ``q * (1 - t) / ((1 + q) + (1 - q)*t)`` is that of -a, 1 - v that of a.
+
+    The rounding errors of numerator and denominator are put right to first order, 1/denominator being near the quotient.
+    """
+    f = format_of(x)
+    a = at_most(x.abs(), -_EXP_RANGE[x.dtype][0])
+    total, t = _tanh_parts(a * 0.5, 0.0)
+    n = total - f.magic
+    q = power_of_two((x.const(f.magic + f.bias) - at_most(n, f.bias - 1.0)).bitcast(f.unsigned), x.dtype)
+    numerator = 1.0 - t
+    one, part = q + 1.0, (1.0 - q) * t
+    denominator = one + part
+    p = numerator / denominator
+    p = p.mad(((1.0 - numerator) - t) - p * ((one - denominator) + part), p)
+    v = scale_by_sum(p, x.const(f.magic + 2.0 * f.bias) - n)
+    return (x < 0.0).select(v, 1.0 - v)
+
+
+def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value]:
+    """``b, d, sh, ch1`` for a = |x|: ``b + d = 2**(n-1)``, ``b - d = 2**-(n+1)`` halved, sinh(r) and cosh(r) - 1."""
+    f = format_of(x)
+    a = at_most(x.abs(), _SINH_HIGH[x.dtype])
+    total, r, tail = _reduce(a, f.bias - 2.0)
+    r = r - tail
+    z = r * r
+    n = total.bitcast(f.unsigned)
+    up = power_of_two(n, x.dtype)
+    down = (a > 40.0).select(x.const(0.0), power_of_two(n.const(2 * f.bias - 4) - n, x.dtype))
+    return up + down, up - down, (r * z).mad(polynomial(z, SINH[x.dtype]), r), z * polynomial(z, COSH[x.dtype])
+
+
+def sinh(x: Value) -> Value:
+    """sinh(n*ln2)*cosh(r) + cosh(n*ln2)*sinh(r), halved until the last step so that nothing overflows before the result."""
+    b, d, sh, ch1 = _hyperbolic_parts(x)
+    return ((d + d.mad(ch1, b * sh)) * 2.0).copysign(x)
+
+
+def cosh(x: Value) -> Value:
+    """cosh(n*ln2)*cosh(r) + sinh(n*ln2)*sinh(r), halved as in :func:`sinh`."""
+    b, d, sh, ch1 = _hyperbolic_parts(x)
+    return (b + b.mad(ch1, d * sh)) * 2.0

@@ -1,44 +1,179 @@
-"""Logarithms: x = m * 2**e with m in [sqrt(1/2), sqrt(2)), then a minimax polynomial of log1p(m - 1), m - 1 being exact."""
+"""Logarithms and inverse hyperbolic functions.
+
+x = (1 + f) * 2**e with 1 + f in [sqrt(1/2), sqrt(2)), f being exact; then log1p(f) = f + t, t small: for float32 a minimax polynomial,
+for float64 the series of 2*atanh(f / (2 + f)) (the form of t is that of FDLIBM's log, Sun Microsystems 1993).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hologram import dtypes
-from hologram.primitives.vector_math.common import Format, Value, format_of, polynomial
-from hologram.primitives.vector_math.exponential import LN2
+from hologram.dtypes import DType
+from hologram.primitives.vector_math.coefficients import ATANH, LOG1P
+from hologram.primitives.vector_math.common import Format, Value, at_most, format_of, leading_bits, polynomial, power_of_two, split
+from hologram.primitives.vector_math.exponential import LN2, LOG2_E
 
-# (log1p(f) - f + f**2/2) / f**3 on [sqrt(1/2) - 1, sqrt(2) - 1]
-LOG1P = {
-    dtypes.float32: (0.333333313, -0.250008225, 0.200012609, -0.166233376, 0.142009586, -0.131594837, 0.127668157, -0.0764296949),
-}
+LN_2 = 0.6931471805599453
+LOG10_E = 0.4342944819032518
+# log10(2) in two parts: an exponent times the first is exact
+_LOG10_2 = {dtypes.float32: (0.301025390625, 4.6050389811952114e-06), dtypes.float64: (0.3010299956640665, -8.536043906883256e-14)}
+_INFINITY = float("inf")
 
 
-def split_exponent(x: Value) -> tuple[Value, Value]:
-    """``f, e`` (both floats) with ``x = (1 + f) * 2**e`` and 1 + f in [sqrt(1/2), sqrt(2)), for finite x > 0."""
+def root_half(f: Format) -> int:
+    """The bits of sqrt(1/2)."""
+    return int.from_bytes(f.float.np.type(0.5**0.5).tobytes(), "little")
+
+
+def exponent_and_fraction(x: Value) -> tuple[Value, Value]:
+    """``e, f``: e an integer value, f a float, for normal x > 0."""
     k = format_of(x)
-    tiny = x < k.least_normal
-    shift = float(k.mantissa + 2)
-    bits = tiny.select(x * 2.0**shift, x).bitcast(k.integer) - _root_half(k)
-    e = (bits >> k.mantissa).cast(k.float) - tiny.select(x.const(shift), x.const(0.0))
-    m = (bits & ~k.exponent_mask) + _root_half(k)
-    return m.bitcast(k.float) - 1.0, e
+    bits = x.bitcast(k.integer) - root_half(k)
+    m = (bits & ((1 << k.mantissa) - 1)) + root_half(k)
+    return bits >> k.mantissa, m.bitcast(k.float) - 1.0
 
 
-def _root_half(k: Format) -> int:
-    return int.from_bytes(k.float.np.type(0.5**0.5).tobytes(), "little")
+def log1p_tail(f: Value) -> Value:
+    """``log1p(f) - f`` for 1 + f in [sqrt(1/2), sqrt(2)], small beside f."""
+    if f.dtype is dtypes.float32:
+        z = f * f
+        return z.mad(-0.5, (f * z) * polynomial(f, LOG1P[f.dtype]))
+    s = f / (f + 2.0)
+    z = s * s
+    half = (f * 0.5) * f
+    return s.mad((z + z).mad(polynomial(z, ATANH[f.dtype]), half), -half)
 
 
-def _specials(x: Value, result: Value) -> Value:
-    """``result`` for 0 < x < inf; log's -inf, NaN, inf elsewhere."""
-    result = (x < float("inf")).select(result, x)
-    result = x.eq(0.0).select(x.const(-float("inf")), result)
-    return (x < 0.0).select(x.const(float("nan")), result)
+def _guarded(x: Value, of_normal: Callable[[Value, float], Value]) -> Value:
+    """``of_normal(x, 0)`` for normal x > 0; ``of_normal(x * 2**k, -k)`` for subnormal ones; log's limits elsewhere."""
+    k = format_of(x)
+    least_normal = 1 << k.mantissa
+    infinity = ((2 * k.bias) + 1) << k.mantissa
+    ordinary = (x.bitcast(k.unsigned) - least_normal) < infinity - least_normal
+
+    def slow() -> Value:
+        shift = k.mantissa + 2
+        result = (x < _INFINITY).select(of_normal(x * 2.0**shift, -float(shift)), x)
+        result = x.eq(0.0).select(-_INFINITY, result)
+        return (x < 0.0).select(float("nan"), result)
+
+    return (~ordinary).rare(slow, of_normal(x, 0.0))
 
 
 def log(x: Value) -> Value:
     """The natural logarithm."""
-    f, e = split_exponent(x)
+
+    def of_normal(x: Value, shift: float) -> Value:
+        e, f = exponent_and_fraction(x)
+        n = e.cast(x.dtype) + shift
+        high, low = LN2[x.dtype]
+        return n.mad(high, f + n.mad(low, log1p_tail(f)))
+
+    return _guarded(x, of_normal)
+
+
+def _other_base(x: Value, scale: float, per_exponent: tuple[float, float]) -> Value:
+    """``log(x) * scale``, where ``per_exponent`` is ``log(2) * scale`` in two parts, the first exact times an exponent.
+
+    The product with ``scale`` is made of halves, its sum with the exponent's share keeps the rounding error.
+    """
+    scale_high, scale_low = split(scale, x.dtype)
+
+    def of_normal(x: Value, shift: float) -> Value:
+        e, f = exponent_and_fraction(x)
+        n = e.cast(x.dtype) + shift
+        t = log1p_tail(f)
+        high = leading_bits(f + t)
+        low = (f - high) + t
+        whole, part = n * per_exponent[0], high * scale_high
+        total = whole + part
+        error = (whole - total) + part
+        low = low.mad(scale, high.mad(scale_low, error))
+        return total + (n.mad(per_exponent[1], low) if per_exponent[1] else low)
+
+    return _guarded(x, of_normal)
+
+
+def log2(x: Value) -> Value:
+    """The logarithm to base 2; exact for powers of two."""
+    return _other_base(x, LOG2_E, (1.0, 0.0))
+
+
+def log10(x: Value) -> Value:
+    """The logarithm to base 10."""
+    return _other_base(x, LOG10_E, _LOG10_2[x.dtype])
+
+
+def _log1p_sum(x: Value, low: Value | None = None) -> Value:
+    """``log(1 + x + low)`` for -1 < x < 2**60, low being at most a rounding error of x.
+
+    1 + x serves only to find the exponent: ``f = x*2**-e + (2**-e - 1)`` is exact or nearly so.
+    """
+    k = format_of(x)
+    bits = (x + 1.0).bitcast(k.integer) - root_half(k)
+    e = bits >> k.mantissa
+    scale = power_of_two((e.const(k.bias) - e).bitcast(k.unsigned), x.dtype)
+    f = x.mad(scale, scale - 1.0)
+    n = e.cast(x.dtype)
+    high, tail_unit = LN2[x.dtype]
+    tail = n.mad(tail_unit, log1p_tail(f))
+    if low is not None:
+        shift = low * scale
+        tail = tail + f.mad(-shift, shift)
+    return n.mad(high, f + tail)
+
+
+def log1p(x: Value) -> Value:
+    """log(1 + x)."""
+    ordinary = (x > -1.0) & (x < 2.0**60)
+
+    def slow() -> Value:
+        result = (x < _INFINITY).select(log(x), x)
+        result = x.eq(-1.0).select(-_INFINITY, result)
+        return (x < -1.0).select(float("nan"), result)
+
+    return x.eq(0.0).select(x, (~ordinary).rare(slow, _log1p_sum(x)))
+
+
+def _square_limit(d: DType) -> float:
+    """Above this, x**2 + 1 is x**2."""
+    return 2.0**30 if d is dtypes.float64 else 2.0**14
+
+
+def asinh(x: Value) -> Value:
+    """log1p(a + a**2 / (1 + sqrt(1 + a**2))), a = |x|; log(a) + ln2 where a is large."""
+    a = x.abs()
+    small = at_most(a, _square_limit(x.dtype))
+    square = small * small
+    part = square / ((square + 1.0).sqrt() + 1.0)
+    y = small + part
+    big = (a >= _square_limit(x.dtype)).rare(lambda: log(a) + LN_2, _log1p_sum(y, (small - y) + part))
+    return big.copysign(x)
+
+
+def acosh(x: Value) -> Value:
+    """log1p(t + sqrt(t*t + 2*t)), t = x - 1; log(x) + ln2 where x is large, NaN for x < 1."""
+    t = at_most(x, _square_limit(x.dtype)) - 1.0
+    root = t.mad(t, t + t).sqrt()
+    y = t + root
+    big = (x >= _square_limit(x.dtype)).rare(lambda: log(x) + LN_2, _log1p_sum(y, (root - y) + t))
+    return (x >= 1.0).select(big, x.eq(x).select(float("nan"), x))
+
+
+def atanh(x: Value) -> Value:
+    """e*ln2/2 + atanh(s): s = ((1+a) - (1-a)*2**e) / ((1+a) + (1-a)*2**e), 2**e near (1+a)/(1-a), a = |x|; s = a if e = 0."""
+    k = format_of(x)
+    a = x.abs()
+    more, less = a + 1.0, 1.0 - a
+    # the bits of a float are nearly its logarithm; e = 1 only from a = 1/4 on keeps e*ln2/2 + atanh(s) clear of cancellation
+    e = (more.bitcast(k.integer) - less.bitcast(k.integer) + round(0.25 * 2**k.mantissa)) >> k.mantissa
+    scale = power_of_two((e + k.bias).bitcast(k.unsigned), x.dtype)
+    s = (a.mad(scale, 1.0 - scale) + a) / less.mad(scale, more)  # the inner sum is exact
+    z = s * s
+    n = e.cast(x.dtype) * 0.5
     high, low = LN2[x.dtype]
-    z = f * f
-    tail = (f * z).mad(polynomial(f, LOG1P[x.dtype]), e * low)
-    tail = z.mad(-0.5, tail)
-    return _specials(x, e.mad(high, f + tail))
+    result = n.mad(high, s + n.mad(low, (s * z) * polynomial(z, ATANH[x.dtype])))
+    result = (a < 1.0).select(result, a.eq(1.0).select(_INFINITY, a.eq(a).select(float("nan"), a)))
+    return result.copysign(x)
+
