@@ -431,6 +431,7 @@ class _Emission:
         for v in run:
             if v in kept and kept[v] < stage:
                 load = Ins("load", (), (self._scratch(v), self.nest.scratch_index), v.dtype)
+                load.name = v.name  # an index may go through it
                 renamed[v] = load
                 body.append(load)
                 continue
