@@ -409,19 +409,21 @@ class _Emission:
             if not isinstance(v, Ins) or v in out or v.level != self.element_level:
                 continue
             out.add(v)
-            if v.stage < stage and self._worth_keeping(v):
+            if v.stage < stage and (v in kept or self._worth_keeping(v, kept)):
                 kept[v] = v.stage
                 continue
             stack.extend(v.args)
             stack.extend(self._named_in(v))
         return out
 
-    def _worth_keeping(self, v: Ins) -> bool:
+    def _worth_keeping(self, v: Ins, kept: dict[Ins, int]) -> bool:
+        """Whether ``v`` is dear, and there is room for it beside ``kept``."""
         if isinstance(v.op, str):
             return v.op == "scan"
-        cost = v.op.cost
         count = self.nest.row_elements
-        return cost >= KEEP_COST and isinstance(count, int) and count * v.dtype.itemsize <= SCRATCH_BYTES // 2
+        if v.op.cost < KEEP_COST or not isinstance(count, int):
+            return False
+        return sum(count * k.dtype.itemsize for k in [*kept, v]) <= SCRATCH_BYTES
 
     def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Write]) -> list[Any]:
         outer, inner = self.nest.element_loops()
