@@ -115,7 +115,18 @@ class _Values:
         if root.op.monoid is None:
             args = (x, self._emit("index", (), (variables(self.group.shape)[axes[0]],), dtypes.int64))
         self._accumulate(acc, args)
-        self.defined[root] = acc
+        self.defined[root] = self._unless_empty(root, acc)
+
+    def _unless_empty(self, root: Node, acc: Acc) -> Value:
+        """Over no elements a sum is +0.0, while its accumulator stays at the identity, -0.0; only symbolic extents come to that."""
+        op, d = root.op, root.dtype
+        n = prod(self.group.shape[a] for a in self.group.axes or ())
+        if is_static(n) or op.monoid is None or op.empty is None:
+            return acc
+        empty, identity = const_attrs(op.empty(d), d), const_attrs(op.identity(d), d)
+        if empty == identity:
+            return acc
+        return self._select(self._emit("inside", (), (0, n), dtypes.bool_), acc, self._emit("const", (), empty, d))
 
     def _accumulate(self, acc: Acc, args: tuple[Value, ...]) -> None:
         self.accumulates[acc] = args
