@@ -15,18 +15,20 @@ from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.graph.passes import Context, canonicalise
 from hologram.graph.rewrite import GUARANTEES, Rewriter
+from hologram.primitives import TABLE
 from hologram.trace.node import Graph, Node
 from tests.optable import mismatch, special_values
 
 FAMILIES: dict[str, tuple[tuple[str, ...], tuple[DType, ...]]] = {
     "ring": (("add", "sub", "mul", "neg", "const", "const"), (dtypes.float32, dtypes.int8, dtypes.uint8)),
     "field": (("mul", "div", "neg", "sub", "const", "square", "sqrt", "abs"), (dtypes.float32, dtypes.float16)),
+    "powers": (("mul", "div", "exp", "log", "sqrt", "rsqrt", "pow", "neg", "const"), (dtypes.float32, dtypes.float64)),
     "logic": (("and", "or", "xor", "not", "const", "lt", "eq", "select"), (dtypes.bool_, dtypes.uint8, dtypes.int8)),
     "order": (("max", "min", "neg", "abs", "lt", "le", "not", "select", "const"), (dtypes.float32, dtypes.int8, dtypes.bool_)),
     "movement": (("reshape", "transpose", "slice", "broadcast", "pad", "concatenate", "neg", "max"), (dtypes.float32, dtypes.int8)),
     "rows": (("reduce_sum", "reduce_max", "broadcast", "transpose", "reshape", "mul", "add", "sub", "slice"), (dtypes.float32, dtypes.int8)),
 }
-UNARY, BINARY = ("neg", "not", "abs", "square", "sqrt"), ("add", "sub", "mul", "div", "max", "min", "and", "or", "xor", "lt", "le", "eq")
+CONSTANTS = [0, 1, 2, -0.0, 4, 0.5]
 
 
 class Growth:
@@ -57,12 +59,12 @@ class Growth:
         b, rng = self.b, self.rng
         number = x.dtype is self.dtype
         if name == "const":
-            return b.const([0, 1, 2, -0.0 if self.dtype.is_float else 3, 4][rng.integers(5)], self.dtype)
-        if name in UNARY:
-            return b.make(name, x) if self.takes(name, x.dtype) else None
-        if name in BINARY:
-            y = self.pick(lambda n: n.dtype is x.dtype and (n.shape in ((), x.shape) or not x.shape))
-            return b.make(name, *([x, y] if rng.random() < 0.5 else [y, x])) if y is not None and self.takes(name, x.dtype) else None
+            return b.const(CONSTANTS[rng.integers(len(CONSTANTS))], self.dtype)
+        row = TABLE[name]
+        if row.kind == "elementwise" and name != "select":
+            others = [self.pick(lambda n: n.dtype is x.dtype and (n.shape in ((), x.shape) or not x.shape)) for _ in range((row.arity or 1) - 1)]
+            operands = [x, *(y for y in others if y is not None)]
+            return b.make(name, *operands[:: rng.choice([-1, 1])]) if x.dtype.kind in row.kinds and len(operands) == row.arity else None
         if name == "select":
             c = self.pick(lambda n: n.dtype is dtypes.bool_ and n.shape in ((), x.shape))
             y = self.pick(lambda n: n.dtype is x.dtype and n.shape in ((), x.shape))
@@ -70,11 +72,6 @@ class Growth:
         if not number or not x.shape:
             return None
         return self.move(name, x)
-
-    def takes(self, name: str, d: DType) -> bool:
-        from hologram.primitives import TABLE
-
-        return d.kind in TABLE[name].kinds
 
     def move(self, name: str, x: Node) -> Node | None:
         b, rng = self.b, self.rng

@@ -80,10 +80,6 @@ class Pattern:
         """Every variable, in reading order, as often as it occurs."""
         raise NotImplementedError
 
-    def ops(self) -> frozenset[str]:
-        """Names of the ops in the pattern."""
-        return frozenset()
-
     def alternatives(self) -> list[Pattern]:
         """The pattern with the operands of commutative ops in every order."""
         return [self]
@@ -171,9 +167,6 @@ class Apply(Pattern):
     def variables(self) -> Iterator[Var]:
         for i in self.inputs:
             yield from i.variables()
-
-    def ops(self) -> frozenset[str]:
-        return frozenset((self.op,)).union(*(i.ops() for i in self.inputs))
 
     def alternatives(self) -> list[Pattern]:
         out: list[Pattern] = []

@@ -44,10 +44,6 @@ class Rule:
     def __repr__(self) -> str:
         return f"<{self.guarantee} rule {self.name}: {self.algebra}>"
 
-    def ops_named(self) -> frozenset[str]:
-        """Names of ops without which the rule says nothing."""
-        return frozenset()
-
     def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
         """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops. Asked once for each such combination."""
         raise NotImplementedError
@@ -79,9 +75,6 @@ class PatternRule(Rule):
         if unknown:
             raise RewriteError(f"rule {name}: {', '.join(unknown)} does not occur in its pattern")
         self._forms: list[Apply] | None = None
-
-    def ops_named(self) -> frozenset[str]:
-        return self.pattern.ops() | (self.result.ops() if isinstance(self.result, Pattern) else frozenset())
 
     @property
     def forms(self) -> list[Apply]:
@@ -190,11 +183,11 @@ class RuleSet:
         self._index: dict[str, dict[Any, tuple[Rule, ...]]] = {p: {} for p in GUARANTEES}
 
     def at(self, precision: str) -> list[Rule]:
-        """The rules whose guarantee is strong enough for ``precision``, and whose ops have rows."""
+        """The rules whose guarantee is strong enough for ``precision``."""
         if precision not in GUARANTEES:
             raise ValueError(f"precision {precision!r} is none of {', '.join(GUARANTEES)}")
         allowed = GUARANTEES[: GUARANTEES.index(precision) + 1]
-        return [r for r in self.rules if r.guarantee in allowed and r.ops_named() <= TABLE.keys()]
+        return [r for r in self.rules if r.guarantee in allowed]
 
     def index(self, precision: str) -> Callable[[Node], tuple[Rule, ...]]:
         """A function from a node to the rules that could fire there."""

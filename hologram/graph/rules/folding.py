@@ -152,22 +152,21 @@ def bitcast_bitcast(node: Node, b: Rewriter) -> Node | None:
 
 def _powers(b: Rewriter, dtype: DType) -> list[Node]:
     x = b.argument(dtype, 4)
-    return [b.make("integer_pow", x, attrs=(n,)) for n in (-1, 0, 1, 2) if dtype.is_float or n >= 0] if dtype.kind in "iuf" else []
+    return [b.make("integer_pow", x, attrs=(n,)) for n in (-1, 0, 1, 2, 3, 4) if dtype.is_float or n >= 0] if dtype.kind in "iuf" else []
 
 
-@rule_fn(("integer_pow",), "small-power", "x^0 = 1, x^1 = x, x^2 = x * x, x^-1 = 1 / x", "exact", examples=_powers)
+@rule_fn(("integer_pow",), "small-power", "x^0 = 1, x^1 = x, x^2 = x * x, x^3 = x * (x * x), x^-1 = 1 / x", "exact", examples=_powers)
 def small_power(node: Node, b: Rewriter) -> Node | None:
-    x, one = node.inputs[0], b.const(1, node.dtype)
-    match node.attrs[0]:
-        case 0:
-            return one
-        case 1:
-            return x
-        case 2:
-            return b.make("mul", x, x)
-        case -1:
-            return b.make("div", one, x)
-    return None
+    """The row's own products, so that a square is shared; those of 16-bit floats are not rounded on the way, and stay together."""
+    x, n = node.inputs[0], node.attrs[0]
+    if n in (0, 1):
+        return x if n else b.const(1, node.dtype)
+    if n == -1:
+        return b.make("div", b.const(1, node.dtype), x)
+    if not 2 <= n <= 4 or n > 2 and dtypes.compute_type(node.dtype) is not node.dtype:
+        return None
+    square = b.make("mul", x, x)
+    return square if n == 2 else b.make("mul", x if n == 3 else square, square)
 
 
 # --- empty arrays ----------------------------------------------------------------------------------------------------
