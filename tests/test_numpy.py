@@ -348,3 +348,36 @@ def test_import_is_light() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     code = "import sys, hologram as hg; hg.jit, hg.numpy, hg.tensor; print([m for m in ('llvmlite', 'networkx', 'torch') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def _gelu(xp: Any, x: Any) -> Any:
+    return 0.5 * x * (1 + xp.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+def _softmax(xp: Any, x: Any) -> Any:
+    e = xp.exp(x - xp.max(x, axis=-1, keepdims=True))
+    return e / xp.sum(e, axis=-1, keepdims=True)
+
+
+def _layer_norm(xp: Any, x: Any) -> Any:
+    c = x - xp.mean(x, axis=-1, keepdims=True)
+    return c / xp.sqrt(xp.mean(c * c, axis=-1, keepdims=True) + 1e-5)
+
+
+def _adam(xp: Any, p: Any) -> Any:
+    m, v = 0.9 * p + 0.1, 0.999 * p * p + 0.001
+    return p - 1e-3 * m / (xp.sqrt(v) + 1e-8), m, v
+
+
+def _stencil(xp: Any, x: Any) -> Any:
+    return 0.25 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
+
+
+@pytest.mark.parametrize("f", [_gelu, _softmax, _layer_norm, _adam, _stencil])
+@pytest.mark.parametrize("shape", [(4, 5), (33, 129)])
+def test_programs(f: Any, shape: tuple[int, int]) -> None:
+    check(f, R.standard_normal(shape).astype(np.float32))
+    x = R.standard_normal(shape).astype(np.float32)
+    np.testing.assert_allclose(
+        np.asarray(tree.leaves(hg.jit(lambda a: f(hnp, a), dynamic=True)(x))[0]), tree.leaves(f(np, x))[0], rtol=1e-5, atol=1e-6
+    )

@@ -44,7 +44,7 @@ _ALIASES = {
     "floordiv": ("floor_divide",),
     "rem": ("remainder", "mod"),
     "round": ("rint",),
-    **{name: (name,) for name in ("erf", "erfc", "rsqrt")},  # NumPy has none
+    **{name: (name,) for name in ("erf", "erfc", "rsqrt", "sigmoid")},  # NumPy has none
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _ROUNDINGS = ("floor", "ceil", "trunc", "round")  # of integers and bools: these themselves
@@ -174,16 +174,6 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     return high + FUNCTIONS["log1p"](FUNCTIONS["exp"](where(equal, 0.0, low - high)))
 
 
-def hypot(x1: Any, x2: Any, /) -> Tensor:
-    """``sqrt(x1² + x2²)`` without overflow; infinite where either is."""
-    a, b = _float_pair("hypot", abs(x1) if type(x1) is Tensor else FUNCTIONS["abs"](x1), FUNCTIONS["abs"](x2))
-    high, low = FUNCTIONS["maximum"](a, b), FUNCTIONS["minimum"](a, b)
-    ratio = low / where(high == 0, 1.0, high)
-    result = high * FUNCTIONS["sqrt"](1 + ratio * ratio)
-    infinite = (a == np.inf) | (b == np.inf)
-    return where(infinite, np.inf, result)
-
-
 def sinc(x: Any, /) -> Tensor:
     """``sin(πx) / (πx)``, 1 at 0."""
     y = wrap(array(x, "sinc")) * np.pi
@@ -263,6 +253,6 @@ def copy(x: Any, /) -> Tensor:
 
 
 __all__ = [
-    "astype", "clip", "conj", "copy", "deg2rad", "degrees", "divmod", "hypot", "imag", "isclose", "logaddexp", "logical_and", "logical_not",
+    "astype", "clip", "conj", "copy", "deg2rad", "degrees", "divmod", "imag", "isclose", "logaddexp", "logical_and", "logical_not",
     "logical_or", "logical_xor", "nan_to_num", "positive", "pow", "power", "rad2deg", "radians", "real", "round", "sinc", "where",
 ]  # fmt: skip
