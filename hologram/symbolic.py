@@ -199,7 +199,8 @@ def _split(a: Expr, b: int) -> tuple[Int, Int]:
 
 
 def _symbolic_split(a: Int, b: Expr) -> tuple[Int, Int]:
-    """Divides by a one-term symbolic ``b``: terms with all of its atoms go to the quotient."""
+    """Divides by a one-term symbolic ``b``: terms with all of its atoms go to the quotient, unless what is left might then be negative:
+    machines divide unsigned numbers."""
     if len(b.terms) != 1:
         return (1, 0) if a == b else (0, a)
     ((atoms_b, cb),) = b.terms.items()
@@ -217,7 +218,8 @@ def _symbolic_split(a: Int, b: Expr) -> tuple[Int, Int]:
             q[tuple(rest)] = c // cb
         else:
             r[m] = c
-    return _finish(q), _finish(r)
+    rest_low, _ = bounds(_finish(r))
+    return (0, a) if rest_low is None or rest_low < 0 else (_finish(q), _finish(r))
 
 
 def _below(r: Int, b: Int) -> bool:
