@@ -31,7 +31,6 @@ from hologram.backends.cpu.runtime.language import (
     instance,
     integer,
     leading_zeros,
-    module_ir,
     native,
     offset,
     offset_of,
@@ -47,6 +46,7 @@ from hologram.backends.cpu.runtime.language import (
     void,
     write_fp_control,
 )
+from hologram.backends.cpu.runtime.translate import module_ir
 
 SEVEN = 7
 

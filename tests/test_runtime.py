@@ -13,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -22,8 +23,9 @@ from hologram import dtypes
 from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import calls, dispatch, layout, pool, python_storage, storage, tracing
 from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
-from hologram.backends.cpu.runtime.module import module, why_not_native
+from hologram.backends.cpu.runtime.module import _exports, module, why_not_native
 from hologram.backends.cpu.runtime.processors import usable_processors
+from hologram.backends.cpu.runtime.translate import module_ir
 from hologram.errors import CompileError, OutOfMemory
 from hologram.settings import override
 from hologram.trace.aval import Aval, aval
@@ -161,12 +163,13 @@ def resident() -> int:
         return int(f.read().split()[1]) * resource.getpagesize()
 
 
-def python(code: str, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess:
-    """Runs a program of its own."""
-    head = "import sys; sys.path.insert(0, 'tests')\nfrom test_runtime import *\ndispatch.register_tensor_class(Tensor)\n"
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", head + textwrap.dedent(code), *arguments], capture_output=True, text=True, timeout=timeout
-    )
+HERE = f"import sys; sys.path[:0] = {[str(Path(__file__).parents[1]), str(Path(__file__).parent)]}; from test_runtime import *\n"
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess:
+    """Runs a program of its own, with all the names of this file."""
+    command = [sys.executable, "-W", "ignore", "-c", HERE + textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
 
 
 # --- avals and storages ---------------------------------------------------------------------------------------------------------------------
@@ -695,19 +698,17 @@ def test_every_chunk_runs_for_any_number_of_threads(n_threads, long, threads):
 
 
 def test_sleeping_workers_join_long_work(threads):
-    threads(2)
-    code = parallel(1, rounds=100)
-    x = np.ones(400 * CHUNK, np.float32)
-    run_add(code, x)
-    time.sleep(0.02)
-    start = time.perf_counter()
-    run_add(code, x)
-    two = time.perf_counter() - start
-    threads(1)
-    start = time.perf_counter()
-    run_add(code, x)
-    one = time.perf_counter() - start
-    assert two < one * 1.5
+    code, x = parallel(1, rounds=100), np.ones(400 * CHUNK, np.float32)
+
+    def seconds(n_threads: int) -> float:
+        threads(n_threads)
+        run_add(code, x)
+        time.sleep(0.02)  # now workers sleep
+        start = time.perf_counter()
+        run_add(code, x)
+        return time.perf_counter() - start
+
+    assert any(seconds(2) < 1.2 * seconds(1) for _ in range(5))
 
 
 def test_many_python_threads_at_once(threads, add8):
@@ -939,23 +940,21 @@ def test_processors_within_quota(tmp_path):
 
 
 def test_python_serves_where_native_code_is_off():
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; sys.path.insert(0, 'tests')\nfrom test_runtime import *\n"
-            "assert 'settings.native' in why_not_native() and storage.Storage is python_storage.Storage\n"
-            "f = Calls(); d = Dispatch(f, 'f'); assert d.call is f and not d.add(None)\n"
-            "code = parallel(1); x = np.arange(50 * CHUNK, dtype=np.float32)\n"
-            "assert (run_add(code, x) == 2 * x).all()\n"
-            "dispatch.register_tensor_class(Tensor); assert dispatch.block_until_ready(f) is f\n"
-            "try: storage.empty(aval(dtypes.float32, (1 << 60,)))\n"
-            "except OutOfMemory: print('good')\n",
-        ],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"HOLOGRAM_NATIVE": "0"},
-        timeout=60,
+    done = python(
+        """
+        assert "settings.native" in why_not_native() and storage.Storage is python_storage.Storage
+        f = Calls()
+        d = Dispatch(f, "f")
+        assert d.call is f and not d.add(None)
+        code, x = parallel(1), np.arange(50 * CHUNK, dtype=np.float32)
+        assert (run_add(code, x) == 2 * x).all()
+        dispatch.register_tensor_class(Tensor)
+        assert dispatch.block_until_ready(f) is f
+        with pytest.raises(OutOfMemory):
+            storage.empty(aval(dtypes.float32, (1 << 60,)))
+        print("good")
+        """,
+        HOLOGRAM_NATIVE="0",
     )
     assert done.stdout == "good\n" and done.returncode == 0, done
 
@@ -976,6 +975,12 @@ def test_code_for_other_machines():
     assert "fadd" in target.assembly(text, target.Target("aarch64-unknown-linux-gnu"))
     with pytest.raises(CompileError):
         target.compile_ir(text, target.Target("z80-none-none"))
+
+
+def test_the_runtime_compiles_for_other_machines():
+    for triple in ("aarch64-unknown-linux-gnu", "arm64-apple-macosx11.0", "x86_64-pc-windows-msvc", "x86_64-apple-macosx11.0"):
+        of = target.Target(triple)
+        assert b"hg_dispatch_call" in target.compile_ir(module_ir(_exports(), of.architecture)[0], of, "quick")
 
 
 def test_bad_code_is_a_compile_error():

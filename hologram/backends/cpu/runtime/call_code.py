@@ -24,6 +24,7 @@ from hologram.backends.cpu.runtime.records import LONG, PARALLEL, SCRATCH_BYTES,
 Words = Array[i64]
 CONTEXT_BYTES = size_of(Context)
 INITIAL_WORDS = 256
+THREAD_BITS = 0xFFFFFFFF  # of a thread's number: it is a C long, which has 32 bits on Windows
 
 
 @native
@@ -124,7 +125,7 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
         write_fp_control(layout.fp_control)
     context.cancelled = 0
     if flags & LONG != 0:
-        context.polls = 1 if PyThread_get_thread_ident() == pool.main_thread else 0
+        context.polls = 1 if (PyThread_get_thread_ident() ^ pool.main_thread) & THREAD_BITS == 0 else 0
         context.last_poll = ticks()
         context.thread_state = PyEval_SaveThread()
     status = graph(buffers, context)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.runtime.language import ARCHITECTURES, FP_CONTROL, offset_of
+from hologram.backends.cpu.runtime.language import offset_of
+from hologram.backends.cpu.runtime.prelude import ARCHITECTURES, FP_CONTROL
 from hologram.backends.cpu.runtime.records import List, NDArray, Object, Sized, Storage
 from hologram.backends.cpu.target import host
 

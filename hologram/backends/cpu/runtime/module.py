@@ -14,8 +14,9 @@ import numpy as np
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import call_code, capi, dispatch_code, heap_code, layout, pool_code, tracing
-from hologram.backends.cpu.runtime.language import Routine, Struct, fields_of, module_ir
+from hologram.backends.cpu.runtime.language import Routine, Struct, fields_of
 from hologram.backends.cpu.runtime.records import SIZE_CLASSES, heap, pool, process
+from hologram.backends.cpu.runtime.translate import module_ir
 from hologram.errors import OutOfMemory
 from hologram.settings import settings
 
