@@ -1,4 +1,4 @@
-"""Products of matrices and tensors, as broadcast multiplications summed over the last axis."""
+"""Products of matrices and tensors, as broadcast multiplications and a sum."""
 
 from __future__ import annotations
 
@@ -27,16 +27,11 @@ def _summed(dtype: DType) -> Op:
     return reduce_any if dtype.kind == "b" else reduce_sum
 
 
-def _product_sum(a: Node, b: Node) -> Node:
-    """The sum over the last axis of ``a * b``, which broadcast."""
+def _product_sum(a: Node, b: Node, axis: int = -1) -> Node:
+    """The sum over ``axis`` of ``a * b``, which broadcast."""
     shape = broadcast_shapes("matmul", [a.shape, b.shape])
     product = record(ew.mul, (broadcast_node(a, shape), broadcast_node(b, shape)))
-    return record(_summed(product.dtype), (product,), ((len(shape) - 1,),))
-
-
-def _swapped(node: Node) -> Node:
-    n = len(node.shape)
-    return permuted(node, [*range(n - 2), n - 1, n - 2])
+    return record(_summed(product.dtype), (product,), ((axis % len(shape),),))
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
@@ -49,12 +44,11 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
         raise located(ShapeError(f"matmul: shapes {list(a.shape)} and {list(b.shape)} do not fit: {a.shape[-1]} columns meet {inner_extent} rows"))
     if len(b.shape) == 1:
         return wrap(_product_sum(a, b), weak)
-    columns = _swapped(b)
     if len(a.shape) == 1:
-        return wrap(_product_sum(a, columns), weak)
+        return wrap(_product_sum(reshaped(a, (*a.shape, 1)), b, -2), weak)
     broadcast_shapes("matmul", [a.shape[:-2], b.shape[:-2]])
-    rows = reshaped(a, (*a.shape[:-1], 1, a.shape[-1]))
-    return wrap(_product_sum(rows, reshaped(columns, (*columns.shape[:-2], 1, *columns.shape[-2:]))), weak)
+    # summed over the last axis but one, so that a row of the result is computed from whole rows of x2
+    return wrap(_product_sum(reshaped(a, (*a.shape, 1)), reshaped(b, (*b.shape[:-2], 1, *b.shape[-2:])), -2), weak)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
