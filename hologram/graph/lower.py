@@ -291,7 +291,7 @@ class _Emission:
                 self._annotate(one)
                 order.append(one)
                 near = emit("div", one, emit("mul", y, scale, like=y), like=y)
-                v.op, v.args = TABLE["mul"], (emit("mul", x, near, like=v), scale)
+                v.op, v.args = TABLE["mul"], (emit("mul", x, scale, like=v), near)
             order.append(v)
         self.order = order
 
