@@ -49,7 +49,8 @@ def _specification(call: Call, made: Specialisation) -> Spec:
             positional.insert(place, Same(value))
         else:
             options[place] = Same(value)
-    outputs: list[Output | Argument] = [Output(a) for a in executable.computed]
+    donated = {i for i in made.donated if type(call.leaves[i]) is Tensor}
+    outputs: list[Output | Argument] = [Output(a, d if d in donated else None) for a, d in zip(executable.computed, executable.donors, strict=True)]
     results: list[Any] = []
     for kind, index in executable.outputs:
         if kind == "computed":
@@ -66,7 +67,7 @@ def _specification(call: Call, made: Specialisation) -> Spec:
         address=executable.address,
         keep=executable,
         constants=executable.constants,
-        donated=[i for i in made.donated if type(call.leaves[i]) is Tensor],
+        donated=sorted(donated),
         arena_bytes=executable.arena_bytes,
         long=executable.long,
         parallel=executable.parallel,
