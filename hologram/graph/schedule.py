@@ -76,21 +76,20 @@ class Schedule:
                     heirs[n] = (*heirs.get(n, ()), low.bindings[old])
         return [(n, first[n], last[n], heirs.get(n, ())) for n in first]
 
-    def donors(self) -> list[int | None]:
-        """For each computed result an input in whose memory it may be computed, if the caller gives that up; no input twice."""
+    def donors(self) -> list[list[int]]:
+        """For each computed result the inputs in whose memory it may be computed, if the caller gives that up."""
         last: dict[Node, int] = {}
         for k, low in enumerate(self.kernels):
             for n in low.bindings:
                 last[n] = k
         returned = {self.inputs[o.index] for o in self.outputs if o.kind == "input"}
-        found: dict[Node, Node] = {}
+        found: dict[Node, list[int]] = {c: [] for c in self.computed}
         for k, low in enumerate(self.kernels):
             for out, old in low.in_place:
                 result, source = low.bindings[out], low.bindings[old]
-                free = source not in returned and source not in found.values() and last[source] == k
-                if source in self.inputs and result in self.computed and result not in found and free and source.size == result.size:
-                    found[result] = source
-        return [self.inputs.index(found[c]) if c in found else None for c in self.computed]
+                if result in found and source in self.inputs and source not in returned and last[source] == k and source.size == result.size:
+                    found[result].append(self.inputs.index(source))
+        return list(found.values())
 
     def plan(self, values: Mapping[str, int]) -> planner.Plan:
         """Addresses of the intermediates, for given values of the symbols."""

@@ -50,7 +50,12 @@ def _specification(call: Call, made: Specialisation) -> Spec:
         else:
             options[place] = Same(value)
     donated = {i for i in made.donated if type(call.leaves[i]) is Tensor}
-    outputs: list[Output | Argument] = [Output(a, d if d in donated else None) for a, d in zip(executable.computed, executable.donors, strict=True)]
+    spare = set(donated)
+    outputs: list[Output | Argument] = []
+    for a, donors in zip(executable.computed, executable.donors, strict=True):
+        donor = next((d for d in donors if d in spare), None)
+        spare.discard(donor)  # type: ignore[arg-type]
+        outputs.append(Output(a, donor))
     results: list[Any] = []
     for kind, index in executable.outputs:
         if kind == "computed":

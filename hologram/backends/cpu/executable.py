@@ -29,7 +29,7 @@ class Executable:
 
     ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs. ``computed`` are the types of what
     the graph writes, in the order of its output slots (None with symbolic shapes); ``outputs`` says of each result whether it is an
-    ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` is an input in whose memory the i-th computed result may be put.
+    ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put.
     """
 
     def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
@@ -43,7 +43,7 @@ class Executable:
         self.arena_bytes: int = entry["arena"]
         self.long: bool = entry["long"]
         self.parallel: bool = entry["parallel"]
-        self.donors: list[int | None] = entry["donors"]
+        self.donors: list[list[int]] = entry["donors"]
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
         self._shapes = None if self.dynamic else [tuple(s) for s in entry["shapes"]]
         self.address: int = self._code.address("graph")
