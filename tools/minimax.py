@@ -173,7 +173,7 @@ FITS = {
         0,
         ((_ROOT - 1) / (_ROOT + 1) * _SLACK) ** 2,
         lambda z: z * z / 3,
-        (3, 8),
+        (3, 7),
     ),
     "ASIN": _odd_fit("asin", mp.asin, mp.mpf("0.5"), 5, 13),
 }

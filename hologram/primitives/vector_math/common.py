@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
@@ -94,18 +97,19 @@ def leading_bits(x: Value) -> Value:
     return (x.bitcast(f.unsigned) & ((1 << f.unsigned.bits) - (1 << cleared))).bitcast(f.float)
 
 
-def split(number: float, d: DType) -> tuple[float, float]:
-    """A constant as :func:`leading_bits` and the rest, as floats of type ``d``."""
-    mantissa = _FORMATS[d].mantissa
-    as_integer = int.from_bytes(d.np.type(number).tobytes(), "little") >> (mantissa + 2) // 2 << (mantissa + 2) // 2
-    high = float(_from_bits(as_integer, d))
-    return high, number - high
+def split(number: float, beyond: float, d: DType) -> tuple[float, float]:
+    """The constant ``number + beyond``, beyond being what float64 cannot hold, as half a significand of type ``d`` and the rest."""
+    f = _FORMATS[d]
+    high = round(math.ldexp(number, f.mantissa // 2)) / 2.0 ** (f.mantissa // 2)
+    return high, (number - high) + beyond
 
 
-def _from_bits(bits: int, d: DType) -> float:
-    import numpy as np
-
-    return float(np.frombuffer(bits.to_bytes(d.itemsize, "little"), d.np)[0])
+def to_float(e: Value, d: DType) -> Value:
+    """A small signed integer value as a float: by adding the bits of a large float where wide integers do not convert in one step."""
+    if d is dtypes.float32:
+        return e.cast(d)
+    magic = _FORMATS[d].magic
+    return (e + int(np.float64(magic).view(np.int64))).bitcast(d) - magic
 
 
 def power_of_two(biased_exponent: Value, d: DType) -> Value:

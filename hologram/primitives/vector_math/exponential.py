@@ -124,26 +124,26 @@ def sigmoid(x: Value) -> Value:
     return (x < 0.0).select(v, 1.0 - v)
 
 
-def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value]:
-    """``b, d, sh, ch1`` for a = |x|: ``b + d = 2**(n-1)``, ``b - d = 2**-(n+1)`` halved, sinh(r) and cosh(r) - 1."""
+def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value, Value]:
+    """``c, s, r, sh, ch`` for a = |x| = n*ln2 + ...: cosh(n*ln2)/2, sinh(n*ln2)/2, an exact r, ``sinh - r`` and ``cosh - 1`` of the rest."""
     f = format_of(x)
     a = at_most(x.abs(), _SINH_HIGH[x.dtype])
     total, r, tail = _reduce(a, f.bias - 2.0)
-    r = r - tail
-    z = r * r
+    rest = r - tail
+    z = rest * rest
     n = total.bitcast(f.unsigned)
     up = power_of_two(n, x.dtype)
     down = (a > 40.0).select(x.const(0.0), power_of_two(n.const(2 * f.bias - 4) - n, x.dtype))
-    return up + down, up - down, (r * z).mad(polynomial(z, SINH[x.dtype]), r), z * polynomial(z, COSH[x.dtype])
+    return up + down, up - down, r, (rest * z).mad(polynomial(z, SINH[x.dtype]), -tail), z * polynomial(z, COSH[x.dtype])
 
 
 def sinh(x: Value) -> Value:
     """sinh(n*ln2)*cosh(r) + cosh(n*ln2)*sinh(r), halved until the last step so that nothing overflows before the result."""
-    b, d, sh, ch1 = _hyperbolic_parts(x)
-    return ((d + d.mad(ch1, b * sh)) * 2.0).copysign(x)
+    c, s, r, sh, ch = _hyperbolic_parts(x)
+    return ((c.mad(r, s) + s.mad(ch, c * sh)) * 2.0).copysign(x)
 
 
 def cosh(x: Value) -> Value:
     """cosh(n*ln2)*cosh(r) + sinh(n*ln2)*sinh(r), halved as in :func:`sinh`."""
-    b, d, sh, ch1 = _hyperbolic_parts(x)
-    return (b + b.mad(ch1, d * sh)) * 2.0
+    c, s, r, sh, ch = _hyperbolic_parts(x)
+    return (c + c.mad(ch, s * (r + sh))) * 2.0

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.primitives.vector_math.coefficients import ATANH, LOG1P
-from hologram.primitives.vector_math.common import Format, Value, at_most, format_of, leading_bits, polynomial, power_of_two, split
+from hologram.primitives.vector_math.common import Format, Value, at_most, format_of, leading_bits, polynomial, power_of_two, split, to_float
 from hologram.primitives.vector_math.exponential import LN2, LOG2_E
 
 LN_2 = 0.6931471805599453
-LOG10_E = 0.4342944819032518
+LOG10_E = (0.4342944819032518, 1.098319650216765e-17)  # as a float64 and what it lacks
 # log10(2) in two parts: an exponent times the first is exact
-_LOG10_2 = {dtypes.float32: (0.301025390625, 4.6050389811952114e-06), dtypes.float64: (0.3010299956640665, -8.536043906883256e-14)}
+_LOG10_2 = {dtypes.float32: (0.301025390625, 4.6050389811952114e-06), dtypes.float64: (0.3010299956640665, -8.532344317057107e-14)}
 _INFINITY = float("inf")
 
 
@@ -45,20 +45,23 @@ def log1p_tail(f: Value) -> Value:
     return s.mad((z + z).mad(polynomial(z, ATANH[f.dtype]), half), -half)
 
 
+def normal_and_positive(x: Value) -> Value:
+    """Whether x is a normal number above 0: one comparison of bits."""
+    k = format_of(x)
+    least_normal, infinity = 1 << k.mantissa, (2 * k.bias + 1) << k.mantissa
+    return (x.bitcast(k.unsigned) - least_normal) < infinity - least_normal
+
+
 def _guarded(x: Value, of_normal: Callable[[Value, float], Value]) -> Value:
     """``of_normal(x, 0)`` for normal x > 0; ``of_normal(x * 2**k, -k)`` for subnormal ones; log's limits elsewhere."""
-    k = format_of(x)
-    least_normal = 1 << k.mantissa
-    infinity = ((2 * k.bias) + 1) << k.mantissa
-    ordinary = (x.bitcast(k.unsigned) - least_normal) < infinity - least_normal
 
     def slow() -> Value:
-        shift = k.mantissa + 2
+        shift = format_of(x).mantissa + 2
         result = (x < _INFINITY).select(of_normal(x * 2.0**shift, -float(shift)), x)
         result = x.eq(0.0).select(-_INFINITY, result)
         return (x < 0.0).select(float("nan"), result)
 
-    return (~ordinary).rare(slow, of_normal(x, 0.0))
+    return (~normal_and_positive(x)).rare(slow, of_normal(x, 0.0))
 
 
 def log(x: Value) -> Value:
@@ -66,30 +69,30 @@ def log(x: Value) -> Value:
 
     def of_normal(x: Value, shift: float) -> Value:
         e, f = exponent_and_fraction(x)
-        n = e.cast(x.dtype) + shift
+        n = to_float(e, x.dtype) + shift
         high, low = LN2[x.dtype]
         return n.mad(high, f + n.mad(low, log1p_tail(f)))
 
     return _guarded(x, of_normal)
 
 
-def _other_base(x: Value, scale: float, per_exponent: tuple[float, float]) -> Value:
+def _other_base(x: Value, scale: tuple[float, float], per_exponent: tuple[float, float]) -> Value:
     """``log(x) * scale``, where ``per_exponent`` is ``log(2) * scale`` in two parts, the first exact times an exponent.
 
     The product with ``scale`` is made of halves, its sum with the exponent's share keeps the rounding error.
     """
-    scale_high, scale_low = split(scale, x.dtype)
+    scale_high, scale_low = split(*scale, x.dtype)
 
     def of_normal(x: Value, shift: float) -> Value:
         e, f = exponent_and_fraction(x)
-        n = e.cast(x.dtype) + shift
+        n = to_float(e, x.dtype) + shift
         t = log1p_tail(f)
         high = leading_bits(f + t)
         low = (f - high) + t
         whole, part = n * per_exponent[0], high * scale_high
         total = whole + part
         error = (whole - total) + part
-        low = low.mad(scale, high.mad(scale_low, error))
+        low = low.mad(scale[0], high.mad(scale_low, error))
         return total + (n.mad(per_exponent[1], low) if per_exponent[1] else low)
 
     return _guarded(x, of_normal)
@@ -97,7 +100,7 @@ def _other_base(x: Value, scale: float, per_exponent: tuple[float, float]) -> Va
 
 def log2(x: Value) -> Value:
     """The logarithm to base 2; exact for powers of two."""
-    return _other_base(x, LOG2_E, (1.0, 0.0))
+    return _other_base(x, (LOG2_E, 2.0355273740931033e-17), (1.0, 0.0))
 
 
 def log10(x: Value) -> Value:
@@ -115,7 +118,7 @@ def _log1p_sum(x: Value, low: Value | None = None) -> Value:
     e = bits >> k.mantissa
     scale = power_of_two((e.const(k.bias) - e).bitcast(k.unsigned), x.dtype)
     f = x.mad(scale, scale - 1.0)
-    n = e.cast(x.dtype)
+    n = to_float(e, x.dtype)
     high, tail_unit = LN2[x.dtype]
     tail = n.mad(tail_unit, log1p_tail(f))
     if low is not None:
@@ -171,7 +174,7 @@ def atanh(x: Value) -> Value:
     scale = power_of_two((e + k.bias).bitcast(k.unsigned), x.dtype)
     s = (a.mad(scale, 1.0 - scale) + a) / less.mad(scale, more)  # the inner sum is exact
     z = s * s
-    n = e.cast(x.dtype) * 0.5
+    n = to_float(e, x.dtype) * 0.5
     high, low = LN2[x.dtype]
     result = n.mad(high, s + n.mad(low, (s * z) * polynomial(z, ATANH[x.dtype])))
     result = (a < 1.0).select(result, a.eq(1.0).select(_INFINITY, a.eq(a).select(float("nan"), a)))

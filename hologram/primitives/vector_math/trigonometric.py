@@ -14,12 +14,14 @@ from hologram import dtypes
 from hologram.primitives.vector_math.coefficients import COS, SIN, TAN
 from hologram.primitives.vector_math.common import Value, flip_sign, format_of, polynomial
 
-# pi = the sum of the parts; the first three have 9 (float32) and 31 (float64) bits
+# pi = the sum of the parts; the first three have at most 9 (float32) and 31 (float64) bits
+# and the first two end so early that what they leave of an ordinary argument is exact
 TWO_OVER_PI = 0.6366197723675814
-# pi/2, the sum of the parts; the first three have 9 (float32) and 31 (float64) bits
+# pi/2, the sum of the parts; the first three have at most 9 (float32) and 31 (float64) bits
+# and the first two end so early that what they leave of an ordinary argument is exact
 _HALF_PI = {
     dtypes.float32: (1.5703125, 0.00048351287841796875, 3.138557076454163e-07, 6.07710062827671e-11),
-    dtypes.float64: (1.5707963267341256, 6.07710050359346e-11, 2.9127320548227e-20, 1.2706558760139878e-29),
+    dtypes.float64: (1.5707963267341256, 6.077094383272197e-11, 6.12323399409214e-17, 1.6446256936324258e-26),
 }
 # |x| below this takes the ordinary reduction
 _ORDINARY = {dtypes.float32: 2.0**15, dtypes.float64: 2.0**21}
