@@ -248,7 +248,7 @@ def slice_reshape(node: Node, b: Rewriter) -> Node | None:
     return b.make("reshape", b.make("slice", x, attrs=(tuple(start), tuple(stop), tuple(step))), attrs=(node.shape,))
 
 
-def _sliced_pads(b: Rewriter, dtype: DType) -> list[Node]:
+def sliced_pads(b: Rewriter, dtype: DType) -> list[Node]:
     padded = b.make("pad", b.argument(dtype, 5), b.const(1, dtype), attrs=((2,), (3,)))
     return [
         b.make("slice", padded, attrs=t)
@@ -256,8 +256,16 @@ def _sliced_pads(b: Rewriter, dtype: DType) -> list[Node]:
     ]
 
 
-@rule_fn(("slice",), "slice-pad", "pad(x)[i] = pad(x[j]), x[j] or the fill", "exact", over=("pad",), examples=_sliced_pads)
+@rule_fn(
+    ("slice",), "slice-pad", "pad(x)[i] = x[j], or the fill, where i stays on one side of the edges", "exact", over=("pad",), examples=sliced_pads
+)
 def slice_pad(node: Node, b: Rewriter) -> Node | None:
+    out = below_pad(node, b)
+    return out if out is not None and (out.op.name != "pad" or pad_nothing.apply(out, b) is not None) else None
+
+
+def below_pad(node: Node, b: Rewriter) -> Node | None:
+    """A slice of a pad as a pad of a slice; the fill where none of the array is left; None where symbols leave open what is."""
     below = node.inputs[0]
     x, fill = below.inputs
     starts, shape, steps = [], [], []
@@ -313,16 +321,22 @@ def _certain(a: Int, b: Int) -> bool:
     return low is not None and low >= 0
 
 
-def _sliced_concatenations(b: Rewriter, dtype: DType) -> list[Node]:
+def sliced_concatenations(b: Rewriter, dtype: DType) -> list[Node]:
     both = b.make("concatenate", b.argument(dtype, 4, 3), b.argument(dtype, 2, 3), b.argument(dtype, 5, 3), attrs=(0,))
     cuts = (((1, 0), (4, 3), (2, 1)), ((2, 1), (8, 3), (1, 1)), ((10, 0), (5, 3), (-1, 1)), ((9, 2), (2, -1), (-3, -1)), ((0, 0), (11, 3), (4, 2)))
     return [b.make("slice", both, attrs=t) for t in cuts]
 
 
 @rule_fn(
-    ("slice",), "slice-concatenate", "concatenate(x, y)[i] = concatenate of slices", "exact", over=("concatenate",), examples=_sliced_concatenations
+    ("slice",), "slice-concatenate", "concatenate(x, y)[i] = y[j] where i stays in y", "exact", over=("concatenate",), examples=sliced_concatenations
 )
 def slice_concatenate(node: Node, b: Rewriter) -> Node | None:
+    out = below_concatenate(node, b)
+    return out.inputs[0] if out is not None and len(out.inputs) == 1 else None
+
+
+def below_concatenate(node: Node, b: Rewriter) -> Node | None:
+    """A slice of a concatenation as the concatenation of slices; None where symbols leave open which."""
     below = node.inputs[0]
     axis = below.attrs[0]
     starts, _, steps = node.attrs

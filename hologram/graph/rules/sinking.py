@@ -87,6 +87,23 @@ def transpose_concatenate(node: Node, b: Rewriter) -> Node | None:
     return b.make("concatenate", *[b.make("transpose", i, attrs=node.attrs) for i in below.inputs], attrs=(node.attrs[0].index(below.attrs[0]),))
 
 
+@rule_fn(("slice",), "sink-slice-pad", "pad(x)[i] = pad(x[j])", "exact", over=("pad",), examples=movement.sliced_pads)
+def slice_pad(node: Node, b: Rewriter) -> Node | None:
+    return movement.below_pad(node, b) if b.sole(node.inputs[0]) else None
+
+
+@rule_fn(
+    ("slice",),
+    "sink-slice-concatenate",
+    "concatenate(x, y)[i] = concatenate of slices",
+    "exact",
+    over=("concatenate",),
+    examples=movement.sliced_concatenations,
+)
+def slice_concatenate(node: Node, b: Rewriter) -> Node | None:
+    return movement.below_concatenate(node, b) if b.sole(node.inputs[0]) else None
+
+
 def _transposed_reshapes(b: Rewriter, dtype: DType) -> list[Node]:
     return [b.make("transpose", b.make("reshape", b.argument(dtype, 6, 5), attrs=((2, 3, 5),)), attrs=((2, 0, 1),))]
 
@@ -202,6 +219,8 @@ RULES: list[Rule] = [
     transpose_pad,
     transpose_concatenate,
     transpose_reshape,
+    slice_pad,
+    slice_concatenate,
     slice_reduce,
     slice_scan,
 ]
