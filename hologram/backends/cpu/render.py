@@ -15,7 +15,7 @@ from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
 from hologram.dtypes import DType, int64
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Prefetch, Stmt, Store
 from hologram.primitives.reductions import GROUP, LANES, PAGE
-from hologram.symbolic import Atom, Expr, Int, bounds, mod, split_linear, substitute
+from hologram.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
 
 CACHE_LINE = 64
 SHORT_BODY = 6  # statements of a loop body that leaves registers for several accumulators
@@ -188,9 +188,7 @@ class KernelWriter(Integers):
 
     def _depends_on_vector(self, index: Int) -> bool:
         """Whether an index goes through a value (a gather) that differs between lanes."""
-        if not self.values or not isinstance(index, Expr):
-            return False
-        return any(a.name in self.values and self.env[self.values[a.name]].width > 1 for m in index.terms for a in m if not a.args)
+        return any(a.name in self.values and self.env[self.values[a.name]].width > 1 for a in atoms(index)) if self.values else False
 
     def load(self, ins: Ins, width: int) -> Reg:
         buffer, index = ins.attrs
