@@ -60,7 +60,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
         moved.append(permuted(node, [*[j for j in range(len(node.shape)) if j != i], i]))
     if moved[0].shape[-1] != moved[1].shape[-1]:
         raise located(ShapeError(f"vecdot: extents {moved[0].shape[-1]} and {moved[1].shape[-1]} differ"))
-    return wrap(_product_sum(*moved), weak)
+    return wrap(_product_sum(moved[0], moved[1]), weak)
 
 
 def dot(x1: Any, x2: Any, /) -> Tensor:

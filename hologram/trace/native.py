@@ -54,7 +54,8 @@ def _specification(call: Call, made: Specialisation) -> Spec:
     outputs: list[Output | Argument] = []
     for a, donors in zip(executable.computed, executable.donors, strict=True):
         donor = next((d for d in donors if d in spare), None)
-        spare.discard(donor)  # type: ignore[arg-type]
+        if donor is not None:
+            spare.remove(donor)
         outputs.append(Output(a, donor))
     results: list[Any] = []
     for kind, index in executable.outputs:
