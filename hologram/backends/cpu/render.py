@@ -188,7 +188,7 @@ class KernelWriter(Integers):
 
     def _depends_on_vector(self, index: Int) -> bool:
         """Whether an index goes through a value (a gather) that differs between lanes."""
-        return any(a.name in self.values and self.env[self.values[a.name]].width > 1 for a in atoms(index)) if self.values else False
+        return bool(self.values) and any(a.name in self.values and self.env[self.values[a.name]].width > 1 for a in atoms(index))
 
     def load(self, ins: Ins, width: int) -> Reg:
         buffer, index = ins.attrs
