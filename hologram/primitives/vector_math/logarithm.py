@@ -171,6 +171,7 @@ def atanh(x: Value) -> Value:
     more, less = a + 1.0, 1.0 - a
     # the bits of a float are nearly its logarithm; e = 1 only from a = 1/4 on keeps e*ln2/2 + atanh(s) clear of cancellation
     e = (more.bitcast(k.integer) - less.bitcast(k.integer) + round(0.25 * 2**k.mantissa)) >> k.mantissa
+    e = e.min(k.mantissa + 1)  # up to there 1 - 2**e is exact; the last float below 1 alone would have one more
     scale = power_of_two((e + k.bias).bitcast(k.unsigned), x.dtype)
     s = (a.mad(scale, 1.0 - scale) + a) / less.mad(scale, more)  # the inner sum is exact
     z = s * s
