@@ -101,8 +101,8 @@ def tanh(x: Value) -> Value:
     s = power_of_two(total.bitcast(f.unsigned), x.dtype)
     less, more = s - 1.0, s + 1.0
     large = a > 0.62
-    numerator = large.select(t.mad(2.0, -2.0), more.mad(t, less))
-    return (numerator / less.mad(t, more) + large.select(x.const(1.0), x.const(0.0))).copysign(x)
+    quotient = t.mad(large.select(2.0, more), large.select(-2.0, less)) / less.mad(t, more)
+    return large.select(quotient + 1.0, quotient).copysign(x)
 
 
 def sigmoid(x: Value) -> Value:
