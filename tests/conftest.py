@@ -14,6 +14,7 @@ from hologram.settings import override
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every generated case, not a seeded sample")
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew from what the compiler makes now")
 
 
 def pytest_configure(config: pytest.Config) -> None:

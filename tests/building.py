@@ -1,0 +1,101 @@
+"""Writing graphs by hand, and the kernels that become of them, each verified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram.graph.kernel_ir import Ins, Kernel
+from hologram.graph.schedule import Schedule
+from hologram.graph.verify import verify_kernel
+from hologram.primitives import TABLE
+from hologram.primitives.op import Shape
+from hologram.trace.node import Builder, Graph, Node, const_attrs
+
+
+class Draft:
+    """A graph under construction: ``d("reshape", x, (2, 3))`` is an op on the nodes among its arguments, the rest being its attributes."""
+
+    def __init__(self) -> None:
+        self.build = Builder()
+        self.inputs: list[Node] = []
+
+    def input(self, *shape: Any, dtype: str = "float32") -> Node:
+        self.inputs.append(self.build(TABLE["input"], (), (len(self.inputs), shape, dtype, None)))
+        return self.inputs[-1]
+
+    def const(self, value: Any, dtype: str = "float32") -> Node:
+        return self.build(TABLE["const"], (), const_attrs(value, dtypes.of(dtype)))
+
+    def __call__(self, op: str, *parts: Any) -> Node:
+        nodes = tuple(p for p in parts if isinstance(p, Node))
+        return self.build(TABLE[op], nodes, tuple(p for p in parts if not isinstance(p, Node)))
+
+    def spread(self, x: Node, shape: Shape, *dims: int) -> Node:
+        """``x`` along the axes ``dims`` of ``shape``."""
+        return self("broadcast", x, shape, dims)
+
+    def over_rows(self, op: str, x: Node) -> Node:
+        """A reduction over the last axis, back at the shape of ``x``."""
+        last = x.ndim - 1
+        return self.spread(self(op, x, (last,)), x.shape, *range(last))
+
+    def part(self, x: Node, axis: int, start: Any, stop: Any, step: int = 1) -> Node:
+        """A slice along one axis."""
+        starts, stops, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+        starts[axis], stops[axis], steps[axis] = start, stop, step
+        return self("slice", x, tuple(starts), tuple(stops), tuple(steps))
+
+    def graph(self, *outputs: Node) -> Graph:
+        return Graph(self.inputs, outputs)
+
+    def schedule(self, *outputs: Node, precision: str = "exact") -> Schedule:
+        return scheduled(self.graph(*outputs), precision)
+
+
+def scheduled(graph: Graph, precision: str = "exact") -> Schedule:
+    schedule = Schedule(graph, precision)
+    for k in schedule.kernels:
+        verify_kernel(k.kernel)
+    return schedule
+
+
+def kernels(schedule: Schedule) -> list[Kernel]:
+    return [k.kernel for k in schedule.kernels]
+
+
+
+def count(kernel: Kernel, op: str) -> int:
+    """How many instructions of a kernel are ``op``."""
+    return sum(isinstance(s, Ins) and s.opname == op for s in kernel.walk())
+
+
+def softmax(d: Draft, x: Node) -> Node:
+    e = d("exp", d("sub", x, d.over_rows("reduce_max", x)))
+    return d("div", e, d.over_rows("reduce_sum", e))
+
+
+def layer_norm(d: Draft, x: Node, gain: Node, bias: Node) -> Node:
+    last = x.ndim - 1
+    n = d.const(x.shape[last])
+    mean = d("div", d("reduce_sum", x, (last,)), n)
+    centred = d("sub", x, d.spread(mean, x.shape, *range(last)))
+    variance = d("div", d("reduce_sum", d("square", centred), (last,)), n)
+    deviation = d("sqrt", d("add", variance, d.const(1e-5)))
+    normal = d("div", centred, d.spread(deviation, x.shape, *range(last)))
+    return d("add", d("mul", normal, d.spread(gain, x.shape, last)), d.spread(bias, x.shape, last))
+
+
+def log_sum_exp(d: Draft, x: Node) -> Node:
+    last = x.ndim - 1
+    top = d("reduce_max", x, (last,))
+    e = d("exp", d("sub", x, d.spread(top, x.shape, *range(last))))
+    return d("add", d("log", d("reduce_sum", e, (last,))), top)
+
+
+def adam(d: Draft, n: int) -> tuple[Node, Node, Node]:
+    p, g, m, v = (d.input(n) for _ in range(4))
+    m = d("add", d("mul", m, d.const(0.9)), d("mul", g, d.const(0.1)))
+    v = d("add", d("mul", v, d.const(0.999)), d("mul", d("square", g), d.const(0.001)))
+    step = d("div", d("mul", m, d.const(0.01)), d("add", d("sqrt", v), d.const(1e-8)))
+    return d("sub", p, step), m, v
