@@ -21,7 +21,7 @@ Shape = tuple[Int, ...]
 # (inputs, attrs) -> (shape, dtype) of the result; raises ShapeError or DTypeError
 TypeRule = Callable[[tuple["Node", ...], tuple[Any, ...]], tuple[Shape, DType]]
 
-KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "gather")
+KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "gather", "scatter", "mark")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,6 +42,20 @@ class Op:
     - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``
       names a precondition (``divisor``, ``count``, ``positive``) that the values must be made to keep.
     - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
+
+    What transforms need to know. These rules are written on nodes, with the functions of :mod:`hologram.transform.nodes`, so that they are
+    recorded, and transformed, like any other code; :func:`transforms` attaches them.
+
+    - ``jvp(tangents, out, *inputs, *attrs)``: the tangent of ``out``, the row's result on ``inputs``. ``tangents`` has one entry an input, None
+      for zero; at least one is not None. A tangent has its value's shape and type. None for a result that is zero everywhere. Rows whose
+      derivative is zero or does not exist have a :class:`NoDerivative`.
+    - ``transpose(cotangent, linear, *inputs, *attrs)``, for rows that are linear in the inputs whose flag in ``linear`` is True (of which only
+      shape and type may be read): a tuple with one cotangent an input, None for zero and where the flag is False.
+    - ``batch(size, batched, *inputs, *attrs)``: the row on a stack of ``size`` examples. Inputs whose flag in ``batched`` is True have the stack's
+      axis in front, the others are one for all; the result has the axis in front. None, for elementwise rows: they are stacked alike.
+
+    A row whose result stands for several values (others pick one) may take and give any object as tangent or cotangent that these others'
+    rules understand; cotangents that are tuples are added entry by entry. ``batch`` then gives a node of which every value is stacked.
     """
 
     name: str
@@ -69,6 +83,18 @@ class Op:
         return self.name
 
 
+class NoDerivative:
+    """A ``jvp`` that is zero wherever it exists; ``reason`` says why."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __call__(self, *_: Any) -> None:
+        return None
+
+
 TABLE: dict[str, Op] = {}
 
 
@@ -82,7 +108,16 @@ def register(row: Op) -> Op:
         raise ValueError(f"op {row.name} needs a spelling or a decomposition, and not both")
     if row.kind == "scan" and row.monoid is None:
         raise ValueError(f"op {row.name} needs the op that combines two elements")
-    if row.kind in ("reduce", "scan") and (row.monoid is None) != (row.identity is None):
+    if row.kind in ("reduce", "scan", "scatter") and (row.monoid is None) != (row.identity is None):
         raise ValueError(f"op {row.name} needs both a monoid and its identity, or neither")
     TABLE[row.name] = row
+    return row
+
+
+def transforms(row: Op, **rules: Callable[..., Any]) -> Op:
+    """Attaches ``jvp``, ``transpose`` or ``batch`` to a row, each once. The rules record, so they are defined after what records."""
+    for name, rule in rules.items():
+        if name not in ("jvp", "transpose", "batch") or getattr(row, name) is not None:
+            raise ValueError(f"op {row.name}: {name} is not a rule for transforms, or is there already")
+        object.__setattr__(row, name, rule)
     return row
