@@ -20,10 +20,15 @@ import llvmlite.binding as llvm
 from hologram.errors import CompileError
 from hologram.settings import settings
 
-# LLVM's own pass pipelines by name: its speed level, and whether loops are vectorised and interleaved. Kernels arrive as vector code, on
-# which the vectorisers only cost time. ``quick`` is a handful of passes for code that is long and not hot.
-PIPELINES: dict[str, tuple[int, bool]] = {"none": (0, False), "quick": (1, False), "light": (1, False), "kernel": (2, False), "full": (3, True)}
-_QUICK = ("always_inliner", "sroa", "simplify_cfg", "instruction_combine", "simplify_cfg", "global_dead_code_eliminate")
+# Pass pipelines by name: the code generator's level, and passes in turn or, in their place, LLVM's own pipeline of that level with vectorisers.
+# Kernels arrive as vector code with equal instructions made once, so a few passes do for them what the long pipelines do in twice the time.
+_CLEAN = ("instruction_combine", "simplify_cfg", "global_dead_code_eliminate")
+PIPELINES: dict[str, tuple[int, tuple[str, ...] | None]] = {
+    "none": (0, ()),
+    "quick": (1, ("always_inliner", "sroa", "simplify_cfg", *_CLEAN)),
+    "kernel": (2, ("always_inliner", *_CLEAN)),
+    "full": (3, None),
+}
 
 
 @dataclass(frozen=True)
@@ -183,7 +188,6 @@ def _level(opt: str) -> int:
 
 
 def _optimised(text: str, target: Target, opt: str) -> Any:
-    speed, vectorise = PIPELINES[opt]
     of = machine(target, _level(opt))
     try:
         module = llvm.parse_assembly(text, llvm.create_context())
@@ -191,20 +195,19 @@ def _optimised(text: str, target: Target, opt: str) -> Any:
         module.verify()
     except RuntimeError as e:
         raise CompileError(f"LLVM refuses this module: {e}\n{text}") from e
-    if speed:
-        options = llvm.create_pipeline_tuning_options(speed_level=speed)
-        options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = vectorise
-        builder = llvm.create_pass_builder(of, options)
-        passes = _quick_passes() if opt == "quick" else builder.getModulePassManager()
-        passes.run(module, builder)
+    level, passes = PIPELINES[opt]
+    if passes != ():
+        builder = llvm.create_pass_builder(of, llvm.create_pipeline_tuning_options(speed_level=level))
+        manager = builder.getModulePassManager() if passes is None else _manager(passes)
+        manager.run(module, builder)
     return module
 
 
-def _quick_passes() -> Any:
-    passes = llvm.create_new_module_pass_manager()
-    for name in _QUICK:
-        getattr(passes, f"add_{name}_pass")()
-    return passes
+def _manager(passes: Iterable[str]) -> Any:
+    manager = llvm.create_new_module_pass_manager()
+    for name in passes:
+        getattr(manager, f"add_{name}_pass")()
+    return manager
 
 
 # --- linking ------------------------------------------------------------------------------------------------------------------------------
