@@ -16,7 +16,7 @@ from pathlib import Path
 
 import mpmath as mp
 
-mp.mp.prec = 200
+mp.mp.prec = 320
 Function = Callable[[mp.mpf], mp.mpf]
 
 
@@ -87,15 +87,15 @@ def fit(
     high: float,
     weight: Function = _one,
     bits: int | None = None,
-    fixed: dict[int, float] | None = None,
+    two_part: bool = False,
     grid: int = 300,
 ) -> tuple[list[mp.mpf], mp.mpf]:
-    """Coefficients (in the order of ``powers``) and the weighted maximum error; ``fixed`` gives the coefficients of other powers."""
+    """Coefficients (in the order of ``powers``) and the weighted maximum error; ``two_part`` doubles the bits of the first."""
     low, high = mp.mpf(low), mp.mpf(high)
     xs = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / grid) for i in range(grid + 1)]
     xs = [x for x in xs if abs(x) > (high - low) * mp.mpf(2) ** -20]  # most f are quotients that have no value at 0
     weights = [weight(x) for x in xs]
-    target = [(f(x) - sum(mp.mpf(c) * x**p for p, c in (fixed or {}).items())) * w for x, w in zip(xs, weights, strict=True)]
+    target = [f(x) * w for x, w in zip(xs, weights, strict=True)]
     done: list[mp.mpf] = []
     left = list(powers)
     while True:
@@ -103,7 +103,7 @@ def fit(
         coefficients, error = _remez(target, basis)
         if bits is None:
             return coefficients, error
-        first = _round(coefficients[0], bits)
+        first = _round(coefficients[0], bits if done or not two_part else 2 * bits)
         done.append(first)
         target = [t - first * b for t, b in zip(target, basis[0], strict=True)]
         left = left[1:]
@@ -128,13 +128,18 @@ def _odd_weight(f: Function) -> Function:
     return lambda z: z * mp.sqrt(z) / f(mp.sqrt(z))
 
 
+def _over(f: Function) -> Function:
+    """``f(r) / r`` as a function of ``z = r**2``."""
+    return lambda z: f(mp.sqrt(z)) / mp.sqrt(z)
+
+
 def _odd_fit(about: str, f: Function, high: mp.mpf, single: int, double: int) -> Fit:
     return Fit(f"({about}(r) / r - 1) / r**2 in r**2, r <= {mp.nstr(high, 4)}", _odd(f), 0, high**2, _odd_weight(f), (single, double))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One table: what it approximates, where, the weight of its error, and the number of coefficients for float32 and float64."""
+    """What is approximated, where, the weight of the error, and the numbers of coefficients for float32 and float64, 0 for none."""
 
     about: str
     f: Function
@@ -142,11 +147,38 @@ class Fit:
     high: mp.mpf | float
     weight: Function
     counts: tuple[int, int]
-    types: tuple[str, ...] = ("float32", "float64")
+    two_part: bool = False  # the first coefficient is rounded to twice the bits; what its float lacks stands in a table NAME_LOW
+
+
+def _erf_fit(high: float, single: int, double: int) -> Fit:
+    f = _over(mp.erf)
+    return Fit(f"erf(x)/x - 1 in x**2, x <= {high}", lambda z: f(z) - 1, 0, mp.mpf(high) ** 2, lambda z: 1 / f(z), (single, double))
+
+
+def _log2_erfc_fit(low: float, high: float, single: int, double: int) -> Fit:
+    """The weight is for 1 - erfc."""
+    return Fit(
+        f"log2(erfc(x)), {low} <= x <= {high}",
+        lambda x: mp.log(mp.erfc(x), 2),
+        low,
+        high,
+        lambda x: mp.erfc(x) * _LN2 / mp.erf(x),
+        (single, double),
+    )
+
+
+def _erfcx_fit(k: int, high: float, single: int, double: int) -> Fit:
+    def f(t: mp.mpf) -> mp.mpf:
+        a = k * (1 + t) / (1 - t)
+        return mp.exp(a * a) * mp.erfc(a) * (a + k)
+
+    low_t, high_t = ((mp.mpf(a) - k) / (mp.mpf(a) + k) for a in (0.45, high))
+    about = f"erfc(a) * exp(a**2) * (a + {k}) in t = (a - {k})/(a + {k}), 0.45 <= a <= {high}"
+    return Fit(about, f, low_t, high_t, lambda t: 1 / f(t), (single, double), two_part=True)
 
 
 _ROOT = mp.sqrt(2)
-FITS = {
+FITS: dict[str, Fit | tuple[Fit, ...]] = {
     "EXPM1": Fit("(expm1(r) - r) / r**2, |r| <= ln2/2", lambda r: (mp.expm1(r) - r) / r**2, -_HALF_LN2, _HALF_LN2, lambda r: r * r, (5, 10)),
     "EXP2M1": Fit("(2**r - 1) / r, |r| <= 1/2", lambda r: mp.expm1(r * _LN2) / r, -_SLACK / 2, _SLACK / 2, lambda r: r, (7, 12)),
     "TANH": _odd_fit("tanh", mp.tanh, mp.mpf("0.2775"), 4, 8),
@@ -159,13 +191,17 @@ FITS = {
         _ROOT - 1,
         lambda f: f**3 / mp.log1p(f),
         (8, 0),
-        ("float32",),
     ),
     "ATANH": _odd_fit("atanh", mp.atanh, mp.mpf("0.273"), 5, 10),
     "SIN": _odd_fit("sin", mp.sin, mp.pi / 4 * _SLACK, 4, 7),
     "COS": Fit("(cos(r) - 1) / r**2 in r**2, |r| <= pi/4", lambda z: (mp.cos(mp.sqrt(z)) - 1) / z, 0, (mp.pi / 4 * _SLACK) ** 2, lambda z: z, (4, 7)),
     "TAN": _odd_fit("tan", mp.tan, mp.pi / 4 * _SLACK, 7, 15),
     "ATAN": _odd_fit("atan", mp.atan, mp.mpf(1), 9, 20),
+    "ERF": (_erf_fit(0.9, 6, 0), _erf_fit(1.0, 0, 13)),
+    "ERF_NEAR": _erf_fit(0.48, 5, 9),
+    "LOG2_ERFC": (_log2_erfc_fit(0.9, 3.93, 7, 0), _log2_erfc_fit(1.0, 5.95, 0, 19)),
+    "EXP2M1_SHORT": Fit("(2**r - 1) / r, |r| <= 1/2", lambda r: mp.expm1(r * _LN2) / r, -_SLACK / 2, _SLACK / 2, lambda r: r, (5, 11)),
+    "ERFCX": (_erfcx_fit(1, 10.3, 11, 0), _erfcx_fit(2, 27.3, 0, 23)),
     "CBRT": Fit("cbrt(m), sqrt(1/2) <= m <= sqrt(2)", mp.cbrt, 1 / _ROOT, _ROOT, lambda m: 1 / mp.cbrt(m), (4, 5)),
     "LOG2_TAIL": Fit(
         "(3*atanh(s)/s - 3 - s**2) / s**4 in s**2, s <= 0.1716",
@@ -179,18 +215,25 @@ FITS = {
 }
 
 
-def table(name: str, fitted: Fit) -> str:
+def table(name: str, fits: Fit | tuple[Fit, ...]) -> str:
     """Source text of one table."""
-    errors, rows = [], []
-    for kind, count in zip(("float32", "float64"), fitted.counts, strict=True):
-        if kind not in fitted.types:
-            continue
-        bits = {"float32": 24, "float64": 53}[kind]
-        coefficients, error = fit(fitted.f, range(count), fitted.low, fitted.high, fitted.weight, bits)
-        numbers = [mp.nstr(c, 9) if bits == 24 else repr(float(c)) for c in coefficients]
-        errors.append(f"2**{mp.nstr(mp.log(error, 2), 4)}")
-        rows.append(f"    {kind}: (\n" + "".join(f"        {n},\n" for n in numbers) + "    ),\n")
-    return f"# {fitted.about}; error {', '.join(errors)}\n{name} = {{\n{''.join(rows)}}}\n"
+    comments, rows, low_rows = [], [], []
+    for fitted in fits if isinstance(fits, tuple) else (fits,):
+        errors = []
+        for kind, bits, count in zip(("float32", "float64"), (24, 53), fitted.counts, strict=True):
+            if not count:
+                continue
+            coefficients, error = fit(fitted.f, range(count), fitted.low, fitted.high, fitted.weight, bits, fitted.two_part)
+            if fitted.two_part:
+                first = _round(coefficients[0], bits)
+                low_rows.append(f"    {kind}: {mp.nstr(coefficients[0] - first, 17)},\n")
+                coefficients[0] = first
+            numbers = [mp.nstr(c, 9) if bits == 24 else repr(float(c)) for c in coefficients]
+            errors.append(f"2**{mp.nstr(mp.log(error, 2), 4)}")
+            rows.append(f"    {kind}: (\n" + "".join(f"        {n},\n" for n in numbers) + "    ),\n")
+        comments.append(f"# {fitted.about}; error {', '.join(errors)}\n")
+    low_table = f"{name}_LOW = {{\n{''.join(low_rows)}}}\n" if low_rows else ""
+    return f"{''.join(comments)}{name} = {{\n{''.join(rows)}}}\n{low_table}"
 
 
 _HEADER = '''"""Polynomials of the decompositions, constant term first. Written by ``tools/minimax.py``; the error is that of the function."""

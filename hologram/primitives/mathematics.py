@@ -5,6 +5,7 @@ References compute float32 in float64 and round, so they err by hardly more than
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +44,11 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x < 0, small, 1.0) / (1.0 + small)
 
 
+def _each(f: Callable[[float], float]) -> Callable[[Any], Any]:
+    """A function of floats as one of float64 arrays."""
+    return np.vectorize(f, otypes=[np.float64])
+
+
 exp = _row("exp", np.exp, 20)
 exp2 = _row("exp2", np.exp2, 18)
 expm1 = _row("expm1", np.expm1, 22)
@@ -63,6 +69,8 @@ tanh = _row("tanh", np.tanh, 26)
 asinh = _row("asinh", np.arcsinh, 44)
 acosh = _row("acosh", np.arccosh, 40, 1.0)
 atanh = _row("atanh", np.arctanh, 30, -1.0, 1.0)
+erf = _row("erf", _each(math.erf), 28, -4.0, 4.0)
+erfc = _row("erfc", _each(math.erfc), 60, -4.0)
 sigmoid = _row("sigmoid", _sigmoid, 36)
 pow_ = _row("pow", np.power, 80, 0.0, arity=2)
 rsqrt = _row("rsqrt", lambda x: 1.0 / np.sqrt(x), 12, 0.0)

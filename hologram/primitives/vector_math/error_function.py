@@ -1,0 +1,69 @@
+"""erf, erfc and the inverse of erf."""
+
+from __future__ import annotations
+
+from hologram import dtypes
+from hologram.primitives.vector_math.coefficients import ERF, ERF_NEAR, ERFCX, ERFCX_LOW, EXP2M1_SHORT, EXPM1, LOG2_ERFC
+from hologram.primitives.vector_math.common import Value, at_most, format_of, leading_bits, polynomial, power_of_two, scale_by_sum
+from hologram.primitives.vector_math.exponential import LN2, LOG2_E
+
+# above the first erf is 1 less a power of two, above the second it is 1
+_ERF_STEPS = {dtypes.float32: (0.9, 3.92), dtypes.float64: (1.0, 5.94)}
+# at the first erfc is 1/2, above the second it is 0
+_ERFC_STEPS = {dtypes.float32: (0.477, 10.25), dtypes.float64: (0.477, 27.28)}
+# minus this is the pole of the variable of ERFCX
+_ERFCX_POLE = {dtypes.float32: 1.0, dtypes.float64: 2.0}
+
+
+def erf(x: Value) -> Value:
+    """x + x*P(x**2), or 1 - 2**L(|x|), L a polynomial near log2(erfc)."""
+    f = format_of(x)
+    first, last = _ERF_STEPS[x.dtype]
+    a = x.abs()
+    b = at_most(a, last)
+    log2_erfc = polynomial(b, LOG2_ERFC[x.dtype])
+    magic = f.magic + f.bias
+    total = log2_erfc + magic
+    r = log2_erfc - (total - magic)
+    p = r.mad(polynomial(r, EXP2M1_SHORT[x.dtype]), 1.0)
+    far = 1.0 - power_of_two(total.bitcast(f.unsigned), x.dtype) * p
+    return (a < first).select(a.mad(polynomial(a * a, ERF[x.dtype]), a), far).copysign(x)
+
+
+def _erfcx(a: Value) -> tuple[Value, Value]:
+    """exp(a**2) * erfc(a) and a correction, for a from 0.45 to the end of erfc: s*P(t), s = 1/(a + k), t = (a - k)/(a + k) = 1 - 2*k*s.
+
+    s and P are carried as leading halves and rests.
+    """
+    k = _ERFCX_POLE[a.dtype]
+    first, *others = ERFCX[a.dtype]
+    d = a + k
+    s = 1.0 / d
+    d_high, s_high = leading_bits(d), leading_bits(s)
+    d_low = a - (d_high - k)
+    s_low = s_high.mad(-d_low, s_high.mad(-d_high, 1.0)) * s
+    t = s_low.mad(-2.0 * k, s_high.mad(-2.0 * k, 1.0))
+    q = polynomial(t, others)
+    p = leading_bits(t.mad(q, first))
+    return s_high * p, s.mad(t.mad(q, (first - p) + ERFCX_LOW[a.dtype]), s_low * p)
+
+
+def erfc(x: Value) -> Value:
+    """1 - erf(x) for |x| < 0.477, else exp(-a**2) * erfcx(a), a = |x|, or 2 minus that for x < 0. a**2 is kept exact."""
+    f = format_of(x)
+    first, last = _ERFC_STEPS[x.dtype]
+    a = at_most(x.abs(), last)
+    g, g_low = _erfcx(a)
+    a_high = leading_bits(a)
+    square, square_low = a_high * a_high, (a - a_high) * (a + a_high)
+    magic = f.magic + 2.0 * f.bias
+    total = (a * a).mad(-LOG2_E, magic)
+    n = total - magic
+    high, low = LN2[x.dtype]
+    top, tail = n.mad(-high, -square), n.mad(low, square_low)
+    r = top - tail
+    rest = (r * r).mad(polynomial(r, EXPM1[x.dtype]), -tail)
+    both = g + g_low
+    far = scale_by_sum(g + both.mad(top, both.mad(rest, g_low)), total)
+    near = 1.0 - x.mad(polynomial(x * x, ERF_NEAR[x.dtype]), x)
+    return (x.abs() < first).select(near, (x < 0.0).select(2.0 - far, far))
