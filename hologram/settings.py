@@ -1,17 +1,22 @@
 """Every environment variable and switch, typed, in one place.
 
 ``HOLOGRAM_DEBUG`` is a ladder: 1 devices, 2 timings, 3 kernels, 4 source, 5 graphs, 6 every pass that changed something,
-7 assembly. ``with settings.override(debug=3): ...`` sets any of them for a block.
+7 assembly. ``with hg.settings.override(debug=3): ...`` sets any of them for a block, ``hg.settings.debug = 3`` for good.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+_CHANGE_CODE = ("disabled_passes", "target")
+listeners: list[Callable[[], None]] = []  # called when a field has changed on which the code that serves a call depends
 
 
 @dataclass(slots=True)
@@ -26,6 +31,17 @@ class Settings:
     target: str = ""  # HOLOGRAM_TARGET: cpu name or features in place of the host's
     explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
     memory_limit: int = 0  # HOLOGRAM_MEMORY_LIMIT, bytes that results may hold; 0: no limit
+    code: tuple[Any, ...] = field(init=False, repr=False, default=())  # the fields on which code depends: a part of every key of compiled code
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "disabled_passes":
+            value = (value,) if isinstance(value, str) else tuple(value)
+        object.__setattr__(self, name, value)
+        if name in _CHANGE_CODE:
+            object.__setattr__(self, "code", tuple([getattr(self, n, None) for n in _CHANGE_CODE]))
+        if name in _CHANGE_CODE or name == "native":
+            for listener in listeners:
+                listener()
 
 
 def _parse(name: str, default: Any) -> Any:
@@ -46,7 +62,8 @@ def _parse(name: str, default: Any) -> Any:
 
 _default = Settings()
 _environment_names = {"disabled_passes": "disable_passes"}
-settings = Settings(**{f.name: _parse(_environment_names.get(f.name, f.name), getattr(_default, f.name)) for f in fields(Settings)})
+_names = [f.name for f in fields(Settings) if f.init]
+settings = Settings(**{n: _parse(_environment_names.get(n, n), getattr(_default, n)) for n in _names})
 
 
 @contextlib.contextmanager
@@ -60,3 +77,25 @@ def override(**changes: Any) -> Iterator[Settings]:
     finally:
         for k, v in before.items():
             setattr(settings, k, v)
+
+
+def __getattr__(name: str) -> Any:
+    """The fields of :data:`settings` are attributes of this module too."""
+    if name in _names:
+        return getattr(settings, name)
+    raise AttributeError(f"there is no setting {name!r}; there are {', '.join(_names)}")
+
+
+class _Module(types.ModuleType):
+    """This module, whose fields can be set; a misspelt one is an error."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _names:
+            setattr(settings, name, value)
+        elif name in vars(self) or name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            __getattr__(name)
+
+
+sys.modules[__name__].__class__ = _Module

@@ -195,6 +195,14 @@ def test_static_floats_key_on_their_bits() -> None:
     assert f.count == 3
 
 
+@pytest.mark.parametrize("values", [(1, 1.0, True), ((1,), (1.0,), (True,)), ((0, (0.0,)), (0, (-0.0,))), (frozenset({1}), frozenset({1.0}))])
+def test_static_values_that_are_equal_but_not_alike(values: Any) -> None:
+    seen: list[Any] = []
+    f = hg.jit(lambda x, s: (seen.append(s), x + len(seen))[1], static_argnums=1)
+    for _ in range(2):
+        assert [int(f(hg.tensor(0), v)) for v in values] == list(range(1, len(values) + 1))
+
+
 def test_nested_jit_is_inlined() -> None:
     inner = Counted(lambda a: a * 2)
     jitted = hg.jit(inner)
@@ -521,6 +529,27 @@ def test_python_path_serves_where_native_is_off() -> None:
         for _ in range(2):
             close(g(X, Y), {"s": X + Y})
         assert g._dispatch is None
+
+
+def test_changed_settings_are_heeded_by_native_calls() -> None:
+    traced = []
+
+    @hg.jit
+    def f(x: Any) -> Any:
+        traced.append(1)
+        return x + 0
+
+    for _ in range(3):
+        close(f(X), X)
+    with settings.override(disabled_passes=("simplify",)):
+        for _ in range(3):
+            close(f(X), X)
+        assert len(traced) == 2
+    with settings.override(native=False):
+        close(f(X), X)
+    for _ in range(3):
+        close(f(X), X)
+    assert len(traced) == 2  # under the settings of the beginning, the program of the beginning
 
 
 def test_results_outlive_the_function() -> None:

@@ -80,4 +80,4 @@ def run(executable: Executable, storages: list[Any]) -> list[Any]:
 
 def compile_once(key: Any, graph: Callable[[], Graph], precision: str = "standard") -> Executable:
     """The executable of ``graph()``, which is called by one thread only."""
-    return once((key, precision, settings.disabled_passes), lambda: compile_graph(graph(), precision))
+    return once((key, precision, settings.code), lambda: compile_graph(graph(), precision))

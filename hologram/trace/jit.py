@@ -170,7 +170,7 @@ class Jitted:
 
     def _specialised(self, call: Call) -> Specialisation:
         """The program for ``call``: found, or made by one thread while others that ask for it wait."""
-        key = (call.key, settings.disabled_passes)
+        key = (call.key, settings.code)
         found = self._specialisations.get(key)
         if found is None:
             found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call))

@@ -58,7 +58,7 @@ class _Walk:
                 number[root] = len(order)
                 order.append(root)
         asked = len(order)
-        key: list[Any] = [asked, settings.disabled_passes]
+        key: list[Any] = [asked, settings.code]
         storages: list[Any] = []
         keep: dict[Node, None] = {}
         total = asked

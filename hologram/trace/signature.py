@@ -136,7 +136,7 @@ class Signature:
             name = place if isinstance(place, str) else self.parameter(place)
             what = f"the static argument {name} is a {type(value).__name__}"
             raise located(StaticArgumentError(f"{self.name}: {what}, which cannot be hashed: pass a tuple or another immutable value")) from None
-        return place, type(value), value.hex() if type(value) is float else value  # 0.0 and -0.0, NaN and NaN
+        return place, _exactly(value)
 
     def _array(self, x: Any, i: int, args: Any, options: Any, statics: Any) -> Any:
         """A leaf that is neither Tensor nor Python scalar as a native-endian array or Tensor."""
@@ -193,6 +193,18 @@ class Signature:
             by_position = self.parameters.index(n) if n in self.parameters else n
             out += [self.dynamic.get(n, self.dynamic.get(by_position, ()))] * len(tree.leaves(options[n]))
         return out
+
+
+def _exactly(value: Any) -> Any:
+    """A key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0; and finds NaN again. Inside tuples and frozensets too."""
+    kind = type(value)
+    if kind is float:
+        return float, value.hex()
+    if kind is complex:
+        return complex, value.real.hex(), value.imag.hex()
+    if issubclass(kind, tuple):
+        return kind, tuple([_exactly(v) for v in value])
+    return kind, frozenset([_exactly(v) for v in value]) if kind is frozenset else value
 
 
 def _type_of(x: Any) -> LeafType:

@@ -26,6 +26,7 @@ from hologram.backends.cpu.runtime.pool import the_pool
 from hologram.backends.cpu.runtime.records import Output as OutputRecord
 from hologram.backends.cpu.runtime.records import Spec as SpecRecord
 from hologram.dtypes import DType
+from hologram.settings import listeners, settings
 from hologram.trace.aval import Aval, aval
 
 DEEPEST = 64  # nesting of patterns; native code walks them by recursion
@@ -255,8 +256,18 @@ def _prepared() -> Any:
     """Native code knows the dispatcher's slots, and the pool."""
     p = module().process
     p.dispatcher_specs, p.dispatcher_fallback = slot_offset(_Dispatcher, "specs"), slot_offset(_Dispatcher, "fallback")
+    _follow_settings()
+    listeners.append(_follow_settings)
     the_pool()
     return module()
+
+
+_epochs: dict[Any, int] = {}
+
+
+def _follow_settings() -> None:
+    """A specialisation serves under the settings that it was made under: while others stand it misses, and it fits again when they are restored."""
+    module().process.epoch = _epochs.setdefault((settings.native, settings.code), len(_epochs))
 
 
 class Dispatch:
@@ -311,12 +322,6 @@ def register_tensor_class(cls: type) -> None:
     p = module().process
     p.tensor_node, p.tensor_storage, p.tensor_weak = (slot_offset(cls, name) for name in ("_node", "_storage", "_weak"))
     p.tensor_type = id(immortal(cls))
-
-
-def invalidate() -> None:
-    """Makes every specialisation of every callable miss, since a setting that matters has changed."""
-    if why_not_native() is None:
-        module().process.epoch += 1
 
 
 def block_until_ready(fallback: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -1,0 +1,63 @@
+"""Settings: fields of an object, attributes of the module, environment variables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hologram as hg
+from hologram.settings import override, settings
+
+
+def test_the_module_is_the_object() -> None:
+    before = settings.explain_misses
+    hg.settings.explain_misses = True
+    try:
+        assert settings.explain_misses and hg.settings.explain_misses and "explain_misses" not in vars(hg.settings)
+    finally:
+        settings.explain_misses = before
+    assert hg.settings.override is override and hg.settings.settings is settings
+
+
+def test_misspelt_names_are_errors() -> None:
+    for act in (lambda: hg.settings.debgu, lambda: setattr(hg.settings, "debgu", 3), lambda: setattr(settings, "debgu", 3)):
+        with pytest.raises(AttributeError, match="debgu"):
+            act()
+    with pytest.raises(AttributeError, match="debgu"), override(debgu=3):
+        pass
+
+
+def test_override_restores_what_was_there() -> None:
+    with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma"))
+        raise KeyError
+    assert settings.debug == 0 and settings.code == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"),
+    [
+        ("HOLOGRAM_DEBUG", "2", "debug", 2),
+        ("HOLOGRAM_NUM_THREADS", "3", "num_threads", 3),
+        ("HOLOGRAM_CACHE", "off", "cache", False),
+        ("HOLOGRAM_CACHE_DIR", "/nowhere", "cache_dir", Path("/nowhere")),
+        ("HOLOGRAM_NATIVE", "0", "native", False),
+        ("HOLOGRAM_DISABLE_PASSES", "simplify, sink", "disabled_passes", ("simplify", "sink")),
+        ("HOLOGRAM_MEMORY_LIMIT", "1000", "memory_limit", 1000),
+    ],
+)
+def test_environment(variable: str, text: str, name: str, value: Any) -> None:
+    code = f"from pathlib import *; from hologram.settings import settings; assert settings.{name} == {value!r}, settings"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, variable: text}, check=True)
+
+
+def test_environment_that_is_no_number() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import hologram.settings"], env={**os.environ, "HOLOGRAM_DEBUG": "loud"}, capture_output=True, text=True
+    )
+    assert done.returncode != 0 and "HOLOGRAM_DEBUG must be an integer, not 'loud'" in done.stderr
