@@ -263,6 +263,20 @@ def _gather(row: Op, all: bool) -> Iterator[Case]:
                 yield row, (axis,), [operands(row, (d,), shape, rng)[0], indices]
 
 
+def _scatter(row: Op, all: bool) -> Iterator[Case]:
+    """Duplicates, and indices out of range on both sides."""
+    for d, shape in itertools.product(REAL, [(7,), (3, 5), (2, 0, 3), (4, 3, 7), (2, 3, 200)]):
+        for axis, batch, places in itertools.product(range(len(shape)), (0, 1), [(), (0,), (9,), (2, 5)]):
+            rng = seeded(row.name, d, shape, axis, batch, places)
+            index_shape = shape[:batch] + places
+            updates = (*shape[:axis], *places, *shape[axis + 1 :])
+            inputs = [_Operand(d, shape), _Operand(dtypes.int32, index_shape), _Operand(d, updates)]
+            if accepts(row, inputs, (axis, batch)) and (all or rng.random() < 0.15):
+                values = [tame_values(d, int(np.prod(s, dtype=int)), rng).reshape(s) for s in (shape, updates)]
+                indices = rng.integers(-2, shape[axis] + 2, index_shape).astype([np.int8, np.int32, np.int64][rng.integers(3)])
+                yield row, (axis, batch), [values[0], indices, values[1]]
+
+
 def _leaf(row: Op, all: bool) -> Iterator[Case]:
     """Rows whose value is in their attributes; an argument or a storage is in every other case."""
     for d in REAL:
@@ -275,7 +289,15 @@ def _leaf(row: Op, all: bool) -> Iterator[Case]:
                     yield row, (shape, axis, d.name), []
 
 
-_GENERATORS = {"elementwise": _elementwise, "movement": _movement, "reduce": _reduce, "scan": _scan, "gather": _gather, "leaf": _leaf}
+_GENERATORS = {
+    "elementwise": _elementwise,
+    "movement": _movement,
+    "reduce": _reduce,
+    "scan": _scan,
+    "gather": _gather,
+    "scatter": _scatter,
+    "leaf": _leaf,
+}
 
 
 def rows(kind: str) -> list[Op]:

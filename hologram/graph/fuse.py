@@ -69,6 +69,11 @@ def is_last(node: Node) -> bool:
     return node.op.kind == "scan" and node.attrs[1] == "last"
 
 
+def is_scatter(node: Node) -> bool:
+    """Whether the node is a scatter, which has a group of its own."""
+    return node.op.kind == "scatter"
+
+
 def reduction_axes(node: Node) -> Axes | None:
     """The axes along which a reduction or scan runs; None for other ops."""
     if node.op.kind == "reduce":
@@ -111,7 +116,7 @@ def own_cost(node: Node) -> int:
 
 def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     """Values that are computed as such."""
-    roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or unpaged(n) is not None}
+    roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter") or unpaged(n) is not None}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     roots |= _cuts(nodes)
     roots = {n for n in roots if n.size != 0}
@@ -202,7 +207,7 @@ class _Grouping:
         self.group_of[root] = k
 
     def _fits(self, g: Group, root: Node, axes: Axes | None, alone: Reads) -> bool:
-        if g.cost + alone.cost > KERNEL_COST:
+        if g.cost + alone.cost > KERNEL_COST or is_scatter(root) or is_scatter(g.roots[0]):
             return False
         if axes is not None and any(reduction_axes(m) is not None and m.op.kind != root.op.kind for m in g.roots):
             return False  # a scan goes by groups of its own width
@@ -231,6 +236,9 @@ class _Grouping:
             out.cost += root.op.cost
         elif (base := unpaged(root)) is not None:
             stack.append((base, index, ()))
+        elif is_scatter(root):
+            stack += [(x, variables(x.shape), ()) for x in root.inputs]
+            out.cost += root.op.cost
         elif root.op.kind != "leaf":
             self._descend(root, index, (), stack, out)
         while stack:

@@ -47,7 +47,7 @@ class Lowered:
 
 def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact") -> Lowered:
     """The kernel of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it."""
-    values = _Values(group, roots)
+    values = Values(group, roots)
     for root in group.roots:
         values.define(root)
     stores = [values.store(r) for r in group.roots if r in stored]
@@ -55,7 +55,7 @@ def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "e
     return _Emission(group, values, stores, nest, precision).lowered()
 
 
-def _expressions(values: _Values, stores: list[Write]) -> list[Int]:
+def _expressions(values: Values, stores: list[Write]) -> list[Int]:
     out = [w.index for w in stores]
     for ins in values.order:
         if isinstance(ins, Ins):
@@ -69,7 +69,7 @@ def _expressions(values: _Values, stores: list[Write]) -> list[Int]:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-class _Values:
+class Values:
     """The instructions of a group, in dependency order, each element once."""
 
     def __init__(self, group: Group, roots: set[Node]) -> None:
@@ -104,6 +104,9 @@ class _Values:
         if axes is None:
             index = self.group.index_of(root)
             assert index is not None
+            if root.op.kind == "scatter":  # what the updates are then written over
+                self.defined[root] = self.element(root.inputs[0], index, ())
+                return
             self.defined[root] = self.element(unpaged(root) or root, index, ())
             return
         x = self.element(root.inputs[0], variables(self.group.shape), ())
@@ -113,7 +116,7 @@ class _Values:
         acc = Acc(root.op, x.dtype, root.dtype)
         args: tuple[Value, ...] = (x,)
         if root.op.monoid is None:
-            args = (x, self._emit("index", (), (variables(self.group.shape)[axes[0]],), dtypes.int64))
+            args = (x, self.emit("index", (), (variables(self.group.shape)[axes[0]],), dtypes.int64))
         self._accumulate(acc, args)
         self.defined[root] = self._unless_empty(root, acc)
 
@@ -126,7 +129,7 @@ class _Values:
         empty, identity = const_attrs(op.empty(d), d), const_attrs(op.identity(d), d)
         if empty == identity:
             return acc
-        return self._select(self._emit("inside", (), (0, n), dtypes.bool_), acc, self._emit("const", (), empty, d))
+        return self._select(self.emit("inside", (), (0, n), dtypes.bool_), acc, self.emit("const", (), empty, d))
 
     def _accumulate(self, acc: Acc, args: tuple[Value, ...]) -> None:
         self.accumulates[acc] = args
@@ -138,7 +141,7 @@ class _Values:
         got = self.made.get(key)
         if got is None:
             acc = Acc(root.op, x.dtype, x.dtype)
-            running = self._emit("scan", (x,), (acc,), x.dtype)
+            running = self.emit("scan", (x,), (acc,), x.dtype)
             self._accumulate(acc, (running,))
             got = self.made[key] = running
         assert isinstance(got, Ins)
@@ -165,12 +168,12 @@ class _Values:
         if node in self.defined:
             return self.defined[node]
         if node.op.name == "const":
-            return self._emit("const", (), node.attrs, node.dtype)
+            return self.emit("const", (), node.attrs, node.dtype)
         if node.op.name == "iota":
-            return self._emit("index", (), (index[node.attrs[1]],), node.dtype)
+            return self.emit("index", (), (index[node.attrs[1]],), node.dtype)
         if node.op.kind == "leaf" or (node in self.roots and node not in self.group.members):
             mask = self._mask(guard) if node.shape else None
-            return self._emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
+            return self.emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
         if node.op.kind == "gather":
             return self._take(node, index, guard)
         wanted = requests(node, index, guard)
@@ -203,10 +206,16 @@ class _Values:
         second = (x, then(at), guard)
         return self.made[second] if second in self.made else [second]
 
+    def place(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
+        """Where an element of ``indices`` points, for an axis of extent ``size``, and whether that is in range."""
+        value = self._cast(self.element(indices, index, ()), dtypes.int64)
+        at = self._name(value, size)
+        return at, self.emit("inside", (), (at, size), dtypes.bool_)
+
     def _name(self, ins: Value, size: Int) -> Int:
         """A variable that stands for a value in index expressions."""
         if not isinstance(ins, Ins):
-            ins = self._emit(TABLE["cast"], (ins,), ("int64",), dtypes.int64)  # only instructions have names
+            ins = self.emit(TABLE["cast"], (ins,), ("int64",), dtypes.int64)  # only instructions have names
         if not ins.name:
             self.taken += 1
             ins.name = f"taken{self.taken}"
@@ -215,25 +224,25 @@ class _Values:
     def _mask(self, guard: Guard) -> Value | None:
         out: Value | None = None
         for e, size in guard:
-            one = self._emit("inside", (), (e, size), dtypes.bool_)
-            out = one if out is None else self._emit(TABLE["and"], (out, one), (), dtypes.bool_)
+            one = self.emit("inside", (), (e, size), dtypes.bool_)
+            out = one if out is None else self.emit(TABLE["and"], (out, one), (), dtypes.bool_)
         return out
 
     def _select(self, mask: Value, a: Value, b: Value) -> Value:
-        return self._emit(TABLE["select"], (mask, a, b), (), a.dtype)
+        return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
 
     def _row(self, node: Node, args: tuple[Value, ...]) -> Value:
         """An elementwise op; 16-bit floats compute in float32 and round the result."""
         op = node.op
         if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_float and a.dtype.bits == 16 for a in args):
-            return self._emit(op, args, node.attrs, node.dtype)
+            return self.emit(op, args, node.attrs, node.dtype)
         wide = tuple(self._cast(a, dtypes.compute_type(a.dtype)) for a in args)
-        return self._cast(self._emit(op, wide, node.attrs, dtypes.compute_type(node.dtype)), node.dtype)
+        return self._cast(self.emit(op, wide, node.attrs, dtypes.compute_type(node.dtype)), node.dtype)
 
     def _cast(self, v: Value, d: DType) -> Value:
-        return v if v.dtype is d else self._emit(TABLE["cast"], (v,), (d.name,), d)
+        return v if v.dtype is d else self.emit(TABLE["cast"], (v,), (d.name,), d)
 
-    def _emit(self, op: Any, args: tuple[Value, ...], attrs: tuple[Any, ...], d: DType) -> Ins:
+    def emit(self, op: Any, args: tuple[Value, ...], attrs: tuple[Any, ...], d: DType) -> Ins:
         key = (op, args, attrs, d)
         got = self.made.get(key)
         if got is None:
@@ -255,7 +264,7 @@ TOP = 0  # level of what no loop variable touches
 class _Emission:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(self, group: Group, values: _Values, stores: list[Write], nest: Nest, precision: str) -> None:
+    def __init__(self, group: Group, values: Values, stores: list[Write], nest: Nest, precision: str) -> None:
         self.group, self.values, self.nest = group, values, nest
         self.kernel = Kernel()
         self.stores = [Write(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
@@ -496,7 +505,7 @@ class _Emission:
         k.params = list(self.values.buffers.values())
         k.chunks = chunks
         names = sorted(
-            {a.name for e in self._all_integers() for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")}
+            {a.name for e in integers_of(k) for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")}
         )
         k.symbols = names
         k.ops = sum(1 for v in self.order if isinstance(v, Ins) and not isinstance(v.op, str))
@@ -506,17 +515,6 @@ class _Emission:
             k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
         else:
             k.cost = 3000 * 0.05 * per_element
-
-    def _all_integers(self) -> list[Int]:
-        out: list[Int] = [self.nest.chunks]
-        for s in self.kernel.walk():
-            if isinstance(s, Loop):
-                out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])
-            elif isinstance(s, Store):
-                out.append(s.index)
-            elif isinstance(s, Ins) and s.op in ("load", "index", "inside"):
-                out += [e for e in s.attrs if not isinstance(e, Buffer)]
-        return out
 
     def _in_place(self) -> list[tuple[int, int]]:
         """``(out, in)`` parameters where the input is only read at the very element that is then written, in one pass."""
@@ -536,3 +534,16 @@ class _Emission:
                 if other in params and places == {w.index} and other.dtype.itemsize == w.buffer.dtype.itemsize:
                     out.append((params.index(w.buffer), params.index(other)))
         return out
+
+
+def integers_of(kernel: Kernel) -> list[Int]:
+    """Every extent and index expression of a kernel."""
+    out: list[Int] = [kernel.chunks]
+    for s in kernel.walk():
+        if isinstance(s, Loop):
+            out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])
+        elif isinstance(s, Store):
+            out.append(s.index)
+        elif isinstance(s, Ins) and s.op in ("load", "index", "inside"):
+            out += [e for e in s.attrs if not isinstance(e, Buffer)]
+    return out

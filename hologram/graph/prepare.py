@@ -6,6 +6,7 @@
 - A long reduction of few rows is cut in pages, and so can be shared among threads; a long scan is cut in pages with a carry. The written order
   of reductions makes both give the same bits.
 - An empty reduction is its value.
+- A scatter has the form that :mod:`hologram.graph.scatters` gives it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.scatters import prepare_scatter
 from hologram.primitives.op import TABLE, Shape
 from hologram.primitives.reductions import PAGE, adjacent_runs
 from hologram.symbolic import Int, floordiv, prod
@@ -45,6 +47,8 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
         return _position(b, node.op, _cast(b, inputs[0], dtypes.compute_type(inputs[0].dtype)), *node.attrs)
     if node.op.kind == "scan":
         return _scan(b, node, inputs[0])
+    if node.op.kind == "scatter":
+        return prepare_scatter(b, node, inputs)
     return b(node.op, inputs, node.attrs)
 
 

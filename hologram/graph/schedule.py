@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hologram.graph import plan as planner
-from hologram.graph.fuse import fuse
+from hologram.graph.fuse import fuse, is_scatter
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
+from hologram.graph.scatters import lower_scatter
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, atoms, is_static, substitute, var
 from hologram.trace.node import Graph, Node, topological
@@ -58,7 +59,10 @@ class Schedule:
         for g in self.groups:
             for r in g.roots:
                 stored |= _read_elsewhere(r, g, roots)
-        return [lower(g, roots, stored, self.precision) for g in self.groups]
+        lowered: list[Lowered] = []
+        for g in self.groups:
+            lowered += lower_scatter(g, roots, self.precision) if is_scatter(g.roots[0]) else [lower(g, roots, stored, self.precision)]
+        return lowered
 
     def _lifetimes(self) -> list[tuple[Node, int, int, tuple[Node, ...]]]:
         """``(node, first kernel, last kernel, inputs whose place it may take)`` of each intermediate."""

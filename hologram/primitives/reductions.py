@@ -83,19 +83,19 @@ def _infer_scan(name: str, kinds: str) -> Any:
 # --- neutral elements ------------------------------------------------------------------------------------------------
 
 
-def _zero(d: DType) -> Any:
+def zero(d: DType) -> Any:
     return -0.0 if d.is_float else 0  # -0.0 + x is x for both zeros
 
 
-def _one(d: DType) -> Any:
+def one(d: DType) -> Any:
     return 1
 
 
-def _lowest(d: DType) -> Any:
+def lowest(d: DType) -> Any:
     return -np.inf if d.is_float else False if d.kind == "b" else int(np.iinfo(d.np).min)
 
 
-def _highest(d: DType) -> Any:
+def highest(d: DType) -> Any:
     return np.inf if d.is_float else True if d.kind == "b" else int(np.iinfo(d.np).max)
 
 
@@ -266,15 +266,15 @@ def _scan_row(name: str, kinds: str, monoid: Op, identity: Any) -> Op:
     )
 
 
-reduce_sum = _reduce_row("reduce_sum", "iuf", ew.add, _zero, lambda d: 0)
-reduce_prod = _reduce_row("reduce_prod", "iuf", ew.mul, _one, _one)
-reduce_max = _reduce_row("reduce_max", "biuf", ew.max_, _lowest, None)
-reduce_min = _reduce_row("reduce_min", "biuf", ew.min_, _highest, None)
+reduce_sum = _reduce_row("reduce_sum", "iuf", ew.add, zero, lambda d: 0)
+reduce_prod = _reduce_row("reduce_prod", "iuf", ew.mul, one, one)
+reduce_max = _reduce_row("reduce_max", "biuf", ew.max_, lowest, None)
+reduce_min = _reduce_row("reduce_min", "biuf", ew.min_, highest, None)
 reduce_any = _reduce_row("reduce_any", "b", ew.or_, lambda d: False, lambda d: False)
 reduce_all = _reduce_row("reduce_all", "b", ew.and_, lambda d: True, lambda d: True)
 argmax = _arg_row("argmax", np.argmax)
 argmin = _arg_row("argmin", np.argmin)
-cumsum = _scan_row("cumsum", "iuf", ew.add, _zero)
-cumprod = _scan_row("cumprod", "iuf", ew.mul, _one)
-cummax = _scan_row("cummax", "biuf", ew.max_, _lowest)
-cummin = _scan_row("cummin", "biuf", ew.min_, _highest)
+cumsum = _scan_row("cumsum", "iuf", ew.add, zero)
+cumprod = _scan_row("cumprod", "iuf", ew.mul, one)
+cummax = _scan_row("cummax", "biuf", ew.max_, lowest)
+cummin = _scan_row("cummin", "biuf", ew.min_, highest)
