@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from hologram import dtypes
 from hologram.errors import CompileError
 from hologram.graph.kernel_ir import KERNEL_OPS, Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Stmt, Store, Value
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, floordiv, mod, var
+from hologram.symbolic import Int, bounds, floordiv, mod, var
 
 _BUFFER = re.compile(r"(\w+): (\w+)\[(.+)\](?: (in|out|inout))?$")
 _LOOP = re.compile(r"(parallel|lanes|serial) (\w+) from (.+?) count (.+?)(?: below (.+?))?(?: with (.+))?$")
@@ -22,25 +23,25 @@ _ACCUMULATE = re.compile(r"(\w+) <- (.+)$")
 
 
 def parse_kernel(text: str) -> Kernel:
-    """The kernel that prints as ``text``. Raises CompileError with the line that is no statement."""
+    """The kernel that prints as ``text``. Raises CompileError with the line that is no statement, or names what is unknown."""
     return _Parser(text.splitlines()).kernel
 
 
-def parse_integer(text: str) -> Int:
-    """An index expression: names, integers, ``+ - * // %`` and brackets."""
-    return _integer(ast.parse(text.strip(), mode="eval").body)
+def parse_integer(text: str, known: Mapping[str, Int] | None = None) -> Int:
+    """An index expression: names, integers, ``+ - * // %`` and brackets. ``known`` gives the variables whose bounds are known."""
+    return _integer(ast.parse(text.strip(), mode="eval").body, known or {})
 
 
-def _integer(e: ast.expr) -> Int:
+def _integer(e: ast.expr, known: Mapping[str, Int]) -> Int:
     match e:
         case ast.Constant(value=int(v)):
             return v
         case ast.Name(id=name):
-            return var(name)
+            return known[name] if name in known else var(name)
         case ast.UnaryOp(op=ast.USub(), operand=x):
-            return 0 - _integer(x)
+            return 0 - _integer(x, known)
         case ast.BinOp(left=l, op=op, right=r):
-            a, b = _integer(l), _integer(r)
+            a, b = _integer(l, known), _integer(r, known)
             match op:
                 case ast.Add():
                     return a + b
@@ -72,6 +73,7 @@ class _Parser:
         self.kernel = Kernel()
         self.values: dict[str, Value] = {}
         self.buffers: dict[str, Buffer] = {}
+        self.variables: dict[str, Int] = {}  # of loops, with the bounds that these give them
         at = self._head(lines)
         self._block(lines, at, 1, self.kernel.body)
         loops = [s for s in self.kernel.body if isinstance(s, Loop)]
@@ -97,7 +99,10 @@ class _Parser:
         m = _BUFFER.match(text)
         if m is None:
             raise CompileError(f"not a buffer: {text!r}")
-        b = Buffer(m[1], dtypes.of(m[2]), m[4] or "scratch", parse_integer(m[3]))
+        try:
+            b = Buffer(m[1], dtypes.of(m[2]), m[4] or "scratch", parse_integer(m[3]))
+        except (TypeError, SyntaxError) as e:
+            raise CompileError(f"not a buffer: {text!r}: {e}") from e
         self.buffers[b.name] = b
         return b
 
@@ -109,7 +114,10 @@ class _Parser:
                 continue
             if len(line) - len(line.lstrip()) < 2 * depth:
                 break
-            stmt = self._statement(line.strip())
+            try:
+                stmt = self._statement(line.strip())
+            except (LookupError, TypeError, ValueError, SyntaxError) as e:
+                raise CompileError(f"not a statement of kernel IR: {line.strip()!r}: {e}") from e
             body.append(stmt)
             at += 1
             if isinstance(stmt, Loop):
@@ -120,21 +128,22 @@ class _Parser:
         if m := _LOOP.match(line):
             return self._loop(m)
         if m := _PREFETCH.match(line):
-            return Prefetch(self.buffers[m[1]], parse_integer(m[2]))
+            return Prefetch(self.buffers[m[1]], self._integer(m[2]))
         if m := _INS.match(line):
             ins = self._instruction(m)
             self.values[m[1]] = ins
             return ins
         if m := _STORE.match(line):
-            return Store(self.buffers[m[1]], parse_integer(m[2]), self.values[m[3]], self.values[m[4]] if m[4] else None)
+            return Store(self.buffers[m[1]], self._integer(m[2]), self.values[m[3]], self.values[m[4]] if m[4] else None)
         if m := _ACCUMULATE.match(line):
             acc = self.values[m[1]]
-            assert isinstance(acc, Acc)
+            if not isinstance(acc, Acc):
+                raise CompileError(f"{m[1]} is no accumulator: {line!r}")
             return Accumulate(acc, tuple(self.values[a] for a in _split(m[2])))
         raise CompileError(f"not a statement of kernel IR: {line!r}")
 
     def _loop(self, m: re.Match[str]) -> Loop:
-        loop = Loop(m[1], m[2], parse_integer(m[3]), parse_integer(m[4]), parse_integer(m[5]) if m[5] else None)
+        loop = Loop(m[1], m[2], self._integer(m[3]), self._integer(m[4]), self._integer(m[5]) if m[5] else None)
         for part in _split(m[6] or ""):
             a = _ACC.match(part)
             if a is None:
@@ -142,7 +151,11 @@ class _Parser:
             acc = Acc(TABLE[a[2]], dtypes.of(a[3]), dtypes.of(a[4]))
             loop.accs.append(acc)
             self.values[a[1]] = acc
+        self.variables[loop.var] = _counter(loop)
         return loop
+
+    def _integer(self, text: str) -> Int:
+        return parse_integer(text, self.variables)
 
     def _instruction(self, m: re.Match[str]) -> Ins:
         name, op, parts, d = m[1], m[2], _split(m[3]), dtypes.of(m[4])
@@ -159,12 +172,19 @@ class _Parser:
         match op:
             case "load":
                 mask = tuple(self.values[p] for p in parts[:-2])
-                return Ins(op, mask, (self.buffers[parts[-2]], parse_integer(parts[-1])), d)
+                return Ins(op, mask, (self.buffers[parts[-2]], self._integer(parts[-1])), d)
             case "const":
                 return Ins(op, (), (parts[0], bytes.fromhex(parts[1][2:])[::-1]), d)
             case "scan":
                 return Ins(op, (self.values[parts[0]],), (self.values[parts[1]],), d)
-        return Ins(op, (), tuple(parse_integer(p) for p in parts), d)
+        return Ins(op, (), tuple(self._integer(p) for p in parts), d)
+
+
+def _counter(loop: Loop) -> Int:
+    """The variable of a loop. Bounds decide how a backend divides by constants."""
+    low, _ = bounds(loop.start)
+    highs = [bounds(e)[1] for e in (loop.start + loop.extent - 1, loop.limit - 1 if loop.limit is not None else None) if e is not None]
+    return var(loop.var, low, min((h for h in highs if h is not None), default=None))
 
 
 def _attribute(text: str) -> Any:
