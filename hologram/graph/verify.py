@@ -221,8 +221,9 @@ class _Verifier:
 
     def read(self, v: Value) -> DType:
         if v not in self.visible:
-            trouble = "after its block" if v in self.seen else "before it is computed"
-            self.fail(f"{self.names.get(v, 'a value')} is used {trouble}")
+            computing = any(v in loop.accs for loop in self.loops)
+            trouble = "before its loop is done" if computing else "after its block" if v in self.seen else "before it is computed"
+            self.fail(f"{self.names[v]} is used {trouble}")
         return v.dtype
 
     def declared(self, b: Buffer) -> None:
