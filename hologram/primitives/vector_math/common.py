@@ -25,7 +25,7 @@ PerType: TypeAlias = Mapping[DType, float]
 class Format:
     """An IEEE binary format, with the integer types of its width."""
 
-    float: DType
+    real: DType
     integer: DType
     unsigned: DType
     mantissa: int  # stored bits of the significand
@@ -87,14 +87,14 @@ def at_least(x: Value, low: float) -> Value:
 def flip_sign(x: Value, sign: Value) -> Value:
     """x with its sign flipped where the first bit of the unsigned ``sign`` is set."""
     f = format_of(x)
-    return (x.bitcast(f.unsigned) ^ (sign & f.sign_bit)).bitcast(f.float)
+    return (x.bitcast(f.unsigned) ^ (sign & f.sign_bit)).bitcast(f.real)
 
 
 def leading_bits(x: Value) -> Value:
     """x without the lower half of its significand, so that a product of two such numbers is exact."""
     f = format_of(x)
     cleared = (f.mantissa + 2) // 2
-    return (x.bitcast(f.unsigned) & ((1 << f.unsigned.bits) - (1 << cleared))).bitcast(f.float)
+    return (x.bitcast(f.unsigned) & ((1 << f.unsigned.bits) - (1 << cleared))).bitcast(f.real)
 
 
 def split(number: float, beyond: float, d: DType) -> tuple[float, float]:
@@ -125,4 +125,4 @@ def scale_by_sum(p: Value, total: Value) -> Value:
     f = format_of(p)
     both = total.bitcast(f.unsigned) << f.mantissa
     first = (both >> 1) & f.exponent_bits
-    return p * first.bitcast(f.float) * (both - first).bitcast(f.float)
+    return p * first.bitcast(f.real) * (both - first).bitcast(f.real)

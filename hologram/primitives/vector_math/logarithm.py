@@ -23,7 +23,7 @@ _INFINITY = float("inf")
 
 def root_half(f: Format) -> int:
     """The bits of sqrt(1/2)."""
-    return int.from_bytes(f.float.np.type(0.5**0.5).tobytes(), "little")
+    return int.from_bytes(f.real.np.type(0.5**0.5).tobytes(), "little")
 
 
 def exponent_and_fraction(x: Value) -> tuple[Value, Value]:
@@ -31,7 +31,7 @@ def exponent_and_fraction(x: Value) -> tuple[Value, Value]:
     k = format_of(x)
     bits = x.bitcast(k.integer) - root_half(k)
     m = (bits & ((1 << k.mantissa) - 1)) + root_half(k)
-    return bits >> k.mantissa, m.bitcast(k.float) - 1.0
+    return bits >> k.mantissa, m.bitcast(k.real) - 1.0
 
 
 def log1p_tail(f: Value) -> Value:

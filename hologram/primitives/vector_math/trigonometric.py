@@ -122,7 +122,7 @@ def _large(a: Value) -> Reduced:
     fraction, rest = fraction ^ flip, rest ^ flip
     cut = _CUT[a.dtype]
     pieces = (fraction >> cut, width - cut), (fraction & ((1 << cut) - 1), width), (rest >> 1, 2 * width - 1)
-    top, middle, bottom = (flip_sign(bits.bitcast(f.integer).cast(f.float) * 2.0**-weight, flip) for bits, weight in pieces)
+    top, middle, bottom = (flip_sign(bits.bitcast(f.integer).cast(f.real) * 2.0**-weight, flip) for bits, weight in pieces)
     p1, p2 = _HALF_PI_SHORT[a.dtype]
     s = top * p1 + (a - a)
     tail = top.mad(p2, middle.mad(p1 + p2, bottom * (p1 + p2)))
