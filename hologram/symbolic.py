@@ -223,7 +223,9 @@ def _symbolic_split(a: Int, b: Expr) -> tuple[Int, Int]:
 
 
 def _below(r: Int, b: Int) -> bool:
-    """Whether 0 <= r < b is certain."""
+    """Whether 0 <= r < b is certain for a positive b."""
+    if r == 0:
+        return True
     lo, _ = bounds(r)
     slack, _ = bounds(b - 1 - r)
     return lo is not None and lo >= 0 and slack is not None and slack >= 0
