@@ -165,7 +165,7 @@ class _Parser:
             ins = Ins(row, tuple(self.values[p] for p in parts[:n]), tuple(_attribute(p) for p in parts[n:]), d)
         else:
             ins = self._kernel_op(op, parts, d)
-        ins.name = name if name.startswith("taken") else ""  # what index expressions name
+        ins.name = name if name.startswith(("taken", "row")) else ""  # what index expressions name
         return ins
 
     def _kernel_op(self, op: str, parts: list[str], d: Any) -> Ins:

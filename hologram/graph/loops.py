@@ -5,21 +5,31 @@ first. Then
 
 - *map* (no reduced axes): rows times lanes, lanes along the last merged axis, cut in pages;
 - *row form* (the last axis is reduced): a row a chunk, lanes along it;
-- *column form*: blocks of COLUMNS neighbouring columns a chunk, lanes across them, a serial loop down.
+- *column form*: blocks of neighbouring columns a chunk, lanes across them, a serial loop down. Where some reads are the same for all rows
+  (the second factor of a matrix product), a chunk takes several rows at once and shares them: a :class:`Tile`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from hologram.graph.access import variables
 from hologram.graph.kernel_ir import Loop
 from hologram.primitives.op import Shape
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Expr, Int, floordiv, mod, prod, split_linear, substitute, var
+from hologram.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linear, substitute, var
 
 COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
 NARROW = 8  # a last axis shorter than this is no loop of its own
+MANY = 1 << 40  # elements: too many to be kept in scratch
+
+
+class Tile(NamedTuple):
+    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the machine's registers hold."""
+
+    rows: int
+    nbytes: int
 
 
 class Block:
@@ -84,6 +94,10 @@ class Nest:
         self.row_elements: Int = 0
         self.scratch_index: Int = 0
         self.scratch_size: Int = 0
+        self.rows_at_once = 1  # rows of a chunk, numbered from the value of ``row``
+        self.row: Int = 0
+        self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
+        self.last_row = 0
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None
@@ -137,7 +151,10 @@ class Nest:
         self.level_of[name] = self.element_level
 
 
-def choose_nest(shape: Shape, axes: tuple[int, ...] | None, expressions: list[Int]) -> Nest:
+def choose_nest(
+    shape: Shape, axes: tuple[int, ...] | None, expressions: list[Int], loads: Sequence[Int] = (), tile: Tile | None = None, itemsize: int = 4
+) -> Nest:
+    """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes."""
     if axes is None:
         return _map(merge(range(len(shape)), shape, expressions))
     before = merge(range(axes[0]), shape, expressions)
@@ -145,6 +162,8 @@ def choose_nest(shape: Shape, axes: tuple[int, ...] | None, expressions: list[In
     after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
     if axes[-1] == len(shape) - 1:
         return _row(before, reduced)
+    if tile is not None and _rows_share(before, reduced, after, loads):
+        return _tiled_column(before, reduced, after[0], tile, itemsize)
     return _column(before, reduced, after)
 
 
@@ -237,4 +256,48 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block]) -> Ne
     nest.inner("serial", "q", 0, n)
     nest.scratch_index = q * block + (t - start)
     nest.row_elements = nest.scratch_size = n * block
+    return nest
+
+
+def _depends(e: Int, blocks: Iterable[Block]) -> bool:
+    names = {n for b in blocks for n in b.names}
+    return any(a.name in names for a in atoms(e))
+
+
+def _rows_share(before: list[Block], reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
+    """Whether several rows of one result's last row axis read the same elements across the columns, and others each for itself."""
+    if len(after) != 1 or not before or len(reduced) != 1:
+        return False
+    row, n, width = before[-1], reduced[0].size, after[0].size
+    if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 16:  # type: ignore[operator]
+        return False
+    shared = [e for e in loads if _depends(e, reduced) and _depends(e, after) and not _depends(e, [row])]
+    own = [e for e in loads if _depends(e, reduced) and _depends(e, [row])]
+    return bool(shared) and bool(own) and not any(_depends(e, after) for e in own)
+
+
+def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, tile: Tile, itemsize: int) -> Nest:
+    """Chunks of ``tile.rows`` rows by a block of columns; chunks that share columns follow each other. The last rows may be run twice."""
+    nest = Nest()
+    nest.blocks = [*before, *reduced, columns]
+    nest.element_level = 3
+    row, n, width = before[-1], reduced[0].size, columns.size
+    assert isinstance(row.size, int) and isinstance(width, int)
+    rows = nest.rows_at_once = min(tile.rows, row.size)
+    block = min(width, tile.nbytes // itemsize)
+    across, down = -(-width // block), -(-row.size // rows)
+    nest.chunks = _size(before[:-1]) * across * down
+    p = _counter("p", nest.chunks)
+    nest.rows(before[:-1], floordiv(p, across * down))
+    start = mod(floordiv(p, down), across) * block
+    nest.row, nest.last_row = mod(p, down) * rows, row.size - rows
+    nest.row_var = nest.values[_name(row.var)] = _counter("row", nest.last_row + 1)
+    nest.level_of["row"] = 1
+    t = _counter("t", width)
+    nest.values[_name(columns.var)] = t
+    nest._outer = [(1, Loop("lanes", "t", start, block, width if width % block else None))]
+    nest.level_of["t"] = 2
+    nest.rows(reduced, _counter("q", n))
+    nest.inner("serial", "q", 0, n)
+    nest.scratch_index, nest.row_elements, nest.scratch_size = 0, MANY, MANY
     return nest

@@ -15,9 +15,9 @@ from hologram.dtypes import DType
 from hologram.graph.access import Guard, Index, linear, requests, take_index, variables
 from hologram.graph.fuse import Group, is_last, reduction_axes, unpaged
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value
-from hologram.graph.loops import Nest, choose_nest
+from hologram.graph.loops import Nest, Tile, choose_nest
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, is_static, prod, split_linear, var
+from hologram.symbolic import Expr, Int, atoms, is_static, prod, split_linear, substitute, var
 from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
@@ -45,13 +45,16 @@ class Lowered:
         self.in_place: list[tuple[int, int]] = []
 
 
-def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact") -> Lowered:
+def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact", tile: Tile | None = None) -> Lowered:
     """The kernel of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it."""
     values = Values(group, roots)
     for root in group.roots:
         values.define(root)
     stores = [values.store(r) for r in group.roots if r in stored]
-    nest = choose_nest(group.shape, group.axes, _expressions(values, stores))
+    plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
+    loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
+    itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
+    nest = choose_nest(group.shape, group.axes, _expressions(values, stores), loads, plain, itemsize)
     return _Emission(group, values, stores, nest, precision).lowered()
 
 
@@ -252,6 +255,11 @@ class Values:
         return got
 
 
+def _at_row(x: Any, row: Int) -> Any:
+    """An index expression at a row; anything else as it is."""
+    return substitute(x, {"row": row}) if isinstance(x, Expr) else x
+
+
 def _needs(w: Write) -> list[Value]:
     return [w.value] if w.mask is None else [w.value, w.mask]
 
@@ -274,10 +282,48 @@ class _Emission:
                 self._rewrite(v)
         self.element_level = nest.element_level
         self.row_level = nest.element_level - 1
+        self.row_start: list[Ins] = []
+        if nest.rows_at_once > 1:
+            self._tile()
         for v in self.order:
             self._annotate(v)
         if precision != "exact":
             self._share_divisors()
+
+    def _tile(self) -> None:
+        """Several rows a chunk: what depends on the row is there once for each, the rest once."""
+        nest = self.nest
+        first = Ins("index", (), (nest.row,), dtypes.int64)
+        last = Ins("const", (), const_attrs(nest.last_row, dtypes.int64), dtypes.int64)
+        start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
+        start.name = "row"
+        self.row_start = [first, last, start]
+        of_row: dict[Value, list[Value]] = {}
+        order: list[Value] = []
+        for v in self.order:
+            copies = self._rows_of(v, of_row)
+            of_row[v] = copies
+            order += dict.fromkeys(copies)
+        self.order = order
+        self.stores = [
+            Write(w.buffer, _at_row(w.index, self.nest.row_var + r), of_row[w.value][r], of_row[w.mask][r] if w.mask else None)
+            for w in self.stores
+            for r in range(nest.rows_at_once)
+        ]
+
+    def _rows_of(self, v: Value, of_row: dict[Value, list[Value]]) -> list[Value]:
+        """The value for each row of a chunk: one for all where it does not depend on the row."""
+        n = self.nest.rows_at_once
+        if isinstance(v, Acc):
+            args = self.values.accumulates.pop(v)
+            accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
+            for r, acc in enumerate(accs):
+                self.values.accumulates[acc] = tuple(of_row[a][r] for a in args)
+            return list(accs)
+        expressions = [a for a in v.attrs if isinstance(a, Expr)]
+        if not any(a.name == "row" for e in expressions for a in atoms(e)) and all(of_row[a][0] is of_row[a][-1] for a in v.args):
+            return [v] * n
+        return [Ins(v.op, tuple(of_row[a][r] for a in v.args), tuple(_at_row(a, self.nest.row_var + r) for a in v.attrs), v.dtype) for r in range(n)]
 
     def _share_divisors(self) -> None:
         """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""
@@ -343,7 +389,7 @@ class _Emission:
         k.body.append(parallel)
         body = parallel.body
         for level, loop in nest.outer_loops():
-            body += self._at(level)
+            body += self.row_start + self._at(level)
             body.append(loop)
             body = loop.body
         self._passes(body)
@@ -504,9 +550,7 @@ class _Emission:
         k = self.kernel
         k.params = list(self.values.buffers.values())
         k.chunks = chunks
-        names = sorted(
-            {a.name for e in integers_of(k) for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")}
-        )
+        names = sorted({a.name for e in integers_of(k) for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")})
         k.symbols = names
         k.ops = sum(1 for v in self.order if isinstance(v, Ins) and not isinstance(v.op, str))
         per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
@@ -519,7 +563,7 @@ class _Emission:
     def _in_place(self) -> list[tuple[int, int]]:
         """``(out, in)`` parameters where the input is only read at the very element that is then written, in one pass."""
         loops = [s for s in self.kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
-        if len(loops) > 1:
+        if len(loops) > 1 or self.row_start:  # the last rows of a tiled kernel may run twice
             return []
         reads: dict[Buffer, set[Int]] = {}
         for s in self.kernel.walk():

@@ -18,7 +18,7 @@ from hologram.primitives.reductions import GROUP, LANES, PAGE
 from hologram.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
 
 CACHE_LINE = 64
-SHORT_BODY = 6  # statements of a loop body that leaves registers for several accumulators
+WIDEST = 128  # lanes
 STREAM_BYTES = 24 * 2**20  # results from this size on are written past the caches
 
 
@@ -95,6 +95,7 @@ class KernelWriter(Integers):
         self.values: dict[str, Ins] = {}  # values that index expressions name
         self.pointers: dict[Any, str] = {}
         self.state: dict[Acc, list[Reg]] = {}
+        self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
 
@@ -108,14 +109,31 @@ class KernelWriter(Integers):
             slot = f.emit(f"getelementptr i64, ptr %args, i64 {n}")
             self.vars[s] = f.emit(f"load i64, ptr {slot.text}, align 8, !invariant.load !1", "i64", 1)
             n += 1
-        offset = 0
+        self._body()
+        return f.text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
+
+    def render_direct(self, name: str, inline: bool) -> str:
+        """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``."""
+        arguments = []
+        for i, b in enumerate(self.kernel.params):
+            self.pointers[b] = f"%p{i}"
+            arguments.append(f"ptr %p{i}")
+        for i, s in enumerate(self.kernel.symbols):
+            self.vars[s] = Reg(f"%s{i}", "i64", 1)
+            arguments.append(f"i64 %s{i}")
+        stop = self.integer(self.kernel.chunks)
+        self.begin, self.end = Reg("0", "i64", 1), stop
+        self._body()
+        return self.f.text(f"define internal void @{name}({', '.join([*arguments, 'ptr %scratch'])}) #{1 if inline else 0}")
+
+    def _body(self) -> None:
+        f, offset = self.f, 0
         for b in self.kernel.scratch:
             self.pointers[b] = f.emit(f"getelementptr i8, ptr %scratch, i64 {offset}").text
             assert isinstance(b.size, int)
             offset += -(-b.size * b.dtype.itemsize // 64) * 64
         self.block(self.kernel.body)
         f.do("ret void")
-        return f.text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
 
     def named(self, name: str) -> Reg:
         return self.vars[name] if name in self.vars else self.code.operand(self.values[name], self.env, 1)
@@ -344,7 +362,7 @@ class KernelWriter(Integers):
             self.scoped(lambda: self.block(loop.body))
             return []
 
-        self.f.counted(Reg("%begin", "i64", 1), Reg("%end", "i64", 1), 1, [], body)
+        self.f.counted(self.begin, self.end, 1, [], body)
 
     def _range(self, loop: Loop) -> tuple[Reg, Reg]:
         start = self.integer(loop.start)
@@ -415,12 +433,14 @@ class KernelWriter(Integers):
             self.env[m.acc] = m.result(self.state[m.acc])
 
     def _width(self, loop: Loop) -> int:
-        """Lanes of a loop without accumulators: two native vectors of 32-bit elements, or more across a short serial loop, so that each
-        of its steps reads whole stretches of memory; narrow enough for the loop's extent."""
+        """Lanes of a loop without accumulators: two native vectors of 32-bit elements. Across a serial loop as many as its accumulators have
+        registers for, so that each step reads whole stretches of memory. Narrow enough for the loop's extent."""
         width = max(4, self.target.vector_bytes // 2)
-        inner = [s for s in loop.body if isinstance(s, Loop)]
-        if inner and all(len(s.body) <= SHORT_BODY for s in inner):
-            width *= 4
+        accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
+        if accs:
+            room = self.target.registers * 3 // 4 * self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs)
+            while width * 2 * len(accs) <= room and width < WIDEST:
+                width *= 2
         if isinstance(loop.extent, int):
             while width > 4 and width // 2 >= loop.extent:
                 width //= 2

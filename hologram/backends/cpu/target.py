@@ -18,6 +18,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from hologram.errors import CompileError
+from hologram.graph.loops import Tile
 from hologram.settings import settings
 
 # Pass pipelines by name: the code generator's level, and passes in turn or, in their place, LLVM's own pipeline of that level with vectorisers.
@@ -63,6 +64,17 @@ class Target:
     def vector_bytes(self) -> int:
         """Width of the vectors that kernels use."""
         return 64 if self.has("avx512f") else 32 if self.has("avx2") else 16
+
+    @cached_property
+    def registers(self) -> int:
+        """How many vector registers there are."""
+        return 32 if self.has("avx512f") or self.architecture == "aarch64" else 16
+
+    @cached_property
+    def tile(self) -> Tile:
+        """Accumulators for three quarters of the registers, in rows that share their reads."""
+        rows = 6 if self.vector_bytes > 16 or self.registers > 16 else 3
+        return Tile(rows, self.vector_bytes * (self.registers * 3 // 4 // rows))
 
     @cached_property
     def native_half(self) -> bool:
