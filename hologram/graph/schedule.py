@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hologram.errors import ShapeError
 from hologram.graph import plan as planner
 from hologram.graph.fuse import fuse, is_scatter
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
 from hologram.primitives.op import Shape
-from hologram.symbolic import Int, atoms, is_static, substitute, var
+from hologram.symbolic import Int, atoms, is_static, split_linear, substitute, var
 from hologram.trace.node import Graph, Node, topological
 
 
@@ -125,13 +126,18 @@ def _symbols(inputs: list[Node]) -> list[str]:
 
 
 def bind_symbols(inputs: list[Node], shapes: list[tuple[int, ...]]) -> dict[str, int]:
-    """Values of the symbols from the shapes of actual inputs."""
+    """Values of the symbols from the shapes of actual inputs, whose extents are linear in one symbol each. ShapeError where they contradict."""
     values: dict[str, int] = {}
     for n, shape in zip(inputs, shapes, strict=True):
         for e, size in zip(n.shape, shape, strict=True):
             if not is_static(e):
-                (a,) = atoms(e)
-                values[a.name] = size
+                (name,) = {a.name for a in atoms(e)}
+                linear = split_linear(e, name)
+                assert linear is not None
+                coefficient, rest = (_concrete(part, {}) for part in linear)
+                values.setdefault(name, (size - rest) // coefficient)
+            if _concrete(e, values) != size:
+                raise ShapeError(f"an argument has shape {list(shape)}; it should be {list(n.shape)}, with {values}")
     return values
 
 

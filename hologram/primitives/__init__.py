@@ -1,6 +1,6 @@
 """The op table. Importing the package registers every family of rows; :data:`TABLE` maps names to rows."""
 
-from hologram.primitives import composite, division, elementwise, indexing, leaves, mathematics, movement, reductions
+from hologram.primitives import composite, control, division, elementwise, indexing, leaves, marks, mathematics, movement, reductions
 from hologram.primitives.op import TABLE, Op
 
-__all__ = ["TABLE", "Op", "composite", "division", "elementwise", "indexing", "leaves", "mathematics", "movement", "reductions"]
+__all__ = ["TABLE", "Op", "composite", "control", "division", "elementwise", "indexing", "leaves", "marks", "mathematics", "movement", "reductions"]

@@ -1,0 +1,135 @@
+"""Ops that hold graphs: a loop over the steps of a sequence, a loop with a condition, and a choice among branches.
+
+A control node has several results. The node's own shape and type are those of result 0, and nobody reads it but ``project`` nodes, one a
+result. Its graphs are :class:`~hologram.control.body.Body` attributes. They are closed: what a body reads from around it is an input.
+
+- ``scan(body, consts, carries, length, reverse)``, inputs ``(*consts, *carries, *xs)``: the body takes ``(*consts, *carries, *xs[i])`` and gives
+  ``(*carries, *ys[i])``. Results: the last carries and the stacked ys. Steps run from 0, or from ``length - 1`` down where ``reverse``.
+- ``while(cond, body, consts)``, inputs ``(*consts, *carries)``: both graphs take them all; the body gives the next carries, the condition a bool.
+- ``switch(branches)``, inputs ``(index, *operands)``: the results of the branch that the int64 ``index`` names, which is in range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import DTypeError, ShapeError
+from hologram.primitives.op import Op, Shape, register
+
+if TYPE_CHECKING:
+    from hologram.control.body import Body
+    from hologram.trace.node import Node
+
+Type = tuple[Shape, DType]
+
+
+def _types(nodes: Sequence[Any]) -> list[Type]:
+    return [(n.shape, n.dtype) for n in nodes]
+
+
+def _require(what: str, found: list[Type], wanted: list[Type]) -> None:
+    if found != wanted:
+        differ = next((f"{d}{list(s)} for {e}{list(t)}" for (s, d), (t, e) in zip(found, wanted, strict=False) if (s, d) != (t, e)), "")
+        raise ShapeError(f"{what}: {len(found)} values for {len(wanted)}; {differ}")
+
+
+def scan_results(body: Body, carries: int, length: int) -> list[Type]:
+    """Types of a scan's results."""
+    types = _types(body.graph.outputs)
+    return types[:carries] + [((length, *shape), dtype) for shape, dtype in types[carries:]]
+
+
+def _infer_scan(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
+    body, consts, carries, length, _ = attrs
+    xs = inputs[consts + carries :]
+    if any(not x.shape or x.shape[0] != length for x in xs):
+        raise ShapeError(f"scan: sequences {[list(x.shape) for x in xs]} do not have the length {length}")
+    given = _types(inputs[: consts + carries]) + [(x.shape[1:], x.dtype) for x in xs]
+    _require("scan: arguments of the body", _types(body.graph.inputs), given)
+    _require("scan: carries of the body", _types(body.graph.outputs[:carries]), _types(inputs[consts : consts + carries]))
+    return scan_results(body, carries, length)[0]
+
+
+def _infer_while(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
+    cond, body, consts = attrs
+    for graph in (cond.graph, body.graph):
+        _require("while: arguments of a body", _types(graph.inputs), _types(inputs))
+    _require("while: the condition", _types(cond.graph.outputs), [((), dtypes.bool_)])
+    _require("while: carries of the body", _types(body.graph.outputs), _types(inputs[consts:]))
+    return inputs[consts].shape, inputs[consts].dtype
+
+
+def _infer_switch(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
+    (branches,) = attrs
+    if inputs[0].shape or inputs[0].dtype is not dtypes.int64:
+        raise DTypeError(f"switch: the index is a scalar int64, not {inputs[0].dtype}{list(inputs[0].shape)}")
+    results = _types(branches[0].graph.outputs)
+    for branch in branches:
+        _require("switch: arguments of a branch", _types(branch.graph.inputs), _types(inputs[1:]))
+        _require("switch: results of a branch", _types(branch.graph.outputs), results)
+    return results[0]
+
+
+def _infer_project(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
+    _, shape, dtype = attrs
+    return shape, dtypes.of(dtype)
+
+
+def _run(body: Body, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    from hologram.backends.reference import evaluate  # which runs the rows of this table
+
+    return evaluate(body.graph, arrays)
+
+
+def _scan(*args: Any) -> list[np.ndarray]:
+    *arrays, body, consts, carries, length, reverse = args
+    fixed, state, xs = arrays[:consts], arrays[consts : consts + carries], arrays[consts + carries :]
+    stacks = [np.empty(shape, dtype.np) for shape, dtype in scan_results(body, carries, length)[carries:]]
+    for i in reversed(range(length)) if reverse else range(length):
+        out = _run(body, [*fixed, *state, *[x[i] for x in xs]])
+        state = out[:carries]
+        for stack, y in zip(stacks, out[carries:], strict=True):
+            stack[i] = y
+    return [*state, *stacks]
+
+
+def _while(*args: Any) -> list[np.ndarray]:
+    *arrays, cond, body, consts = args
+    fixed, state = arrays[:consts], arrays[consts:]
+    while _run(cond, [*fixed, *state])[0]:
+        state = _run(body, [*fixed, *state])
+    return list(state)
+
+
+def _switch(index: np.ndarray, *args: Any) -> list[np.ndarray]:
+    *operands, branches = args
+    return _run(branches[int(index)], operands)
+
+
+def _project(results: list[np.ndarray], index: int, *_: Any) -> np.ndarray:
+    return results[index]
+
+
+def _control(name: str, infer: Any, reference: Any, *attrs: str) -> Op:
+    return register(Op(name, "control", None, infer, reference, attrs=attrs, kinds="biufc", cost=0))
+
+
+scan = _control("scan", _infer_scan, _scan, "body", "consts", "carries", "length", "reverse")
+while_ = _control("while", _infer_while, _while, "cond", "body", "consts")
+switch = _control("switch", _infer_switch, _switch, "branches")
+project = register(Op("project", "project", 1, _infer_project, _project, attrs=("index", "shape", "dtype"), kinds="biufc", cost=0))
+
+
+def bodies(node: Node) -> list[Body]:
+    """The graphs that a control node holds, in order."""
+    return list(node.attrs[0]) if node.op is switch else list(node.attrs[:2]) if node.op is while_ else [node.attrs[0]]
+
+
+def with_bodies(node: Node, changed: Sequence[Body]) -> tuple[Any, ...]:
+    """The attributes of a control node with other graphs in the places of its own."""
+    return (tuple(changed),) if node.op is switch else (*changed, *node.attrs[len(changed) :])

@@ -1,0 +1,50 @@
+"""Rows for transforms: they mean nothing to the value, which is their first input's, and all but one are gone before anything is compiled.
+
+- ``mark``: an input of a derivative level, or a symbolic tangent. ``token`` belongs to the level, so that levels inside one another are never
+  confused.
+- ``stop``: has no derivative.
+- ``custom``: the first input is a value, the others the arguments of the function it was computed from; ``rule`` is that function's own
+  derivative, of whose results the value is number ``index``.
+- ``example``: stands, under ``vmap``, for one example of a stack; it has no value at all.
+- ``barrier``: what is computed from it is not merged with what is computed from its input. It stays in the graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import TracedValueError
+from hologram.primitives.elementwise import rounded, same_type
+from hologram.primitives.op import Op, Shape, register
+
+
+def _infer_first(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    return inputs[0].shape, inputs[0].dtype
+
+
+def _infer_example(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    _, shape, dtype = attrs
+    return shape, dtypes.of(dtype)
+
+
+def _first(x: Any, *_: Any) -> Any:
+    return x
+
+
+def _no_value(*_: Any) -> Any:
+    raise TracedValueError("one example of a vmap has no value of its own")
+
+
+def _row(name: str, arity: int | None, attrs: tuple[str, ...]) -> Op:
+    return register(Op(name, "mark", arity, _infer_first, _first, attrs=attrs, kinds="biufc", cost=0))
+
+
+mark = _row("mark", 1, ("token",))
+stop = _row("stop", 1, ())
+custom = _row("custom", None, ("rule", "index"))
+example = register(Op("example", "leaf", 0, _infer_example, _no_value, attrs=("token", "shape", "dtype"), kinds="biufc", cost=0))
+barrier = register(
+    Op("barrier", "elementwise", 1, same_type("barrier", "biufc"), rounded(_first), lower=_first, kinds="biufc", cost=0)
+)
