@@ -174,7 +174,7 @@ class Interpreter:
         self.check(((at >= 0) & (at < m.values.size))[live].all(), f"a store to {s.buffer.name}[{s.index}] is out of range")
         at, value = at[live], value[live]
         self.check(np.unique(at).size == at.size or not at.size, f"one element of {s.buffer.name} is written twice")
-        self.check(s.buffer.role == "scratch" or not m.written[at].any(), f"an element of {s.buffer.name} is written again")
+        self.check(s.buffer.role != "out" or not m.written[at].any(), f"an element of {s.buffer.name} is written again")
         m.values[at], m.written[at] = value, True
 
     # --- integers ------------------------------------------------------------------------------------------------------
