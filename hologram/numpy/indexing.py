@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import array, axis_of, extent_node, permuted, reshaped, spread, wrap
-from hologram.numpy.creation import broadcast_common, count
+from hologram.numpy.arguments import array, axis_of, extent_node, permuted, reshaped, wrap
+from hologram.numpy.creation import count
 from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import slice_, slice_extent
+from hologram.primitives.op import Shape
 from hologram.symbolic import Expr, Int, bounds, prod
-from hologram.trace.apply import array_node
+from hologram.trace.apply import array_node, broadcast_shapes, stretched
 from hologram.trace.node import Node
 from hologram.trace.recorder import assume, cast_node, constant, located, record
 from hologram.trace.tensor import Tensor
@@ -26,47 +28,101 @@ __all__ = ["compress", "extract", "take", "take_along_axis"]
 def sliced(node: Node, axis: int, start: Int, stop: Int, step: int = 1) -> Node:
     """``node`` with ``start:stop:step`` read along ``axis``; a stop of -1 is before the first element."""
     shape = node.shape
-    return _slices(node, [(start, stop, step) if i == axis else (0, n, 1) for i, n in enumerate(shape)])
+    return sliced_by(node, [(start, stop, step) if i == axis else (0, n, 1) for i, n in enumerate(shape)])
 
 
-def _slices(node: Node, triples: list[tuple[Int, Int, int]]) -> Node:
+def sliced_by(node: Node, triples: list[tuple[Int, Int, int]]) -> Node:
+    """``node`` sliced by ``(start, stop, step)`` along every axis; the node itself where that is all of it."""
     if all(s == 1 and a == 0 and b == n for (a, b, s), n in zip(triples, node.shape, strict=True)):
         return node
     return record(slice_, (node,), tuple(zip(*triples, strict=True)))
 
 
-# --- basic indexing --------------------------------------------------------------------------------------------------
+# --- an index --------------------------------------------------------------------------------------------------------
+
+
+class Mask(NamedTuple):
+    """One axis of a mask whose values are known: where it holds, and the extent it was made for."""
+
+    indices: np.ndarray
+    extent: Int
+
+
+class Selection:
+    """What an index chooses of an array of a given shape, by NumPy's rules.
+
+    ``triples`` slice every axis (an integer is a slice of one); the result then has the shape ``shape``, without the integers' axes and with None's.
+    ``arrays`` are index arrays by axis of that shape. Their common axes stand at ``front`` among what is left of the other axes.
+    """
+
+    __slots__ = ("triples", "shape", "arrays", "front")
+
+    def __init__(self, of: Shape, key: Any) -> None:
+        self.triples: list[tuple[Int, Int, int]] = []
+        self.shape: Shape = ()
+        self.arrays: dict[int, Any] = {}
+        self.front = 0
+        parts = _complete(_parts(key), len(of))
+        for part in parts:
+            self._add(part, of)
+        if self.arrays:
+            self._place(parts)
+
+    def _add(self, part: Any, of: Shape) -> None:
+        if part is None or isinstance(part, bool):
+            if part is not None:  # a mask of no axes
+                self.arrays[len(self.shape)] = np.zeros(int(part), np.int64)
+            self.shape = (*self.shape, 1)
+            return
+        axis = len(self.triples)
+        n = of[axis]
+        if isinstance(part, slice):
+            self.triples.append(_resolve(part, n))
+            self.shape = (*self.shape, slice_extent(*self.triples[-1]))
+        elif isinstance(part, int):
+            i = _in_range(part, n, axis)
+            self.triples.append((i, i + 1, 1))
+        else:
+            if isinstance(part, Mask):
+                if part.extent != n:
+                    raise located(IndexOutOfRange(f"a mask of extent {part.extent} for axis {axis} of extent {n}"))
+                part = part.indices
+            self.triples.append((0, n, 1))
+            self.arrays[len(self.shape)] = part
+            self.shape = (*self.shape, n)
+
+    def _place(self, parts: list[Any]) -> None:
+        """Index arrays that are neighbours, integers counting as such, stay where they are; others come first."""
+        plain = [p is None or isinstance(p, slice) for p in parts]
+        first, last = plain.index(False), len(plain) - 1 - plain[::-1].index(False)
+        self.front = 0 if any(plain[first:last]) else first
+
+    def order(self) -> list[int]:
+        """The axes of ``shape`` with those of the arrays brought together at ``front``."""
+        others = [a for a in range(len(self.shape)) if a not in self.arrays]
+        return [*others[: self.front], *self.arrays, *others[self.front :]]
 
 
 def index(x: Tensor, key: Any) -> Tensor:
-    """``x[key]``: integers, slices, None, Ellipsis, integer arrays, and masks whose values are known."""
+    """``x[key]``: integers, slices, None, Ellipsis, integer arrays, and masks whose values are known.
+
+    Constant indices out of range raise; computed ones, those of Tensors, are clamped.
+    """
     node = array(x, "indexing")
-    parts = list(key) if isinstance(key, tuple) else [key]
-    parts = [_normal(p) for p in parts]
-    if any(isinstance(p, np.ndarray) and p.dtype == np.bool_ for p in parts):
-        parts = [q for p in parts for q in (np.nonzero(p) if isinstance(p, np.ndarray) and p.dtype == np.bool_ else (p,))]
-    parts = _complete(parts, len(node.shape))
-    triples: list[tuple[Int, Int, int]] = []
-    shape: list[Int] = []  # after slicing, with None's axes; integers leave none
-    arrays: dict[int, Any] = {}  # by axis of that shape
-    for part in parts:
-        if part is None:
-            shape.append(1)
-            continue
-        axis = len(triples)
-        n = node.shape[axis]
-        if isinstance(part, slice):
-            triples.append(_resolve(part, n))
-            shape.append(slice_extent(*triples[-1]))
-        elif isinstance(part, int):
-            i = _in_range(part, n, axis)
-            triples.append((i, i + 1, 1))
+    chosen = Selection(node.shape, key)
+    node = reshaped(sliced_by(node, chosen.triples), chosen.shape)
+    return wrap(_gathered(node, chosen) if chosen.arrays else node)
+
+
+def _parts(key: Any) -> list[Any]:
+    parts: list[Any] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        normal = _normal(part)
+        if isinstance(normal, np.ndarray) and normal.dtype == np.bool_:
+            parts += [bool(normal)] if normal.ndim == 0 else [Mask(i, n) for i, n in zip(np.nonzero(normal), normal.shape, strict=True)]
         else:
-            triples.append((0, n, 1))
-            arrays[len(shape)] = part
-            shape.append(n)
-    node = reshaped(_slices(node, triples), tuple(shape))
-    return wrap(_gathered(node, arrays) if arrays else node)
+            parts.append(normal)
+    return parts
 
 
 def _normal(part: Any) -> Any:
@@ -74,7 +130,7 @@ def _normal(part: Any) -> Any:
     if part is None or part is Ellipsis or isinstance(part, slice) or type(part) is int:
         return part
     if isinstance(part, (bool, np.bool_)):
-        raise located(ArgumentError("indexing with a single bool is not supported: use where"))
+        return np.asarray(part)
     if type(part) is Tensor:
         return _tensor_part(part)
     if isinstance(part, np.integer):
@@ -83,7 +139,7 @@ def _normal(part: Any) -> Any:
         values = np.asarray(part)
         values = values.astype(np.int64) if values.size == 0 and isinstance(part, list) else values
         if values.dtype.kind in "iu" or values.dtype == np.bool_:
-            return values
+            return values if values.ndim or values.dtype == np.bool_ else int(values)
         raise located(DTypeError(f"an index array holds integers or bools, not {values.dtype}"))
     try:
         return operator.index(part)
@@ -102,7 +158,7 @@ def _tensor_part(part: Tensor) -> Any:
 
 def _complete(parts: list[Any], ndim: int) -> list[Any]:
     """``parts`` with the Ellipsis, or the end, filled up with whole slices."""
-    used = sum(p is not None and p is not Ellipsis for p in parts)
+    used = sum(p is not None and p is not Ellipsis and not isinstance(p, bool) for p in parts)
     if used > ndim:
         raise located(IndexOutOfRange(f"{used} indices for an array with {ndim} axes"))
     places = [i for i, p in enumerate(parts) if p is Ellipsis]
@@ -154,31 +210,52 @@ def _resolve_symbolic(part: slice, n: Int, step: int) -> tuple[Int, Int, int]:
 # --- gathers ---------------------------------------------------------------------------------------------------------
 
 
-def _gathered(node: Node, arrays: dict[int, Any]) -> Node:
-    """NumPy's advanced indexing: index arrays broadcast together; their axes stay where they are if they are neighbours, else come first."""
-    axes = list(arrays)
-    first = axes[0]
-    if axes != list(range(first, first + len(axes))):
-        node = permuted(node, [*axes, *[a for a in range(len(node.shape)) if a not in arrays]])
-        first = 0
-    if len(axes) == 1:
-        return take_axis(node, arrays[axes[0]], first, "indexing")
-    extents = node.shape[first : first + len(axes)]
-    flat: Any = 0
-    for part, n in zip(arrays.values(), extents, strict=True):
-        flat = flat * n + _wrapped(part, n)
-    merged = reshaped(node, (*node.shape[:first], prod(extents), *node.shape[first + len(axes) :]))
-    return take_axis(merged, flat, first, "indexing")
+def _gathered(node: Node, chosen: Selection) -> Node:
+    """NumPy's advanced indexing: index arrays broadcast together."""
+    return record(take_row, (merged(node, chosen), places(chosen)), (chosen.front,))
 
 
-def _wrapped(part: Any, n: Int) -> Any:
-    """Indices of one axis, none negative; those that are known are checked."""
-    if isinstance(part, np.ndarray):
-        return _checked(part, n, "indexing")
-    return wrap(_clamped(array(part, "indexing"), n))
+def merged(node: Node, chosen: Selection) -> Node:
+    """``node``, of the selection's shape, with the axes of its arrays made one, at ``front``."""
+    node = permuted(node, chosen.order())
+    first, last = chosen.front, chosen.front + len(chosen.arrays)
+    return reshaped(node, (*node.shape[:first], prod(node.shape[first:last]), *node.shape[last:]))
 
 
-def _checked(indices: np.ndarray, n: Int, what: str) -> np.ndarray:
+def places(chosen: Selection, drop: bool = False) -> Node:
+    """Where the selection's arrays point along :func:`merged`'s axis; see :func:`position`."""
+    return position([(part, chosen.shape[axis]) for axis, part in chosen.arrays.items()], drop, "indexing")
+
+
+def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str) -> Node:
+    """Indices along several axes, and their extents, as positions along these axes flattened.
+
+    NumPy arrays are checked; a Node is in range already; Tensors are clamped, or, to ``drop`` what is out of range, give a position that is out of
+    range, too.
+    """
+    flat: Any = None
+    valid: Any = None
+    for part, n in parts:
+        at: Any = part
+        if isinstance(part, np.ndarray):
+            at = checked(part, n, what)
+        elif isinstance(part, Node):
+            at = wrap(part)
+        elif not drop:
+            at = wrap(clamped(array(part, what), n))
+        else:
+            at = wrap(wrapped(array(part, what), n))
+            if len(parts) > 1:
+                inside = (at >= 0) & (at < wrap(extent_node(n, dtypes.int64)))
+                valid = inside if valid is None else valid & inside
+        flat = at if flat is None else flat * n + at
+    node = array(flat, what)
+    if valid is None:
+        return node
+    return record(ew.select, stretched(what, [array(valid, what), node, constant(-1, dtypes.int64)]))
+
+
+def checked(indices: np.ndarray, n: Int, what: str) -> np.ndarray:
     if not isinstance(n, int):
         raise located(ShapeError(f"{what}: constant indices along an axis of symbolic extent {n}: pass the indices as an argument"))
     wide = indices.astype(np.int64)
@@ -188,26 +265,32 @@ def _checked(indices: np.ndarray, n: Int, what: str) -> np.ndarray:
     return np.where(wide < 0, wide + n, wide)
 
 
-def _clamped(indices: Node, n: Int) -> Node:
+def clamped(indices: Node, n: Int) -> Node:
     """Computed indices: negative ones count from the end, and what is still out of range is moved to the nearest element."""
-    wide = cast_node(indices, dtypes.int64)
-    extent = extent_node(n, dtypes.int64)
-    zero, one = constant(0, dtypes.int64), constant(1, dtypes.int64)
+    wide, one = wrapped(indices, n), constant(1, dtypes.int64)
     if indices.dtype.kind == "i":
-        wide = record(ew.select, (record(ew.lt, (wide, zero)), record(ew.add, (wide, extent)), wide))
-        wide = record(ew.max_, (wide, zero))
-    return record(ew.min_, (wide, record(ew.sub, (extent, one))))
+        wide = record(ew.max_, (wide, constant(0, dtypes.int64)))
+    return record(ew.min_, (wide, record(ew.sub, (extent_node(n, dtypes.int64), one))))
+
+
+def wrapped(indices: Node, n: Int) -> Node:
+    """Computed indices as int64, negative ones counted from the end of an axis of extent ``n``."""
+    wide = cast_node(indices, dtypes.int64)
+    if indices.dtype.kind != "i":
+        return wide
+    negative = record(ew.lt, (wide, constant(0, dtypes.int64)))
+    return record(ew.select, (negative, record(ew.add, (wide, extent_node(n, dtypes.int64))), wide))
 
 
 def take_axis(node: Node, indices: Any, axis: int, what: str) -> Node:
     """``node`` at ``indices`` (a NumPy array, checked; or a Tensor, clamped) along ``axis``."""
     n = node.shape[axis]
     if isinstance(indices, np.ndarray):
-        return record(take_row, (node, array_node(_checked(indices, n, what))), (axis,))
+        return record(take_row, (node, array_node(checked(indices, n, what))), (axis,))
     index_node = array(indices, what)
     if not index_node.dtype.is_integer:
         raise located(DTypeError(f"{what}: indices are integers, not {index_node.dtype}"))
-    return record(take_row, (node, _clamped(index_node, n)), (axis,))
+    return record(take_row, (node, clamped(index_node, n)), (axis,))
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None, mode: str = "clip") -> Tensor:
@@ -224,23 +307,29 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None, mode: str = "clip"
     return wrap(take_axis(node, known, a, "take"))
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
-    """For each place of ``indices``, the element of ``x`` there with the index along ``axis`` replaced."""
-    node, index_node = array(x, "take_along_axis"), array(indices, "take_along_axis")
-    a = axis_of(axis, len(node.shape), "take_along_axis")
-    if len(index_node.shape) != len(node.shape):
-        raise located(ShapeError(f"take_along_axis: indices of shape {list(index_node.shape)} for an array of shape {list(node.shape)}"))
-    beside = (*node.shape[:a], 1, *node.shape[a + 1 :])
-    chosen, _ = broadcast_common([index_node, reshaped_like(beside)], "take_along_axis")
-    flat: Any = 0
-    for i, n in enumerate(node.shape):
-        flat = flat * n + (wrap(_clamped(chosen, n)) if i == a else wrap(count(chosen.shape, i, dtypes.int64)))
-    return wrap(take_axis(reshaped(node, (prod(node.shape),)), flat, 0, "take_along_axis"))
+def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
+    """For each place of ``indices``, the element of ``x`` there with the index along ``axis`` (of ``x`` flattened for None) replaced."""
+    node, flat = along_axis(x, indices, axis, False, "take_along_axis")
+    return wrap(record(take_row, (reshaped(node, (prod(node.shape),)), flat), (0,)))
 
 
-def reshaped_like(shape: tuple[Int, ...]) -> Node:
-    """An array of that shape, for broadcasting only."""
-    return spread(constant(0, dtypes.int64), shape, ())
+def along_axis(x: Any, indices: Any, axis: int | None, drop: bool, what: str) -> tuple[Node, Node]:
+    """``x`` (flattened for ``axis`` None), and for each place of ``indices`` the position in ``x`` flattened of that place with its index along
+    ``axis`` replaced. Axes beside it broadcast; ``drop`` is as for :func:`position`."""
+    node = array(x, what)
+    if axis is None:
+        node, axis = reshaped(node, (prod(node.shape),)), 0
+    a = axis_of(axis, len(node.shape), what)
+    chosen: Any = indices if type(indices) is Tensor else np.asarray(indices)
+    if chosen.ndim != len(node.shape):
+        raise located(ShapeError(f"{what}: indices of shape {list(chosen.shape)} for an array of shape {list(node.shape)}"))
+    if chosen.dtype.kind not in "iu":
+        raise located(DTypeError(f"{what}: indices are integers, not {chosen.dtype}"))
+    shape = broadcast_shapes(what, [chosen.shape, (*node.shape[:a], 1, *node.shape[a + 1 :])])
+    if any(m != n and i != a for i, (m, n) in enumerate(zip(shape, node.shape, strict=True))):
+        raise located(ShapeError(f"{what}: indices of shape {list(chosen.shape)} for an array of shape {list(node.shape)} along axis {a}"))
+    parts = [(chosen if i == a else count(shape, i, dtypes.int64), n) for i, n in enumerate(node.shape)]
+    return node, position(parts, drop, what)
 
 
 def compress(condition: Any, x: Any, /, *, axis: int | None = None) -> Tensor:

@@ -233,10 +233,13 @@ class Tensor:
         return tensor, (np.array(self._view("pickle")),)
 
     def __copy__(self) -> Tensor:
-        return self
+        """Another Tensor of the same value: an assignment to elements of one does not change the other."""
+        other = Tensor()
+        other._node, other._storage, other._weak = self._node, self._storage, self._weak
+        return other
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return self
+        return self.__copy__()
 
     # --- indexing ---
 
@@ -246,7 +249,18 @@ class Tensor:
         return read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise located(ArgumentError("Tensors are immutable: build a new one, for example with hnp.where or hnp.concat"))
+        """This object becomes the Tensor with ``value`` at ``index``; what was computed from it before stays as it is."""
+        from hologram.numpy.updates import updated
+
+        new = updated(self, index, value)
+        self._node, self._storage, self._weak = new._node, new._storage, False
+
+    @property
+    def at(self) -> Any:
+        """``x.at[index].set(values)``, ``add``, ``multiply``, ``min``, ``max``, …: the Tensor with some elements changed."""
+        from hologram.numpy.updates import Updates
+
+        return Updates(self)
 
     # --- operators ---
 
@@ -289,7 +303,7 @@ class Tensor:
         return arithmetic.power(other, self) if apply.is_operand(other) else NotImplemented
 
     def __pos__(self) -> Tensor:
-        return self
+        return self.__copy__()
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other

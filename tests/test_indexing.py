@@ -1,0 +1,195 @@
+"""Indices of all kinds, read and written, against NumPy; what is out of range; assignments."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, TracedValueError
+
+X = np.random.default_rng(0).standard_normal((4, 5, 6)).astype(np.float32)
+L, J, K = np.array([0, 2, -1, 2]), np.array([[1], [3]]), np.array([[0, 1], [4, -2]])
+
+KEYS: dict[str, Any] = {
+    "integer": np.index_exp[1],
+    "integers": np.index_exp[1, 2, 3],
+    "slice": np.index_exp[1:3],
+    "steps": np.index_exp[::2, ::-1],
+    "negative step": np.index_exp[3:0:-2, 1, ...],
+    "None and Ellipsis": np.index_exp[None, ..., 2],
+    "all": np.index_exp[()],
+    "nothing": np.index_exp[3:1],
+    "array": np.index_exp[L],
+    "array on axis 1": np.index_exp[:, L],
+    "arrays apart": np.index_exp[L, :, L],
+    "arrays together": np.index_exp[L, L],
+    "integer and array apart": np.index_exp[0, :, L],
+    "integer and array": np.index_exp[0, L],
+    "slice, integer, array": np.index_exp[:, 0, L],
+    "array, None, slice, integer": np.index_exp[L, None, :, 1],
+    "arrays across None": np.index_exp[:, L, None, 1],
+    "arrays broadcast": np.index_exp[J, K],
+    "array at the end": np.index_exp[..., K],
+    "slices and an array": np.index_exp[1:3, K, ::2],
+    "flip and an array": np.index_exp[::2, J, ::-1],
+    "empty slice and an array": np.index_exp[2:2, L],
+    "list": np.index_exp[[0, 1], [1, 2], [2, 3]],
+    "empty list": np.index_exp[[]],
+    "array of no axes": np.index_exp[np.array(2)],
+    "mask of all": np.index_exp[X > 0],
+    "mask of two axes": np.index_exp[X[:, :, 0] > 0],
+    "mask of the last axes": np.index_exp[:, X[0] > 0],
+    "mask and array": np.index_exp[X[:, 0, 0] > 0, :, L[:1]],
+    "True": np.index_exp[True],
+    "False": np.index_exp[False],
+    "None, True, integer": np.index_exp[None, True, 1],
+}
+each_key = pytest.mark.parametrize("name", KEYS)
+
+
+@each_key
+def test_reading(name: str) -> None:
+    key = KEYS[name]
+    got, want = np.asarray(hnp.asarray(X)[key]), X[key]
+    assert got.shape == want.shape and got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+@each_key
+def test_setting(name: str) -> None:
+    key = KEYS[name]
+    chosen = X[key]
+    values = np.random.default_rng(1).standard_normal(chosen.shape).astype(np.float32)
+    for v in (values, 7.0, values[..., :1] if chosen.ndim else values):
+        want = X.copy()
+        want[key] = v
+        np.testing.assert_array_equal(hnp.asarray(X).at[key].set(v), want)
+    assigned, want = hnp.array(X), X.copy()
+    assigned[key] = values
+    want[key] = values
+    np.testing.assert_array_equal(assigned, want)
+
+
+UFUNCS = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "min": np.minimum, "max": np.maximum}
+
+
+@each_key
+def test_updating(name: str) -> None:
+    key = KEYS[name]
+    values = np.random.default_rng(2).uniform(0.5, 2, X[key].shape).astype(np.float32)
+    results = hg.jit(lambda x, v: [getattr(x.at[key], method)(v) for method in UFUNCS])(X, values)
+    for got, ufunc in zip(results, UFUNCS.values(), strict=True):
+        want = X.copy()
+        ufunc.at(want, key, values)
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_bools_are_combined_as_such() -> None:
+    x = hnp.array([True, False, False, True])
+    assert np.asarray(x.at[np.array([1, 1, 0])].add([True, True, False])).tolist() == [True, True, False, True]
+    assert np.asarray(x.at[np.array([0, 1])].multiply([False, True])).tolist() == [False, False, False, True]
+
+
+def test_computed_indices_out_of_range() -> None:
+    x, i = np.arange(4, dtype=np.float32), np.array([0, 5, -1, -9, 1])
+    read, filled, added, clipped = hg.jit(
+        lambda x, i: (x[i], x.at[i].get(mode="fill"), x.at[i].add(1.0), x.at[i].set(9.0, mode="clip")),
+    )(x, i)
+    np.testing.assert_array_equal(read, [0, 3, 3, 0, 1])
+    np.testing.assert_array_equal(filled, [0, np.nan, 3, np.nan, 1])
+    np.testing.assert_array_equal(added, [1, 2, 2, 4])
+    np.testing.assert_array_equal(clipped, [9, 9, 2, 9])
+
+
+def test_several_computed_indices_out_of_range() -> None:
+    x, i = np.arange(4, dtype=np.float32).reshape(2, 2), np.array([0, 5, -1, -9, 1])
+    read, filled, written = hg.jit(lambda x, i: (x[i, i], x.at[i, -i].get(mode="fill", fill_value=-1.0), x.at[i, i].set(9.0)))(x, i)
+    np.testing.assert_array_equal(read, [0, 3, 3, 0, 3])
+    np.testing.assert_array_equal(filled, [0, -1, 3, -1, 3])
+    np.testing.assert_array_equal(written, [[9, 1], [2, 9]])
+
+
+@pytest.mark.parametrize(
+    ("error", "work"),
+    [
+        (IndexOutOfRange, lambda x: x[9]),
+        (IndexOutOfRange, lambda x: x[np.array([9])]),
+        (IndexOutOfRange, lambda x: x[1, 1, 1, 1]),
+        (IndexOutOfRange, lambda x: x[..., ...]),
+        (IndexOutOfRange, lambda x: x[np.ones(3, bool)]),
+        (IndexOutOfRange, lambda x: x.at[9].set(1)),
+        (IndexOutOfRange, lambda x: x.at[[7]].set(1)),
+        (ShapeError, lambda x: x.at[:2].set(np.ones(9))),
+        (ShapeError, lambda x: x.at[[0, 1]].set(np.ones(9))),
+        (DTypeError, lambda x: x[np.array([0.5])]),
+        (DTypeError, lambda x: x.at[0].set(1j)),
+        (ArgumentError, lambda x: x["a"]),
+        (ArgumentError, lambda x: x.at[0].set(1, mode="wrap")),
+        (TracedValueError, hg.jit(lambda x: x[x > 0])),
+        (TracedValueError, hg.jit(lambda x: x.at[x > 0].set(np.ones(7)))),
+    ],
+)
+def test_errors(error: Any, work: Any) -> None:
+    with pytest.raises(error):
+        work(hnp.asarray(X))
+
+
+def test_assignment_rebinds() -> None:
+    t = hnp.arange(6.0)
+    before, twice = +t, t * 2
+    alias, copied = t, copy.copy(t)
+    t[2:4] = 0
+    np.testing.assert_array_equal(alias, [0, 1, 0, 0, 4, 5])
+    for other in (before, copied, twice / 2):
+        np.testing.assert_array_equal(other, [0, 1, 2, 3, 4, 5])
+    t[t > 3] += 10
+    np.testing.assert_array_equal(t, [0, 1, 0, 0, 14, 15])
+
+
+def test_assignment_while_tracing() -> None:
+    @hg.jit
+    def f(x: Any, i: Any) -> Any:
+        y = x * 1
+        y[y > 2] = 0
+        y[i] += 5
+        return x, y
+
+    x, y = f(np.arange(5.0), np.array([0, 0, 4]))
+    np.testing.assert_array_equal(x, np.arange(5.0))
+    np.testing.assert_array_equal(y, [5, 1, 2, 0, 5])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_along_an_axis(axis: int | None) -> None:
+    order = np.argsort(X, axis=axis) if axis is not None else np.argsort(X, axis=None)
+    np.testing.assert_array_equal(hnp.take_along_axis(X, order, axis), np.take_along_axis(X, order, axis))
+    np.testing.assert_array_equal(hg.jit(lambda x, i: hnp.take_along_axis(x, i, axis))(X, order), np.take_along_axis(X, order, axis))
+    want = X.copy()
+    values = np.arange(order.size, dtype=np.float32).reshape(order.shape)
+    np.put_along_axis(want, order, values, axis)
+    np.testing.assert_array_equal(hnp.put_along_axis(X, order, values, axis), want)
+    np.testing.assert_array_equal(hg.jit(lambda x, i, v: hnp.put_along_axis(x, i, v, axis))(X, order, values), want)
+
+
+def test_along_an_axis_others_broadcast() -> None:
+    i = np.array([[[0]], [[3]]])
+    np.testing.assert_array_equal(hnp.take_along_axis(X, i, 0), np.take_along_axis(X, i, 0))
+    with pytest.raises(ShapeError):
+        hnp.take_along_axis(X, np.zeros((4, 3, 6), int), 0)
+
+
+def test_symbolic_extents() -> None:
+    f = hg.jit(lambda x, i, v: (x[i], x.at[i].add(v), x.at[1:].multiply(2.0)), dynamic={0: (0,)})
+    for n in (3, 50):
+        x, i, v = np.arange(n, dtype=np.float32), np.array([0, -1, 0]), np.array([1, 2, 3], np.float32)
+        read, added, doubled = f(x, i, v)
+        want = x.copy()
+        np.add.at(want, i, v)
+        np.testing.assert_array_equal(read, x[i])
+        np.testing.assert_array_equal(added, want)
+        np.testing.assert_array_equal(doubled, np.where(np.arange(n) > 0, x * 2, x))
