@@ -12,6 +12,7 @@ from hologram.version import __version__
 
 if TYPE_CHECKING:
     from hologram import dtypes, errors, numpy, settings
+    from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 _WHERE = {
     "Tensor": "trace.tensor",
     "asarray": "trace.convert",
+    "associative_scan": "control.associative",
     "clear_caches": "trace.devices",
+    "cond": "control.branches",
     "default_device": "trace.devices",
     "device_put": "trace.devices",
     "devices": "trace.devices",
@@ -32,17 +35,22 @@ _WHERE = {
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
     "explain": "trace.stages",
+    "fori_loop": "control.loops",
     "from_dlpack": "trace.convert",
     "jit": "trace.jit",
     "make_graph": "trace.stages",
+    "scan": "control.loops",
     "set_num_threads": "trace.devices",
+    "switch": "control.branches",
     "tensor": "trace.convert",
+    "while_loop": "control.loops",
 }
 _MODULES = {"dtypes": "dtypes", "errors": "errors", "numpy": "numpy", "settings": "settings", "tree": "trace.tree"}
 
 __all__ = [
-    "Tensor", "__version__", "asarray", "block_until_ready", "clear_caches", "default_device", "device_put", "devices", "disable_jit", "dtypes",
-    "errors", "eval", "explain", "from_dlpack", "jit", "make_graph", "numpy", "set_num_threads", "settings", "tensor", "tree",
+    "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "clear_caches", "cond", "default_device", "device_put", "devices",
+    "disable_jit", "dtypes", "errors", "eval", "explain", "fori_loop", "from_dlpack", "jit", "make_graph", "numpy", "scan", "set_num_threads",
+    "settings", "switch", "tensor", "tree", "while_loop",
 ]  # fmt: skip
 
 

@@ -28,6 +28,8 @@ def evaluate(graph: Graph, inputs: Sequence[np.ndarray], symbols: Mapping[str, i
 def evaluate_node(node: Node, arrays: Sequence[np.ndarray], symbols: Mapping[str, int] | None = None) -> np.ndarray:
     """One node on the values of its inputs; an ``input`` node takes its argument. The result's shape and type are checked against the node's."""
     sizes = symbols or {}
+    if node.op.kind == "control":  # a list of results, which "project" nodes pick
+        return node.op.reference(*arrays, *node.attrs)
     shape = _concrete(node.shape, sizes)
     value = np.asarray(node.op.reference(*arrays, *_concrete(node.attrs, sizes)))
     if value.shape != shape or value.dtype != node.dtype.np:

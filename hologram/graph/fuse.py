@@ -23,6 +23,7 @@ DEAR = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
 KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
 LOOK_BACK = 32  # groups tried for a root
+_IN_MEMORY = ("leaf", "control", "project")
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -64,6 +65,15 @@ class Group:
         return None
 
 
+class Call:
+    """A control node in the order of groups: it reads and writes memory, kernels of its own bodies do the work."""
+
+    __slots__ = ("node", "results")
+
+    def __init__(self, node: Node, results: list[Node]) -> None:
+        self.node, self.results = node, results
+
+
 def is_last(node: Node) -> bool:
     """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.prepare`."""
     return node.op.kind == "scan" and node.attrs[1] == "last"
@@ -100,7 +110,7 @@ def space(node: Node) -> Shape:
     return node.inputs[0].shape if reduction_axes(node) is not None else node.shape
 
 
-def fuse(graph: Graph) -> list[Group]:
+def fuse(graph: Graph) -> list[Group | Call]:
     """Groups in an order in which they can run."""
     nodes = topological(graph.outputs)
     roots = find_roots(nodes, graph.outputs)
@@ -111,7 +121,7 @@ def fuse(graph: Graph) -> list[Group]:
 
 
 def own_cost(node: Node) -> int:
-    return node.op.cost if node.op.kind != "leaf" else 0
+    return node.op.cost if node.op.kind not in _IN_MEMORY else 0
 
 
 def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
@@ -119,11 +129,12 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter") or unpaged(n) is not None}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     roots |= _cuts(nodes)
+    roots |= _around_control(nodes)
     roots = {n for n in roots if n.size != 0}
     uses = _uses(nodes, roots)
     cost: dict[Node, int] = {}
     for n in nodes:
-        if n.op.kind == "leaf":
+        if n.op.kind in _IN_MEMORY:
             cost[n] = 0
             continue
         total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
@@ -146,7 +157,16 @@ def _cuts(nodes: list[Node]) -> set[Node]:
             running, current = 0, current + 1
         segment[n] = current
         crossing.update(x for x in n.inputs if x in segment and segment[x] != current)
-    return {n for n in crossing if n.op.kind != "leaf"}
+    return {n for n in crossing if n.op.kind not in ("leaf", "control")}
+
+
+def _around_control(nodes: list[Node]) -> set[Node]:
+    """What control nodes read and give: it stands in memory."""
+    roots = {n for n in nodes if n.op.kind == "project"}
+    for n in nodes:
+        if n.op.kind == "control":
+            roots.update(x for x in n.inputs if x.op.name not in ("input", "leaf"))
+    return roots
 
 
 def _uses(nodes: list[Node], roots: set[Node]) -> dict[Node, int]:
@@ -179,11 +199,17 @@ class Reads:
 class _Grouping:
     def __init__(self, nodes: list[Node], roots: set[Node]) -> None:
         self.roots = roots
-        self.groups: list[Group] = []
+        self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
         for n in nodes:
-            if n in roots:
+            if n.op.kind == "control":
+                self._place_control(n, [p for p in nodes if p.op.kind == "project" and p.inputs[0] is n])
+            elif n in roots and n.op.kind != "project":
                 self._place(n)
+
+    def _place_control(self, node: Node, results: list[Node]) -> None:
+        self.group_of.update(dict.fromkeys(results, len(self.groups)))
+        self.groups.append(Call(node, results))
 
     def _place(self, root: Node) -> None:
         axes = reduction_axes(root)
@@ -194,7 +220,7 @@ class _Grouping:
         first = max((self.group_of[d] for d in reads.roots), default=-1)
         for k in range(max(first, len(self.groups) - LOOK_BACK, 0), len(self.groups)):
             g = self.groups[k]
-            if self._fits(g, root, axes, reads):
+            if isinstance(g, Group) and self._fits(g, root, axes, reads):
                 break
         else:
             k = len(self.groups)

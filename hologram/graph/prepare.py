@@ -39,6 +39,8 @@ def prepare(graph: Graph) -> Graph:
 
 
 def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+    if node.op.kind == "control":
+        return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
     if node.size == 0 and node.op.kind != "leaf":
         return _full(b, 0, node.dtype, node.shape)  # no element, so no work
     if node.op.kind == "reduce" and node.op.monoid is not None:

@@ -89,7 +89,7 @@ def _nbytes(nodes: list[Node]) -> int:
 
 def cost_of(schedule: Schedule) -> Cost:
     moved = _nbytes([*schedule.inputs, *schedule.constants, *schedule.computed])
-    between = 2 * _nbytes([n for n, *_ in schedule.temporaries])
+    between = 2 * _nbytes([n for n, *_ in schedule.temporaries if isinstance(n, Node)])
     return Cost(moved, between, _arithmetic(_operations(schedule.graph)))
 
 

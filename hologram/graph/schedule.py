@@ -11,13 +11,17 @@ from typing import Any
 
 from hologram.errors import ShapeError
 from hologram.graph import plan as planner
-from hologram.graph.fuse import fuse, is_scatter
+from hologram.graph.control import ControlStep
+from hologram.graph.fuse import Call, fuse, is_scatter
+from hologram.graph.loops import Tile
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, atoms, is_static, split_linear, substitute, var
 from hologram.trace.node import Graph, Node, topological
+
+UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cost
 
 
 class Output:
@@ -30,10 +34,11 @@ class Output:
 
 
 class Schedule:
-    """``kernels`` in order. ``slot_of`` gives a node's slot; intermediates are in ``temporaries`` with their lifetimes."""
+    """``steps`` in order: kernels, and control steps with schedules of their own. ``slot_of`` gives a node's slot; intermediates are in
+    ``temporaries`` with their lifetimes, the workspaces of control steps among them."""
 
-    def __init__(self, graph: Graph, precision: str = "exact") -> None:
-        self.precision = precision
+    def __init__(self, graph: Graph, precision: str = "exact", tile: Tile | None = None) -> None:
+        self.precision, self.tile = precision, tile
         graph = prepare(graph)
         self.graph = graph
         nodes = topological(graph.outputs)
@@ -41,7 +46,7 @@ class Schedule:
         self.constants = [n for n in nodes if n.op.name == "leaf"]
         self.outputs, computed = _outputs(graph, self.inputs, self.constants)
         self.groups = fuse(Graph(graph.inputs, computed))
-        self.kernels = self._lower(computed)
+        self.steps = self._lower(computed)
         self.slot_of: dict[Node, int] = {}
         for n in [*self.inputs, *self.constants, *computed]:
             self.slot_of[n] = len(self.slot_of)
@@ -54,23 +59,44 @@ class Schedule:
         if not self.static:
             self.symbol_slots.update({f"arena{i}": first + len(self.symbols) + i for i in range(len(self.temporaries))})
 
-    def _lower(self, computed: list[Node]) -> list[Lowered]:
-        roots = {r for g in self.groups for r in g.roots}
+    @property
+    def kernels(self) -> list[Lowered]:
+        """All kernels in order, those of bodies where the bodies stand."""
+        out: list[Lowered] = []
+        for step in self.steps:
+            out += [k for s in step.schedules for k in s.kernels] if isinstance(step, ControlStep) else [step]
+        return out
+
+    @property
+    def cost(self) -> float:
+        """Rough nanoseconds on one thread; for symbolic extents a guess."""
+        return sum(s.cost if isinstance(s, ControlStep) else _kernel_cost(s) for s in self.steps)
+
+    def _lower(self, computed: list[Node]) -> list[Lowered | ControlStep]:
+        roots = {r for g in self.groups for r in (g.results if isinstance(g, Call) else g.roots)}
         stored = set(computed)
         for g in self.groups:
+            if isinstance(g, Call):
+                stored.update(g.node.inputs)
+                continue
             for r in g.roots:
                 stored |= _read_elsewhere(r, g, roots)
-        lowered: list[Lowered] = []
+        steps: list[Lowered | ControlStep] = []
         for g in self.groups:
-            lowered += lower_scatter(g, roots, self.precision) if is_scatter(g.roots[0]) else [lower(g, roots, stored, self.precision)]
-        return lowered
+            if isinstance(g, Call):
+                steps.append(ControlStep(g, lambda body: Schedule(body, self.precision, self.tile)))
+            else:
+                steps += lower_scatter(g, roots, self.precision) if is_scatter(g.roots[0]) else [lower(g, roots, stored, self.precision, self.tile)]
+        return steps
 
-    def _lifetimes(self) -> list[tuple[Node, int, int, tuple[Node, ...]]]:
-        """``(node, first kernel, last kernel, inputs whose place it may take)`` of each intermediate."""
-        first: dict[Node, int] = {}
-        last: dict[Node, int] = {}
-        heirs: dict[Node, tuple[Node, ...]] = {}
-        for k, low in enumerate(self.kernels):
+    def _lifetimes(self) -> list[tuple[Node | ControlStep, int, int, tuple[Node, ...]]]:
+        """``(node, first step, last step, inputs whose place it may take)`` of each intermediate."""
+        first: dict[Node | ControlStep, int] = {}
+        last: dict[Node | ControlStep, int] = {}
+        heirs: dict[Node | ControlStep, tuple[Node, ...]] = {}
+        for k, low in enumerate(self.steps):
+            if isinstance(low, ControlStep) and low.nbytes:
+                first[low] = last[low] = k
             for n in low.bindings:
                 if n not in self.slot_of:
                     first.setdefault(n, k)
@@ -84,12 +110,12 @@ class Schedule:
     def donors(self) -> list[list[int]]:
         """For each computed result the inputs in whose memory it may be computed, if the caller gives that up."""
         last: dict[Node, int] = {}
-        for k, low in enumerate(self.kernels):
+        for k, low in enumerate(self.steps):
             for n in low.bindings:
                 last[n] = k
         returned = {self.inputs[o.index] for o in self.outputs if o.kind == "input"}
         found: dict[Node, list[int]] = {c: [] for c in self.computed}
-        for k, low in enumerate(self.kernels):
+        for k, low in enumerate(self.steps):
             for out, old in low.in_place:
                 result, source = low.bindings[out], low.bindings[old]
                 if result in found and source in self.inputs and source not in returned and last[source] == k and source.size == result.size:
@@ -101,14 +127,19 @@ class Schedule:
         number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
         lifetimes = []
         for n, first, last, heirs in self.temporaries:
-            nbytes = _concrete(n.size, values) * n.dtype.itemsize
+            nbytes = n.nbytes if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
             lifetimes.append(planner.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in heirs if h in number)))
         return planner.plan(lifetimes)
 
-    def offset(self, node: Node, plan: planner.Plan | None) -> Int:
+    def offset(self, node: Node | ControlStep, plan: planner.Plan | None) -> Int:
         """The arena offset of an intermediate: a number, or the symbol that will hold it."""
         i = next(i for i, (n, *_) in enumerate(self.temporaries) if n is node)
         return var(f"arena{i}") if plan is None else plan.buffers[i].offset
+
+
+def _kernel_cost(low: Lowered) -> float:
+    chunks = low.kernel.chunks
+    return chunks * low.kernel.cost if isinstance(chunks, int) else UNKNOWN_NS
 
 
 def _concrete(x: Int, values: Mapping[str, int]) -> int:

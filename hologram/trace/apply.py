@@ -49,7 +49,7 @@ def node_of(t: Tensor) -> Node:
             node = _own_leaf(t)
         if isinstance(node, Pending):
             return node
-    elif node is not None and trace.owns(node):
+    elif node is not None and (trace.owns(node) or (trace.captures and isinstance(node, Pending))):
         return node
     if storage is None:
         settled(t)

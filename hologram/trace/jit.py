@@ -273,6 +273,11 @@ class _Disabled(threading.local):
 _disabled = _Disabled()
 
 
+def jit_is_disabled() -> bool:
+    """Whether this thread is in a block under :func:`disable_jit`."""
+    return _disabled.depth > 0
+
+
 @contextlib.contextmanager
 def disable_jit() -> Iterator[None]:
     """For a block, jitted functions of this thread run as plain Python on lazy Tensors: breakpoints and prints work inside."""

@@ -24,7 +24,7 @@ from hologram.trace.apply import settled
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
-from hologram.trace.recorder import Pending
+from hologram.trace.recorder import Pending, results_of
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024
@@ -73,6 +73,13 @@ class _Walk:
                 continue
             if node.attrs:
                 add(node.attrs)
+                if op.kind == "control":  # what it gives is computed together
+                    for x in results_of(node):
+                        keep[x] = None
+                        if x not in number:
+                            number[x] = total
+                            total += 1
+                            discover(x)
             for x in node.inputs:
                 i = numbered(x)
                 if i is None:
@@ -80,7 +87,7 @@ class _Walk:
                     total += 1
                     discover(x)
                 add(i)
-                if x.seen and x.inputs and x.op.kind != "movement" and (not node.seen or op.kind == "movement"):
+                if x.seen and x.inputs and x.op.kind not in ("movement", "control") and (not node.seen or op.kind == "movement"):
                     keep[x] = None
         roots = list(order[:asked])
         for x in keep:

@@ -14,18 +14,30 @@ if TYPE_CHECKING:
 def text(graph: Graph, lines: bool = False) -> str:
     """One line a node: ``%2 = add %0 %1   float32[8]``, and with ``lines`` ``# file.py:12``.
 
-    Without them the text says everything about the graph and nothing else, so that equal texts are equal programs.
+    Without them the text says everything about the graph and nothing else, so that equal texts are equal programs. The graphs that a control
+    node holds follow it, indented.
     """
     nodes = graph.nodes()
     names = {node: f"%{i}" for i, node in enumerate(nodes)}
     arguments = ", ".join(f"{names[x]}: {x.dtype}{list(x.shape)}" for x in graph.inputs)
     inputs = set(graph.inputs)
-    rows = [
-        (f"  {names[x]} = {_operation(x, names)}", f"{x.dtype}{list(x.shape)}", _line(graph, x) if lines else "") for x in nodes if x not in inputs
-    ]
+    shown = [x for x in nodes if x not in inputs]
+    rows = [(f"  {names[x]} = {_operation(x, names)}", f"{x.dtype}{list(x.shape)}", _line(graph, x) if lines else "") for x in shown]
     widths = [max((len(r[i]) for r in rows), default=0) for i in range(2)]
-    body = [f"{left:{widths[0]}}  {middle:{widths[1]}}  {right}".rstrip() for left, middle, right in rows]
+    body = []
+    for x, (left, middle, right) in zip(shown, rows, strict=True):
+        body.append(f"{left:{widths[0]}}  {middle:{widths[1]}}  {right}".rstrip())
+        body += _bodies(x, lines)
     return "\n".join([f"graph({arguments})", *body, f"  return {', '.join(names[x] for x in graph.outputs)}"])
+
+
+def _bodies(node: Node, lines: bool) -> list[str]:
+    """The graphs inside a control node, each line indented."""
+    if node.op.kind != "control":
+        return []
+    from hologram.primitives.control import bodies
+
+    return ["      " + row for b in bodies(node) for row in (text(b.graph, lines=True) if lines else b.text).split("\n")]
 
 
 def _operation(node: Node, names: dict[Node, str]) -> str:
@@ -34,7 +46,8 @@ def _operation(node: Node, names: dict[Node, str]) -> str:
     if node.op.name == "const":
         value = const_value(node)
         return f"const {value!s}" if value == value else f"const nan:{node.attrs[1].hex()}"
-    shown = [(n, v) for n, v in zip(node.op.attrs, node.attrs, strict=True) if n not in ("dtype", "storage", "shape")]
+    hidden = ("dtype", "storage", "shape", "body", "cond", "branches")
+    shown = [(n, v) for n, v in zip(node.op.attrs, node.attrs, strict=True) if n not in hidden]
     attrs = [f"{name}={_attribute(value)}" for name, value in shown]
     if node.op.name == "cast":
         attrs = [node.attrs[0]]

@@ -15,6 +15,7 @@ import itertools
 import os
 import sys
 import threading
+import weakref
 from types import FrameType
 from typing import Any
 
@@ -92,7 +93,7 @@ if hasattr(os, "register_at_fork"):
 class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
-    __slots__ = ("assumptions", "builder", "inputs", "lines", "name", "parent", "token")
+    __slots__ = ("assumptions", "builder", "captures", "inputs", "lines", "name", "parent", "token")
 
     def __init__(self, name: str = "function") -> None:
         self.builder = Builder()
@@ -100,6 +101,7 @@ class Trace:
         self.inputs: list[Node] = []
         self.assumptions: list[Expr] = []  # polynomials in symbolic extents that are not negative
         self.parent: Trace | None = None
+        self.captures = False  # whether pending nodes may stand in what is recorded: in bodies of control flow that is itself pending
         self.token = next(_tokens)
         self.name = name
 
@@ -173,6 +175,20 @@ def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Nod
     except HologramError as e:
         raise located(e) from None
     return pending(op, inputs, attrs, *found)
+
+
+_results: weakref.WeakKeyDictionary[Node, list[weakref.ref[Node]]] = weakref.WeakKeyDictionary()
+
+
+def remember_results(node: Node, results: list[Node]) -> None:
+    """Notes what was recorded on a pending control node, so that realising one of its results realises those that still matter."""
+    _results[node] = [weakref.ref(x) for x in results]
+
+
+def results_of(node: Node) -> list[Node]:
+    """The pending results of a control node that somebody still holds."""
+    alive = [r() for r in _results.get(node, ())]
+    return [x for x in alive if x is not None and x.op is not leaf]
 
 
 def leaf_node(storage: Any) -> Node:

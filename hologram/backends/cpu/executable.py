@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hologram import debug, dtypes
 from hologram.backends.cpu import cache, target
-from hologram.backends.cpu.module import Place, render_module
+from hologram.backends.cpu.module import render_module
 from hologram.backends.cpu.runtime import calls, storage
+from hologram.cached import cached_property
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
@@ -79,7 +79,6 @@ class Executable:
     def _meta(self, leaves: list[Any]) -> dict[str, Any]:
         s = self.schedule
         number = {id(x): i for i, x in enumerate(leaves)}
-        total = sum(k.kernel.chunks * k.kernel.cost if isinstance(k.kernel.chunks, int) else LONG_NS for k in s.kernels)
         return {
             "constants": [number[id(c.attrs[0])] for c in s.constants],
             "outputs": [(o.kind, o.index) for o in s.outputs],
@@ -87,7 +86,7 @@ class Executable:
             "shapes": [] if self.dynamic else [list(o.node.shape) for o in s.outputs],
             "arena": 0 if self.dynamic else s.plan({}).arena_bytes,
             "donors": s.donors(),
-            "long": total > LONG_NS,
+            "long": s.cost > LONG_NS,
             "parallel": "@hg_parallel_for(ptr %ctx" in self._llvm,
         }
 
@@ -106,14 +105,12 @@ class Executable:
 
     @cached_property
     def schedule(self) -> Schedule:
-        return Schedule(self.canonical, self.precision)
+        return Schedule(self.canonical, self.precision, self.target.tile)
 
     @cached_property
     def _llvm(self) -> str:
         s = self.schedule
-        plan = s.plan({}) if s.static else None
-        places = [[Place(s.slot_of[n]) if n in s.slot_of else Place(None, s.offset(n, plan)) for n in k.bindings] for k in s.kernels]
-        return render_module([k.kernel for k in s.kernels], places, s.symbol_slots, self.precision, self.target)
+        return render_module(s, s.plan({}) if s.static else None, self.precision, self.target)
 
     # --- running -------------------------------------------------------------------------------------------------------
 

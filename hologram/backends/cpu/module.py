@@ -2,25 +2,33 @@
 
 ``i64 graph(ptr bufs, ptr ctx)``: ``bufs`` holds an 8-byte slot for each input, hidden constant, output and integer symbol, in this
 order; ``ctx`` is the call's context (scratch pages at offset 0, arena at 8). Returns 0, or non-zero where the call was cancelled.
+
+Loops and branches of control steps stand in this function, around calls of their bodies' kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg
 from hologram.backends.cpu.render import Integers, KernelWriter
 from hologram.backends.cpu.scalar_code import Functions
+from hologram.graph.control import ControlStep, nbytes
 from hologram.graph.kernel_ir import Kernel
 from hologram.graph.kernel_text import print_kernel
-from hologram.symbolic import Int
+from hologram.graph.lower import Lowered
+from hologram.graph.plan import Plan
+from hologram.graph.schedule import Schedule
+from hologram.trace.node import Node
 
 SERIAL_NS = 6_000.0  # less work than this stays on the calling thread
 GRAIN_NS = 12_000.0  # work that a thread takes at one time
+INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
 ATTRIBUTES = """
 declare i64 @hg_parallel_for(ptr, ptr, ptr, i64, i64)
+declare i64 @hg_poll(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 attributes #0 = { nounwind }
 attributes #1 = { nounwind alwaysinline }
 !0 = !{!"branch_weights", i32 1, i32 2000}
@@ -29,73 +37,119 @@ attributes #1 = { nounwind alwaysinline }
 """
 
 
-class Place:
-    """Where a kernel's parameter is: slot ``index`` of ``bufs``, or ``offset`` bytes into the arena (an Int: it may be a symbol)."""
-
-    __slots__ = ("index", "offset")
-
-    def __init__(self, index: int | None, offset: Int = 0) -> None:
-        self.index, self.offset = index, offset
+def render_module(schedule: Schedule, plan: Plan | None, precision: str, target: Any) -> str:
+    """The module's text. ``plan`` places the intermediates; None where symbols will hold their offsets."""
+    return GraphWriter(precision, target).render(schedule, plan)
 
 
-def render_module(kernels: Sequence[Kernel], places: Sequence[Sequence[Place]], symbols: Mapping[str, int], precision: str, target: Any) -> str:
-    """The module's text. ``places[i]`` says where the parameters of ``kernels[i]`` are, ``symbols`` in which slot each symbol is."""
-    functions = Functions(target.native_half)
-    texts: list[str] = []
-    names: dict[str, str] = {}
-    order: list[str] = []
-    for k in kernels:
-        key = print_kernel(k)
-        if key not in names:
-            names[key] = f"kernel{len(names)}"
-            texts.append(KernelWriter(k, functions, precision, target).render(names[key]))
-        order.append(names[key])
-    graph = _graph_function(kernels, order, places, symbols)
-    return "\n".join([*functions.text.values(), *texts, graph, ATTRIBUTES])
+class Frame:
+    """Where the arrays of one schedule are while its steps are written: pointers to some, offsets into ``arena`` for the others."""
+
+    __slots__ = ("schedule", "plan", "arena", "pointers", "inside_loop")
+
+    def __init__(self, schedule: Schedule, plan: Plan | None, arena: Reg, pointers: dict[Node, Reg], inside_loop: bool = True) -> None:
+        self.schedule, self.plan, self.arena, self.pointers, self.inside_loop = schedule, plan, arena, pointers, inside_loop
 
 
-def _graph_function(kernels: Sequence[Kernel], names: Sequence[str], places: Sequence[Sequence[Place]], symbols: Mapping[str, int]) -> str:
-    f = FunctionText()
-    integers = Integers(f)
-    scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)
-    arena = f.emit(f"load ptr, ptr {f.emit('getelementptr i8, ptr %ctx, i64 8').text}, align 8", "ptr", 1)
-    pointers: dict[int, Reg] = {}
+class GraphWriter:
+    """Writes the graph function, and the kernels that it comes to call."""
 
-    def slot(index: int, t: str) -> Reg:
-        at = f.emit(f"getelementptr i64, ptr %bufs, i64 {index}")
-        return f.emit(f"load {t}, ptr {at.text}, align 8", t, 1)
+    def __init__(self, precision: str, target: Any) -> None:
+        self.precision, self.target = precision, target
+        self.functions = Functions(target.native_half)
+        self.texts: list[str] = []
+        self.names: dict[Any, str] = {}
+        self.f = FunctionText()
+        self.integers = Integers(self.f)
 
-    for name, index in symbols.items():
-        integers.vars[name] = slot(index, "i64")
-    for kernel_places in places:
-        for p in kernel_places:
-            if p.index is not None and p.index not in pointers:
-                pointers[p.index] = slot(p.index, "ptr")
-    size = max((len(k.params) + len(k.symbols) for k in kernels), default=0)
-    args = f.slot("i64", max(1, size), 8)
-    for k, name, kernel_places in zip(kernels, names, places, strict=True):
-        values = [
-            pointers[p.index] if p.index is not None else f.emit(f"getelementptr i8, ptr {arena.text}, {integers.integer(p.offset).typed}", "ptr", 1)
-            for p in kernel_places
-        ]
-        values += [integers.vars[s] for s in k.symbols]
+    def render(self, schedule: Schedule, plan: Plan | None) -> str:
+        f = self.f
+        self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)
+        arena = f.emit(f"load ptr, ptr {f.emit('getelementptr i8, ptr %ctx, i64 8').text}, align 8", "ptr", 1)
+        for name, index in schedule.symbol_slots.items():
+            self.integers.vars[name] = self._slot(index, "i64")
+        size = max((len(k.kernel.params) + len(k.kernel.symbols) for k in schedule.kernels), default=0)
+        self.args = f.slot("i64", max(1, size), 8)
+        pointers = {n: self._slot(i, "ptr") for n, i in schedule.slot_of.items()}
+        self.run(Frame(schedule, plan, arena, pointers, inside_loop=False))
+        f.do("ret i64 0")
+        graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
+        return "\n".join([*self.functions.text.values(), *self.texts, graph, ATTRIBUTES])
+
+    def _slot(self, index: int, t: str) -> Reg:
+        at = self.f.emit(f"getelementptr i64, ptr %bufs, i64 {index}")
+        return self.f.emit(f"load {t}, ptr {at.text}, align 8", t, 1)
+
+    def run(self, frame: Frame) -> None:
+        """Writes the steps of a schedule."""
+        from hologram.backends.cpu.control import write_step  # which writes bodies with this class
+
+        for step in frame.schedule.steps:
+            if isinstance(step, ControlStep):
+                write_step(self, step, frame)
+            else:
+                self._launch(step, frame)
+
+    def pointer(self, x: Node | ControlStep, frame: Frame) -> Reg:
+        """Where an array, or the workspace of a step, is."""
+        if isinstance(x, Node) and x in frame.pointers:
+            return frame.pointers[x]
+        if isinstance(x, Node) and x.size == 0:
+            return frame.arena
+        return self.at(frame.arena, self.integers.integer(frame.schedule.offset(x, frame.plan)))
+
+    def at(self, base: Reg, offset: Reg | int) -> Reg:
+        """``base`` moved on by bytes."""
+        if offset == 0:
+            return base
+        return self.f.emit(f"getelementptr i8, ptr {base.text}, i64 {offset if isinstance(offset, int) else offset.text}", "ptr", 1)
+
+    def copy(self, to: Reg, source: Reg, node: Node) -> None:
+        """Copies the bytes of an array like ``node``."""
+        if to != source and nbytes(node):
+            f, align = self.f, node.dtype.itemsize
+            f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, i64 {nbytes(node)}, i1 false)")
+
+    def return_if(self, status: Reg) -> None:
+        """Leaves the graph function where ``status`` is not 0."""
+        f = self.f
+        cancelled, on, off = f.emit(f"icmp ne i64 {status.text}, 0"), f.fresh_label("on"), f.fresh_label("off")
+        f.do(f"br i1 {cancelled.text}, label %{off}, label %{on}, !prof !0")
+        f.start(off)
+        f.do(f"ret i64 {status.text}")
+        f.start(on)
+
+    # --- kernels -------------------------------------------------------------------------------------------------------
+
+    def _launch(self, low: Lowered, frame: Frame) -> None:
+        f, k = self.f, low.kernel
+        values = [self.pointer(n, frame) for n in low.bindings] + [self.integers.vars[s] for s in k.symbols]
+        if serial(k) and frame.inside_loop:
+            name = self._name(k, direct=True)
+            f.do(f"call void @{name}({', '.join(v.typed for v in [*values, self.scratch])})")
+            return
         for i, v in enumerate(values):
-            at = f.emit(f"getelementptr i64, ptr {args}, i64 {i}")
+            at = f.emit(f"getelementptr i64, ptr {self.args}, i64 {i}")
             f.do(f"store {v.typed}, ptr {at.text}, align 8")
-        _launch(f, integers, k, name, args, scratch)
-    f.do("ret i64 0")
-    return f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
+        name, chunks = self._name(k, direct=False), self.integers.integer(k.chunks)
+        if serial(k):
+            f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
+            return
+        grain = max(1, int(GRAIN_NS / k.cost))
+        self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, i64 {grain})", "i64", 1))
+
+    def _name(self, k: Kernel, direct: bool) -> str:
+        """The function of a kernel; alike kernels share one."""
+        key = (print_kernel(k), direct)
+        if key not in self.names:
+            name = self.names[key] = f"kernel{len(self.names)}"
+            writer = KernelWriter(k, self.functions, self.precision, self.target)
+            inline = sum(1 for _ in k.walk()) <= INLINE_STATEMENTS
+            self.texts.append(writer.render_direct(name, inline) if direct else writer.render(name))
+        return self.names[key]
 
 
-def _launch(f: FunctionText, integers: Integers, k: Kernel, name: str, args: str, scratch: Reg) -> None:
-    chunks = integers.integer(k.chunks)
-    if isinstance(k.chunks, int) and (k.chunks == 1 or k.chunks * k.cost < SERIAL_NS):
-        f.do(f"call void @{name}(ptr {args}, i64 0, i64 {chunks.text}, ptr {scratch.text})")
-        return
-    grain = max(1, int(GRAIN_NS / k.cost))
-    stop = f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {args}, {chunks.typed}, i64 {grain})", "i64", 1)
-    cancelled, on, off = f.emit(f"icmp ne i64 {stop.text}, 0"), f.fresh_label("on"), f.fresh_label("off")
-    f.do(f"br i1 {cancelled.text}, label %{off}, label %{on}, !prof !0")
-    f.start(off)
-    f.do(f"ret i64 {stop.text}")
-    f.start(on)
+def serial(k: Kernel) -> bool:
+    """Whether the calling thread runs a kernel alone."""
+    return isinstance(k.chunks, int) and (k.chunks == 1 or k.chunks * k.cost < SERIAL_NS)
+

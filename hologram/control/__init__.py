@@ -1,0 +1,7 @@
+"""Control flow with JAX's signatures: loops and branches that are compiled, not unrolled and not interpreted."""
+
+from hologram.control.associative import associative_scan
+from hologram.control.branches import cond, switch
+from hologram.control.loops import fori_loop, scan, while_loop
+
+__all__ = ["associative_scan", "cond", "fori_loop", "scan", "switch", "while_loop"]

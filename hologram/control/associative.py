@@ -1,0 +1,74 @@
+"""``associative_scan``: running values of any associative function, in logarithmic depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
+from hologram.trace import tree
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor, namespace
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """``y[i] = fn(y[i-1], x[i])`` along ``axis`` for an associative ``fn``, evaluated on pairs, so that steps run side by side.
+
+    ``elems`` is a pytree of arrays that agree in the extent of ``axis``; ``fn`` takes and gives pytrees of its structure and works element by element
+    along that axis. ``reverse`` runs from the other end. The order of combination follows from the extent alone.
+    """
+    hnp = namespace()
+    leaves, treedef = tree.flatten(elems)
+    arrays = [hnp.asarray(x) for x in leaves]
+    if not arrays:
+        raise located(ArgumentError("associative_scan takes at least one array"))
+    axes = [_axis(x, axis) for x in arrays]
+    extents = {x.shape[a] for x, a in zip(arrays, axes, strict=True)}
+    if len(extents) > 1:
+        raise located(ShapeError(f"associative_scan: extents {sorted(extents)} along the axis differ"))
+
+    def combine(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
+        out, structure = tree.flatten(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        if structure != treedef:
+            raise located(ArgumentError(f"associative_scan: fn returned {structure} for {treedef}"))
+        return out
+
+    def cut(xs: list[Tensor], start: int, stop: int | None, step: int = 1) -> list[Tensor]:
+        return [x[(slice(None),) * a + (slice(start, stop, step),)] for x, a in zip(xs, axes, strict=True)]
+
+    def woven(even: list[Tensor], odd: list[Tensor]) -> list[Tensor]:
+        return [_interleave(hnp, x, y, a) for x, y, a in zip(even, odd, axes, strict=True)]
+
+    def run(xs: list[Tensor]) -> list[Tensor]:
+        n = xs[0].shape[axes[0]]
+        if n < 2:
+            return xs
+        pairs = run(combine(cut(xs, 0, n - 1, 2), cut(xs, 1, None, 2)))
+        if n == 2:
+            rest: list[Tensor] = []
+        elif n % 2 == 0:
+            rest = combine(cut(pairs, 0, n // 2 - 1), cut(xs, 2, None, 2))
+        else:
+            rest = combine(pairs, cut(xs, 2, None, 2))
+        even = cut(xs, 0, 1)
+        if rest:
+            even = [hnp.concat([x, y], axis=a) for x, y, a in zip(even, rest, axes, strict=True)]
+        return woven(even, pairs)
+
+    flipped = (lambda xs: [hnp.flip(x, axis=a) for x, a in zip(xs, axes, strict=True)]) if reverse else (lambda xs: xs)
+    return tree.unflatten(treedef, flipped(run(flipped(arrays))))
+
+
+def _axis(x: Tensor, axis: int) -> int:
+    if not -x.ndim <= axis < x.ndim:
+        raise located(IndexOutOfRange(f"associative_scan: axis {axis} of shape {list(x.shape)}"))
+    return axis % x.ndim
+
+
+def _interleave(hnp: Any, even: Tensor, odd: Tensor, axis: int) -> Tensor:
+    """``even[0], odd[0], even[1], …`` along ``axis``; ``even`` is as long as ``odd`` or longer by one."""
+    n, m = even.shape[axis], odd.shape[axis]
+    head = (slice(None),) * axis
+    paired = hnp.stack([even[(*head, slice(0, m))], odd], axis=axis + 1)
+    paired = hnp.reshape(paired, (*even.shape[:axis], 2 * m, *even.shape[axis + 1 :]))
+    return paired if n == m else hnp.concat([paired, even[(*head, slice(m, None))]], axis=axis)

@@ -1,0 +1,91 @@
+"""Branches: ``cond`` and ``switch``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import hologram.primitives.control as ops
+from hologram import dtypes
+from hologram.control.tracing import Operands, Traced, Type, as_node, closed, emit, same_structure
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.primitives.op import TABLE
+from hologram.trace import tree
+from hologram.trace.apply import common_type, wrap
+from hologram.trace.jit import jit_is_disabled
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node, constant, located, record
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """``true_fun(*operands)`` where the scalar ``pred`` holds, else ``false_fun(*operands)``; one of them runs.
+
+    Both are traced, and give results of one structure, and of the same shapes and types. ``pred`` is a bool, or a number that stands for
+    ``pred != 0``. Raises ShapeError, DTypeError or TreeError where branches differ.
+    """
+    node, _ = as_node(pred, "cond: the predicate")
+    if node.shape:
+        raise located(ShapeError(f"cond: the predicate is a scalar, not of shape {list(node.shape)}"))
+    if jit_is_disabled():
+        return (true_fun if wrap(node) else false_fun)(*operands)
+    index = cast_node(cast_node(node, dtypes.bool_), dtypes.int64)
+    return _choose("cond", index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``, the scalar integer ``index`` clamped into range; one branch runs.
+
+    All are traced, and give results of one structure, and of the same shapes and types. Raises as :func:`cond` does.
+    """
+    if not branches:
+        raise located(ArgumentError("switch takes at least one branch"))
+    node, _ = as_node(index, "switch: the index")
+    if node.shape or not node.dtype.is_integer:
+        raise located(DTypeError(f"switch: the index is a scalar integer, not {node.dtype}{list(node.shape)}"))
+    last = len(branches) - 1
+    if jit_is_disabled():
+        return branches[min(max(int(wrap(node)), 0), last)](*operands)
+    if last == 0:
+        return branches[0](*operands)
+    top = constant(last, dtypes.int64)
+    if node.dtype.name == "uint64":  # which int64 does not hold
+        node = record(TABLE["min"], (node, constant(last, node.dtype)))
+    node = record(TABLE["min"], (cast_node(node, dtypes.int64), top))
+    node = record(TABLE["max"], (node, constant(0, dtypes.int64)))
+    return _choose("switch", node, tuple(branches), operands, tuple(f"branches[{i}]" for i in range(last + 1)))
+
+
+def _choose(what: str, index: Node, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...], names: Sequence[str]) -> Any:
+    given = Operands(operands, what, "operands")
+
+    def pack(leaves: list[Any]) -> tuple[Any, ...]:
+        result: tuple[Any, ...] = tree.unflatten(given.treedef, leaves)
+        return result
+
+    traces = [Traced(what, f, given.types, pack) for f in branches]
+    first = traces[0]
+    for t, name in zip(traces[1:], names[1:], strict=True):
+        same_structure(f"{what}: what {name} returns, beside {names[0]}", t.treedef, first.treedef)
+    types = [_agree(what, traces, i, names) for i in range(len(first.nodes))]
+    if not types:
+        return first.result
+    outer, bodies = closed(traces)
+    return tree.unflatten(first.treedef, emit(ops.switch, [index, *outer, *given.nodes], (tuple(bodies),), types))
+
+
+def _agree(what: str, traces: Sequence[Traced], i: int, names: Sequence[str]) -> Type:
+    """The one type of result ``i`` of all branches; weak ones adopt it."""
+    types = [t.types[i] for t in traces]
+    strong = next((t for t in types if not t.weak), None)
+    dtype: DType = common_type([(t, t.dtype, False) for t in types])[0] if strong is None else strong.dtype
+    wanted = Type(types[0].shape, dtype, strong is None)
+    for t, found, name in zip(traces, types, names, strict=True):
+        where = f"result{traces[0].paths[i]}"
+        if found.shape != wanted.shape:
+            raise located(ShapeError(f"{what}: {where} is {types[0]} in {names[0]} and {found} in {name}: shapes must agree"))
+        if found.dtype is not dtype:
+            if not found.weak or (strong is not None and dtypes.promote_weak(dtype, found.dtype) is not dtype):
+                raise located(DTypeError(f"{what}: {where} is {wanted} in one branch and {found} in {name}: element types must agree"))
+            t.cast(i, dtype)
+    return wanted

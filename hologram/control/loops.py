@@ -1,0 +1,165 @@
+"""Loops: ``scan``, ``while_loop``, ``fori_loop``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import hologram.primitives.control as ops
+from hologram import dtypes
+from hologram.control.tracing import Operands, Traced, Type, closed, emit, same_structure, settle
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.trace import tree
+from hologram.trace.apply import SCALARS, node_as, wrap
+from hologram.trace.jit import jit_is_disabled
+from hologram.trace.node import Node
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor, namespace
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1
+) -> tuple[Any, Any]:
+    """``carry, y = f(carry, x)`` for every ``x`` along the first axis of ``xs``; gives the last carry and the stacked ys.
+
+    - ``init``: a pytree. The carry keeps its structure, shapes and types; a Python number adopts the type that comes back.
+    - ``xs``: a pytree whose leaves share the extent of their first axis, or None; then ``length`` says how many steps there are.
+    - ``reverse``: steps run from the last element to the first; ys stay in the places of their xs.
+    - ``unroll`` is accepted and ignored: the compiler decides.
+
+    Raises ShapeError, DTypeError or TreeError where the carry does not come back as it went in, and ArgumentError for lengths that differ.
+    """
+    carry, sequence = Operands(init, "scan", "init"), Operands(xs, "scan", "xs")
+    steps = _length(sequence, length)
+    if jit_is_disabled():
+        return _scan_in_python(f, init, xs, steps, reverse)
+    elements = [Type(t.shape[1:], t.dtype, t.weak) for t in sequence.types]
+    count = len(carry.nodes)
+
+    def pack(leaves: list[Any]) -> tuple[Any, Any]:
+        return tree.unflatten(carry.treedef, leaves[:count]), tree.unflatten(sequence.treedef, leaves[count:])
+
+    def check(result: Any) -> None:
+        if type(result) is not tuple or len(result) != 2:
+            raise located(ArgumentError(f"scan: the body returns a tuple of two, the carry and what to stack, not a {type(result).__name__}"))
+        same_structure("scan: the carry that the body returns", tree.structure(result[0]), carry.treedef)
+
+    traced, types = _trace_to_fixpoint("scan", f, carry, elements, pack, check)
+    ys = traced.types[count:]
+    for i, t in enumerate(ys):
+        ys[i] = Type((steps, *t.shape), t.dtype, False)
+    y_tree = tree.structure(traced.result[1])
+    if not traced.nodes:
+        return init, tree.unflatten(y_tree, [])
+    outer, (body,) = closed([traced])
+    starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
+    attrs = (body, len(outer), count, steps, bool(reverse))
+    out = emit(ops.scan, [*outer, *starts, *sequence.nodes], attrs, [*types, *ys])
+    return tree.unflatten(carry.treedef, out[:count]), tree.unflatten(y_tree, out[count:])
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """``value = body_fun(value)`` as long as ``cond_fun(value)`` holds; gives the last value.
+
+    ``value`` is a pytree that keeps its structure, shapes and types; ``cond_fun`` gives a scalar bool. Raises ShapeError, DTypeError or
+    TreeError where one of these does not hold.
+    """
+    carry = Operands(init_val, "while_loop", "init_val")
+    if jit_is_disabled():
+        value = tree.unflatten(carry.treedef, _tensors(carry.nodes))
+        while cond_fun(value):
+            value = body_fun(value)
+        return value
+
+    def pack(leaves: list[Any]) -> tuple[Any]:
+        return (tree.unflatten(carry.treedef, leaves),)
+
+    def check(result: Any) -> None:
+        same_structure("while_loop: what the body returns", tree.structure(result), carry.treedef)
+
+    if not carry.nodes:
+        raise located(ArgumentError("while_loop: init_val holds no value, so the condition could never change"))
+    body, types = _trace_to_fixpoint("while_loop", body_fun, carry, [], pack, check)
+    test = Traced("while_loop", cond_fun, types, pack)
+    if len(test.types) != 1 or test.types[0].shape:
+        raise located(ShapeError(f"while_loop: the condition is a scalar bool, not {test.types[0] if len(test.types) == 1 else test.treedef}"))
+    if test.types[0].dtype is not dtypes.bool_:
+        raise located(DTypeError(f"while_loop: the condition is a scalar bool, not {test.types[0]}"))
+    outer, bodies = closed([test, body])
+    starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
+    return tree.unflatten(carry.treedef, emit(ops.while_, [*outer, *starts], (*bodies, len(outer)), types))
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None) -> Any:
+    """``value = body_fun(i, value)`` for i from ``lower`` up to, not including, ``upper``; gives the last value.
+
+    With integers as bounds the loop is a scan, and reverse-mode derivatives go through it; with Tensors it is a while loop. ``unroll`` is
+    accepted and ignored. Raises as :func:`scan` does.
+    """
+    hnp = namespace()
+    if type(lower) is int and type(upper) is int:
+        count = max(0, upper - lower)
+
+        def step(carry: Any, _: Any) -> tuple[Any, None]:
+            i, value = carry
+            return (i + 1, body_fun(i, value)), None
+
+        return scan(step, (hnp.asarray(lower, dtype=hnp.int64), init_val), None, count)[0][1]
+    first, last = hnp.asarray(lower), hnp.asarray(upper)
+    for name, bound in (("lower", first), ("upper", last)):
+        if bound.ndim or not dtypes.of(bound.dtype).is_integer:
+            raise located(DTypeError(f"fori_loop: {name} is a scalar integer, not {bound.dtype}{list(bound.shape)}"))
+    kind = dtypes.promote(dtypes.of(first.dtype), dtypes.of(last.dtype)).np
+    start = (first.astype(kind), last.astype(kind), init_val)
+    return while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fun(c[0], c[2])), start)[2]
+
+
+def _length(sequence: Operands, length: int | None) -> int:
+    """The number of steps. Raises ArgumentError or ShapeError where the sequences and ``length`` do not agree on one."""
+    found: dict[int, str] = {}
+    for t, path in zip(sequence.types, sequence.paths, strict=True):
+        if not t.shape:
+            raise located(ShapeError(f"scan: {path} is a scalar, which has no axis to step along"))
+        found.setdefault(int(t.shape[0]), path)  # type: ignore[arg-type]
+    if length is not None:
+        if not isinstance(length, int) or length < 0:
+            raise located(ArgumentError(f"scan: length is an integer from 0 up, not {length!r}"))
+        found.setdefault(length, "length")
+    if len(found) > 1:
+        (a, at), (b, to) = list(found.items())[:2]
+        raise located(ArgumentError(f"scan: {at} has {a} steps and {to} has {b}"))
+    if not found:
+        raise located(ArgumentError("scan: without xs it takes a length"))
+    return next(iter(found))
+
+
+def _trace_to_fixpoint(
+    what: str, f: Callable[..., Any], carry: Operands, extra: Sequence[Type], pack: Callable[[list[Any]], Any], check: Callable[[Any], None]
+) -> tuple[Traced, list[Type]]:
+    """The body, traced until weak carries have the types that come back; and the carries' types."""
+    types = list(carry.types)
+    while True:  # a type that changes becomes wider or strong, so this ends
+        traced = Traced(what, f, [*types, *extra], pack)
+        check(traced.result)
+        wanted = settle(what, traced, types, carry.paths, "the body")
+        if wanted is None:
+            weak = [Type(a.shape, a.dtype, a.weak and b.weak) for a, b in zip(types, traced.types, strict=False)]
+            return traced, weak
+        types = wanted
+
+
+def _tensors(nodes: Sequence[Node]) -> list[Tensor]:
+    return [wrap(x) for x in nodes]
+
+
+def _scan_in_python(f: Callable[..., Any], init: Any, xs: Any, steps: int, reverse: bool) -> tuple[Any, Any]:
+    """The meaning, step by step, for a block under ``disable_jit``."""
+    hnp = namespace()
+    carry = tree.map(lambda x: hnp.asarray(x) if type(x) in SCALARS else x, init)
+    ys: list[Any] = []
+    for i in range(steps)[::-1] if reverse else range(steps):
+        carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
+        ys.append(y)
+    if not ys:
+        raise located(ArgumentError("scan of no steps says nothing of what it stacks while jit is disabled"))
+    return carry, tree.map(lambda *y: hnp.stack(y), *(ys[::-1] if reverse else ys))

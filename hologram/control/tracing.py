@@ -1,0 +1,164 @@
+"""Functions of a user as closed graphs: operands in, bodies traced, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hologram import dtypes
+from hologram.control.body import Body, close
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError, TreeError
+from hologram.primitives.control import project
+from hologram.primitives.leaves import const, leaf
+from hologram.primitives.op import Op, Shape
+from hologram.symbolic import is_static
+from hologram.trace import tree
+from hologram.trace.apply import node_as, operand, weak_default, wrap
+from hologram.trace.node import Node, topological
+from hologram.trace.recorder import Pending, Trace, current, leaf_node, located, record, remember_results
+from hologram.trace.tensor import Tensor
+from hologram.trace.tree import Treedef
+
+
+class Type:
+    """Type of one leaf that enters or leaves a body; ``weak`` adopts the type of what it meets."""
+
+    __slots__ = ("shape", "dtype", "weak")
+
+    def __init__(self, shape: Shape, dtype: DType, weak: bool) -> None:
+        self.shape, self.dtype, self.weak = shape, dtype, weak
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+class Operands:
+    """The leaves of a pytree as nodes of this thread's recorder, with their types."""
+
+    __slots__ = ("nodes", "types", "treedef", "paths")
+
+    def __init__(self, value: Any, what: str, name: str) -> None:
+        leaves, self.treedef = tree.flatten(value)
+        self.paths = [p for p, _ in tree.paths(value, name)]
+        self.nodes: list[Node] = []
+        self.types: list[Type] = []
+        for x, path in zip(leaves, self.paths, strict=True):
+            node, weak = as_node(x, f"{what}: {path}")
+            if not all(map(is_static, node.shape)):
+                raise located(ShapeError(f"{what}: {path} has the symbolic shape {list(node.shape)}: control flow takes static shapes"))
+            self.nodes.append(node)
+            self.types.append(Type(node.shape, node.dtype, weak))
+
+
+def as_node(x: Any, what: str) -> tuple[Node, bool]:
+    """The node of an operand, weak values in the default type of their kind, and whether it is weak."""
+    if not isinstance(x, (Tensor, bool, int, float, complex)) and not hasattr(x, "dtype") and hasattr(x, "__dlpack__"):
+        from hologram.trace.convert import from_dlpack
+
+        x = from_dlpack(x)
+    node, dtype, weak = operand(x, what)
+    return node_as(node, weak_default(dtype) if weak else dtype), weak
+
+
+class Traced:
+    """One call of a user's function on fresh arguments: what it returned, and its trace."""
+
+    __slots__ = ("trace", "arguments", "nodes", "types", "treedef", "result", "paths")
+
+    def __init__(self, what: str, function: Callable[..., Any], types: Sequence[Type], pack: Callable[[list[Any]], tuple[Any, ...]]) -> None:
+        if not callable(function):
+            raise located(ArgumentError(f"{what} takes a function, not a {type(function).__name__}"))
+        around = current()
+        self.trace = Trace(what)
+        self.trace.captures = around is None or around.captures
+        with self.trace:
+            self.arguments = [self.trace.input(t.shape, t.dtype) for t in types]
+            leaves = [wrap(x, t.weak) for x, t in zip(self.arguments, types, strict=True)]
+            self.result = function(*pack(leaves))
+            values, self.treedef = tree.flatten(self.result)
+            self.paths = [p for p, _ in tree.paths(self.result, "")]
+            self.nodes: list[Node] = []
+            self.types: list[Type] = []
+            for x in values:
+                try:
+                    node, weak = as_node(x, what)
+                except ArgumentError:
+                    text = f"{what}: a body returned a {type(x).__name__}: results are Tensors, numbers, and containers of them"
+                    raise located(ArgumentError(text)) from None
+                self.nodes.append(node)
+                self.types.append(Type(node.shape, node.dtype, weak))
+        if around is not None:
+            around.assumptions += self.trace.assumptions
+
+    def cast(self, index: int, dtype: DType) -> None:
+        """Gives result ``index`` the type ``dtype``."""
+        with self.resumed():
+            self.nodes[index] = node_as(self.nodes[index], dtype)
+        self.types[index] = Type(self.types[index].shape, dtype, False)
+
+    def resumed(self) -> Trace:
+        """The trace, to record more; a context manager."""
+        return self.trace
+
+    def captured(self) -> list[Node]:
+        """What the graph reads from around it: nodes of enclosing traces, and realised values."""
+        own = self.trace.lines
+        outside = lambda n: n not in own or n.op is leaf  # noqa: E731
+        return [n for n in topological(self.nodes, stop=outside) if outside(n) and n.op is not const]
+
+
+def closed(traces: Sequence[Traced]) -> tuple[list[Node], list[Body]]:
+    """Bodies that share their first arguments, and the nodes to give for these: everything that any of them reads from around it."""
+    captured = list(dict.fromkeys(n for t in traces for n in t.captured()))
+    bodies = [close([*captured, *t.arguments], t.nodes, t.trace.lines) for t in traces]
+    own = {n for t in traces for n in t.trace.lines}
+    return [leaf_node(n.attrs[0]) if n in own else n for n in captured], bodies
+
+
+def emit(op: Op, inputs: Iterable[Node], attrs: tuple[Any, ...], types: Sequence[Type]) -> list[Tensor]:
+    """Records a control node; gives its results."""
+    node = record(op, tuple(inputs), attrs)
+    results = [record(project, (node,), (i, t.shape, t.dtype.name)) for i, t in enumerate(types)]
+    if isinstance(node, Pending):
+        remember_results(node, results)
+    return [wrap(x, t.weak) for x, t in zip(results, types, strict=True)]
+
+
+# --- agreement -------------------------------------------------------------------------------------------------------
+
+
+def same_structure(what: str, found: Treedef, wanted: Treedef) -> None:
+    if found != wanted:
+        raise located(TreeError(f"{what}: the structure {found} differs from {wanted}"))
+
+
+def settle(what: str, traced: Traced, types: list[Type], paths: Sequence[str], explain: str) -> list[Type] | None:
+    """Makes the first results of a body fit ``types``, those of the carries that entered it.
+
+    None where they do; the types to trace with anew where a weak carry takes the type of what comes back. Raises ShapeError or DTypeError,
+    naming the leaf, where they cannot.
+    """
+    wanted = list(types)
+    for i, (into, out, path) in enumerate(zip(types, traced.types, paths, strict=False)):
+        if into.shape != out.shape:
+            raise located(ShapeError(f"{what}: {path} enters {explain} as {into} and leaves it as {out}: shapes must agree"))
+        if into.dtype is out.dtype:
+            wanted[i] = Type(into.shape, into.dtype, into.weak and out.weak)
+        elif out.weak and dtypes.promote_weak(into.dtype, out.dtype) is into.dtype:
+            traced.cast(i, into.dtype)
+            wanted[i] = Type(into.shape, into.dtype, False)
+        elif into.weak and _adopts(into.dtype, out):
+            wanted[i] = Type(into.shape, out.dtype, out.weak)
+        else:
+            advice = "cast it with astype, or start from that type"
+            raise located(DTypeError(f"{what}: {path} enters {explain} as {into} and leaves it as {out}: element types must agree; {advice}"))
+    return wanted if any(a.dtype is not b.dtype for a, b in zip(wanted, types, strict=True)) else None
+
+
+def _adopts(dtype: DType, out: Type) -> bool:
+    """Whether a weak value of ``dtype`` may become a value of the type ``out``."""
+    try:
+        return dtypes.promote_weak(out.dtype, dtype) is out.dtype
+    except (HologramError, TypeError):
+        return False
