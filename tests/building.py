@@ -6,6 +6,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.kernel_ir import Ins, Kernel
+from hologram.graph.loops import Tile
 from hologram.graph.schedule import Schedule
 from hologram.graph.verify import verify_kernel
 from hologram.primitives import TABLE
@@ -53,8 +54,11 @@ class Draft:
         return scheduled(self.graph(*outputs), precision)
 
 
+TILE = Tile(6, 256)  # of a machine with 32 registers of 64 bytes, whatever runs the tests
+
+
 def scheduled(graph: Graph, precision: str = "exact") -> Schedule:
-    schedule = Schedule(graph, precision)
+    schedule = Schedule(graph, precision, TILE)
     for k in schedule.kernels:
         verify_kernel(k.kernel)
     return schedule
@@ -91,6 +95,16 @@ def log_sum_exp(d: Draft, x: Node) -> Node:
     top = d("reduce_max", x, (last,))
     e = d("exp", d("sub", x, d.spread(top, x.shape, *range(last))))
     return d("add", d("log", d("reduce_sum", e, (last,))), top)
+
+
+def product(d: Draft, x: Node, y: Node) -> Node:
+    """The matrix product (…, n, k) by (…, k, m), as a sum over columns."""
+    *batch, n, k = x.shape
+    space = (*batch, n, k, y.shape[-1])
+    b = len(batch)
+    left = d.spread(x, space, *range(b + 2))
+    right = d.spread(y, space, *range(b), b + 1, b + 2)
+    return d("reduce_sum", d("mul", left, right), (b + 1,))
 
 
 def adam(d: Draft, n: int) -> tuple[Node, Node, Node]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
+from optable import rows
 from test_random_graphs import EXACT, EXACT_TYPES, RANGED, Growth
 
 from hologram import dtypes
 from hologram.primitives import TABLE
+from hologram.primitives.indexing import scattered_shape
+from hologram.symbolic import prod
 from hologram.trace.node import Graph, Node, const_attrs
 
 SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (5, 5), (4, 1, 7), (2, 3, 4), (1, 33), (6, 40)]
 MOST_ELEMENTS = 500
+SCATTERS = rows("scatter")
 
 
 class SmallGrowth(Growth):
@@ -22,8 +26,11 @@ class SmallGrowth(Growth):
 
     def step(self) -> None:
         before = len(self.pool)
-        if self.draw(st.integers(0, 7)) == 0:
+        kind = self.draw(st.integers(0, 9))
+        if kind == 0:
             self.take(self.draw(st.sampled_from(self.pool)))
+        elif kind == 1:
+            self.scatter(self.draw(st.sampled_from(self.pool)))
         else:
             super().step()
         if len(self.pool) > before and self.pool[-1].size > MOST_ELEMENTS:  # type: ignore[operator]
@@ -40,6 +47,25 @@ class SmallGrowth(Growth):
             at = self.build(TABLE["cast"], (at,), ("int64",))
         n = self.build(TABLE["const"], (), const_attrs(x.shape[axis], dtypes.int64))
         self.pool.append(self.build(TABLE["take"], (x, self.build(TABLE["rem"], (at, n))), (axis,)))
+
+    def scatter(self, x: Node) -> None:
+        """``x`` with updates at places that another value names; those out of range are dropped."""
+        row = self.draw(st.sampled_from(SCATTERS))
+        if not x.shape or x.dtype.kind not in row.kinds:
+            return
+        axis = self.draw(st.integers(0, x.ndim - 1))
+        at = self.draw(st.sampled_from(self.pool))
+        if not at.dtype.is_integer:
+            at = self.build(TABLE["cast"], (at,), ("int32",))
+        shape = scattered_shape(x.shape, at.shape, axis, 0)
+        if prod(shape) > MOST_ELEMENTS:  # type: ignore[operator]
+            return
+        counted = shape and x.dtype.kind in "if" and self.draw(st.booleans())
+        one = self.build(TABLE["const"], (), const_attrs(1, x.dtype))
+        updates = self.build(TABLE["broadcast"], (one,), (shape, ()))
+        if counted:
+            updates = self.build(TABLE["iota"], (), (shape, len(shape) - 1, x.dtype.name))
+        self.pool.append(self.build(row, (x, at, updates), (axis, 0)))
 
 
 @st.composite

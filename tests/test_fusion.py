@@ -229,6 +229,8 @@ class Checker:
     def reads(self, g: Group, root: Node) -> list[tuple[Node, Index]]:
         if reduction_axes(root) is not None:
             stack: list[tuple[Node, Index, Guard]] = [(root.inputs[0], variables(g.shape), ())]
+        elif root.op.kind == "scatter":
+            stack = [(x, variables(x.shape), ()) for x in root.inputs]
         else:
             index = g.index_of(root)
             assert index is not None

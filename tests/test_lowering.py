@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, adam, count, kernels, layer_norm, scheduled, softmax
+from building import Draft, adam, count, kernels, layer_norm, product, scheduled, softmax
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_graphs import small_graphs
@@ -124,6 +124,7 @@ PROGRAMS: dict[str, tuple[Callable[[Draft], Sequence[Node]], str]] = {
     "long_scan": (_long_scan, "exact"),
     "symbolic": (_symbolic, "exact"),
     "loop_invariant_divisor": (_loop_invariant_divisor, "standard"),
+    "product": (lambda d: [product(d, d.input(20, 30), d.input(30, 70))], "exact"),
     "softmax": (lambda d: [softmax(d, d.input(64, 128))], "exact"),
     "layer_norm": (lambda d: [layer_norm(d, d.input(64, 128), d.input(128), d.input(128))], "standard"),
 }
@@ -306,6 +307,22 @@ def test_paged_kernels_mean_what_the_graph_means() -> None:
     rng = seeded("paged")
     arrays = [rng.standard_normal([int(n) for n in x.shape]) for x in graph.inputs]
     for got, want in zip(run_schedule(scheduled(graph), arrays), evaluate(graph, arrays), strict=True):
+        assert not mismatch(got, want, 0).any()
+
+
+@pytest.mark.parametrize("rows", [2, 5, 6, 7, 13])
+@pytest.mark.parametrize("columns", [16, 17, 64, 150])
+def test_products_share_reads_among_rows(rows: int, columns: int) -> None:
+    d = Draft()
+    x, y = d.input(3, rows, 9), d.input(3, 9, columns)
+    total = product(d, x, y)
+    graph = d.graph(total, d("sub", d("square", total), d.spread(d.input(columns), total.shape, 2)))
+    rng = seeded(rows, columns)
+    arrays = [rng.standard_normal([int(n) for n in i.shape]).astype(np.float32) for i in graph.inputs]
+    schedule = scheduled(graph)
+    (kernel,) = kernels(schedule)
+    assert sum(len(s.accs) for s in kernel.walk() if isinstance(s, Loop)) == min(6, rows)
+    for got, want in zip(run_schedule(schedule, arrays), evaluate(graph, arrays), strict=True):
         assert not mismatch(got, want, 0).any()
 
 
