@@ -23,6 +23,10 @@ from hologram.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linea
 COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
 NARROW = 8  # a last axis shorter than this is no loop of its own
 MANY = 1 << 40  # elements: too many to be kept in scratch
+FEW_ROWS = 48  # so many rows at least pay for packing what they share
+CHUNKS = 16  # packing kernels have at least so many, if they can, for threads to share
+FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
+PACK_BYTES = 64 * 12288
 
 
 class Tile(NamedTuple):
@@ -94,6 +98,7 @@ class Nest:
         self.row_elements: Int = 0
         self.scratch_index: Int = 0
         self.scratch_size: Int = 0
+        self.packs = False  # whether a chunk copies what its rows share to scratch
         self.rows_at_once = 1  # rows of a chunk, numbered from the value of ``row``
         self.row: Int = 0
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
@@ -137,6 +142,12 @@ class Nest:
         loop = Loop(*self._inner)
         return [loop], loop
 
+    def pack_loops(self) -> tuple[Loop, Loop]:
+        """Fresh loops down the columns and across them, the second not yet in the first."""
+        assert self._inner is not None
+        (lanes,) = (loop for _, loop in self._outer if loop.kind == "lanes")
+        return Loop(*self._inner), Loop("lanes", "t", lanes.start, lanes.extent, lanes.limit)
+
     # --- construction --------------------------------------------------------------------------------------------------
 
     def rows(self, blocks: list[Block], row: Int) -> None:
@@ -163,7 +174,7 @@ def choose_nest(
     if axes[-1] == len(shape) - 1:
         return _row(before, reduced)
     if tile is not None and _rows_share(before, reduced, after, loads):
-        return _tiled_column(before, reduced, after[0], tile, itemsize)
+        return _tiled_column(before, reduced, after[0], loads, tile, itemsize)
     return _column(before, reduced, after)
 
 
@@ -276,28 +287,58 @@ def _rows_share(before: list[Block], reduced: list[Block], after: list[Block], l
     return bool(shared) and bool(own) and not any(_depends(e, after) for e in own)
 
 
-def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, tile: Tile, itemsize: int) -> Nest:
-    """Chunks of ``tile.rows`` rows by a block of columns; chunks that share columns follow each other. The last rows may be run twice."""
+def _is_far(e: Int, reduced: Block, columns: Block, itemsize: int) -> bool:
+    """Whether reads along the reduced axis are far apart, or those across the columns are not next to each other."""
+    down, across = (split_linear(b.rewrite(e), _name(b.var)) for b in (reduced, columns))
+    if down is None or across is None or not isinstance(down[0], int):
+        return True
+    return across[0] != 1 or down[0] * itemsize >= FAR_BYTES
+
+
+def _together(panels: Int, down: int, rows: int) -> int:
+    """How many row blocks a packing chunk takes: all of them, or as few as still pay where there would be too few chunks."""
+    if not isinstance(panels, int) or panels >= CHUNKS:
+        return down
+    return max(-(-down * panels // CHUNKS), min(down, FEW_ROWS // rows))
+
+
+def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: Tile, itemsize: int) -> Nest:
+    """Chunks of ``tile.rows`` rows by a block of columns; chunks that share columns follow each other. The last rows may be run twice.
+
+    Where what rows share is far apart in memory, a chunk has many such rows and packs it first.
+    """
     nest = Nest()
     nest.blocks = [*before, *reduced, columns]
-    nest.element_level = 3
     row, n, width = before[-1], reduced[0].size, columns.size
-    assert isinstance(row.size, int) and isinstance(width, int)
+    assert isinstance(row.size, int) and isinstance(width, int) and isinstance(n, int)
     rows = nest.rows_at_once = min(tile.rows, row.size)
     block = min(width, tile.nbytes // itemsize)
     across, down = -(-width // block), -(-row.size // rows)
-    nest.chunks = _size(before[:-1]) * across * down
+    shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, [row])]
+    far = any(_is_far(e, reduced[0], columns, itemsize) for e in shared)
+    nest.packs = far and row.size >= FEW_ROWS and len(shared) * n * block * itemsize <= PACK_BYTES
+    together = _together(_size(before[:-1]) * across, down, rows) if nest.packs else 1
+    groups = -(-down // together)
+    nest.chunks = _size(before[:-1]) * across * groups
     p = _counter("p", nest.chunks)
-    nest.rows(before[:-1], floordiv(p, across * down))
-    start = mod(floordiv(p, down), across) * block
-    nest.row, nest.last_row = mod(p, down) * rows, row.size - rows
+    nest.rows(before[:-1], floordiv(p, across * groups))
+    start = mod(floordiv(p, groups), across) * block
+    nest.last_row = row.size - rows
     nest.row_var = nest.values[_name(row.var)] = _counter("row", nest.last_row + 1)
-    nest.level_of["row"] = 1
-    t = _counter("t", width)
+    t, q = _counter("t", width), _counter("q", n)
     nest.values[_name(columns.var)] = t
-    nest._outer = [(1, Loop("lanes", "t", start, block, width if width % block else None))]
-    nest.level_of["t"] = 2
-    nest.rows(reduced, _counter("q", n))
+    nest.rows(reduced, q)
+    lanes = Loop("lanes", "t", start, block, width if width % block else None)
+    if nest.packs:
+        first = mod(p, groups) * together
+        nest.row = _counter("r", down) * rows
+        nest._outer = [(1, Loop("serial", "r", first, together, down if down % together else None)), (2, lanes)]
+    else:
+        nest.row = mod(p, down) * rows
+        nest._outer = [(1, lanes)]
+    nest.element_level = len(nest._outer) + 2
+    nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1)
     nest.inner("serial", "q", 0, n)
-    nest.scratch_index, nest.row_elements, nest.scratch_size = 0, MANY, MANY
+    nest.scratch_index, nest.scratch_size = q * block + (t - start), n * block
+    nest.row_elements = MANY
     return nest

@@ -15,7 +15,7 @@ from hologram.dtypes import DType
 from hologram.graph.access import Guard, Index, linear, requests, take_index, variables
 from hologram.graph.fuse import Group, is_last, reduction_axes, unpaged
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value
-from hologram.graph.loops import Nest, Tile, choose_nest
+from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Expr, Int, atoms, is_static, prod, split_linear, substitute, var
 from hologram.trace.node import Node, const_attrs
@@ -283,10 +283,14 @@ class _Emission:
         self.element_level = nest.element_level
         self.row_level = nest.element_level - 1
         self.row_start: list[Ins] = []
+        self.of_row: set[Value] = set()
+        self.packed: set[Value] = set()
         if nest.rows_at_once > 1:
             self._tile()
         for v in self.order:
             self._annotate(v)
+        if nest.packs:
+            self.packed = self._shared_by_rows()
         if precision != "exact":
             self._share_divisors()
 
@@ -303,6 +307,8 @@ class _Emission:
         for v in self.order:
             copies = self._rows_of(v, of_row)
             of_row[v] = copies
+            if len(set(copies)) > 1:
+                self.of_row.update(copies)
             order += dict.fromkeys(copies)
         self.order = order
         self.stores = [
@@ -310,6 +316,36 @@ class _Emission:
             for w in self.stores
             for r in range(nest.rows_at_once)
         ]
+
+    def _shared_by_rows(self) -> set[Value]:
+        """What rows share and read again and again: kept in scratch for the rows of a chunk, if the kernel makes one pass."""
+        if any(isinstance(v, Acc) and v.stage > 1 for v in self.order):
+            return set()
+        users = [a for v in self.order if isinstance(v, Ins) and v in self.of_row for a in v.args]
+        users += [a for args in self.values.accumulates.values() for a in args]
+        shared = [v for v in dict.fromkeys(users) if isinstance(v, Ins) and v.level == self.element_level and v not in self.of_row]
+        nbytes = sum(v.dtype.itemsize for v in shared) * self.nest.scratch_size
+        return set(shared) if isinstance(nbytes, int) and nbytes <= PACK_BYTES else set()
+
+    def _pack(self) -> list[Any]:
+        """The loops that fill scratch with what the rows share."""
+        down, across = self.nest.pack_loops()
+        needed: set[Value] = set()
+        stack: list[Value] = list(self.packed)
+        while stack:
+            v = stack.pop()
+            if isinstance(v, Ins) and v not in needed and v.level > 1:
+                needed.add(v)
+                stack.extend(v.args)
+        renamed: dict[Value, Value] = {}
+        for v in self.order:
+            if v in needed and isinstance(v, Ins):
+                copy = renamed[v] = self._copy(v, renamed)
+                across.body.append(copy)
+                if v in self.packed:
+                    across.body.append(Store(self._scratch(v), self.nest.scratch_index, copy))
+        down.body.append(across)
+        return [down]
 
     def _rows_of(self, v: Value, of_row: dict[Value, list[Value]]) -> list[Value]:
         """The value for each row of a chunk: one for all where it does not depend on the row."""
@@ -389,7 +425,9 @@ class _Emission:
         k.body.append(parallel)
         body = parallel.body
         for level, loop in nest.outer_loops():
-            body += self.row_start + self._at(level)
+            body += self._pack() if self.packed and level == 1 else []
+            body += self.row_start if loop.kind == "lanes" else []
+            body += self._at(level)
             body.append(loop)
             body = loop.body
         self._passes(body)
@@ -475,6 +513,8 @@ class _Emission:
             if not isinstance(v, Ins) or v in out or v.level != self.element_level:
                 continue
             out.add(v)
+            if v in self.packed:
+                continue
             if v.stage < stage and (v in kept or self._worth_keeping(v, kept)):
                 kept[v] = v.stage
                 continue
@@ -497,7 +537,7 @@ class _Emission:
         renamed: dict[Value, Value] = {}
         body = inner.body
         for v in run:
-            if v in kept and kept[v] < stage:
+            if v in self.packed or (v in kept and kept[v] < stage):
                 load = Ins("load", (), (self._scratch(v), self.nest.scratch_index), v.dtype)
                 load.name = v.name  # an index may go through it
                 renamed[v] = load

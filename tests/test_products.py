@@ -1,0 +1,102 @@
+"""Sums of products in column form: tiles of rows that share reads, packed or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.backends.reference import evaluate
+from hologram.graph.verify import verify_kernel
+
+SHAPES = [
+    (1, 1, 1),
+    (2, 8, 16),
+    (5, 9, 17),
+    (6, 64, 64),
+    (7, 33, 130),
+    (13, 40, 100),
+    (64, 16, 33),
+    (97, 600, 70),
+    (50, 513, 600),
+    (48, 12, 16),
+    (3, 5000, 20),
+]
+
+
+def _operands(shape: tuple[int, int, int], dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    m, k, n = shape
+    rng = np.random.default_rng(m * 7 + k * 5 + n)
+    if np.dtype(dtype).kind in "iu":
+        return rng.integers(-9, 9, (m, k)).astype(dtype), rng.integers(-9, 9, (k, n)).astype(dtype)
+    return rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+
+
+def _close(got: Any, a: np.ndarray, b: np.ndarray) -> None:
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    scale = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
+    eps = np.finfo(a.dtype).eps if a.dtype.kind == "f" else 0.0
+    assert np.all(np.abs(np.asarray(got, np.float64) - want) <= 2 * eps * np.sqrt(a.shape[-1] + 4) * scale)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_matrix_products(shape: tuple[int, int, int], dtype: str) -> None:
+    a, b = _operands(shape, dtype)
+    _close(hg.jit(hnp.matmul)(a, b), a, b)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_exact_products_have_the_references_bits(shape: tuple[int, int, int]) -> None:
+    a, b = _operands(shape, "float32")
+    graph = hg.make_graph(hnp.matmul)(a, b)
+    (want,) = evaluate(graph, [a, b])
+    got = hg.jit(hnp.matmul, precision="exact")(a, b)
+    np.testing.assert_array_equal(np.asarray(got), want)
+
+
+@pytest.mark.parametrize("shape", [(50, 300, 90), (97, 64, 33)], ids=str)
+def test_transposed_factors(shape: tuple[int, int, int]) -> None:
+    a, b = _operands(shape, "float32")
+    _close(hg.jit(lambda x, y: x @ y.T)(a, np.ascontiguousarray(b.T)), a, b)
+    _close(hg.jit(lambda x, y: x.T @ y)(np.ascontiguousarray(a.T), b), a, b)
+
+
+def test_batches_share_or_bring_their_second_factor() -> None:
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal((3, 2, 49, 40)).astype(np.float32)
+    own, shared = rng.standard_normal((2, 40, 70)).astype(np.float32), rng.standard_normal((40, 70)).astype(np.float32)
+    for b in (own, shared):
+        _close(hg.jit(hnp.matmul)(a, b), a, b)
+
+
+def test_prologue_and_epilogue_are_in_the_kernel() -> None:
+    a, b = _operands((100, 300, 600), "float32")
+    bias = np.linspace(-1, 1, 600, dtype=np.float32)
+
+    @hg.jit
+    def layer(x: Any, w: Any, c: Any) -> Any:
+        return hnp.tanh(x @ (w * 0.5) + c)
+
+    got = np.asarray(layer(a, b, bias))
+    np.testing.assert_allclose(got, np.tanh(a @ (b * np.float32(0.5)) + bias), atol=2e-4)
+    compiled = layer.lower(a, b, bias).compile()
+    assert compiled.reduction().kernels == 1
+    kernels = compiled.executable.schedule.kernels
+    assert any(k.kernel.scratch for k in kernels), "the second factor's panels are packed"
+    for k in kernels:
+        verify_kernel(k.kernel)
+
+
+def test_bits_do_not_depend_on_threads() -> None:
+    a, b = _operands((200, 700, 300), "float32")
+    f = hg.jit(hnp.matmul)
+    results = []
+    for n in (1, 2, 3):
+        hg.set_num_threads(n)
+        results.append(np.asarray(f(a, b)).copy())
+    hg.set_num_threads(2)
+    assert all(np.array_equal(results[0], r) for r in results)
