@@ -31,7 +31,7 @@ class Settings:
     target: str = ""  # HOLOGRAM_TARGET: cpu name or features in place of the host's
     explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
     memory_limit: int = 0  # HOLOGRAM_MEMORY_LIMIT, bytes that results may hold; 0: no limit
-    code: tuple[Any, ...] = field(init=False, repr=False, default=())  # the fields on which code depends: a part of every key of compiled code
+    code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "disabled_passes":

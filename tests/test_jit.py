@@ -6,7 +6,9 @@ import functools
 import gc
 import inspect
 import os
+import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections import namedtuple
@@ -591,3 +593,34 @@ def test_fork() -> None:
         os._exit(0 if ok else 1)
     assert os.waitpid(child, 0)[1] == 0
     close(g(X), np.float32(30))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_fork_while_other_threads_compile() -> None:
+    code = """
+        import os, signal, threading, time
+        import numpy as np, hologram as hg, hologram.numpy as hnp
+
+        x = hg.tensor(np.ones(5, np.float32))
+        hg.jit(lambda a: a)(x)  # loads the compiler: what one thread is importing at a fork no child can ever import
+
+        def work():
+            while True:
+                hg.jit(lambda a: hnp.sin(a) + 1)(x)
+                (x + 1).sum().numpy()
+
+        for _ in range(2):
+            threading.Thread(target=work, daemon=True).start()
+        for k in range(12):
+            time.sleep(0.02)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                ok = float(hg.jit(lambda a: (a * 2 + k).sum())(x)) == 5 * (2 + k) and float((x - 1).sum()) == 0
+                os._exit(0 if ok else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        print("done")
+        """
+    environment = {**os.environ, "HOLOGRAM_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "done\n", done

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import hologram as hg
-from hologram.settings import override, settings
+from hologram.settings import Settings, override, settings
 
 
 def test_the_module_is_the_object() -> None:
@@ -33,6 +33,7 @@ def test_misspelt_names_are_errors() -> None:
 
 
 def test_override_restores_what_was_there() -> None:
+    assert Settings().code == ((), "")
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
         assert (settings.debug, settings.code) == (3, (("simplify",), "+fma"))
         raise KeyError

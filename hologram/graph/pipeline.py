@@ -1,13 +1,10 @@
-"""The way of a graph to something that runs."""
+"""The way of a graph to something that runs. Importing this module loads LLVM."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from hologram.backends.cpu.executable import Executable
+from hologram.graph.passes import canonicalise
 from hologram.trace.node import Graph
-
-if TYPE_CHECKING:
-    from hologram.backends.cpu.executable import Executable
 
 PRECISIONS = ("exact", "standard", "fast")
 
@@ -16,7 +13,4 @@ def compile_graph(graph: Graph, *, precision: str = "standard") -> Executable:
     """Canonical reduction, fusion, planning and code generation for the CPU. Raises ValueError for an unknown precision."""
     if precision not in PRECISIONS:
         raise ValueError(f"precision {precision!r}: it is one of {', '.join(PRECISIONS)}")
-    from hologram.backends.cpu.executable import Executable
-    from hologram.graph.passes import canonicalise
-
     return Executable(graph, precision, canonicalise)

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Iterable
 
+from hologram import forks
 from hologram.dtypes import DType
 
 
@@ -33,7 +34,7 @@ class Aval:
 
 _avals: weakref.WeakValueDictionary[tuple[DType, tuple[int, ...]], Aval] = weakref.WeakValueDictionary()
 _kinds: dict[tuple[DType, int], tuple[DType, int]] = {}
-_lock = threading.Lock()
+_lock = forks.guard(forks.INNERMOST, threading.RLock())  # a finaliser may run inside
 
 
 def aval(dtype: DType, shape: Iterable[int]) -> Aval:
@@ -52,5 +53,5 @@ def _make(dtype: DType, shape: tuple[int, ...]) -> Aval:
             found.nbytes = found.size * dtype.itemsize
             kind = (dtype, len(shape))
             found.kind = _kinds.setdefault(kind, kind)
-            _avals[dtype, shape] = found
+            found = _avals.setdefault((dtype, shape), found)
     return found

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from hologram import forks
 from hologram.errors import OutOfMemory
 from hologram.settings import settings
 from hologram.trace.node import Graph
@@ -32,13 +33,14 @@ class _Job:
 
 
 _jobs: dict[Any, _Job] = {}
-_jobs_lock = threading.Lock()
+_jobs_lock = threading.RLock()  # a finaliser may run inside
+_importing = forks.guard(forks.IMPORTS, threading.RLock())  # a module that is half imported at a fork could never be imported in the child
 
 
 def _after_fork() -> None:
     """Compilations that other threads had begun are not under way in the child."""
     global _jobs_lock
-    _jobs_lock = threading.Lock()
+    _jobs_lock = threading.RLock()
     _jobs.clear()
 
 
@@ -65,7 +67,8 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
 
 def compile_graph(graph: Graph, precision: str = "standard") -> Executable:
     """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled."""
-    from hologram.graph.pipeline import compile_graph as pipeline
+    with _importing:
+        from hologram.graph.pipeline import compile_graph as pipeline
 
     return pipeline(graph, precision=precision)
 

@@ -11,12 +11,14 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from hologram import forks
+from hologram.cached import cached_property
 from hologram.errors import CompileError
 from hologram.graph.loops import Tile
 from hologram.settings import settings
@@ -143,7 +145,7 @@ def _features_of(level: str) -> dict[str, bool]:
 
 # --- compiling ----------------------------------------------------------------------------------------------------------------------------
 
-_machine_lock = threading.Lock()
+_machine_lock = forks.guard(forks.MACHINES, threading.Lock())
 _machines: dict[tuple[Target, int], Any] = {}
 
 

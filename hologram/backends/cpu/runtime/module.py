@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hologram import forks
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import call_code, capi, dispatch_code, heap_code, layout, pool_code, tracing
@@ -90,7 +91,7 @@ def _method(code: int, name: str, flags: int) -> _MethodDef:
 
 _new_builtin: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
 
-_lock = threading.RLock()
+_lock = forks.guard(forks.RUNTIME, threading.RLock())
 _module: Module | None = None
 
 

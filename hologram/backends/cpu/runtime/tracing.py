@@ -10,8 +10,10 @@ import ctypes
 import threading
 from collections.abc import Iterator
 
+from hologram import forks
+
 open_traces = ctypes.c_int64(0)
-_lock = threading.Lock()
+_lock = forks.guard(forks.INNERMOST, threading.Lock())
 
 
 def opened() -> None:
