@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import mpmath as mp
@@ -177,6 +178,23 @@ def _erfcx_fit(k: int, high: float, single: int, double: int) -> Fit:
     return Fit(about, f, low_t, high_t, lambda t: 1 / f(t), (single, double), two_part=True)
 
 
+@cache
+def _erfinv_over(w: mp.mpf) -> mp.mpf:
+    """erfinv(x) / x where ``w = -log(1 - x**2)``."""
+    x = mp.sqrt(-mp.expm1(-w))
+    return mp.erfinv(x) / x
+
+
+def _erfinv_fit(center: float, low: float, high: float, single: int, double: int, less: int = 0) -> Fit:
+    def f(t: mp.mpf) -> mp.mpf:
+        return _erfinv_over(t + center) - less
+
+    name = f"erfinv(x)/x - {less}" if less else "erfinv(x)/x"
+    about = f"{name} in w - {center}, w = -log(1 - x**2), {low} < w < {high}"
+    span = mp.mpf(low) - center, mp.mpf(high) - center
+    return Fit(about, f, *span, lambda t: 1 / (f(t) + less), (single, double), two_part=not less)
+
+
 _ROOT = mp.sqrt(2)
 FITS: dict[str, Fit | tuple[Fit, ...]] = {
     "EXPM1": Fit("(expm1(r) - r) / r**2, |r| <= ln2/2", lambda r: (mp.expm1(r) - r) / r**2, -_HALF_LN2, _HALF_LN2, lambda r: r * r, (5, 10)),
@@ -202,6 +220,9 @@ FITS: dict[str, Fit | tuple[Fit, ...]] = {
     "LOG2_ERFC": (_log2_erfc_fit(0.9, 3.93, 7, 0), _log2_erfc_fit(1.0, 5.95, 0, 19)),
     "EXP2M1_SHORT": Fit("(2**r - 1) / r, |r| <= 1/2", lambda r: mp.expm1(r * _LN2) / r, -_SLACK / 2, _SLACK / 2, lambda r: r, (5, 11)),
     "ERFCX": (_erfcx_fit(1, 10.3, 11, 0), _erfcx_fit(2, 27.3, 0, 23)),
+    "ERFINV": (_erfinv_fit(0.75, 1e-9, 5.0, 11, 0, 1), _erfinv_fit(0.75, 1e-9, 6.25, 0, 25, 1)),
+    "ERFINV_TAIL": (_erfinv_fit(9.0, 5.0, 16.1, 11, 0), _erfinv_fit(10.0, 6.25, 16.0, 0, 23)),
+    "ERFINV_FAR": _erfinv_fit(24.0, 16.0, 36.2, 0, 23),
     "CBRT": Fit("cbrt(m), sqrt(1/2) <= m <= sqrt(2)", mp.cbrt, 1 / _ROOT, _ROOT, lambda m: 1 / mp.cbrt(m), (4, 5)),
     "LOG2_TAIL": Fit(
         "(3*atanh(s)/s - 3 - s**2) / s**4 in s**2, s <= 0.1716",

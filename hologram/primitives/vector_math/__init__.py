@@ -5,7 +5,7 @@ C99 for zeros, infinities and NaN. Nothing here reads memory: range reduction is
 ``coefficients.py``. Work that ordinary arguments do not need stands in ``Value.rare``.
 """
 
-from hologram.primitives.vector_math.error_function import erf, erfc
+from hologram.primitives.vector_math.error_function import erf, erfc, erfinv
 from hologram.primitives.vector_math.exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from hologram.primitives.vector_math.inverse_trigonometric import acos, asin, atan, atan2
 from hologram.primitives.vector_math.logarithm import acosh, asinh, atanh, log, log1p, log2, log10
@@ -25,6 +25,7 @@ __all__ = [
     "cosh",
     "erf",
     "erfc",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",

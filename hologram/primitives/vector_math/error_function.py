@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hologram import dtypes
-from hologram.primitives.vector_math.coefficients import ERF, ERF_NEAR, ERFCX, ERFCX_LOW, EXP2M1_SHORT, EXPM1, LOG2_ERFC
+from hologram.primitives.vector_math.coefficients import (
+    ERF,
+    ERF_NEAR,
+    ERFCX,
+    ERFCX_LOW,
+    ERFINV,
+    ERFINV_FAR,
+    ERFINV_FAR_LOW,
+    ERFINV_TAIL,
+    ERFINV_TAIL_LOW,
+    EXP2M1_SHORT,
+    EXPM1,
+    LOG2_ERFC,
+)
 from hologram.primitives.vector_math.common import Value, at_most, format_of, leading_bits, polynomial, power_of_two, scale_by_sum
 from hologram.primitives.vector_math.exponential import LN2, LOG2_E
+from hologram.primitives.vector_math.logarithm import log_of_normal
 
 # above the first erf is 1 less a power of two, above the second it is 1
 _ERF_STEPS = {dtypes.float32: (0.9, 3.92), dtypes.float64: (1.0, 5.94)}
@@ -13,6 +29,11 @@ _ERF_STEPS = {dtypes.float32: (0.9, 3.92), dtypes.float64: (1.0, 5.94)}
 _ERFC_STEPS = {dtypes.float32: (0.477, 10.25), dtypes.float64: (0.477, 27.28)}
 # minus this is the pole of the variable of ERFCX
 _ERFCX_POLE = {dtypes.float32: 1.0, dtypes.float64: 2.0}
+# of ERFINV's interval the centre and the end, and the centres of ERFINV_TAIL's and ERFINV_FAR's
+_ERFINV_CENTER, _ERFINV_FAR_CENTER = 0.75, 24.0
+_ERFINV_END = {dtypes.float32: 5.0, dtypes.float64: 6.25}
+_ERFINV_TAIL_CENTER = {dtypes.float32: 9.0, dtypes.float64: 10.0}
+_ERFINV_TAIL_END = 16.0
 
 
 def erf(x: Value) -> Value:
@@ -67,3 +88,28 @@ def erfc(x: Value) -> Value:
     far = scale_by_sum(g + both.mad(top, both.mad(rest, g_low)), total)
     near = 1.0 - x.mad(polynomial(x * x, ERF_NEAR[x.dtype]), x)
     return (x.abs() < first).select(near, (x < 0.0).select(2.0 - far, far))
+
+
+def _times(x: Value, t: Value, coefficients: Sequence[float], low: float) -> Value:
+    """x times a polynomial in t whose first coefficient lacks ``low``."""
+    first, *others = coefficients
+    return x.mad(first, x * t.mad(polynomial(t, others), low))
+
+
+def erfinv(x: Value) -> Value:
+    """x*P(w), w = -log((1 - x)*(1 + x)), with other polynomials where w is large (after Giles, Approximating the erfinv function, 2010)."""
+    d = x.dtype
+    a = x.abs()
+    rest = 1.0 - a
+    w = -log_of_normal(rest.mad(a, rest))
+
+    def tail() -> Value:
+        result = _times(x, w - _ERFINV_TAIL_CENTER[d], ERFINV_TAIL[d], ERFINV_TAIL_LOW[d])
+        if d is dtypes.float64:
+            far = _times(x, w - _ERFINV_FAR_CENTER, ERFINV_FAR[d], ERFINV_FAR_LOW[d])
+            result = (w > _ERFINV_TAIL_END).select(far, result)
+        result = a.eq(1.0).select(x * float("inf"), result)
+        return (a > 1.0).select(float("nan"), result)
+
+    near = x.mad(polynomial(w - _ERFINV_CENTER, ERFINV[d]), x).copysign(x)
+    return (~((w < _ERFINV_END[d]) & (a < 1.0))).rare(tail, near)

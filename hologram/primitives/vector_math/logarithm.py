@@ -64,16 +64,17 @@ def _guarded(x: Value, of_normal: Callable[[Value, float], Value]) -> Value:
     return (~normal_and_positive(x)).rare(slow, of_normal(x, 0.0))
 
 
+def log_of_normal(x: Value, shift: float = 0.0) -> Value:
+    """``log(x) + shift*ln2`` for normal x > 0."""
+    e, f = exponent_and_fraction(x)
+    n = to_float(e, x.dtype) + shift
+    high, low = LN2[x.dtype]
+    return n.mad(high, f + n.mad(low, log1p_tail(f)))
+
+
 def log(x: Value) -> Value:
     """The natural logarithm."""
-
-    def of_normal(x: Value, shift: float) -> Value:
-        e, f = exponent_and_fraction(x)
-        n = to_float(e, x.dtype) + shift
-        high, low = LN2[x.dtype]
-        return n.mad(high, f + n.mad(low, log1p_tail(f)))
-
-    return _guarded(x, of_normal)
+    return _guarded(x, log_of_normal)
 
 
 def _other_base(x: Value, scale: tuple[float, float], per_exponent: tuple[float, float]) -> Value:
