@@ -21,36 +21,54 @@ if TYPE_CHECKING:
     from hologram.trace.lazy import evaluate as eval
     from hologram.trace.stages import explain, make_graph
     from hologram.trace.tensor import Tensor
+    from hologram.transform.api import grad, hessian, jacfwd, jacrev, jvp, linearize, stop_gradient, value_and_grad, vjp
+    from hologram.transform.checkpoint import checkpoint
+    from hologram.transform.custom import custom_jvp, custom_vjp
+    from hologram.transform.stacking import vmap
 
 _WHERE = {
     "Tensor": "trace.tensor",
     "asarray": "trace.convert",
     "associative_scan": "control.associative",
+    "block_until_ready": "trace.native",
+    "checkpoint": "transform.checkpoint",
     "clear_caches": "trace.devices",
     "cond": "control.branches",
+    "custom_jvp": "transform.custom",
+    "custom_vjp": "transform.custom",
     "default_device": "trace.devices",
     "device_put": "trace.devices",
     "devices": "trace.devices",
-    "block_until_ready": "trace.native",
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
     "explain": "trace.stages",
     "fori_loop": "control.loops",
     "from_dlpack": "trace.convert",
+    "grad": "transform.api",
+    "hessian": "transform.api",
+    "jacfwd": "transform.api",
+    "jacrev": "transform.api",
     "jit": "trace.jit",
+    "jvp": "transform.api",
+    "linearize": "transform.api",
     "make_graph": "trace.stages",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
+    "stop_gradient": "transform.api",
     "switch": "control.branches",
     "tensor": "trace.convert",
+    "value_and_grad": "transform.api",
+    "vjp": "transform.api",
+    "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
 _MODULES = {"dtypes": "dtypes", "errors": "errors", "numpy": "numpy", "settings": "settings", "tree": "trace.tree"}
 
 __all__ = [
-    "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "clear_caches", "cond", "default_device", "device_put", "devices",
-    "disable_jit", "dtypes", "errors", "eval", "explain", "fori_loop", "from_dlpack", "jit", "make_graph", "numpy", "scan", "set_num_threads",
-    "settings", "switch", "tensor", "tree", "while_loop",
+    "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp",
+    "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "fori_loop", "from_dlpack", "grad", "hessian",
+    "jacfwd", "jacrev", "jit", "jvp", "linearize", "make_graph", "numpy", "scan", "set_num_threads", "settings", "stop_gradient", "switch",
+    "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

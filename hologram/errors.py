@@ -36,6 +36,14 @@ class LeakedTracerError(HologramError, RuntimeError):
     """A traced Tensor was kept and used after its trace had ended."""
 
 
+class TransformError(HologramError, TypeError):
+    """An op that a transform has no rule for."""
+
+
+class DifferentiationError(TransformError):
+    """A function, argument or result that cannot be differentiated, or not in this mode."""
+
+
 class TreeError(HologramError, TypeError):
     """Pytrees of different structure, or with a leaf of an unknown type."""
 

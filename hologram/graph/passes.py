@@ -84,15 +84,19 @@ def _run(value: Any, p: Pass, context: Context) -> Any:
 
 
 def _arguments(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
-    """Forgets which trace an argument belongs to: equal programs become equal graphs."""
-    if all(i.attrs[3] is None for i in graph.inputs):
+    """Forgets which trace an argument belongs to, and the marks of transforms: equal programs become equal graphs."""
+    nodes = graph.nodes()
+    if all(i.attrs[3] is None for i in graph.inputs) and all(n.op.kind != "mark" for n in nodes):
         return graph
     b = Builder()
     image: dict[Node, Node] = {}
-    for node in graph.nodes():
+    for node in nodes:
+        if node.op.kind == "mark":
+            image[node] = image[node.inputs[0]]
+            continue
         attrs = (*node.attrs[:3], None) if node.op.name == "input" else node.attrs
         image[node] = b(node.op, tuple([image[i] for i in node.inputs]), attrs)
-    lines = {image[node]: line for node, line in graph.lines.items() if node in image}
+    lines = {image[node]: line for node, line in graph.lines.items() if node in image and node.op.kind != "mark"}
     return Graph([image[i] for i in graph.inputs], [image[o] for o in graph.outputs], lines)
 
 

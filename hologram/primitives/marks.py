@@ -5,6 +5,8 @@
 - ``stop``: has no derivative.
 - ``custom``: the first input is a value, the others the arguments of the function it was computed from; ``rule`` is that function's own
   derivative, of whose results the value is number ``index``.
+- ``pullback``: the derivative of such a function that is known in reverse only, as a linear map: inputs ``saved`` values, the arguments and their
+  tangents. It stands for the tangents of all results, of which ``part`` picks one.
 - ``example``: stands, under ``vmap``, for one example of a stack; it has no value at all.
 - ``barrier``: what is computed from it is not merged with what is computed from its input. It stays in the graph.
 """
@@ -15,9 +17,19 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import TracedValueError
+from hologram.errors import DifferentiationError, TracedValueError
 from hologram.primitives.elementwise import rounded, same_type
 from hologram.primitives.op import Op, Shape, register
+
+
+def _infer_pullback(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    return (), dtypes.default_float
+
+
+def _infer_part(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    _, results = attrs
+    shape, dtype = results[attrs[0]]
+    return shape, dtypes.of(dtype)
 
 
 def _infer_first(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -37,14 +49,18 @@ def _no_value(*_: Any) -> Any:
     raise TracedValueError("one example of a vmap has no value of its own")
 
 
-def _row(name: str, arity: int | None, attrs: tuple[str, ...]) -> Op:
-    return register(Op(name, "mark", arity, _infer_first, _first, attrs=attrs, kinds="biufc", cost=0))
+def _reverse_only(*_: Any) -> Any:
+    raise DifferentiationError("a derivative that is known in reverse mode only has no forward value")
+
+
+def _row(name: str, arity: int | None, attrs: tuple[str, ...], infer: Any = _infer_first, reference: Any = _first) -> Op:
+    return register(Op(name, "mark", arity, infer, reference, attrs=attrs, kinds="biufc", cost=0))
 
 
 mark = _row("mark", 1, ("token",))
 stop = _row("stop", 1, ())
 custom = _row("custom", None, ("rule", "index"))
+pullback = _row("pullback", None, ("rule", "saved", "results"), _infer_pullback, _reverse_only)
+part = _row("part", 1, ("index", "results"), _infer_part, _reverse_only)
 example = register(Op("example", "leaf", 0, _infer_example, _no_value, attrs=("token", "shape", "dtype"), kinds="biufc", cost=0))
-barrier = register(
-    Op("barrier", "elementwise", 1, same_type("barrier", "biufc"), rounded(_first), lower=_first, kinds="biufc", cost=0)
-)
+barrier = register(Op("barrier", "elementwise", 1, same_type("barrier", "biufc"), rounded(_first), lower=_first, kinds="biufc", cost=0))

@@ -222,7 +222,9 @@ def _own_leaf(t: Tensor) -> Node | None:
 
 
 def relieve(t: Tensor) -> None:
-    """Realises the end of a long chain of pending ops."""
+    """Realises the end of a long chain of pending ops; not inside a vmap, where it may have no value."""
+    if recorder.stacking():
+        return
     from hologram.trace.lazy import realise
 
     realise(t)

@@ -22,7 +22,7 @@ from hologram.trace.convert import check_device, of_storage
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.recent import Recent
-from hologram.trace.recorder import Trace, current, located
+from hologram.trace.recorder import Trace, current, located, transforming
 from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, name_of
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
@@ -158,7 +158,7 @@ class Jitted:
 
     def _python_call(self, *args: Any, **options: Any) -> Any:
         """Serves every call that native code does not: the first of a signature, those while tracing, symbolic shapes."""
-        if _disabled.depth or current() is not None:
+        if _disabled.depth or current() is not None or transforming():
             return self.__wrapped__(*args, **options)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)

@@ -17,18 +17,22 @@ from typing import Any
 
 import numpy as np
 
+from hologram.errors import TracedValueError
 from hologram.primitives.leaves import const, input_, leaf
+from hologram.primitives.marks import example
 from hologram.settings import settings
 from hologram.trace import tree
 from hologram.trace.apply import settled
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
-from hologram.trace.recorder import Pending, results_of
+from hologram.trace.recorder import Pending, located, results_of
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024
 _SCALARS_SEEN = 4  # structures that came with so many sets of scalars take them as arguments
+
+_NO_VALUE = "a value was read that stands for every example of a vmap: keep to hologram.numpy functions inside, such as hnp.where"
 
 _lock = threading.RLock()  # a walk, and what is made of it, sees no node that settles
 _programs = Recent(PROGRAM_LIMIT)
@@ -71,7 +75,7 @@ class _Walk:
                 storages.append(storage)
                 add(storage.aval)
                 continue
-            if node.attrs:
+            if node.attrs and op.kind != "mark":
                 add(node.attrs)
                 if op.kind == "control":  # what it gives is computed together
                     for x in results_of(node):
@@ -111,6 +115,8 @@ class _Walk:
         for i, x in enumerate(sources):
             made[x] = build(input_, (), (i, x.shape, x.dtype.name, None))
         for x in topological(self.roots, stop=lambda n: n in made):
+            if x.op is example:
+                raise located(TracedValueError(_NO_VALUE))
             if x not in made:
                 made[x] = build.like(x, tuple(made[i] for i in x.inputs))
         return Graph([made[x] for x in sources], [made[x] for x in self.roots])

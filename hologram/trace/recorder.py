@@ -48,7 +48,9 @@ class Pending(Node):
     __init__ = object.__init__  # fields are set in line: half the cost of a Python __init__
 
     def settle(self, storage: Any) -> None:
-        """Turns into the leaf of ``storage``; what it was computed from is let go."""
+        """Turns into the leaf of ``storage``; what it was computed from is let go, unless a transform under way wants to know."""
+        for history in _histories:
+            history[self] = (self.op, self.inputs, self.attrs)
         self.op, self.inputs, self.attrs, self.depth = leaf, (), (storage, self.shape, self.dtype.name), 0
 
 
@@ -64,17 +66,43 @@ def pending(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], shape: Sha
 
 class _State(threading.local):
     trace: Trace | None = None
+    levels = 0  # transforms under way
+    stacks = 0  # those of them that are vmaps
 
 
 _state = _State()
 _count_lock = threading.Lock()
 traces_in_progress = 0  # of all threads; while 0, no one needs to look at the thread's own state
 _tokens = itertools.count()
+_histories: list[dict[Any, Any]] = []  # of the transforms under way, in all threads: what realised nodes were computed from
 
 
 def current() -> Trace | None:
     """The trace of this thread, None while recording lazily."""
     return _state.trace if traces_in_progress else None
+
+
+def transforming() -> bool:
+    """Whether this thread is inside a transform, which must see what jitted functions do."""
+    return _state.levels > 0
+
+
+def stacking() -> bool:
+    """Whether this thread is inside a vmap, where values may not exist."""
+    return _state.stacks > 0
+
+
+def enter_level(history: dict[Any, Any], stacking: bool) -> None:
+    """Begins a transform of a function; see :mod:`hologram.transform.levels`."""
+    _state.levels += 1
+    _state.stacks += stacking
+    _histories.append(history)
+
+
+def leave_level(history: dict[Any, Any], stacking: bool) -> None:
+    _state.levels -= 1
+    _state.stacks -= stacking
+    _histories[:] = [h for h in _histories if h is not history]
 
 
 def _after_fork() -> None:

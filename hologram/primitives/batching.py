@@ -1,0 +1,130 @@
+"""How the op table's rows run on a stack of examples whose axis comes first. Elementwise rows need no rule: see :func:`elementwise`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram import dtypes
+from hologram.primitives.op import TABLE, Op, Shape, transforms
+from hologram.symbolic import Int
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node
+from hologram.transform.nodes import add, apply, full, moved, mul, number, permuted, reshaped, select, spread
+
+Flags = Sequence[bool]
+
+
+def elementwise(op: Op, size: Int, batched: Flags, inputs: Sequence[Node], attrs: tuple[Any, ...], shape: Shape) -> Node:
+    """A row of equal shapes and scalars; ``shape`` is one example's result."""
+    stacked = [_aligned(x, shape, size, flag) for x, flag in zip(inputs, batched, strict=True)]
+    return apply(op, *stacked, attrs=attrs)
+
+
+def _aligned(x: Node, shape: Shape, size: Int, batched: bool) -> Node:
+    if batched:
+        return spread(x, (size, *shape), (0,)) if len(x.shape) == 1 else x
+    return stack_of(x, size) if x.shape else x
+
+
+def stack_of(x: Node, size: Int) -> Node:
+    """``size`` times the same."""
+    return spread(x, (size, *x.shape), range(1, len(x.shape) + 1))
+
+
+def _each(size: Int, batched: Flags, inputs: Sequence[Node]) -> list[Node]:
+    return [x if flag else stack_of(x, size) for x, flag in zip(inputs, batched, strict=True)]
+
+
+# --- movement --------------------------------------------------------------------------------------------------------
+
+
+def _reshape(size: Int, batched: Flags, x: Node, shape: Shape) -> Node:
+    return reshaped(x, (size, *shape))
+
+
+def _transpose(size: Int, batched: Flags, x: Node, perm: Sequence[int]) -> Node:
+    return apply(TABLE["transpose"], x, attrs=((0, *[p + 1 for p in perm]),))
+
+
+def _broadcast(size: Int, batched: Flags, x: Node, shape: Shape, dims: Sequence[int]) -> Node:
+    return spread(x, (size, *shape), (0, *[d + 1 for d in dims]))
+
+
+def _slice(size: Int, batched: Flags, x: Node, start: Any, stop: Any, step: Any) -> Node:
+    return apply(TABLE["slice"], x, attrs=((0, *start), (size, *stop), (1, *step)))
+
+
+def _pad(size: Int, batched: Flags, x: Node, fill: Node, low: Any, high: Any) -> Node:
+    if not batched[1]:
+        return apply(TABLE["pad"], x, fill, attrs=((0, *low), (0, *high)))
+    if not batched[0]:
+        x = stack_of(x, size)
+    no, yes = (full(value, dtypes.bool_, shape) for value, shape in ((False, x.shape[1:]), (True, ())))
+    outside = apply(TABLE["pad"], no, yes, attrs=(tuple(low), tuple(high)))
+    widths = (0, *low), (0, *high)
+    moved_x = apply(TABLE["pad"], x, number(0, x), attrs=widths)
+    return select(stack_of(outside, size), spread(fill, moved_x.shape, (0,)), moved_x)
+
+
+def _concatenate(size: Int, batched: Flags, *rest: Any) -> Node:
+    return apply(TABLE["concatenate"], *_each(size, batched, rest[:-1]), attrs=(rest[-1] + 1,))
+
+
+# --- along axes ------------------------------------------------------------------------------------------------------
+
+
+def _reduction(op: Op) -> Callable[..., Node]:
+    if op.attrs == ("axes",):
+        return lambda size, batched, x, axes: apply(op, x, attrs=(tuple(a + 1 for a in axes),))
+    return lambda size, batched, x, axis: apply(op, x, attrs=(axis + 1,))
+
+
+def _scan(op: Op) -> Callable[..., Node]:
+    return lambda size, batched, x, axis, reverse: apply(op, x, attrs=(axis + 1, reverse))
+
+
+def _take(size: Int, batched: Flags, x: Node, indices: Node, axis: int) -> Node:
+    if not batched[1]:
+        return apply(TABLE["take"], x, indices, attrs=(axis + 1,))
+    if not batched[0]:
+        taken = apply(TABLE["take"], x, indices, attrs=(axis,))
+        return moved(taken, axis, 0)
+    n = x.shape[axis + 1]
+    rows = moved(x, axis + 1, 1)
+    flat = reshaped(rows, (size * n, *rows.shape[2:]))
+    taken = apply(TABLE["take"], flat, _in_stack(indices, size, n), attrs=(0,))  # stack, places, the axes before, the axes after
+    places = list(range(1, len(indices.shape)))
+    before = list(range(len(indices.shape), len(indices.shape) + axis))
+    after = range(len(indices.shape) + axis, len(taken.shape))
+    return permuted(taken, [0, *before, *places, *after])
+
+
+def _in_stack(indices: Node, size: Int, n: Int) -> Node:
+    """Indices into the examples side by side."""
+    from hologram.numpy.arguments import extent_node
+
+    wide = cast_node(indices, dtypes.int64)
+    number = apply(TABLE["iota"], attrs=((size,), 0, "int64"))
+    start = mul(number, extent_node(n, dtypes.int64))
+    return add(wide, spread(start, wide.shape, (0,)))
+
+
+_RULES: dict[str, Callable[..., Node]] = {
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "broadcast": _broadcast,
+    "slice": _slice,
+    "pad": _pad,
+    "concatenate": _concatenate,
+    "take": _take,
+    "mark": lambda size, batched, x, token: x,
+    "stop": lambda size, batched, x: apply(TABLE["stop"], x),
+}
+for _name, _rule in _RULES.items():
+    transforms(TABLE[_name], batch=_rule)
+for _row in TABLE.values():
+    if _row.kind == "reduce":
+        transforms(_row, batch=_reduction(_row))
+    elif _row.kind == "scan" and _row.attrs == ("axis", "reverse"):
+        transforms(_row, batch=_scan(_row))

@@ -1,0 +1,445 @@
+"""Derivatives of the op table's rows: how tangents go through them, and how cotangents go back through those that are linear.
+
+Conventions where mathematics leaves a choice are JAX's: half of the tangent each for equal operands of max and min, equal shares among the extremes
+of a reduction, 0 for ``abs`` at 0, infinity for ``sqrt`` at 0, 0 for the roundings and for ``sign``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram.errors import DifferentiationError
+from hologram.primitives.movement import slice_extent
+from hologram.primitives.op import TABLE, NoDerivative, Op, Shape, transforms
+from hologram.symbolic import Int, prod
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node, located
+from hologram.transform.nodes import (
+    add,
+    along,
+    apply,
+    div,
+    fit,
+    full,
+    has_tangents,
+    joined,
+    mul,
+    neg,
+    number,
+    padded,
+    permuted,
+    reshaped,
+    select,
+    sliced,
+    spread,
+    sub,
+    sum_over,
+    sum_to,
+    total,
+    zeros_like,
+)
+
+Tangents = Sequence[Node | None]
+Partial = Callable[..., Node | None]
+
+
+def _transforms(name: str, **rules: Callable[..., Any]) -> None:
+    transforms(TABLE[name], **rules)
+
+
+# --- elementwise -----------------------------------------------------------------------------------------------------
+
+
+def _partials(*factors: Partial | None) -> Callable[..., Node | None]:
+    """The jvp of an elementwise row from its partial derivatives, each a function of ``(out, *inputs, *attrs)``; None for one that is zero."""
+
+    def jvp(tangents: Tangents, out: Node, *rest: Any) -> Node | None:
+        terms = []
+        for t, factor in zip(tangents, factors, strict=True):
+            if t is not None and factor is not None:
+                by = factor(out, *rest)
+                if by is not None:
+                    terms.append(mul(t, by))
+        tangent = total(terms)
+        return None if tangent is None else fit(tangent, out.shape)
+
+    return jvp
+
+
+def _call(name: str, *inputs: Node) -> Node:
+    return apply(TABLE[name], *inputs)
+
+
+def _one_minus_square(x: Node) -> Node:
+    return sub(number(1, x), mul(x, x))
+
+
+def _one_plus_square(x: Node) -> Node:
+    return add(number(1, x), mul(x, x))
+
+
+def _squares(x: Node, y: Node) -> Node:
+    return add(mul(x, x), mul(y, y))
+
+
+def _share(x: Node, out: Node, y: Node) -> Node:
+    """What of a tangent ``x`` passes to ``out``, the larger or smaller of ``x`` and ``y``: all, nothing, or half where they are equal."""
+    rest = select(_call("eq", x, y), number(0.5, x), number(1, x))
+    return select(_call("eq", x, out), rest, number(0, x))
+
+
+def _power_by_base(out: Node, x: Node, y: Node) -> Node:
+    zero = _call("eq", y, number(0, y))
+    lower = select(zero, number(1, y), sub(y, number(1, y)))
+    return select(zero, number(0, y), mul(y, _call("pow", x, lower)))
+
+
+def _power_by_exponent(out: Node, x: Node, y: Node) -> Node:
+    safe = select(_call("eq", x, number(0, x)), number(1, x), x)
+    return mul(_call("log", safe), out)
+
+
+def _integer_power(out: Node, x: Node, n: int) -> Node | None:
+    if n == 0:
+        return None
+    if n == 1:
+        return number(1, x)
+    if n == 2:
+        return mul(number(2, x), x)
+    return mul(number(n, x), apply(TABLE["integer_pow"], x, attrs=(n - 1,)))
+
+
+def _sign_of(x: Node) -> Node:
+    """1 or -1, of a zero too."""
+    return _call("copysign", number(1, x), x)
+
+
+def _gauss(x: Node, scale: float) -> Node:
+    return mul(number(scale * 2 / math.sqrt(math.pi), x), _call("exp", neg(mul(x, x))))
+
+
+_PARTIALS: dict[str, tuple[Partial | None, ...]] = {
+    "abs": (lambda out, x: _call("sign", x),),
+    "sqrt": (lambda out, x: div(number(0.5, out), out),),
+    "copysign": (lambda out, x, y: mul(_sign_of(x), _sign_of(y)), None),
+    "mad": (lambda out, a, b, c: b, lambda out, a, b, c: a, lambda out, a, b, c: number(1, c)),
+    "max": (lambda out, x, y: _share(x, out, y), lambda out, x, y: _share(y, out, x)),
+    "min": (lambda out, x, y: _share(x, out, y), lambda out, x, y: _share(y, out, x)),
+    "rem": (lambda out, x, y: number(1, x), lambda out, x, y: neg(_call("floordiv", x, y))),
+    "fmod": (lambda out, x, y: number(1, x), lambda out, x, y: neg(_call("trunc", div(x, y)))),
+    "square": (lambda out, x: mul(number(2, x), x),),
+    "reciprocal": (lambda out, x: neg(mul(out, out)),),
+    "integer_pow": (_integer_power,),
+    "exp": (lambda out, x: out,),
+    "exp2": (lambda out, x: mul(number(math.log(2), x), out),),
+    "expm1": (lambda out, x: add(out, number(1, x)),),
+    "log": (lambda out, x: div(number(1, x), x),),
+    "log2": (lambda out, x: div(number(1 / math.log(2), x), x),),
+    "log10": (lambda out, x: div(number(1 / math.log(10), x), x),),
+    "log1p": (lambda out, x: div(number(1, x), add(x, number(1, x))),),
+    "sin": (lambda out, x: _call("cos", x),),
+    "cos": (lambda out, x: neg(_call("sin", x)),),
+    "tan": (lambda out, x: _one_plus_square(out),),
+    "asin": (lambda out, x: _call("rsqrt", _one_minus_square(x)),),
+    "acos": (lambda out, x: neg(_call("rsqrt", _one_minus_square(x))),),
+    "atan": (lambda out, x: div(number(1, x), _one_plus_square(x)),),
+    "atan2": (lambda out, y, x: div(x, _squares(x, y)), lambda out, y, x: div(neg(y), _squares(x, y))),
+    "sinh": (lambda out, x: _call("cosh", x),),
+    "cosh": (lambda out, x: _call("sinh", x),),
+    "tanh": (lambda out, x: _one_minus_square(out),),
+    "asinh": (lambda out, x: _call("rsqrt", _one_plus_square(x)),),
+    "acosh": (lambda out, x: _call("rsqrt", mul(sub(x, number(1, x)), add(x, number(1, x)))),),
+    "atanh": (lambda out, x: div(number(1, x), _one_minus_square(x)),),
+    "sigmoid": (lambda out, x: mul(out, sub(number(1, x), out)),),
+    "pow": (_power_by_base, _power_by_exponent),
+    "rsqrt": (lambda out, x: div(mul(number(-0.5, x), out), x),),
+    "cbrt": (lambda out, x: div(number(1 / 3, x), mul(out, out)),),
+    "hypot": (lambda out, x, y: div(x, out), lambda out, x, y: div(y, out)),
+    "erf": (lambda out, x: _gauss(x, 1.0),),
+    "erfc": (lambda out, x: _gauss(x, -1.0),),
+}
+
+
+def _add_jvp(tangents: Tangents, out: Node, x: Node, y: Node) -> Node | None:
+    tangent = total(tangents)
+    return None if tangent is None else fit(tangent, out.shape)
+
+
+def _sub_jvp(tangents: Tangents, out: Node, x: Node, y: Node) -> Node:
+    a, b = tangents
+    tangent = neg(b) if a is None and b is not None else a if b is None else sub(a, b)  # type: ignore[arg-type]
+    return fit(tangent, out.shape)  # type: ignore[arg-type]
+
+
+def _div_jvp(tangents: Tangents, out: Node, x: Node, y: Node) -> Node:
+    a, b = tangents
+    terms = [None if a is None else div(a, y), None if b is None else mul(b, neg(div(out, y)))]
+    return fit(total(terms), out.shape)  # type: ignore[arg-type]
+
+
+def _select_jvp(tangents: Tangents, out: Node, c: Node, x: Node, y: Node) -> Node:
+    _, a, b = tangents
+    zero = number(0, out)
+    return fit(select(c, zero if a is None else a, zero if b is None else b), out.shape)
+
+
+def _cast_jvp(tangents: Tangents, out: Node, x: Node, dtype: str) -> Node | None:
+    (t,) = tangents
+    assert t is not None
+    return cast_node(t, out.dtype) if has_tangents(out.dtype) else None
+
+
+def _unary(f: Callable[[Node], Node]) -> Callable[..., Any]:
+    """The transpose of a row of one input."""
+    return lambda ct, linear, x, *attrs: (f(ct),)
+
+
+def _to(x: Node, cotangent: Callable[[], Node], linear: bool) -> Node | None:
+    return sum_to(cotangent(), x.shape) if linear else None
+
+
+def _add_transpose(ct: Node, linear: Sequence[bool], x: Node, y: Node) -> tuple[Node | None, ...]:
+    return _to(x, lambda: ct, linear[0]), _to(y, lambda: ct, linear[1])
+
+
+def _sub_transpose(ct: Node, linear: Sequence[bool], x: Node, y: Node) -> tuple[Node | None, ...]:
+    return _to(x, lambda: ct, linear[0]), _to(y, lambda: neg(ct), linear[1])
+
+
+def _mul_transpose(ct: Node, linear: Sequence[bool], x: Node, y: Node) -> tuple[Node | None, ...]:
+    return _to(x, lambda: mul(ct, y), linear[0]), _to(y, lambda: mul(x, ct), linear[1])
+
+
+def _div_transpose(ct: Node, linear: Sequence[bool], x: Node, y: Node) -> tuple[Node | None, ...]:
+    return _to(x, lambda: div(ct, y), linear[0]), None
+
+
+def _select_transpose(ct: Node, linear: Sequence[bool], c: Node, x: Node, y: Node) -> tuple[Node | None, ...]:
+    zero = number(0, ct)
+    return None, _to(x, lambda: select(c, ct, zero), linear[1]), _to(y, lambda: select(c, zero, ct), linear[2])
+
+
+for _name, _factors in _PARTIALS.items():
+    if _name in TABLE:
+        _transforms(_name, jvp=_partials(*_factors))
+_transforms("add", jvp=_add_jvp, transpose=_add_transpose)
+_transforms("sub", jvp=_sub_jvp, transpose=_sub_transpose)
+_transforms("neg", jvp=lambda ts, out, x: neg(ts[0]), transpose=_unary(neg))
+_transforms("mul", jvp=_partials(lambda out, x, y: y, lambda out, x, y: x), transpose=_mul_transpose)
+_transforms("div", jvp=_div_jvp, transpose=_div_transpose)
+_transforms("select", jvp=_select_jvp, transpose=_select_transpose)
+_transforms("cast", jvp=_cast_jvp, transpose=lambda ct, linear, x, dtype: (cast_node(ct, x.dtype),))
+_transforms("mark", jvp=lambda ts, out, x, token: ts[0], transpose=lambda ct, linear, x, token: (ct,))
+_transforms("barrier", jvp=lambda ts, out, x: ts[0], transpose=lambda ct, linear, x: (ct,))
+
+# --- movement --------------------------------------------------------------------------------------------------------
+
+
+def _itself(row: Op) -> Callable[..., Node]:
+    """The jvp of a linear row of one input."""
+    return lambda tangents, out, x, *attrs: apply(row, tangents[0], attrs=attrs)
+
+
+def _broadcast_transpose(ct: Node, linear: Any, x: Node, shape: Shape, dims: tuple[int, ...]) -> tuple[Node]:
+    stretched = [d for n, d in zip(x.shape, dims, strict=True) if n == 1 and shape[d] != 1]
+    new = [i for i in range(len(shape)) if i not in dims]
+    return (reshaped(sum_over(ct, sorted([*new, *stretched])), x.shape),)
+
+
+def _slice_transpose(ct: Node, linear: Any, x: Node, start: Any, stop: Any, step: Any) -> tuple[Node]:
+    low: list[Int] = []
+    high: list[Int] = []
+    for axis, (n, a, b, s) in enumerate(zip(x.shape, start, stop, step, strict=True)):
+        k = slice_extent(a, b, s)
+        if s < 0:
+            ct = along(ct, axis, k - 1, -1, -1)
+            a, s = a + (k - 1) * s, -s
+        if s > 1:
+            ct = _apart(ct, axis, s)
+        size = ct.shape[axis]
+        low.append(a if k != 0 else 0)
+        high.append(n - low[-1] - size)
+    return (padded(ct, low, high),)
+
+
+def _apart(x: Node, axis: int, step: int) -> Node:
+    """``step - 1`` zeros between the elements along ``axis``."""
+    k = x.shape[axis]
+    if k == 0:
+        return x
+    shape = x.shape
+    column = reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    nothing = [0] * len(column.shape)
+    filled = padded(column, nothing, [step - 1 if i == axis + 1 else 0 for i in range(len(nothing))])
+    return along(reshaped(filled, (*shape[:axis], k * step, *shape[axis + 1 :])), axis, 0, (k - 1) * step + 1)
+
+
+def _pad_jvp(tangents: Tangents, out: Node, x: Node, fill: Node, low: Any, high: Any) -> Node:
+    t, f = tangents
+    return apply(TABLE["pad"], zeros_like(x) if t is None else t, number(0, fill) if f is None else f, attrs=(low, high))
+
+
+def _pad_transpose(ct: Node, linear: Sequence[bool], x: Node, fill: Node, low: Any, high: Any) -> tuple[Node | None, ...]:
+    stop = [a + n for a, n in zip(low, x.shape, strict=True)]
+    inside = sliced(ct, low, stop) if linear[0] else None
+    outside = None
+    if linear[1]:
+        holes = apply(TABLE["pad"], full(0, x.dtype, x.shape), number(1, fill), attrs=(low, high))
+        outside = sum_over(select(_call("ne", holes, number(0, fill)), ct, number(0, ct)), range(len(ct.shape)))
+    return inside, outside
+
+
+def _concatenate_jvp(tangents: Tangents, out: Node, *rest: Any) -> Node:
+    inputs, axis = rest[:-1], rest[-1]
+    return joined([zeros_like(x) if t is None else t for t, x in zip(tangents, inputs, strict=True)], axis)
+
+
+def _concatenate_transpose(ct: Node, linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+    inputs, axis = rest[:-1], rest[-1]
+    parts: list[Node | None] = []
+    start: Int = 0
+    for flag, x in zip(linear, inputs, strict=True):
+        stop = start + x.shape[axis]
+        parts.append(along(ct, axis, start, stop) if flag else None)
+        start = stop
+    return tuple(parts)
+
+
+def _inverse(perm: Sequence[int]) -> list[int]:
+    return sorted(range(len(perm)), key=perm.__getitem__)
+
+
+_MOVES: dict[str, Callable[..., Any]] = {
+    "reshape": lambda ct, linear, x, shape: (reshaped(ct, x.shape),),
+    "transpose": lambda ct, linear, x, perm: (permuted(ct, _inverse(perm)),),
+    "broadcast": _broadcast_transpose,
+    "slice": _slice_transpose,
+}
+for _name, _rule in _MOVES.items():
+    _transforms(_name, jvp=_itself(TABLE[_name]), transpose=_rule)
+_transforms("pad", jvp=_pad_jvp, transpose=_pad_transpose)
+_transforms("concatenate", jvp=_concatenate_jvp, transpose=_concatenate_transpose)
+
+# --- reductions ------------------------------------------------------------------------------------------------------
+
+
+def _kept(x: Node, shape: Shape, axes: Sequence[int]) -> Node:
+    """A reduction's result over ``axes`` spread over what was reduced."""
+    return spread(x, shape, [i for i in range(len(shape)) if i not in axes])
+
+
+def _sum_transpose(ct: Node, linear: Any, x: Node, axes: tuple[int, ...]) -> tuple[Node]:
+    return (_kept(ct, x.shape, axes),)
+
+
+def _extreme_jvp(tangents: Tangents, out: Node, x: Node, axes: tuple[int, ...]) -> Node:
+    """The mean tangent of the elements that are the extreme."""
+    (t,) = tangents
+    assert t is not None
+    here = _call("eq", x, _kept(out, x.shape, axes))
+    count = sum_over(cast_node(here, x.dtype), axes)
+    return div(sum_over(select(here, t, number(0, t)), axes), count)
+
+
+def _prod_jvp(tangents: Tangents, out: Node, x: Node, axes: tuple[int, ...]) -> Node:
+    """Each tangent times the product of the other elements: of those before it and those after it, so that zeros do no harm."""
+    (t,) = tangents
+    assert t is not None
+    kept = [i for i in range(len(x.shape)) if i not in axes]
+    rows = (*[x.shape[i] for i in kept], prod(x.shape[a] for a in axes))
+    flat, flat_t = (reshaped(permuted(v, [*kept, *axes]), rows) for v in (x, t))
+    last = len(kept)
+    others = mul(_running_product(flat, last, False), _running_product(flat, last, True))
+    return sum_over(mul(flat_t, others), (last,))
+
+
+def _running_product(x: Node, axis: int, reverse: bool) -> Node:
+    """The product of the elements before each one along ``axis``; of those after it if ``reverse``."""
+    n = x.shape[axis]
+    one = full(1, x.dtype, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    if n == 0:
+        return x
+    rest = along(x, axis, 1, n) if reverse else along(x, axis, 0, n - 1)
+    running = apply(TABLE["cumprod"], rest, attrs=(axis, reverse))
+    return joined([running, one] if reverse else [one, running], axis)
+
+
+_transforms("reduce_sum", jvp=_itself(TABLE["reduce_sum"]), transpose=_sum_transpose)
+_transforms("reduce_max", jvp=_extreme_jvp)
+_transforms("reduce_min", jvp=_extreme_jvp)
+_transforms("reduce_prod", jvp=_prod_jvp)
+
+# --- scans -----------------------------------------------------------------------------------------------------------
+
+
+def _cumsum_transpose(ct: Node, linear: Any, x: Node, axis: int, reverse: bool) -> tuple[Node]:
+    return (apply(TABLE["cumsum"], ct, attrs=(axis, not reverse)),)
+
+
+def _scan_jvp(monoid: Op) -> Callable[..., Node]:
+    """The jvp of a running value: pairs of value and tangent combine, over 1, 2, 4, … elements at a time."""
+
+    def jvp(tangents: Tangents, out: Node, x: Node, axis: int, reverse: bool) -> Node:
+        (t,) = tangents
+        assert t is not None
+        n = x.shape[axis]
+        if not isinstance(n, int):
+            raise located(DifferentiationError(f"a running {monoid} along an axis of symbolic extent {n} cannot be differentiated"))
+        step = 1
+        while step < n:
+            early, late = (step, n), (0, n - step)
+            if not reverse:
+                early, late = late, early
+            before, after = along(x, axis, *early), along(x, axis, *late)
+            both = apply(monoid, before, after)
+            tangent = monoid.jvp((along(t, axis, *early), along(t, axis, *late)), both, before, after)  # type: ignore[misc]
+            x, t = (_with_ends(v, w, axis, step, reverse) for v, w in ((x, both), (t, tangent)))
+            step *= 2
+        return t
+
+    return jvp
+
+
+def _with_ends(x: Node, combined: Node, axis: int, step: int, reverse: bool) -> Node:
+    """``combined``, with the ``step`` elements of ``x`` that nothing stands before."""
+    n = x.shape[axis]
+    return joined([combined, along(x, axis, n - step, n)] if reverse else [along(x, axis, 0, step), combined], axis)
+
+
+_transforms("cumsum", jvp=_itself(TABLE["cumsum"]), transpose=_cumsum_transpose)
+for _name in ("cumprod", "cummax", "cummin"):
+    _transforms(_name, jvp=_scan_jvp(TABLE[_name].monoid))  # type: ignore[arg-type]
+
+# --- gathers ---------------------------------------------------------------------------------------------------------
+
+
+def _take_jvp(tangents: Tangents, out: Node, x: Node, indices: Node, axis: int) -> Node:
+    (t, _) = tangents
+    assert t is not None
+    return apply(TABLE["take"], t, indices, attrs=(axis,))
+
+
+def _take_transpose(ct: Node, linear: Sequence[bool], x: Node, indices: Node, axis: int) -> tuple[Node | None, ...]:
+    return apply(TABLE["scatter_add"], zeros_like(x), indices, ct, attrs=(axis, 0)), None
+
+
+_transforms("take", jvp=_take_jvp, transpose=_take_transpose)
+
+# --- rows without a derivative ---------------------------------------------------------------------------------------
+
+_ZERO = {
+    "it is constant between its steps": ("floor", "ceil", "trunc", "round", "sign", "heaviside", "floordiv", "unit_scale", "nextafter"),
+    "it reads bits": ("bitcast",),
+    "it stops derivatives": ("stop",),
+    "it has no inputs": ("input", "const", "leaf", "iota", "example"),
+    "its result is no real number": (
+        *("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "signbit", "isnan", "isinf", "isfinite"),
+        *("shl", "shr", "shl_low", "shr_low", "div_trunc", "ipow", "reduce_any", "reduce_all", "argmax", "argmin"),
+    ),
+}
+for _reason, _names in _ZERO.items():
+    for _name in _names:
+        _transforms(_name, jvp=NoDerivative(_reason))
+_transforms("rem_trunc", jvp=_partials(*_PARTIALS["fmod"]))

@@ -1,0 +1,202 @@
+"""``grad`` and its kin: transforms of Python functions of Tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram import dtypes
+from hologram.errors import ArgumentError, DifferentiationError, ShapeError
+from hologram.primitives import TABLE
+from hologram.primitives.marks import stop
+from hologram.symbolic import prod
+from hologram.trace import tree
+from hologram.trace.apply import wrap
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.transform.arguments import array_node, cotangent_nodes, tensors
+from hologram.transform.linear import Linearised, tangents_of
+from hologram.transform.nodes import add, along, apply, has_tangents, moved, number, reshaped
+from hologram.transform.stacking import stacked
+
+Function = Callable[..., Any]
+Argnums = int | Sequence[int]
+
+
+def _chosen(f: Function, args: tuple[Any, ...], options: dict[str, Any], argnums: Argnums, what: str) -> tuple[Function, list[Any]]:
+    """``f`` as a function of the positional arguments ``argnums`` alone, and these."""
+    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    if not all(-len(args) <= i < len(args) for i in numbers):
+        raise located(ArgumentError(f"{what}: argnums {argnums} of a call with {len(args)} positional arguments"))
+    numbers = [i % len(args) for i in numbers]
+
+    def of_chosen(*chosen: Any) -> Any:
+        all_args = list(args)
+        for i, x in zip(numbers, chosen, strict=True):
+            all_args[i] = x
+        return f(*all_args, **options)
+
+    return of_chosen, [args[i] for i in numbers]
+
+
+def _like_argnums(values: Sequence[Any], argnums: Argnums) -> Any:
+    return values[0] if isinstance(argnums, int) else tuple(values)
+
+
+def _scalar_result(made: Linearised, what: str) -> Node:
+    if len(made.results) != 1 or made.structure is not tree.LEAF:
+        raise located(DifferentiationError(f"{what} takes a function with one scalar result, not {made.structure}: see vjp, jacrev, has_aux"))
+    (out,) = made.results
+    if out.shape or not has_tangents(out.dtype):
+        raise located(
+            DifferentiationError(f"{what} takes a function whose result is a scalar float, not {out.dtype}{list(out.shape)}: sum it, or use jacrev")
+        )
+    return out
+
+
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that gives ``(f(*args), gradient)``; see :func:`grad`. With ``has_aux``: ``((value, aux), gradient)``."""
+
+    @functools.wraps(f)
+    def with_gradient(*args: Any, **options: Any) -> Any:
+        of_chosen, chosen = _chosen(f, args, options, argnums, "grad")
+        made = Linearised(of_chosen, chosen, "grad", has_aux)
+        out = _scalar_result(made, "grad")
+        gradient = tensors(made.in_structure, made.backward([number(1, out)]))
+        value = wrap(out)
+        return ((value, made.aux) if has_aux else value), _like_argnums(gradient, argnums)
+
+    return with_gradient
+
+
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The gradient of ``f``, a function with a scalar float result, with respect to the positional arguments ``argnums``.
+
+    The gradient has the structure, shapes and types of the argument; a sequence of argnums gives a tuple. With ``has_aux``, ``f`` returns
+    ``(result, aux)`` and the gradient function ``(gradient, aux)``. Raises DifferentiationError for integer arguments, for results that are
+    not one float, and for ops that have no derivative.
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def gradient(*args: Any, **options: Any) -> Any:
+        value, g = both(*args, **options)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """``(f(*primals), pull)``, where ``pull(cotangents of the results)`` is the tuple of the arguments' cotangents. With ``has_aux`` also aux."""
+    made = Linearised(f, primals, "vjp", has_aux)
+
+    def pullback(cotangents: Any) -> Any:
+        return tensors(made.in_structure, made.backward(cotangent_nodes(cotangents, made.structure, made.results, "vjp")))
+
+    results = tensors(made.structure, made.results)
+    return (results, pullback, made.aux) if has_aux else (results, pullback)
+
+
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """``(f(*primals), its derivative in the direction of tangents)``; tangents have the primals' structure, shapes and types."""
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise located(ArgumentError("jvp takes the primals, and the tangents, in a tuple or list"))
+    results, pushed, structure = tangents_of(f, primals, lambda s, nodes: cotangent_nodes(tuple(tangents), s, nodes, "jvp"), "jvp")
+    return tensors(structure, results), tensors(structure, pushed)
+
+
+def linearize(f: Function, *primals: Any) -> Any:
+    """``(f(*primals), push)``: ``push(*tangents)`` gives the results' tangents without evaluating ``f`` again."""
+    made = Linearised(f, primals, "linearize")
+
+    def pushforward(*tangents: Any) -> Any:
+        return tensors(made.structure, made.forward(cotangent_nodes(tangents, made.in_structure, made.inputs, "linearize")))
+
+    return tensors(made.structure, made.results), pushforward
+
+
+def stop_gradient(x: Any) -> Any:
+    """``x``, through which no derivative passes; of a pytree every leaf."""
+    return tree.map(_stopped, x)
+
+
+def _stopped(x: Any) -> Any:
+    node, weak = array_node(x, "stop_gradient")
+    return wrap(record(stop, (node,)), weak)
+
+
+# --- matrices of derivatives -----------------------------------------------------------------------------------------
+
+
+def _basis(nodes: Sequence[Node], what: str) -> list[Node]:
+    """The directions of the coordinates of all nodes side by side: for each node an array whose first axis counts directions."""
+    sizes = [_size(x, what) for x in nodes]
+    total = sum(sizes)
+    blocks = []
+    start = 0
+    for x, n in zip(nodes, sizes, strict=True):
+        direction, coordinate = (record(TABLE["iota"], (), ((total, n), axis, "int64")) for axis in (0, 1))
+        here = apply(TABLE["eq"], direction, add(coordinate, constant(start, dtypes.int64)))
+        blocks.append(reshaped(cast_node(here, x.dtype), (total, *x.shape)))
+        start += n
+    return blocks
+
+
+def _size(x: Node, what: str) -> int:
+    n = prod(x.shape)
+    if not isinstance(n, int):
+        raise located(ShapeError(f"{what}: the size {n} of an array is a symbol, so its coordinates cannot be counted"))
+    return n
+
+
+def _split(stack: Node, nodes: Sequence[Node], last: bool) -> list[Node]:
+    """A stack of one entry a coordinate as arrays of the nodes' shapes, in front of the other axes or behind them."""
+    parts = []
+    start = 0
+    for x in nodes:
+        n = _size(x, "")
+        part = along(stack, 0, start, start + n)
+        rest = stack.shape[1:]
+        parts.append(reshaped(moved(part, 0, len(rest)), (*rest, *x.shape)) if last else reshaped(part, (*x.shape, *rest)))
+        start += n
+    return parts
+
+
+def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The Jacobian of ``f``, column by column: for each result and each argument an array of shape ``result.shape + argument.shape``, in the
+    structure of the results, each of whose leaves has the structure of the arguments. Best where there are fewer arguments than results."""
+
+    @functools.wraps(f)
+    def jacobian(*args: Any, **options: Any) -> Any:
+        of_chosen, chosen = _chosen(f, args, options, argnums, "jacfwd")
+        made = Linearised(of_chosen, chosen, "jacfwd", has_aux)
+        basis = _basis(made.inputs, "jacfwd")
+        columns = stacked(made.forward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
+        entries = [_split(c, made.inputs, last=True) for c in columns]
+        result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
+        return (result, made.aux) if has_aux else result
+
+    return jacobian
+
+
+def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As :func:`jacfwd`, row by row: best where there are fewer results than arguments."""
+
+    @functools.wraps(f)
+    def jacobian(*args: Any, **options: Any) -> Any:
+        of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
+        made = Linearised(of_chosen, chosen, "jacrev", has_aux)
+        basis = _basis(made.results, "jacrev")
+        rows = stacked(made.backward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
+        by_input = [_split(r, made.results, last=False) for r in rows]
+        entries = [[column[i] for column in by_input] for i in range(len(made.results))]
+        result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
+        return (result, made.aux) if has_aux else result
+
+    return jacobian
+
+
+def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The second derivatives of ``f``: its gradient differentiated forwards."""
+    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)

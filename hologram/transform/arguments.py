@@ -1,0 +1,64 @@
+"""Arguments and results of transformed functions as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hologram.errors import ArgumentError, DifferentiationError
+from hologram.trace import tree
+from hologram.trace.apply import SCALARS, node_as, operand, weak_default, wrap
+from hologram.trace.node import Node
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+from hologram.trace.tree import Treedef
+from hologram.transform.nodes import has_tangents
+
+
+def array_node(x: Any, what: str) -> tuple[Node, bool]:
+    """Anything array-like as a node, and whether it is weakly typed. Raises ArgumentError for anything else."""
+    node, dtype, weak = operand(x, what)
+    return node_as(node, dtype), weak
+
+
+def differentiable_node(x: Any, what: str) -> tuple[Node, bool]:
+    """As :func:`array_node`. Raises DifferentiationError for a type without derivatives."""
+    node, weak = array_node(x, what)
+    if not has_tangents(node.dtype):
+        advice = "cast it to a float type, or leave it out of argnums"
+        raise located(DifferentiationError(f"{what}: an argument of type {node.dtype} has no derivative: {advice}"))
+    return node, weak
+
+
+def result_node(x: Any, what: str) -> Node:
+    """A leaf of a function's result as a node of a strong type."""
+    if not (type(x) is Tensor or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic))):
+        raise located(ArgumentError(f"{what}: the function returned a {type(x).__name__}: results are Tensors, numbers, and containers of them"))
+    node, dtype, weak = operand(x, what)
+    return node_as(node, weak_default(dtype) if weak else dtype)
+
+
+def result_nodes(result: Any, what: str) -> tuple[list[Node], Treedef]:
+    leaves, structure = tree.flatten(result)
+    return [result_node(x, what) for x in leaves], structure
+
+
+def cotangent_nodes(given: Any, structure: Treedef, like: Sequence[Node], what: str) -> list[Node]:
+    """Tangents or cotangents, given by the caller, for the values ``like``. Raises where structure, shape or type differ."""
+    leaves, found = tree.flatten(given)
+    if found != structure:
+        raise located(ArgumentError(f"{what}: structure {found}, not {structure}"))
+    nodes = []
+    for x, value in zip(leaves, like, strict=True):
+        node, dtype, weak = operand(x, what)
+        node = node_as(node, value.dtype) if weak else node_as(node, dtype)
+        if node.shape != value.shape or node.dtype is not value.dtype:
+            raise located(ArgumentError(f"{what}: {node.dtype}{list(node.shape)} for a value of {value.dtype}{list(value.shape)}"))
+        nodes.append(node)
+    return nodes
+
+
+def tensors(structure: Treedef, nodes: Sequence[Node]) -> Any:
+    return tree.unflatten(structure, [wrap(n) for n in nodes])

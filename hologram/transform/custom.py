@@ -1,0 +1,304 @@
+"""Functions with derivatives of their own: ``custom_jvp`` and ``custom_vjp``.
+
+What such a function returns is wrapped in ``custom`` nodes, whose inputs are the value and the arguments. A derivative goes through these to the
+arguments, never through the value; it does not reach what the function reads from around it.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram import dtypes
+from hologram.errors import ArgumentError, DifferentiationError
+from hologram.primitives.batching import stack_of
+from hologram.primitives.marks import custom, part, pullback
+from hologram.primitives.op import transforms
+from hologram.symbolic import Int
+from hologram.trace import tree
+from hologram.trace.apply import wrap
+from hologram.trace.node import Node
+from hologram.trace.recorder import current, located, record, transforming
+from hologram.trace.tree import Treedef
+from hologram.transform.arguments import array_node, cotangent_nodes, result_nodes, tensors
+from hologram.transform.differentiate import push
+from hologram.transform.levels import Level
+from hologram.transform.nodes import full, sum_over, zeros_like
+from hologram.transform.stacking import stacked
+
+Function = Callable[..., Any]
+
+
+class Rule(ABC):
+    """The derivative of one call: what ``custom`` nodes carry."""
+
+    _found: tuple[Any, Sequence[Node]] = None, ()
+    _stack: tuple[Any, Any] = None, None
+
+    @abstractmethod
+    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
+        """Tangents of all results."""
+
+    def stack(self, size: Int, batched: Sequence[bool]) -> Rule:
+        """The rule for a stack of ``size`` calls; a flag tells of each argument whether it is stacked."""
+        return _StackedRule(self, size, tuple(batched))
+
+    def shared(self, arguments: tuple[Node, ...], given: tuple[Node | None, ...]) -> Sequence[Node]:
+        """:meth:`tangents`, found once for all results of the call."""
+        if self._found[0] != (arguments, given):
+            self._found = (arguments, given), self.tangents(arguments, given)
+        return self._found[1]
+
+    def shared_stack(self, size: Int, batched: tuple[bool, ...]) -> Rule:
+        """:meth:`stack`, made once for all results of the call."""
+        if self._stack[0] != (size, batched):
+            self._stack = (size, batched), self.stack(size, batched)
+        return self._stack[1]
+
+
+class _StackedRule(Rule):
+    def __init__(self, rule: Rule, size: Int, batched: tuple[bool, ...]) -> None:
+        self.rule, self.size, self.batched = rule, size, batched
+
+    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
+        n = len(arguments)
+        there = [i for i, t in enumerate(given) if t is not None]
+
+        def of_example(nodes: list[Node]) -> Sequence[Node]:
+            some: list[Node | None] = [None] * n
+            for i, t in zip(there, nodes[n:], strict=True):
+                some[i] = t
+            return self.rule.tangents(nodes[:n], some)
+
+        flags = [*self.batched, *[self.batched[i] for i in there]]
+        return stacked(of_example, [*arguments, *[t for t in given if t is not None]], flags, self.size)
+
+
+# --- the rows --------------------------------------------------------------------------------------------------------
+
+
+def _custom_jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Node:
+    *inputs, rule, index = rest
+    return rule.shared(tuple(inputs[1:]), tuple(tangents[1:]))[index]
+
+
+def _custom_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
+    value, *arguments, rule, index = rest
+    stack = value if batched[0] else stack_of(value, size)
+    return record(custom, (stack, *arguments), (rule.shared_stack(size, tuple(batched[1:])), index))
+
+
+transforms(custom, jvp=_custom_jvp, batch=_custom_batch)
+
+
+def wrapped(values: Sequence[Node], arguments: Sequence[Node], rule: Rule) -> list[Node]:
+    return [record(custom, (v, *arguments), (rule, i)) for i, v in enumerate(values)]
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
+
+
+class _Custom:
+    """What the two decorators share: positions that are not differentiated, and calls that need no rule."""
+
+    _what = ""
+
+    def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
+        self.f, self.nondiff = f, tuple(nondiff_argnums)
+        functools.update_wrapper(self, f)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:
+        raise NotImplementedError
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if not transforming() and current() is None:
+            return self.f(*args, **options)
+        plain = [args[i] for i in self.nondiff]
+        differentiated = tuple(x for i, x in enumerate(args) if i not in self.nondiff)
+        leaves, structure = tree.flatten(differentiated)
+        given = [array_node(x, self._what) for x in leaves]
+
+        some = tree.unflatten(structure, [wrap(n, weak) for n, weak in given])
+        values, out = result_nodes(self.f(*_inserted(some, self.nondiff, plain), **options), self._what)
+        rule = self._rule(plain, structure, out)
+        return tensors(out, wrapped(values, [n for n, _ in given], rule))
+
+
+class custom_jvp(_Custom):  # noqa: N801 - a decorator
+    """``f`` with a forward derivative of its own, from which reverse mode follows.
+
+    ``@f.defjvp`` takes ``rule(*nondiff, primals, tangents)`` and gives ``(result, tangent of the result)``, linear in the tangents;
+    ``f.defjvps(rule_of_arg_0, …)`` takes, for each argument, None or ``rule(tangent, result, *primals)``, whose values add up.
+    """
+
+    _what = "custom_jvp"
+
+    def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(f, nondiff_argnums)
+        self.jvp: Function | None = None
+
+    def defjvp(self, rule: Function) -> Function:
+        self.jvp = rule
+        return rule
+
+    def defjvps(self, *rules: Function | None) -> None:
+        def rule(*given: Any) -> Any:
+            *plain, primals, tangents = given
+            out = self(*_inserted(primals, self.nondiff, plain))
+            terms = [r(t, out, *primals) for r, t in zip(rules, tangents, strict=True) if r is not None]
+            return out, functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms) if terms else tree.map(lambda x: x * 0, out)
+
+        self.jvp = rule
+
+    def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:
+        if self.jvp is None:
+            raise located(DifferentiationError(f"custom_jvp: {getattr(self, '__name__', 'the function')} has no rule: give it one with defjvp"))
+        return _JvpRule(self.jvp, plain, structure, out)
+
+
+def _inserted(args: Sequence[Any], positions: Sequence[int], plain: Sequence[Any]) -> list[Any]:
+    every = list(args)
+    for i, x in sorted(zip(positions, plain, strict=True), key=lambda pair: pair[0]):
+        every.insert(i, x)
+    return every
+
+
+class _JvpRule(Rule):
+    def __init__(self, jvp: Function, plain: list[Any], structure: Treedef, out: Treedef) -> None:
+        self.jvp, self.plain, self.structure, self.out = jvp, plain, structure, out
+
+    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
+        directions = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)]
+        result = self.jvp(*self.plain, tensors(self.structure, arguments), tensors(self.structure, directions))
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise located(ArgumentError("custom_jvp: the rule returns (result, tangent of the result)"))
+        values, _ = result_nodes(result[0], "custom_jvp")
+        return cotangent_nodes(result[1], self.out, values, "custom_jvp: the tangent of the result")
+
+
+class custom_vjp(_Custom):  # noqa: N801 - a decorator
+    """``f`` with a reverse derivative of its own: ``f.defvjp(fwd, bwd)``.
+
+    ``fwd(*args)`` gives ``(result, residuals)``; ``bwd(*nondiff, residuals, cotangents)`` the tuple of the arguments' cotangents, None for zero.
+    Forward mode through ``f`` raises DifferentiationError; forward mode through its gradient differentiates ``fwd`` and ``bwd``.
+    """
+
+    _what = "custom_vjp"
+
+    def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(f, nondiff_argnums)
+        self.fwd: Function | None = None
+        self.bwd: Function | None = None
+
+    def defvjp(self, fwd: Function, bwd: Function) -> None:
+        self.fwd, self.bwd = fwd, bwd
+
+    def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:
+        if self.fwd is None or self.bwd is None:
+            raise located(DifferentiationError(f"custom_vjp: {getattr(self, '__name__', 'the function')} has no rule: give it one with defvjp"))
+        return _VjpRule(self, plain, structure, out)
+
+
+class _VjpRule(Rule):
+    def __init__(self, function: custom_vjp, plain: list[Any], structure: Treedef, out: Treedef) -> None:
+        self.function, self.plain, self.structure, self.out = function, plain, structure, out
+        self.saved: Treedef | None = None  # the structure of the residuals
+        self.level: Level | None = None
+        self.results: list[Node] = []  # those of fwd, once it has run
+
+    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        """Results and residuals."""
+        assert self.function.fwd is not None
+        made = self.function.fwd(*_inserted(tensors(self.structure, arguments), self.function.nondiff, self.plain))
+        if not isinstance(made, (tuple, list)) or len(made) != 2:
+            raise located(ArgumentError("custom_vjp: fwd returns (result, residuals)"))
+        leaves, self.saved = tree.flatten(made[1])
+        results, found = result_nodes(made[0], "custom_vjp")
+        if found != self.out:
+            raise located(ArgumentError(f"custom_vjp: fwd returned a result of structure {found}, not {self.out}"))
+        return results, [array_node(x, "custom_vjp")[0] for x in leaves]
+
+    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
+        """Cotangents of the arguments, whose shapes and types ``arguments`` tell."""
+        assert self.function.bwd is not None and self.saved is not None
+        made = self.function.bwd(*self.plain, tensors(self.saved, residuals), tensors(self.out, cotangents))
+        children = self.structure.children
+        if not isinstance(made, (tuple, list)) or len(made) != len(children):
+            raise located(ArgumentError(f"custom_vjp: bwd returns a tuple of {len(children)} cotangents"))
+        found: list[Node | None] = []
+        for value, child in zip(made, children, strict=True):
+            like = arguments[len(found) : len(found) + child.leaves]
+            found += [None] * child.leaves if value is None else cotangent_nodes(value, child, like, "custom_vjp: a cotangent that bwd returned")
+        return found
+
+    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
+        directions = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)]
+        if self.level is not None:  # a level further in has used bwd: what is left to differentiate is fwd
+            pushed = push(self.level, self.results, dict(zip(arguments, directions, strict=True)))
+            return [zeros_like(r) if t is None else t for r, t in zip(self.results, pushed, strict=True)]
+        with Level() as self.level:
+            self.results, residuals = self.forward(arguments)
+        types = tuple((r.shape, r.dtype.name) for r in self.results)
+        whole = record(pullback, (*residuals, *arguments, *directions), (self, len(residuals), types))
+        return [record(part, (whole,), (i, types)) for i in range(len(types))]
+
+    def stack(self, size: Int, batched: Sequence[bool]) -> Rule:
+        return _StackedVjpRule(self, size, tuple(batched))
+
+
+class _StackedVjpRule(_VjpRule):
+    def __init__(self, rule: _VjpRule, size: Int, batched: tuple[bool, ...]) -> None:
+        super().__init__(rule.function, rule.plain, rule.structure, rule.out)
+        self.rule, self.size, self.batched = rule, size, batched
+
+    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        count = 0
+
+        def of_example(nodes: list[Node]) -> list[Node]:
+            nonlocal count
+            values, residuals = self.rule.forward(nodes)
+            count = len(values)
+            return [*values, *residuals]
+
+        stacks = stacked(of_example, arguments, self.batched, self.size)
+        return stacks[:count], stacks[count:]
+
+    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
+        n, m = len(arguments), len(residuals)
+        there: list[bool] = []
+
+        def of_example(nodes: list[Node]) -> list[Node]:
+            made = self.rule.backward(nodes[:n], nodes[n : n + m], nodes[n + m :])
+            there[:] = [x is not None for x in made]
+            return [x for x in made if x is not None]
+
+        flags = [*self.batched, *[True] * (m + len(cotangents))]
+        stacks = iter(stacked(of_example, [*arguments, *residuals, *cotangents], flags, self.size))
+        made = [next(stacks) if t else None for t in there]
+        return [x if flag or x is None else sum_over(x, (0,)) for x, flag in zip(made, self.batched, strict=True)]
+
+
+def _pullback_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+    *inputs, rule, saved, types = rest
+    arguments = (len(inputs) - saved) // 2
+    given = [full(0, dtypes.of(d), shape) if c is None else c for c, (shape, d) in zip(cotangents, types, strict=True)]
+    made = rule.backward(inputs[saved : saved + arguments], inputs[:saved], given)
+    passed = [c if flag else None for c, flag in zip(made, linear[saved + arguments :], strict=True)]
+    return (*[None] * (saved + arguments), *passed)
+
+
+def _part_transpose(cotangent: Node, linear: Sequence[bool], whole: Node, index: int, types: tuple[Any, ...]) -> tuple[Any]:
+    return (tuple(cotangent if i == index else None for i in range(len(types))),)
+
+
+def _no_second(*_: Any) -> Any:
+    raise located(DifferentiationError("the tangent of a function with a custom_vjp cannot be differentiated before it is pulled back"))
+
+
+transforms(pullback, jvp=_no_second, transpose=_pullback_transpose)
+transforms(part, jvp=_no_second, transpose=_part_transpose)

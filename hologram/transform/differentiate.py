@@ -1,0 +1,64 @@
+"""The two walks that derivatives are made of: tangents forward, cotangents back through what is linear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hologram.errors import DifferentiationError
+from hologram.trace.node import Node
+from hologram.trace.recorder import located
+from hologram.transform.levels import Level
+from hologram.transform.nodes import add
+
+
+def push(level: Level, results: Sequence[Node], tangents: dict[Node, Any]) -> list[Any]:
+    """Tangents of ``results``, None for zero, from those of the level's inputs, to which the tangents of everything between are added.
+
+    Raises DifferentiationError for an op without a rule.
+    """
+    for node in level.between(tangents, results):
+        op, inputs, attrs = level.definition(node)
+        given = tuple([tangents.get(x) for x in inputs])
+        if op.jvp is None:
+            raise located(DifferentiationError(f"{op.name} cannot be differentiated"))
+        tangent = op.jvp(given, node, *inputs, *attrs)
+        if tangent is not None:
+            tangents[node] = tangent
+    return [tangents.get(x) for x in results]
+
+
+def pull(level: Level, inputs: Sequence[Node], results: Sequence[Node | None], cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents of ``inputs``, None for zero, from those of ``results``, which are linear in them.
+
+    Raises DifferentiationError for an op that has no rule for reverse mode.
+    """
+    sums: dict[Node, Any] = {}
+    for x, c in zip(results, cotangents, strict=True):
+        if x is not None and c is not None:
+            _accumulate(sums, x, c)
+    between = level.between(inputs, list(sums))
+    linear = {*inputs, *between}
+    for node in reversed(between):
+        cotangent = sums.pop(node, None)
+        if cotangent is None:
+            continue
+        op, operands, attrs = level.definition(node)
+        if op.transpose is None:
+            raise located(DifferentiationError(f"{op.name} has no rule for reverse mode: use jvp or jacfwd"))
+        flags = tuple([x in linear for x in operands])
+        for x, c in zip(operands, op.transpose(cotangent, flags, *operands, *attrs), strict=True):
+            if c is not None:
+                _accumulate(sums, x, c)
+    return [sums.get(x) for x in inputs]
+
+
+def _accumulate(sums: dict[Node, Any], x: Node, cotangent: Any) -> None:
+    there = sums.get(x)
+    sums[x] = cotangent if there is None else _sum(there, cotangent)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, tuple):
+        return tuple(y if x is None else x if y is None else _sum(x, y) for x, y in zip(a, b, strict=True))
+    return add(a, b)

@@ -1,0 +1,123 @@
+"""Transform levels: what marks are, and how the nodes between marks and results are found.
+
+A level gives the function marked inputs, runs it on ordinary Tensors, and then walks the nodes between the marks and the results. A Tensor that
+is realised meanwhile, so that Python control flow can look at its value, becomes a leaf; what it was computed from is in the level's history.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+from hologram.backends.cpu.runtime.tracing import closed, opened
+from hologram.dtypes import DType
+from hologram.primitives.marks import custom, example, mark, stop
+from hologram.primitives.op import NoDerivative, Op, Shape
+from hologram.trace import recorder
+from hologram.trace.node import Node
+from hologram.trace.recorder import current, pending
+from hologram.transform.nodes import has_tangents
+
+_tokens = itertools.count()
+
+
+class Level:
+    """A context manager around one run of a function under a transform."""
+
+    __slots__ = ("history", "stacking")
+
+    def __init__(self, stacking: bool = False) -> None:
+        self.history: dict[Node, tuple[Op, tuple[Node, ...], tuple[Any, ...]]] = {}
+        self.stacking = stacking
+
+    def __enter__(self) -> Level:
+        recorder.enter_level(self.history, self.stacking)
+        opened()  # jitted functions are recorded, not run
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        closed()
+        recorder.leave_level(self.history, self.stacking)
+
+    def definition(self, node: Node) -> tuple[Op, tuple[Node, ...], tuple[Any, ...]]:
+        """What ``node`` was recorded as."""
+        return self.history.get(node) or (node.op, node.inputs, node.attrs)
+
+    def between(self, sources: Iterable[Node], results: Iterable[Node], differentiable: bool = True) -> list[Node]:
+        """The nodes that depend on ``sources`` and that ``results`` need, inputs first, without the sources.
+
+        ``differentiable``: only where a derivative can pass.
+        """
+        reached = set(sources)
+        inputs_of = self._passing if differentiable else self._inputs
+        found = []
+        for node, inputs in _inputs_first(results, reached, inputs_of):
+            for x in inputs:
+                if x in reached:
+                    reached.add(node)
+                    found.append(node)
+                    break
+        return found
+
+    def _inputs(self, node: Node) -> tuple[Node, ...]:
+        return self.definition(node)[1]
+
+    def _passing(self, node: Node) -> tuple[Node, ...]:
+        """The inputs through which a derivative can pass."""
+        op, inputs, _ = self.definition(node)
+        if op is custom:
+            return inputs[1:]
+        if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind == "control"):
+            return ()
+        return inputs
+
+
+def _inputs_first(roots: Iterable[Node], ends: set[Node], inputs_of: Callable[[Node], tuple[Node, ...]]) -> list[tuple[Node, tuple[Node, ...]]]:
+    """Every node that ``roots`` need with its inputs, in topological order; ``ends`` are left out, and not looked behind."""
+    order: list[tuple[Node, tuple[Node, ...]]] = []
+    done = set(ends)
+    for root in roots:
+        if root in done:
+            continue
+        stack = [(root, inputs_of(root), 0)]
+        while stack:
+            node, inputs, i = stack.pop()
+            while i < len(inputs) and inputs[i] in done:
+                i += 1
+            if i < len(inputs):
+                stack.append((node, inputs, i + 1))
+                stack.append((inputs[i], inputs_of(inputs[i]), 0))
+            elif node not in done:
+                done.add(node)
+                order.append((node, inputs))
+    return order
+
+
+# --- marks -----------------------------------------------------------------------------------------------------------
+
+
+def _fresh(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], shape: Shape, dtype: DType) -> Node:
+    """A node of its own: recorded past the memo of types, which tokens would fill."""
+    trace = current()
+    return trace.record(op, inputs, attrs) if trace is not None else pending(op, inputs, attrs, shape, dtype)
+
+
+def marked(x: Node) -> Node:
+    """``x`` as an input of a level."""
+    return _fresh(mark, (x,), (next(_tokens),), x.shape, x.dtype)
+
+
+def example_of(shape: Shape, dtype: DType) -> Node:
+    """One example of a stack."""
+    return _fresh(example, (), (next(_tokens), shape, dtype.name), shape, dtype)
+
+
+def replay(level: Level, results: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
+    """``results`` with ``values`` in the place of the nodes that are its keys."""
+    made = dict(values)
+    for node in level.between(values, results, differentiable=False):
+        op, inputs, attrs = level.definition(node)
+        made[node] = recorder.record(op, tuple([made.get(x, x) for x in inputs]), attrs)
+    return [made.get(x, x) for x in results]

@@ -1,0 +1,131 @@
+"""``vmap``: a function of one example, run once on a stack of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram.errors import ArgumentError, ShapeError, TransformError
+from hologram.primitives.batching import elementwise, stack_of
+from hologram.symbolic import Int
+from hologram.trace import tree
+from hologram.trace.apply import wrap
+from hologram.trace.node import Node
+from hologram.trace.recorder import located
+from hologram.trace.tree import Treedef
+from hologram.transform.arguments import array_node, result_nodes, tensors
+from hologram.transform.levels import Level, example_of
+from hologram.transform.nodes import moved
+
+
+def stacked(f: Callable[[list[Node]], Sequence[Node]], inputs: Sequence[Node], batched: Sequence[bool], size: Int) -> list[Node]:
+    """``f``, which takes and gives nodes, on a stack of ``size`` examples.
+
+    Inputs whose flag is True, and all results, have the stack's axis in front. Raises TransformError for an op without a rule.
+    """
+    with Level(stacking=True) as level:
+        given = [example_of(x.shape[1:], x.dtype) if flag else x for x, flag in zip(inputs, batched, strict=True)]
+        results = f(given)
+        stacks = {e: x for e, x, flag in zip(given, inputs, batched, strict=True) if flag}
+        _stack(level, results, stacks, size)
+    return [stacks[x] if x in stacks else stack_of(x, size) for x in results]
+
+
+def _stack(level: Level, results: Sequence[Node], stacks: dict[Node, Node], size: Int) -> None:
+    """Adds to ``stacks`` the stack of every node that ``results`` need and that depends on those there."""
+    for node in level.between(stacks, results, differentiable=False):
+        op, inputs, attrs = level.definition(node)
+        flags = tuple([x in stacks for x in inputs])
+        given = [stacks.get(x, x) for x in inputs]
+        if op.batch is not None:
+            stacks[node] = op.batch(size, flags, *given, *attrs)
+        elif op.kind == "elementwise":
+            stacks[node] = elementwise(op, size, flags, given, attrs, node.shape)
+        else:
+            raise located(TransformError(f"vmap: {op.name} has no rule for stacks"))
+
+
+# --- axes ------------------------------------------------------------------------------------------------------------
+
+
+def _axes(axes: Any, structure: Treedef, value: Any, what: str) -> list[int | None]:
+    """The axis of each leaf of ``value``; ``axes`` may end early, and then stands for all leaves below."""
+    found: list[int | None] = []
+    _spread_axes(axes, value, found, what)
+    assert len(found) == structure.leaves
+    return found
+
+
+def _spread_axes(axes: Any, value: Any, found: list[int | None], what: str) -> None:
+    if axes is None or isinstance(axes, int):
+        found += [axes] * len(tree.leaves(value))
+        return
+    mine, theirs = tree.children_of(axes), tree.children_of(value)
+    fits = mine is not None and theirs is not None and len(mine[1]) == len(theirs[1]) and (mine[0] == theirs[0] or isinstance(axes, (tuple, list)))
+    if mine is None or theirs is None or not fits:
+        raise located(ArgumentError(f"vmap: {what} {axes!r} does not match the structure {tree.structure(value)}"))
+    for a, v in zip(mine[1], theirs[1], strict=True):
+        _spread_axes(a, v, found, what)
+
+
+def _axis(axis: int, ndim: int, what: str) -> int:
+    if not -ndim <= axis < ndim:
+        raise located(ShapeError(f"vmap: {what} {axis} of an array with {ndim} axes"))
+    return axis % ndim
+
+
+def _size(nodes: Sequence[Node], axes: Sequence[int | None], axis_size: Int | None) -> Int:
+    """How many examples there are. Raises where arguments disagree, or none says."""
+    sizes = [n.shape[_axis(a, len(n.shape), "in_axes")] for n, a in zip(nodes, axes, strict=True) if a is not None]
+    if axis_size is not None:
+        sizes.insert(0, axis_size)
+    if not sizes:
+        raise located(ArgumentError("vmap: no argument is mapped over an axis: give in_axes an axis, or axis_size"))
+    for n in sizes:
+        if n != sizes[0]:
+            raise located(ShapeError(f"vmap: the mapped axes have extents {sizes[0]} and {n}"))
+    return sizes[0]
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Callable[..., Any]:
+    """``f`` on every example of a stack at once.
+
+    ``in_axes`` says along which axis an argument's examples lie, None for an argument that all share; for positional arguments an integer, or a
+    tuple with one entry an argument, each an integer, None or a pytree of them that may end early. Keyword arguments lie along axis 0.
+    ``out_axes`` is the same for results. A Python ``if`` cannot look at an example's value. Raises TransformError for an op without a rule.
+    """
+
+    @functools.wraps(f)
+    def mapped(*args: Any, **options: Any) -> Any:
+        if isinstance(in_axes, (tuple, list)) and len(in_axes) != len(args):
+            raise located(ArgumentError(f"vmap: in_axes has {len(in_axes)} entries for {len(args)} positional arguments"))
+        leaves, structure = tree.flatten((args, options))
+        axes = _axes(tuple(in_axes) if isinstance(in_axes, list) else in_axes, tree.structure(args), args, "in_axes")
+        axes += [0] * (len(leaves) - len(axes))
+        read = [array_node(x, "vmap") if a is not None else (None, False) for x, a in zip(leaves, axes, strict=True)]
+        size = _size([n for n, _ in read if n is not None], [a for a in axes if a is not None], axis_size)
+        inputs = [moved(n, _axis(a, len(n.shape), "in_axes"), 0) for (n, _), a in zip(read, axes, strict=True) if n is not None and a is not None]
+        found: list[Treedef] = []
+        results: list[Any] = []
+
+        def of_example(examples: list[Node]) -> list[Node]:
+            given = iter(examples)
+            filled = [x if n is None else wrap(next(given), weak) for x, (n, weak) in zip(leaves, read, strict=True)]
+            some, named = tree.unflatten(structure, filled)
+            results.append(f(*some, **named))
+            nodes, result_structure = result_nodes(results[0], "vmap")
+            found.append(result_structure)
+            return nodes
+
+        stacks = stacked(of_example, inputs, [True] * len(inputs), size)
+        places = _axes(out_axes, found[0], results[0], "out_axes")
+        return tensors(found[0], [_placed(s, a) for s, a in zip(stacks, places, strict=True)])
+
+    return mapped
+
+
+def _placed(stack: Node, axis: int | None) -> Node:
+    if axis is None:
+        raise located(ArgumentError("vmap: a result has an axis of examples: out_axes is an integer"))
+    return moved(stack, 0, _axis(axis, len(stack.shape), "out_axes"))
