@@ -1,0 +1,181 @@
+"""Rendering for machines other than this one, and for this one at every level of its instruction set, against the reference to the bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from building import Draft
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_graphs import small_graphs
+from optable import Case, assert_agree, cases_of, compiler, mismatch, rows, seeded
+from test_cpu_optable import KINDS, batch_graph, runs_alone
+from test_lowering import PROGRAMS
+from test_random_graphs import arguments, exact_graphs, seeds, values_of
+
+from hologram.backends.cpu import target
+from hologram.backends.cpu.module import render_module
+from hologram.backends.cpu.target import Target
+from hologram.backends.reference import evaluate
+from hologram.graph.schedule import Schedule
+from hologram.settings import override
+from hologram.trace.node import Graph
+
+LEVELS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+TRIPLES = {
+    "linux": ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"),
+    "macos": ("x86_64-apple-macosx13.0", "arm64-apple-macosx13.0"),
+    "windows": ("x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc"),
+}
+MAGIC = {"linux": b"\x7fELF", "macos": b"\xcf\xfa\xed\xfe", "windows": (b"\x64\x86", b"\x64\xaa")}
+CASES_OF_A_ROW = 2
+BATCH = 40
+# What code may call: the runtime, and what every C library has. Names as the object format writes them.
+EXTERNAL = {"hg_parallel_for", "hg_poll", "memcpy", "memset", "memmove", "bzero", "fmod", "fmodf", "chkstk", "chkstk_ms"}
+ROUNDING = {f + t for f in ("floor", "ceil", "trunc", "roundeven") for t in ("", "f")}  # instructions from SSE 4.1 on
+
+
+def machine(level: str, system: str) -> Target:
+    x86, arm = TRIPLES[system]
+    if level == "aarch64":
+        return Target(arm, "generic", "+neon")
+    with override(target=level):
+        return dataclasses.replace(target.host(), triple=x86)
+
+
+def module_text(graph: Graph, precision: str, machine: Target) -> str:
+    schedule = Schedule(graph, precision, machine.tile)
+    return render_module(schedule, schedule.plan({}) if schedule.static else None, precision, machine)
+
+
+def sample() -> list[Case]:
+    table = [r for k in KINDS for r in rows(k) if runs_alone(r)]
+    return [case for row in table for case in itertools.islice(cases_of(row, False), CASES_OF_A_ROW)]
+
+
+def batches(cases: list[Case]) -> list[tuple[Case, ...]]:
+    return [tuple(cases[i : i + BATCH]) for i in range(0, len(cases), BATCH)]
+
+
+def called(assembly: str) -> set[str]:
+    """What an assembly text calls that it does not define."""
+    names = set(re.findall(r"^\s+(?:callq?|bl|jmp|b)\s+([\w.$@]+)", assembly, re.MULTILINE))
+    defined = set(re.findall(r'^"?([\w.$]+)"?:', assembly, re.MULTILINE))
+    return {n.removesuffix("@PLT").lstrip("_") for n in names - defined if not n.startswith((".", "L"))} - {d.lstrip("_") for d in defined}
+
+
+# --- objects for other machines --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [*LEVELS, "aarch64"])
+def test_the_op_table_compiles_for_every_machine(level: str) -> None:
+    """Without calls of what is linked nowhere: conversions of halves, 128-bit division, vector functions."""
+    of = machine(level, "linux")
+    for batch in batches(sample()):
+        text = target.assembly(module_text(batch_graph(batch), "exact", of), of)
+        assert called(text) <= EXTERNAL | (ROUNDING if level == "x86-64" else set())
+
+
+@pytest.mark.parametrize("system", TRIPLES)
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v4", "aarch64"])
+def test_programs_become_objects_for_every_system(system: str, level: str) -> None:
+    of = machine(level, system)
+    for name, precision in (("softmax", "standard"), ("long_scan", "exact"), ("halves", "exact"), ("product", "fast"), ("symbolic", "exact")):
+        d = Draft()
+        ir = module_text(d.graph(*PROGRAMS[name][0](d)), precision, of)
+        assert target.compile_ir(ir, of).startswith(MAGIC[system])
+        assert called(target.assembly(ir, of)) <= EXTERNAL
+
+
+def test_vectors_are_as_wide_as_the_machine() -> None:
+    """Full registers of the level, and of no other."""
+    d = Draft()
+    x = d.input(100_000)
+    graph = d.graph(d("add", x, d("mul", x, x)))
+    register = {"x86-64": "xmm", "x86-64-v3": "ymm", "x86-64-v4": "zmm"}
+    for level, name in register.items():
+        of = machine(level, "linux")
+        text = target.assembly(module_text(graph, "exact", of), of)
+        adds = re.findall(r"v?addps\s.*?%([xyz]mm)", text)
+        assert adds and set(adds[:2]) == {name}, f"{level}: {adds}"
+    of = machine("aarch64", "linux")
+    assert re.search(r"fadd\s+v\d+\.4s", target.assembly(module_text(graph, "exact", of), of))
+
+
+@pytest.mark.parametrize(("precision", "fused"), [("exact", False), ("standard", True), ("fast", True)])
+def test_products_and_sums_contract_where_that_is_allowed(precision: str, fused: bool) -> None:
+    d = Draft()
+    graph = d.graph(d("add", d("mul", d.input(1000), d.input(1000)), d.input(1000)))
+    of = machine("x86-64-v3", "linux")
+    assert ("vfmadd" in target.assembly(module_text(graph, precision, of), of)) == fused
+
+
+# --- this machine, at every level ------------------------------------------------------------------------------------
+
+
+def runnable() -> list[str]:
+    """The host's own target, and the levels of x86-64 that it has."""
+    if not llvm.get_process_triple().startswith("x86_64"):
+        return [""]
+    features = llvm.get_host_cpu_features()
+    having = {"x86-64": True, "x86-64-v2": features.get("sse4.2"), "x86-64-v3": features.get("avx2"), "x86-64-v4": features.get("avx512bw")}
+    return ["", *(level for level, there in having.items() if there)]
+
+
+@pytest.fixture(params=runnable(), ids=lambda level: level or "host")
+def level(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def check(graph: Graph, arrays: list[np.ndarray], wanted: list[np.ndarray], level: str) -> None:
+    with override(target=level):
+        got = compiler()(graph, precision="exact").run_numpy(arrays)
+    for out, g, w in zip(graph.outputs, got, wanted, strict=True):
+        assert g.dtype == out.dtype.np and g.shape == out.shape
+        wrong = mismatch(g, w, 0)
+        assert not wrong.any(), f"{out!r} at {level or 'the host'}: {g[wrong][:4]}, not {w[wrong][:4]}"
+
+
+def test_every_level_gives_the_references_bits(level: str) -> None:
+    for batch in batches([c for c in sample() if c[0].exact]):
+        graph = batch_graph(batch)
+        arrays = [a for case in batch for a in case[2]]
+        with override(target=level):
+            got = compiler()(graph, precision="exact").run_numpy(arrays)
+        for case, g, w in zip(batch, got, evaluate(graph, arrays), strict=True):
+            assert_agree(case, g, w)
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in ("softmax", "symbolic")])
+def test_programs_run_at_every_level(name: str, level: str) -> None:
+    d = Draft()
+    graph = d.graph(*PROGRAMS[name][0](d))
+    rng = seeded(name)
+    arrays = []
+    for x in graph.inputs:
+        shape = [int(n) for n in x.shape]
+        values = rng.integers(0, 50, shape) if x.dtype.is_integer else np.abs(rng.standard_normal(shape))
+        arrays.append(values.astype(x.dtype.np))
+    check(graph, arrays, evaluate(graph, arrays), level)
+
+
+LEVEL = st.sampled_from(runnable())
+
+
+@given(small_graphs(), seeds, LEVEL)
+def test_random_graphs_run_at_every_level(graph: Graph, seed: int, level: str) -> None:
+    arrays = arguments(graph, seed, special=True)
+    values = values_of(graph, arrays)
+    check(graph, arrays, [values[o] for o in graph.outputs], level)
+
+
+@given(exact_graphs(), seeds, LEVEL)
+def test_paged_random_graphs_run_at_every_level(graph: Graph, seed: int, level: str) -> None:
+    arrays = arguments(graph, seed, special=True)
+    values = values_of(graph, arrays)
+    check(graph, arrays, [values[o] for o in graph.outputs], level)
