@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hologram.primitives.leaves import input_
+from hologram.primitives.marks import mark
 from hologram.trace.node import Builder, Graph, Node, topological
 
 
@@ -28,18 +30,27 @@ class Body:
         return self.text
 
 
-def close(arguments: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, object]) -> Body:
-    """The graph from ``arguments``, any nodes, to ``outputs``; nothing else but constants may stand below."""
+def close(arguments: Sequence[Node], outputs: Sequence[Node], lines: Mapping[Node, Any], same: Mapping[Node, Node] | None = None) -> Body:
+    """The graph from ``arguments``, any nodes, to ``outputs``; nothing else but constants may stand below.
+
+    ``same`` names, for some nodes, others to take in their place: arguments or constants. Marks of transforms that ended inside vanish.
+    """
     build = Builder()
     made: dict[Node, Node] = {}
+    where: dict[Node, Any] = {}
+    instead = same or {}
     for i, x in enumerate(arguments):
         made[x] = build(input_, (), (i, x.shape, x.dtype.name, None))
     inputs = [made[x] for x in arguments]
-    where = {new: lines[old] for old, new in made.items() if old in lines}
+    for x, other in instead.items():
+        made[x] = made[other] if other in made else build(other.op, (), other.attrs)
     for node in topological(outputs, stop=made.__contains__):
-        if node not in made:
-            new = made[node] = build(node.op, tuple([made[x] for x in node.inputs]), node.attrs)
-            if node in lines:
-                where.setdefault(new, lines[node])
+        if node in made:
+            continue
+        if node.op is mark:
+            made[node] = made[node.inputs[0]]
+            continue
+        new = made[node] = build(node.op, tuple([made[x] for x in node.inputs]), node.attrs)
+        if lines.get(node) is not None:
+            where.setdefault(new, lines[node])
     return Body(Graph(inputs, [made[x] for x in outputs], where))
-

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hologram.errors import CompileError
+from hologram.graph.bodies import canonical_body, simplify_control
 from hologram.graph.rewrite import inputs_first, users_first
 from hologram.graph.rules import SIMPLIFY, SINK
 from hologram.primitives.op import TABLE
@@ -100,11 +101,19 @@ def _arguments(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
     return Graph([image[i] for i in graph.inputs], [image[o] for o in graph.outputs], lines)
 
 
+def _bodies(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
+    """Control flow, and what is inside of it."""
+    key = context.precision, settings.disabled_passes
+    inside = Context(context.precision, context.verify)
+    return simplify_control(graph, lambda body: canonical_body(body, lambda g: run_passes(g, CANONICAL, inside), key), fired)
+
+
 ARGUMENTS = Pass("arguments", _arguments)
+BODIES = Pass("bodies", _bodies)
 SIMPLIFICATION = Pass("simplify", lambda graph, context, fired: inputs_first(graph, SIMPLIFY, context.precision, fired))
 SINKING = Pass("sink", lambda graph, context, fired: users_first(graph, SINK, context.precision, fired))
 
-CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, SIMPLIFICATION, Repeat((SINKING, SIMPLIFICATION)))
+CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, SIMPLIFICATION, Repeat((BODIES, SIMPLIFICATION)), Repeat((SINKING, SIMPLIFICATION)))
 
 
 def canonicalise(graph: Graph, precision: str, context: Context | None = None) -> Graph:

@@ -1,0 +1,282 @@
+"""Canonical reduction of control flow: bodies in canonical form, and nothing in them that nobody wants.
+
+- Bodies are canonical graphs themselves.
+- Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
+  inside, a scalar constant that comes from outside.
+- A choice whose index is known is the branch; a scan of no steps gives its carries back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hologram.control.body import Body, close
+from hologram.primitives.control import bodies, project, scan, switch
+from hologram.trace.node import Builder, Graph, Node, const_value, topological
+from hologram.trace.recent import Recent
+
+Canonical = Callable[[Graph], Graph]
+ROUNDS = 8  # of a body's simplification; what one leaves the next canonicalisation of the graph takes up
+_known = Recent(256)
+
+
+def canonical_body(body: Body, canonicalise: Canonical, key: Any) -> Body:
+    """``body`` in canonical form; ``key`` says which."""
+    found = _known.get((body, key))
+    if found is None:
+        graph = canonicalise(body.graph)
+        found = body if graph is body.graph else Body(graph)
+        _known.put((body, key), found)
+        _known.put((found, key), found)
+    result: Body = found
+    return result
+
+
+def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Counter[str]) -> Graph:
+    """``graph`` with simpler control nodes; the graph itself where nothing changed."""
+    nodes = graph.nodes()
+    if not any(n.op.kind == "control" for n in nodes):
+        return graph
+    wanted: dict[Node, set[int]] = {}
+    for n in nodes:
+        if n.op is project:
+            wanted.setdefault(n.inputs[0], set()).add(n.attrs[0])
+    run = _Run(canonical)
+    for n in nodes:
+        if n.op.kind == "control":
+            run.results[n] = run.simplify(n, wanted.get(n, set()))
+        elif n.op is project:
+            run.image[n] = run.results[n.inputs[0]][n.attrs[0]]
+        else:
+            run.image[n] = run.build(n.op, tuple([run.image[x] for x in n.inputs]), n.attrs)
+    if not run.changed:
+        return graph
+    fired.update(run.fired)
+    lines = {run.image[n]: line for n, line in graph.lines.items() if n in run.image}
+    return Graph([run.image[x] for x in graph.inputs], [run.image[x] for x in graph.outputs], lines)
+
+
+class _Run:
+    """One walk over a graph: the images of its nodes, and of each control node's results."""
+
+    def __init__(self, canonical: Callable[[Body], Body]) -> None:
+        self.canonical = canonical
+        self.build = Builder()
+        self.image: dict[Node, Node] = {}
+        self.results: dict[Node, dict[int, Node]] = {}
+        self.fired: Counter[str] = Counter()
+        self.changed = False
+
+    def fire(self, name: str) -> None:
+        self.fired[name] += 1
+        self.changed = True
+
+    def simplify(self, node: Node, wanted: set[int]) -> dict[int, Node]:
+        inputs = [self.image[x] for x in node.inputs]
+        if node.op is switch:
+            return self.choice(node, inputs, wanted)
+        return self.loop(node, inputs, wanted)
+
+    def canonical_bodies(self, node: Node) -> list[Body]:
+        old = bodies(node)
+        new = [self.canonical(b) for b in old]
+        if new != old:
+            self.fire("bodies")
+        return new
+
+    def emit(self, node: Node, inputs: Iterable[Node], attrs: tuple[Any, ...], results: dict[int, tuple[int, Node]]) -> dict[int, Node]:
+        """The control node, and its results: ``results[old index] = (new index, one of that type)``."""
+        if not results:
+            return {}
+        made = self.build(node.op, tuple(inputs), attrs)
+        return {i: self.build(project, (made,), (k, like.shape, like.dtype.name)) for i, (k, like) in results.items()}
+
+    # --- branches ------------------------------------------------------------------------------------------------------
+
+    def choice(self, node: Node, inputs: list[Node], wanted: set[int]) -> dict[int, Node]:
+        index, operands = inputs[0], inputs[1:]
+        branches = self.canonical_bodies(node)
+        if index.op.name == "const":
+            self.fire("known-branch")
+            return self.inlined(branches[int(const_value(index))].graph, operands, wanted)
+        keep = sorted(wanted)
+        graphs = [b.graph for b in branches]
+        used = {i for g in graphs for i in _positions(g, _reached(g, [g.outputs[k] for k in keep]))}
+        arguments, instead = _arguments(operands, used)
+        if len(keep) < len(graphs[0].outputs) or len(arguments) < len(operands):
+            self.fire("dead-results")
+            branches = [self.canonical(_cut(g, arguments, [g.outputs[k] for k in keep], instead)) for g in graphs]
+        made = tuple(branches)
+        return self.emit(
+            node, [index, *[operands[i] for i in arguments]], (made,), {k: (i, made[0].graph.outputs[i]) for i, k in enumerate(keep)}
+        )
+
+    def inlined(self, graph: Graph, operands: Sequence[Node], wanted: set[int]) -> dict[int, Node]:
+        made = dict(zip(graph.inputs, operands, strict=True))
+        for n in topological([graph.outputs[k] for k in sorted(wanted)]):
+            if n not in made:
+                made[n] = self.build(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
+        return {k: made[graph.outputs[k]] for k in wanted}
+
+    # --- loops ---------------------------------------------------------------------------------------------------------
+
+    def loop(self, node: Node, inputs: list[Node], wanted: set[int]) -> dict[int, Node]:
+        made = _Loop(node, self.canonical_bodies(node), inputs, wanted)
+        results: dict[int, Node] = {}
+        if node.op is scan and node.attrs[3] == 0:
+            self.fire("no-steps")
+            results = {k: made.starts[k] for k in wanted if k < len(made.starts)}
+            wanted = {k for k in wanted if k >= len(made.starts)}
+            return results | self.emit(node, inputs, (made.bodies[0], *node.attrs[1:]), made.positions(wanted))
+        for _ in range(ROUNDS):
+            invariant = made.invariant()
+            if invariant:
+                self.fire("fixed-carry")
+                for k in invariant:
+                    results[made.names[k]] = made.starts[k]
+                made.fix(invariant)
+            if made.prune():
+                self.fire("dead-carry")
+            elif not invariant:
+                break
+            made.bodies = [self.canonical(b) for b in made.bodies]
+        wanted = {k for k in wanted if k not in results}
+        return results | self.emit(node, made.inputs(), made.attrs(), made.positions(wanted))
+
+
+class _Loop:
+    """A scan or while loop taken apart: constants, starts of carries and sequences outside; the bodies' graphs inside.
+
+    ``names[k]`` is the index of the result that output k of the body stood for at first.
+    """
+
+    def __init__(self, node: Node, found: list[Body], inputs: list[Node], wanted: set[int]) -> None:
+        self.node, self.bodies = node, found
+        self.is_scan = node.op is scan
+        count = node.attrs[1] if self.is_scan else node.attrs[2]
+        outputs = found[-1].graph.outputs
+        carries = node.attrs[2] if self.is_scan else len(outputs)
+        self.fixed, self.starts, self.xs = inputs[:count], inputs[count : count + carries], inputs[count + carries :]
+        self.names = list(range(len(outputs)))
+        self.wanted = set(wanted)
+
+    @property
+    def body(self) -> Graph:
+        return self.bodies[-1].graph
+
+    def inputs(self) -> list[Node]:
+        return [*self.fixed, *self.starts, *self.xs]
+
+    def attrs(self) -> tuple[Any, ...]:
+        if self.is_scan:
+            return (self.bodies[0], len(self.fixed), len(self.starts), *self.node.attrs[3:])
+        return (*self.bodies, len(self.fixed))
+
+    def positions(self, wanted: Iterable[int]) -> dict[int, tuple[int, Node]]:
+        """Of each wanted result its index now, and a node of its type."""
+        found = {}
+        for old in sorted(wanted):
+            k = self.names.index(old)
+            like = self.body.outputs[k]
+            if self.is_scan and k >= len(self.starts):
+                like = _Stack(self.node.attrs[3], like)  # type: ignore[assignment]
+            found[old] = (k, like)
+        return found
+
+    def invariant(self) -> list[int]:
+        """Carries that the body gives back as they came; not the last of a while loop, which must have one."""
+        arguments = self.body.inputs[len(self.fixed) :]
+        found = [k for k in range(len(self.starts)) if self.body.outputs[k] is arguments[k]]
+        return found if self.is_scan or len(found) < len(self.starts) else found[:-1]
+
+    def fix(self, which: list[int]) -> None:
+        """Makes constants of some carries."""
+        count, carries = len(self.fixed), len(self.starts)
+        moved = [count + k for k in which]
+        stay = [count + k for k in range(carries) if k not in which]
+        order = [*range(count), *moved, *stay, *range(count + carries, len(self.body.inputs))]
+        keep = [k for k in range(len(self.body.outputs)) if k not in which]
+        self._cut(order, keep, {})
+        self.fixed = [*self.fixed, *[self.starts[k] for k in which]]
+        self.starts = [s for k, s in enumerate(self.starts) if k not in which]
+        self.names = [self.names[k] for k in keep]
+
+    def prune(self) -> bool:
+        """Drops what no wanted result needs."""
+        count, carries, body = len(self.fixed), len(self.starts), self.body
+        needed = {k for k in range(len(self.names)) if self.names[k] in self.wanted}
+        used: set[int] = set() if self.is_scan else set(_positions(self.bodies[0].graph, _reached(self.bodies[0].graph, self.bodies[0].graph.outputs)))
+        while True:
+            used |= _positions(body, _reached(body, [body.outputs[k] for k in sorted(needed)]))
+            more = {i - count for i in used if count <= i < count + carries} - needed
+            if not more:
+                break
+            needed |= more
+        if not self.is_scan and not needed:
+            needed = {0}
+        kept = sorted(k for k in needed if k < carries)
+        fixed, instead = _arguments(self.fixed, {i for i in used if i < count})
+        xs = [i for i in range(count + carries, len(body.inputs)) if i in used]
+        keep = kept + sorted(k for k in needed if k >= carries)
+        order = [*fixed, *[count + k for k in kept], *xs]
+        if len(order) == len(body.inputs) and len(keep) == len(body.outputs):
+            return False
+        self._cut(order, keep, instead)
+        self.xs = [self.xs[i - count - carries] for i in xs]
+        self.fixed = [self.fixed[i] for i in fixed]
+        self.starts = [self.starts[k] for k in kept]
+        self.names = [self.names[k] for k in keep]
+        return True
+
+    def _cut(self, order: list[int], keep: list[int], instead: dict[int, Any]) -> None:
+        body = _cut(self.body, order, [self.body.outputs[k] for k in keep], instead)
+        if self.is_scan:
+            self.bodies = [body]
+        else:
+            test = self.bodies[0].graph
+            self.bodies = [_cut(test, order, test.outputs, instead), body]
+
+
+class _Stack:
+    """The type of stacked results."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, length: int, element: Node) -> None:
+        self.shape, self.dtype = (length, *element.shape), element.dtype
+
+
+def _reached(graph: Graph, outputs: Sequence[Node]) -> set[Node]:
+    return set(topological(outputs))
+
+
+def _positions(graph: Graph, reached: set[Node]) -> set[int]:
+    """Which arguments of a graph are in ``reached``."""
+    return {i for i, x in enumerate(graph.inputs) if x in reached}
+
+
+def _arguments(given: Sequence[Node], used: set[int]) -> tuple[list[int], dict[int, Any]]:
+    """Which of the ``used`` arguments to keep, and what stands for the others: a constant's node, or the index of an equal argument."""
+    keep: list[int] = []
+    instead: dict[int, Any] = {}
+    first: dict[Node, int] = {}
+    for i in sorted(used):
+        x = given[i]
+        if x.op.name == "const":
+            instead[i] = x
+        elif x in first:
+            instead[i] = first[x]
+        else:
+            first[x] = i
+            keep.append(i)
+    return keep, instead
+
+
+def _cut(graph: Graph, order: Sequence[int], outputs: Sequence[Node], instead: dict[int, Any]) -> Body:
+    """``graph`` with other arguments and fewer results."""
+    same = {graph.inputs[i]: x if isinstance(x, Node) else graph.inputs[x] for i, x in instead.items()}
+    return close([graph.inputs[i] for i in order], outputs, graph.lines, same)
+
+
