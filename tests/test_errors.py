@@ -179,8 +179,38 @@ def test_jit_arguments() -> None:
         hg.jit(lambda a: "text")(A)
     with pytest.raises(errors.ArgumentError, match="n: element type"):
         f(A, np.array(["a"]))
-    with pytest.raises(errors.TreeError, match="keys that sort"):
+    with pytest.raises(errors.TreeError, match=r"keys that sort.*\(at "):
         f({1: A, "a": A})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"static_argnums": 2}, "static_argnums: f has 2 positional parameters, none at 2"),
+        ({"static_argnums": (0, -3)}, "static_argnums: f has 2 positional parameters, none at -3"),
+        ({"donate_argnums": 5}, "donate_argnums: f has 2 positional parameters, none at 5"),
+        ({"static_argnames": "c"}, "static_argnames: f has no parameter 'c'"),
+        ({"dynamic": {"c": 0}}, "dynamic: f has no parameter 'c'"),
+        ({"dynamic": {2: 0}}, "dynamic: f has 2 positional parameters, none at 2"),
+    ],
+)
+def test_options_of_jit_that_name_no_parameter(options: Any, message: str) -> None:
+    def f(a: Any, b: Any, *, k: Any = 1) -> Any:
+        return a
+
+    with pytest.raises(errors.ArgumentError, match=message) as caught:
+        hg.jit(f, **options)
+    assert line_of("hg.jit(f, **options)") in str(caught.value)
+    hg.jit(lambda *a, **o: a, **options) if options.get("static_argnums") != (0, -3) else None
+    hg.jit(f, static_argnames="k", donate_argnums=-1, dynamic={-1: 0, "k": 0})
+
+
+def test_out_of_memory_in_a_call_names_the_line() -> None:
+    f = hg.jit(lambda a: hnp.broadcast_to(a, (1 << 45, 2, 3)) + 1)
+    for _ in range(2):
+        with pytest.raises(errors.OutOfMemory) as caught:
+            f(A)
+        assert line_of("            f(A)") in str(caught.value)
 
 
 def test_unhashable_static_argument() -> None:

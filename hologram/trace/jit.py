@@ -142,7 +142,7 @@ class Jitted:
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self.__doc__ = getattr(function, "__doc__", None)
         self._signature = Signature(function, static_argnums, static_argnames, dynamic)
-        self._donated = {donate_argnums} if isinstance(donate_argnums, int) else set(donate_argnums)
+        self._donated = self._signature.positions("donate_argnums", donate_argnums)
         self._precision = precision
         self._specialisations = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None

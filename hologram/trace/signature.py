@@ -14,7 +14,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, StaticArgumentError
+from hologram.errors import ArgumentError, StaticArgumentError, TreeError
 from hologram.primitives.op import Shape
 from hologram.symbolic import substitute, var
 from hologram.trace import tree
@@ -83,26 +83,38 @@ class Call:
 class Signature:
     """How the calls of ``function`` are taken apart."""
 
-    __slots__ = ("name", "parameters", "static_positions", "static_names", "dynamic")
+    __slots__ = ("name", "parameters", "static_positions", "static_names", "dynamic", "_accepts")
 
     def __init__(
         self, function: Callable[..., Any], static_argnums: int | Iterable[int], static_argnames: str | Iterable[str], dynamic: Dynamic
     ) -> None:
         self.name = name_of(function)
-        self.parameters = _positional(function)
-        positions = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
-        names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
-        count = len(self.parameters)
-        positions = {self._position(p, count) for p in positions}
+        self.parameters, self._accepts = _parameters(function)
+        positions = self.positions("static_argnums", static_argnums)
+        names = {self._named("static_argnames", n) for n in ((static_argnames,) if isinstance(static_argnames, str) else static_argnames)}
         positions |= {i for i, p in enumerate(self.parameters) if p in names}
-        names |= {self.parameters[p] for p in positions if p < count}
+        names |= {self.parameters[p] for p in positions if p < len(self.parameters)}
         self.static_positions, self.static_names = sorted(positions), frozenset(names)
-        self.dynamic = dynamic if isinstance(dynamic, bool) else {k: (v,) if isinstance(v, int) else tuple(v) for k, v in dynamic.items()}
+        self.dynamic: bool | dict[int | str, tuple[int, ...]] = dynamic if isinstance(dynamic, bool) else {}
+        if not isinstance(dynamic, bool):
+            for k, v in dynamic.items():
+                place = self._named("dynamic", k) if isinstance(k, str) else self._position("dynamic", k)
+                self.dynamic[place] = (v,) if isinstance(v, int) else tuple(v)  # type: ignore[index]
 
-    def _position(self, p: int, count: int) -> int:
-        if p < 0 and count + p < 0:
-            raise ArgumentError(f"jit: {self.name} has {count} positional parameters, none at {p}")
+    def positions(self, option: str, numbers: int | Iterable[int]) -> set[int]:
+        """The positions that an option of ``jit`` names, from 0. Raises ArgumentError for one that the function does not have."""
+        return {self._position(option, p) for p in ((numbers,) if isinstance(numbers, int) else numbers)}
+
+    def _position(self, option: str, p: int) -> int:
+        count = len(self.parameters)
+        if not -count <= p < count and (p < 0 or "*" not in self._accepts):
+            raise located(ArgumentError(f"jit: {option}: {self.name} has {count} positional parameters, none at {p}"))
         return p + count if p < 0 else p
+
+    def _named(self, option: str, name: str) -> str:
+        if name not in self.parameters and name not in self._accepts and "**" not in self._accepts:
+            raise located(ArgumentError(f"jit: {option}: {self.name} has no parameter {name!r}"))
+        return name
 
     def parameter(self, position: int) -> str:
         """The name of a positional argument, for messages."""
@@ -118,7 +130,10 @@ class Signature:
             statics |= {n: options[n] for n in sorted(self.static_names & options.keys())}
             options = {n: v for n, v in options.items() if n not in statics}
         options = OrderedDict(options)  # in the caller's order, as native code walks it
-        leaves, treedef = tree.flatten((args, options))
+        try:
+            leaves, treedef = tree.flatten((args, options))
+        except TreeError as e:
+            raise located(e) from None
         types: list[LeafType] = []
         for i, x in enumerate(leaves):
             kind = type(x)
@@ -221,10 +236,14 @@ def name_of(function: Any) -> str:
     return getattr(function, "__name__", None) or getattr(inner, "__name__", None) or type(function).__name__
 
 
-def _positional(function: Any) -> list[str]:
-    """Names of the positional parameters, as far as they are known."""
+_OPEN: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+def _parameters(function: Any) -> tuple[list[str], set[str]]:
+    """Names of the positional parameters, and what else may be given: keywords by name, any positions ("*") or any names ("**")."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # builtins without a signature
-        return []
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return [], {"*", "**"}
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional, {_OPEN.get(p.kind, p.name) for p in parameters if p.name not in positional}
