@@ -45,6 +45,11 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x < 0, small, 1.0) / (1.0 + small)
 
 
+def _pow(x: Any, y: Any) -> Any:
+    """Infinite bases are left to float64: some libraries' long double function gets their signs and inverses wrong."""
+    return np.where(np.isinf(x), np.power(x.astype(np.float64), y.astype(np.float64)), np.power(x, y))
+
+
 def _pi(x: Any) -> Any:
     return np.arccos(x.dtype.type(-1.0))
 
@@ -128,7 +133,7 @@ erf = _row("erf", _erf, 28, -4.0, 4.0)
 erfc = _row("erfc", _erfc, 60, -4.0)
 erfinv = _row("erfinv", _erfinv, 44, -1.0, 1.0)
 sigmoid = _row("sigmoid", _sigmoid, 36)
-pow_ = _row("pow", np.power, 80, 0.0, arity=2)
+pow_ = _row("pow", _pow, 80, 0.0, arity=2)
 rsqrt = _row("rsqrt", lambda x: 1.0 / np.sqrt(x), 12, 0.0)
 cbrt = _row("cbrt", np.cbrt, 44)
 hypot = _row("hypot", np.hypot, 14, arity=2)

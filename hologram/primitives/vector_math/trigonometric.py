@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from hologram import dtypes
 from hologram.primitives.vector_math.coefficients import COS, SIN, TAN
-from hologram.primitives.vector_math.common import Value, flip_sign, format_of, polynomial
+from hologram.primitives.vector_math.common import Value, flip_sign, format_of, leading_bits, polynomial
 
 # pi = the sum of the parts; the first three have at most 9 (float32) and 31 (float64) bits
 # and the first two end so early that what they leave of an ordinary argument is exact
@@ -33,11 +33,18 @@ _INVERSE_PI = int(
     "F79788C5AD05368FB69B3F6793E584DBA7A31FB34F2FF516BA93DD63F5F2F8BD"
     "9E839CFBC529497535FDAFD88FC6AE842B0198237E3DB5D5"
     , 16)
-# pi/2 in two parts, whose first times the bits of a fraction above the cut is exact
+# pi/2 in two parts, whose first times half a significand is exact
 _HALF_PI_SHORT = {dtypes.float32: (1.5703125, 0.00048382679489661923), dtypes.float64: (1.570796325802803, 9.920935796805415e-10)}
+# bits of a fraction's word below the cut are converted apart, so that both pieces are exact and no sign bit is set
 _CUT = {dtypes.float32: 20, dtypes.float64: 38}
 _ZEROS = 33  # zero bits put before them, so that a window may start before the point
 _INVERSE_PI_BITS = 1216
+
+
+def _sum(a: Value, b: Value) -> tuple[Value, Value]:
+    """a + b and its rounding error, for |a| >= |b| or a = 0 (Dekker, A floating-point technique for extending the precision, 1971)."""
+    s = a + b
+    return s, (a - s) + b
 
 
 Reduced = tuple[Value, Value, Value]  # r, what rounding took from it, and the bits of n
@@ -51,9 +58,7 @@ def _ordinary(a: Value) -> Reduced:
     n = total - f.magic
     b = n.mad(-p2, n.mad(-p1, a))
     s = n.mad(-p3, b)
-    tail = n.mad(-p4, n.mad(-p3, b - s))
-    r = s + tail
-    return r, (s - r) + tail, total.bitcast(f.unsigned)
+    return *_sum(s, n.mad(-p4, n.mad(-p3, b - s))), total.bitcast(f.unsigned)
 
 
 def _window(p: Value, words: list[int], count: int) -> list[Value]:
@@ -111,7 +116,7 @@ def _turns(a: Value) -> tuple[Value, Value]:
 def _large(a: Value) -> Reduced:
     """As :func:`_ordinary`, for a >= 2**9; NaN for infinity.
 
-    The fraction of 2/pi * a is cut in three so that its leading product is exact.
+    The fraction of 2/pi * a becomes a sum of two floats, and its product with pi/2 starts with one that is exact.
     """
     f = format_of(a)
     width = f.unsigned.bits
@@ -122,12 +127,14 @@ def _large(a: Value) -> Reduced:
     fraction, rest = fraction ^ flip, rest ^ flip
     cut = _CUT[a.dtype]
     pieces = (fraction >> cut, width - cut), (fraction & ((1 << cut) - 1), width), (rest >> 1, 2 * width - 1)
-    top, middle, bottom = (flip_sign(bits.bitcast(f.integer).cast(f.real) * 2.0**-weight, flip) for bits, weight in pieces)
+    top, middle, bottom = (flip_sign(bits.bitcast(f.integer).cast(a.dtype) * 2.0**-weight, flip) for bits, weight in pieces)
+    s, error = _sum(top, middle)
+    h, h_low = _sum(s, error + bottom)
+    h_high = leading_bits(h)
     p1, p2 = _HALF_PI_SHORT[a.dtype]
-    s = top * p1 + (a - a)
-    tail = top.mad(p2, middle.mad(p1 + p2, bottom * (p1 + p2)))
-    r = s + tail
-    return r, (s - r) + tail, n
+    product = h_high * p1 + (a - a)
+    r, r_low = _sum(product, h_high.mad(p2, ((h - h_high) + h_low) * (p1 + p2)))
+    return r, r_low, n
 
 
 def _reduced(x: Value, kernel: Callable[[Value, Value, Value], Value]) -> Value:
