@@ -22,6 +22,7 @@ from hologram.trace.node import Graph, Node, topological
 DEAR = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
 KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
+RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
 LOOK_BACK = 32  # groups tried for a root
 _IN_MEMORY = ("leaf", "control", "project")
 
@@ -133,13 +134,17 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     roots = {n for n in roots if n.size != 0}
     uses = _uses(nodes, roots)
     cost: dict[Node, int] = {}
+    mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
     for n in nodes:
         if n.op.kind in _IN_MEMORY:
-            cost[n] = 0
+            cost[n] = mixed[n] = 0
             continue
         total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
         cost[n] = min(total, 10 * DEAR)
-        if n not in roots and n.op.kind != "movement" and uses[n] >= 2 and total >= (DEAR if uses[n] < SPREAD else 2):
+        dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
+        shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
+        mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
+        if n not in roots and (shared or mixed[n] > RESHAPES):
             roots.add(n)
     return roots
 
