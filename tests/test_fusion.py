@@ -195,6 +195,25 @@ def test_time_of_fusion_grows_with_the_program_not_faster() -> None:
     assert sum(len(list(k.walk())) for k in kernels(s)) < 200 * 20
 
 
+def _rolled(d: Draft, x: Node, i: int) -> Node:
+    return d("concatenate", d.part(x, 0, 1, 60), d.part(x, 0, 0, 1), 0)
+
+
+def _mixed(d: Draft, x: Node, i: int) -> Node:
+    return d("transpose", d("reshape", x, [(6, 10), (4, 15), (3, 20)][i % 3]), (1, 0))
+
+
+@pytest.mark.parametrize("step", [_rolled, _mixed])
+def test_long_chains_of_movement_have_short_kernels(step: Any) -> None:
+    """Each step of these doubles the index arithmetic, or the places read, of the one before."""
+    d = Draft()
+    x = d.input(60)
+    for i in range(60):
+        x = step(d, x, i)
+    s = d.schedule(d("neg", x))
+    assert sum(len(str(k)) for k in kernels(s)) < 60 * 2000
+
+
 # --- the invariant ---------------------------------------------------------------------------------------------------
 
 
