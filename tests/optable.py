@@ -277,6 +277,16 @@ def _scatter(row: Op, all: bool) -> Iterator[Case]:
                 yield row, (axis, batch), [values[0], indices, values[1]]
 
 
+def _sort(row: Op, all: bool) -> Iterator[Case]:
+    """Duplicates, NaNs and both zeros among them; rows that are sorted by insertion and by digits of either size."""
+    for d, shape in itertools.product(REAL, [(0,), (1,), (17,), (300,), (2, 0, 3), (3, 20), (5, 4, 7), (5000,), (2, 4500)]):
+        for axis, descending in itertools.product(range(len(shape)), (False, True)):
+            rng = seeded(row.name, d, shape, axis, descending)
+            if all or rng.random() < 0.2:
+                few = rng.choice(np.concatenate([special_values(d), tame_values(d, 20, rng)]), shape)
+                yield row, (axis, descending), [np.where(rng.random(shape) < 0.5, few, tame_values(d, few.size, rng).reshape(shape)).astype(d.np)]
+
+
 def _leaf(row: Op, all: bool) -> Iterator[Case]:
     """Rows whose value is in their attributes; an argument or a storage is in every other case."""
     for d in REAL:
@@ -296,6 +306,8 @@ _GENERATORS = {
     "scan": _scan,
     "gather": _gather,
     "scatter": _scatter,
+    "sort": _sort,
+    "native": lambda row, all: iter(()),  # half of what they give has no meaning: tested through the rows made of them
     "leaf": _leaf,
     "mark": lambda row, all: iter(()),  # rows that are gone before anything runs
 }

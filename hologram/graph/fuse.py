@@ -80,9 +80,9 @@ def is_last(node: Node) -> bool:
     return node.op.kind == "scan" and node.attrs[1] == "last"
 
 
-def is_scatter(node: Node) -> bool:
-    """Whether the node is a scatter, which has a group of its own."""
-    return node.op.kind == "scatter"
+def is_alone(node: Node) -> bool:
+    """Whether the node has a group of its own."""
+    return node.op.kind in ("scatter", "native")
 
 
 def reduction_axes(node: Node) -> Axes | None:
@@ -127,7 +127,7 @@ def own_cost(node: Node) -> int:
 
 def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     """Values that are computed as such."""
-    roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter") or unpaged(n) is not None}
+    roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter", "native") or unpaged(n) is not None}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     roots |= _cuts(nodes)
     roots |= _around_control(nodes)
@@ -166,10 +166,10 @@ def _cuts(nodes: list[Node]) -> set[Node]:
 
 
 def _around_control(nodes: list[Node]) -> set[Node]:
-    """What control nodes read and give: it stands in memory."""
+    """What control nodes read and give, and what kernels that a backend has ready read: it stands in memory."""
     roots = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
-        if n.op.kind == "control":
+        if n.op.kind in ("control", "native"):
             roots.update(x for x in n.inputs if x.op.name not in ("input", "leaf"))
     return roots
 
@@ -238,7 +238,7 @@ class _Grouping:
         self.group_of[root] = k
 
     def _fits(self, g: Group, root: Node, axes: Axes | None, alone: Reads) -> bool:
-        if g.cost + alone.cost > KERNEL_COST or is_scatter(root) or is_scatter(g.roots[0]):
+        if g.cost + alone.cost > KERNEL_COST or is_alone(root) or is_alone(g.roots[0]):
             return False
         if axes is not None and any(reduction_axes(m) is not None and m.op.kind != root.op.kind for m in g.roots):
             return False  # a scan goes by groups of its own width
@@ -267,7 +267,7 @@ class _Grouping:
             out.cost += root.op.cost
         elif (base := unpaged(root)) is not None:
             stack.append((base, index, ()))
-        elif is_scatter(root):
+        elif is_alone(root):
             stack += [(x, variables(x.shape), ()) for x in root.inputs]
             out.cost += root.op.cost
         elif root.op.kind != "leaf":

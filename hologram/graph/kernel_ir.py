@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from hologram.dtypes import DType
 from hologram.primitives.op import Op
-from hologram.symbolic import Int
+from hologram.symbolic import Int, var
 
 KERNEL_OPS = ("load", "const", "index", "inside", "scan")
 
@@ -111,9 +111,12 @@ Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"
 
 
 class Kernel:
-    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, ``cost`` rough nanoseconds of one chunk."""
+    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, ``cost`` rough nanoseconds of one chunk.
 
-    __slots__ = ("params", "scratch", "symbols", "body", "chunks", "cost", "ops", "note")
+    ``ready``: there is no body, the backend has the kernel under this name; the integers follow the parameters.
+    """
+
+    __slots__ = ("params", "scratch", "symbols", "body", "chunks", "cost", "ops", "note", "ready")
 
     def __init__(self) -> None:
         self.params: list[Buffer] = []
@@ -124,6 +127,11 @@ class Kernel:
         self.cost = 0.0
         self.ops = 0
         self.note = ""
+        self.ready: tuple[str, tuple[Int, ...]] | None = None
+
+    def integers(self) -> tuple[Int, ...]:
+        """What follows the parameters in a call."""
+        return self.ready[1] if self.ready is not None else tuple(var(s) for s in self.symbols)
 
     def walk(self) -> Iterator[Stmt]:
         stack = [iter(self.body)]

@@ -18,6 +18,8 @@ def print_kernel(k: Kernel) -> str:
     head = ", ".join(f"{b.name}: {b.dtype}[{b.size}] {b.role}" for b in k.params)
     lines = [f"kernel({head}{''.join(f', {s}: symbol' for s in k.symbols)})"]
     lines += [f"  scratch {b.name}: {b.dtype}[{b.size}]" for b in k.scratch]
+    if k.ready is not None:
+        lines.append(f"  ready {k.ready[0]}({', '.join(map(str, k.ready[1]))}) {k.chunks} times")
     _print_block(k.body, names, lines, 1)
     return "\n".join(lines) + "\n"
 

@@ -6,7 +6,7 @@
 - A long reduction of few rows is cut in pages, and so can be shared among threads; a long scan is cut in pages with a carry. The written order
   of reductions makes both give the same bits.
 - An empty reduction is its value.
-- A scatter has the form that :mod:`hologram.graph.scatters` gives it.
+- Scatters and sorts have the form that :mod:`hologram.graph.scatters` and :mod:`hologram.graph.sorts` give them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.scatters import prepare_scatter
+from hologram.graph.sorts import prepare_sort
 from hologram.primitives.op import TABLE, Shape
 from hologram.primitives.reductions import PAGE, adjacent_runs
 from hologram.symbolic import Int, floordiv, prod
@@ -51,6 +52,8 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
         return _scan(b, node, inputs[0])
     if node.op.kind == "scatter":
         return prepare_scatter(b, node, inputs)
+    if node.op.kind == "sort":
+        return prepare_sort(b, node, inputs[0])
     return b(node.op, inputs, node.attrs)
 
 

@@ -12,11 +12,12 @@ from typing import Any
 from hologram.errors import ShapeError
 from hologram.graph import plan as planner
 from hologram.graph.control import ControlStep
-from hologram.graph.fuse import Call, fuse, is_scatter
+from hologram.graph.fuse import Call, Group, fuse
 from hologram.graph.loops import Tile
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
+from hologram.graph.sorts import lower_native
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, atoms, is_static, split_linear, substitute, var
 from hologram.trace.node import Graph, Node, topological
@@ -86,8 +87,16 @@ class Schedule:
             if isinstance(g, Call):
                 steps.append(ControlStep(g, lambda body: Schedule(body, self.precision, self.tile)))
             else:
-                steps += lower_scatter(g, roots, self.precision) if is_scatter(g.roots[0]) else [lower(g, roots, stored, self.precision, self.tile)]
+                steps += self._kernels_of(g, roots, stored)
         return steps
+
+    def _kernels_of(self, group: Group, roots: set[Node], stored: set[Node]) -> list[Lowered]:
+        match group.roots[0].op.kind:
+            case "scatter":
+                return lower_scatter(group, roots, self.precision)
+            case "native":
+                return [lower_native(group)]
+        return [lower(group, roots, stored, self.precision, self.tile)]
 
     def _lifetimes(self) -> list[tuple[Node | ControlStep, int, int, tuple[Node, ...]]]:
         """``(node, first step, last step, inputs whose place it may take)`` of each intermediate."""

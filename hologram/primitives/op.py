@@ -21,7 +21,7 @@ Shape = tuple[Int, ...]
 # (inputs, attrs) -> (shape, dtype) of the result; raises ShapeError or DTypeError
 TypeRule = Callable[[tuple["Node", ...], tuple[Any, ...]], tuple[Shape, DType]]
 
-KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "mark")
+KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

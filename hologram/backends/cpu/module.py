@@ -59,6 +59,7 @@ class GraphWriter:
         self.functions = Functions(target.native_half)
         self.texts: list[str] = []
         self.names: dict[Any, str] = {}
+        self.declared: set[str] = set()  # kernels that are there already
         self.f = FunctionText()
         self.integers = Integers(self.f)
 
@@ -68,13 +69,14 @@ class GraphWriter:
         arena = f.emit(f"load ptr, ptr {f.emit('getelementptr i8, ptr %ctx, i64 8').text}, align 8", "ptr", 1)
         for name, index in schedule.symbol_slots.items():
             self.integers.vars[name] = self._slot(index, "i64")
-        size = max((len(k.kernel.params) + len(k.kernel.symbols) for k in schedule.kernels), default=0)
+        size = max((len(k.kernel.params) + len(k.kernel.integers()) for k in schedule.kernels), default=0)
         self.args = f.slot("i64", max(1, size), 8)
         pointers = {n: self._slot(i, "ptr") for n, i in schedule.slot_of.items()}
         self.run(Frame(schedule, plan, arena, pointers, inside_loop=False))
         f.do("ret i64 0")
         graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
-        return "\n".join([*self.functions.text.values(), *self.texts, graph, ATTRIBUTES])
+        ready = [f"declare void @{name}(ptr, i64, i64, ptr)" for name in sorted(self.declared)]
+        return "\n".join([*ready, *self.functions.text.values(), *self.texts, graph, ATTRIBUTES])
 
     def _slot(self, index: int, t: str) -> Reg:
         at = self.f.emit(f"getelementptr i64, ptr %bufs, i64 {index}")
@@ -123,8 +125,8 @@ class GraphWriter:
 
     def _launch(self, low: Lowered, frame: Frame) -> None:
         f, k = self.f, low.kernel
-        values = [self.pointer(n, frame) for n in low.bindings] + [self.integers.vars[s] for s in k.symbols]
-        if serial(k) and frame.inside_loop:
+        values = [self.pointer(n, frame) for n in low.bindings] + [self.integers.integer(e) for e in k.integers()]
+        if serial(k) and frame.inside_loop and k.ready is None:
             name = self._name(k, direct=True)
             f.do(f"call void @{name}({', '.join(v.typed for v in [*values, self.scratch])})")
             return
@@ -140,6 +142,9 @@ class GraphWriter:
 
     def _name(self, k: Kernel, direct: bool) -> str:
         """The function of a kernel; alike kernels share one."""
+        if k.ready is not None:
+            self.declared.add(f"hg_{k.ready[0]}")
+            return f"hg_{k.ready[0]}"
         key = (print_kernel(k), direct)
         if key not in self.names:
             name = self.names[key] = f"kernel{len(self.names)}"
