@@ -61,24 +61,47 @@ def as_node(x: Any, what: str) -> tuple[Node, bool]:
     return node_as(node, weak_default(dtype) if weak else dtype), weak
 
 
-class Traced:
-    """One call of a user's function on fresh arguments: what it returned, and its trace."""
+class Recorded:
+    """A body in the making: its trace (a context manager, in which to record), its arguments, and the ``nodes`` that it gives."""
 
-    __slots__ = ("trace", "arguments", "nodes", "types", "treedef", "result", "paths")
+    __slots__ = ("trace", "arguments", "nodes")
+
+    def __init__(self, what: str, types: Iterable[Any]) -> None:
+        around = current()
+        self.trace = Trace(what)
+        self.trace.captures = around is None or around.captures
+        self.arguments: list[Node] = []
+        self.nodes: list[Node] = []
+        with self.trace:
+            for t in types:
+                self.argument(t)
+
+    def argument(self, like: Any) -> Node:
+        """One more argument, of the shape and type of ``like``."""
+        self.arguments.append(self.trace.input(like.shape, like.dtype))
+        return self.arguments[-1]
+
+    def captured(self) -> list[Node]:
+        """What the graph reads from around it: nodes of enclosing traces, and realised values."""
+        own = self.trace.lines
+        outside = lambda n: n not in own or n.op is leaf  # noqa: E731
+        return [n for n in topological(self.nodes, stop=outside) if outside(n) and n.op is not const]
+
+
+class Traced(Recorded):
+    """One call of a user's function on fresh arguments, and what it returned."""
+
+    __slots__ = ("types", "treedef", "result", "paths")
 
     def __init__(self, what: str, function: Callable[..., Any], types: Sequence[Type], pack: Callable[[list[Any]], tuple[Any, ...]]) -> None:
         if not callable(function):
             raise located(ArgumentError(f"{what} takes a function, not a {type(function).__name__}"))
-        around = current()
-        self.trace = Trace(what)
-        self.trace.captures = around is None or around.captures
+        super().__init__(what, types)
         with self.trace:
-            self.arguments = [self.trace.input(t.shape, t.dtype) for t in types]
             leaves = [wrap(x, t.weak) for x, t in zip(self.arguments, types, strict=True)]
             self.result = function(*pack(leaves))
             values, self.treedef = tree.flatten(self.result)
             self.paths = [p for p, _ in tree.paths(self.result, "")]
-            self.nodes: list[Node] = []
             self.types: list[Type] = []
             for x in values:
                 try:
@@ -88,27 +111,18 @@ class Traced:
                     raise located(ArgumentError(text)) from None
                 self.nodes.append(node)
                 self.types.append(Type(node.shape, node.dtype, weak))
+        around = current()
         if around is not None:
             around.assumptions += self.trace.assumptions
 
     def cast(self, index: int, dtype: DType) -> None:
         """Gives result ``index`` the type ``dtype``."""
-        with self.resumed():
+        with self.trace:
             self.nodes[index] = node_as(self.nodes[index], dtype)
         self.types[index] = Type(self.types[index].shape, dtype, False)
 
-    def resumed(self) -> Trace:
-        """The trace, to record more; a context manager."""
-        return self.trace
 
-    def captured(self) -> list[Node]:
-        """What the graph reads from around it: nodes of enclosing traces, and realised values."""
-        own = self.trace.lines
-        outside = lambda n: n not in own or n.op is leaf  # noqa: E731
-        return [n for n in topological(self.nodes, stop=outside) if outside(n) and n.op is not const]
-
-
-def closed(traces: Sequence[Traced]) -> tuple[list[Node], list[Body]]:
+def closed(traces: Sequence[Recorded]) -> tuple[list[Node], list[Body]]:
     """Bodies that share their first arguments, and the nodes to give for these: everything that any of them reads from around it."""
     captured = list(dict.fromkeys(n for t in traces for n in t.captured()))
     bodies = [close([*captured, *t.arguments], t.nodes, t.trace.lines) for t in traces]

@@ -1,5 +1,7 @@
 """Transforms of functions: derivatives and vmap. Importing the package attaches their rules to the op table."""
 
+from hologram.control import choices, scans
 from hologram.primitives import batching, derivatives
+from hologram.transform import custom
 
-__all__ = ["batching", "derivatives"]
+__all__ = ["batching", "choices", "custom", "derivatives", "scans"]

@@ -1,0 +1,177 @@
+"""How transforms go through while loops and switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import hologram.primitives.control as ops
+from hologram import dtypes
+from hologram.control.replay import depends, emitted, replayed, result
+from hologram.control.scans import Tangents, batched_body
+from hologram.control.tracing import Recorded
+from hologram.errors import DifferentiationError
+from hologram.primitives.batching import stack_of
+from hologram.primitives.op import TABLE, transforms
+from hologram.symbolic import Int
+from hologram.trace.node import Node
+from hologram.trace.recorder import constant, located
+from hologram.transform.differentiate import pull, push
+from hologram.transform.levels import Level
+from hologram.transform.nodes import apply, select, spread, zeros_like
+from hologram.transform.stacking import stacked
+
+# --- while -----------------------------------------------------------------------------------------------------------
+
+
+def _while_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
+    """The loop with the tangents of its carries beside them."""
+    *inputs, cond, body, consts = rest
+    flags = [t is not None for t in tangents]
+    while True:
+        made = Recorded("while_loop", ())
+        with made.trace:
+            primal = [made.argument(x) for x in body.graph.inputs]
+            outs = replayed(body.graph, primal)
+            given = {x: made.trace.input(x.shape, x.dtype) for x, f in zip(primal, flags, strict=True) if f}
+            pushed = push(Level(), outs, dict(given))
+            grown = [f or (i >= consts and pushed[i - consts] is not None) for i, f in enumerate(flags)]
+            if grown == flags:
+                carried = [i for i in range(consts, len(flags)) if flags[i]]
+                made.nodes = [*outs, *[zeros_like(outs[i - consts]) if pushed[i - consts] is None else pushed[i - consts] for i in carried]]
+                break
+        flags = grown
+    if not carried:
+        return None
+    fixed_tangents = [given[x] for x in primal[:consts] if x in given]
+    made.arguments = [*primal[:consts], *fixed_tangents, *primal[consts:], *[given[primal[i]] for i in carried]]
+    test = Recorded("while_loop", made.arguments)
+    count = consts + len(fixed_tangents)
+    with test.trace:
+        test.nodes = replayed(cond.graph, [*test.arguments[:consts], *test.arguments[count : count + len(outs)]])
+    fixed = [*inputs[:consts], *[t for t in tangents[:consts] if t is not None]]
+    starts = [zeros_like(inputs[i]) if tangents[i] is None else tangents[i] for i in carried]
+    node = emitted(ops.while_, fixed, [*inputs[consts:], *starts], [test, made], lambda bodies, n: (*bodies, n))  # type: ignore[list-item]
+    results: list[Node | None] = [None] * len(outs)
+    for k, i in enumerate(carried):
+        results[i - consts] = result(node, len(outs) + k, inputs[i])
+    return tuple(results)
+
+
+def _while_transpose(*_: Any) -> Any:
+    text = "while_loop has no derivative in reverse mode, since nobody knows how many steps to keep: use scan, fori_loop with integer bounds, or jvp"
+    raise located(DifferentiationError(text))
+
+
+def _while_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
+    """The loop runs until no example goes on; those that are done keep their values."""
+    *inputs, cond, body, consts = rest
+    flags = list(batched)
+    while True:
+        out = depends(body.graph, flags)
+        (many,) = depends(cond.graph, flags)
+        grown = [f or (i >= consts and (many or out[i - consts])) for i, f in enumerate(flags)]
+        if grown == flags:
+            break
+        flags = grown
+    starts = [stack_of(x, size) if f and not w else x for x, f, w in zip(inputs[consts:], flags[consts:], batched[consts:], strict=True)]
+    test = batched_body("while_loop", cond.graph, flags, size)
+    step = batched_body("while_loop", body.graph, flags, size)
+    if many:
+        with step.trace:
+            (going,) = stacked(lambda given: replayed(cond.graph, given), step.arguments, flags, size)
+            old = step.arguments[consts:]
+            new = [x if len(x.shape) == len(o.shape) else stack_of(x, size) for x, o in zip(step.nodes, old, strict=True)]
+            step.nodes = [select(spread(going, n.shape, (0,)), n, o) for n, o in zip(new, old, strict=True)]
+        with test.trace:
+            test.nodes = [apply(TABLE["reduce_any"], test.nodes[0], attrs=((0,),))]
+    return emitted(ops.while_, inputs[:consts], starts, [test, step], lambda bodies, n: (*bodies, n))
+
+
+# --- switch ----------------------------------------------------------------------------------------------------------
+
+
+def _switch_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
+    """A choice among the branches' derivatives, each of which computes its branch again."""
+    index, *operands, branches = rest
+    directions = tangents[1:]
+    traces, pushed, values = [], [], []
+    for b in branches:
+        made = Recorded("switch", b.graph.inputs)
+        primal = list(made.arguments)
+        with made.trace:
+            given = {x: made.argument(x) for x, t in zip(primal, directions, strict=True) if t is not None}
+            values.append(replayed(b.graph, primal))
+            pushed.append(push(Level(), values[-1], given))
+        traces.append(made)
+    there = [k for k in range(len(pushed[0])) if any(p[k] is not None for p in pushed)]
+    if not there:
+        return None
+    for made, p, v in zip(traces, pushed, values, strict=True):
+        with made.trace:
+            made.nodes = [zeros_like(v[k]) if p[k] is None else p[k] for k in there]
+    node = emitted(ops.switch, operands, [t for t in directions if t is not None], traces, lambda bodies, _: (tuple(bodies),), (index,))
+    results: list[Node | None] = [None] * len(pushed[0])
+    for i, k in enumerate(there):
+        results[k] = result(node, i, values[0][k])
+    return tuple(results)
+
+
+def _switch_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+    index, *operands, branches = rest
+    flags = linear[1:]
+    given = [c for c in cotangents if c is not None]
+    traces = []
+    for b in branches:
+        made = Recorded("switch", ())
+        with made.trace:
+            places = [made.trace.input(x.shape, x.dtype) for x in b.graph.inputs]
+            outs = replayed(b.graph, places)
+            incoming = [None if c is None else made.trace.input(c.shape, c.dtype) for c in cotangents]
+            sought = [x for x, f in zip(places, flags, strict=True) if f]
+            found = pull(Level(), sought, outs, incoming)
+            made.nodes = [zeros_like(x) if c is None else c for x, c in zip(sought, found, strict=True)]
+        made.arguments = [*[x for x, f in zip(places, flags, strict=True) if not f], *[c for c in incoming if c is not None]]
+        traces.append(made)
+    values = [x for x, f in zip(operands, flags, strict=True) if not f]
+    node = emitted(ops.switch, values, given, traces, lambda bodies, _: (tuple(bodies),), (index,))
+    made_results = iter([result(node, i, x) for i, x in enumerate([x for x, f in zip(operands, flags, strict=True) if f])])
+    return (None, *[next(made_results) if f else None for f in flags])
+
+
+def _switch_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
+    index, *operands, branches = rest
+    flags = batched[1:]
+    if batched[0]:
+        return _selected(size, flags, index, operands, branches)
+    out = [any(column) for column in zip(*[depends(b.graph, flags) for b in branches], strict=True)]
+    traces = []
+    for b in branches:
+        made = batched_body("switch", b.graph, flags, size)
+        with made.trace:
+            made.nodes = [
+                stack_of(x, size) if f and len(x.shape) == len(o.shape) else x for x, f, o in zip(made.nodes, out, b.graph.outputs, strict=True)
+            ]
+        traces.append(made)
+    return emitted(ops.switch, operands, (), traces, lambda bodies, _: (tuple(bodies),), (index,))
+
+
+def _selected(size: Int, flags: Sequence[bool], index: Node, operands: Sequence[Node], branches: Sequence[Any]) -> Node:
+    """Every branch on the whole stack, and for each example the results of its own: as the one branch of a switch, so as to stand for them all."""
+    made = Recorded("switch", [index, *operands])
+    with made.trace:
+        which, *given = made.arguments
+        chosen: list[Node] | None = None
+        for i, b in enumerate(branches):
+            values = stacked(lambda nodes, b=b: replayed(b.graph, nodes), given, flags, size)  # type: ignore[misc]
+            if chosen is None:
+                chosen = values
+                continue
+            here = apply(TABLE["eq"], which, constant(i, dtypes.int64))
+            chosen = [select(spread(here, v.shape, (0,)), v, c) for v, c in zip(values, chosen, strict=True)]
+        made.nodes = chosen or []
+    return emitted(ops.switch, [index, *operands], (), [made], lambda bodies, _: (tuple(bodies),), (constant(0, dtypes.int64),))
+
+
+transforms(ops.while_, jvp=_while_jvp, transpose=_while_transpose, batch=_while_batch)
+transforms(ops.switch, jvp=_switch_jvp, transpose=_switch_transpose, batch=_switch_batch)

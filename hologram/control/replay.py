@@ -1,0 +1,45 @@
+"""Bodies recorded again, and control nodes made from bodies under construction: what rules for transforms are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import hologram.primitives.control as ops
+from hologram.control.tracing import Recorded, closed
+from hologram.primitives.op import Op
+from hologram.trace.node import Graph, Node, topological
+from hologram.trace.recorder import record
+
+
+def replayed(graph: Graph, arguments: Sequence[Node], outputs: Sequence[Node] | None = None) -> list[Node]:
+    """``outputs`` of ``graph``, by default all, recorded here on ``arguments``."""
+    wanted = graph.outputs if outputs is None else outputs
+    made = dict(zip(graph.inputs, arguments, strict=True))
+    for n in topological(wanted, stop=made.__contains__):
+        if n not in made:
+            made[n] = record(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
+    return [made[x] for x in wanted]
+
+
+def emitted(op: Op, fixed: Sequence[Node], rest: Iterable[Node], made: Sequence[Recorded], attrs: Any, first: Sequence[Node] = ()) -> Node:
+    """A control node of bodies just recorded: ``fixed`` constants and the other inputs, in the order of the bodies' arguments, after ``first``.
+
+    ``attrs(bodies, constants)`` gives the attributes: what the bodies turn out to read from around them comes before ``fixed``.
+    """
+    outer, bodies = closed(made)
+    return record(op, (*first, *outer, *fixed, *rest), attrs(bodies, len(outer) + len(fixed)))
+
+
+def result(node: Node, index: int, like: Any) -> Node:
+    """Result ``index`` of a control node, of the shape and type of ``like``."""
+    return record(ops.project, (node,), (index, like.shape, like.dtype.name))
+
+
+def depends(graph: Graph, flags: Sequence[bool]) -> list[bool]:
+    """Which outputs of ``graph`` depend on the inputs whose flag is True."""
+    reached = {x for x, flag in zip(graph.inputs, flags, strict=True) if flag}
+    for n in topological(graph.outputs):
+        if any(x in reached for x in n.inputs):
+            reached.add(n)
+    return [x in reached for x in graph.outputs]

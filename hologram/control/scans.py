@@ -1,0 +1,297 @@
+"""How transforms go through a scan.
+
+Its derivative is two scans: the scan itself, which now also stacks what the derivative needs of each step, and a linear scan that reads these
+stacks. The linear scan transposed runs the other way. Reductions of graphs put scans that run side by side together again, so forward mode costs one
+loop and no stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import hologram.primitives.control as ops
+from hologram.control.replay import depends, emitted, replayed, result
+from hologram.control.tracing import Recorded
+from hologram.errors import DifferentiationError
+from hologram.primitives.batching import stack_of
+from hologram.primitives.op import transforms
+from hologram.symbolic import Int
+from hologram.trace.node import Node, topological
+from hologram.trace.recorder import located
+from hologram.transform.differentiate import pull, push
+from hologram.transform.levels import Level
+from hologram.transform.nodes import add, has_tangents, moved, zeros_like
+from hologram.transform.stacking import stacked
+
+Tangents = Sequence[Node | None]
+
+
+class _Parts:
+    """A scan's inputs and attributes by name."""
+
+    __slots__ = ("body", "consts", "carries", "length", "reverse", "inputs")
+
+    def __init__(self, rest: Sequence[Any]) -> None:
+        *inputs, body, self.consts, self.carries, self.length, self.reverse = rest
+        self.inputs: list[Node] = inputs
+        self.body = body.graph
+
+    def is_carry(self, i: int) -> bool:
+        """Whether argument ``i`` of the body is a carry."""
+        return self.consts <= i < self.consts + self.carries
+
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Constants, carries and sequences among values that stand for the inputs."""
+        a, b = self.consts, self.consts + self.carries
+        return list(values[:a]), list(values[a:b]), list(values[b:])
+
+    def attrs(self, carries: int, reverse: bool | None = None) -> Any:
+        return lambda bodies, consts: (bodies[0], consts, carries, self.length, self.reverse if reverse is None else reverse)
+
+
+class _Stack:
+    """Shape and type of ``length`` arrays like ``element``."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, length: int, element: Node) -> None:
+        self.shape, self.dtype = (length, *element.shape), element.dtype
+
+
+# --- forward ---------------------------------------------------------------------------------------------------------
+
+
+class _Linearised:
+    """A scan's body with tangents for the arguments whose flag is set, and for every carry that comes to have one."""
+
+    def __init__(self, parts: _Parts, flags: list[bool]) -> None:
+        self.parts = parts
+        while True:
+            self._push(flags)
+            grown = [f or (parts.is_carry(i) and self.pushed[i - parts.consts] is not None) for i, f in enumerate(flags)]
+            if grown == flags:
+                break
+            flags = grown
+        with self.recorded.trace:
+            for k, out in enumerate(self.primal[: parts.carries]):
+                if flags[parts.consts + k] and self.pushed[k] is None:
+                    self.pushed[k] = zeros_like(out)
+        self.flags = flags
+
+    def _push(self, flags: list[bool]) -> None:
+        parts = self.parts
+        self.recorded = Recorded("scan", parts.body.inputs)
+        self.arguments = list(self.recorded.arguments)
+        with self.recorded.trace:
+            self.primal = replayed(parts.body, self.arguments)
+            self.tangents = {x: self.recorded.argument(x) for x, flag in zip(self.arguments, flags, strict=True) if flag}
+            self.pushed: list[Node | None] = list(push(Level(), self.primal, dict(self.tangents)))
+
+    def residuals(self) -> list[Node]:
+        """What the linear part reads of the rest: arguments of the body and values that it computes. Moved and cast values are made again."""
+        given = set(self.tangents.values())
+        there = [x for x in self.pushed if x is not None]
+        linear = set(given)
+        order = topological(there, stop=given.__contains__)
+        for n in order:
+            if any(x in linear for x in n.inputs):
+                linear.add(n)
+        found: dict[Node, None] = {}
+        stack = [x for n in order if n in linear and n not in given for x in n.inputs if x not in linear]
+        stack += [x for x in there if x not in linear]
+        seen: set[Node] = set()
+        while stack:
+            n = stack.pop()
+            if n in seen:
+                continue
+            seen.add(n)
+            if n.op.name == "const" or n.op.name == "iota":
+                continue
+            if n.op.kind == "movement" or n.op.name == "cast":
+                stack.extend(n.inputs)
+            else:
+                found[n] = None
+        return list(found)
+
+
+def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
+    parts = _Parts(rest)
+    made = _Linearised(parts, [t is not None for t in tangents])
+    if all(t is None for t in made.pushed):
+        return None
+    held = _Held(parts, made)
+    fixed_tangents, _, x_tangents = parts.split([made.tangents.get(x) for x in made.arguments])
+    carried = [x for x in made.arguments if x in made.tangents and parts.is_carry(made.arguments.index(x))]
+    there = [k for k, t in enumerate(made.pushed) if t is not None]
+    recorded = made.recorded
+    recorded.arguments = [
+        *held.fixed_arguments, *[t for t in fixed_tangents if t is not None],
+        *[made.tangents[x] for x in carried],
+        *held.x_arguments, *[t for t in x_tangents if t is not None],
+    ]  # fmt: skip
+    recorded.nodes = [made.pushed[k] for k in there]  # type: ignore[misc]
+    given = dict(zip(made.arguments, tangents, strict=True))
+    outer = dict(zip(made.arguments, parts.inputs, strict=True))
+    fixed, carries, xs = parts.split(made.arguments)
+    starts = [zeros_like(outer[x]) if given[x] is None else given[x] for x in carried]
+    tangent_scan = emitted(
+        ops.scan,
+        [*held.fixed, *[given[x] for x in fixed if given[x] is not None]],  # type: ignore[list-item]
+        [*starts, *held.xs, *[given[x] for x in xs if given[x] is not None]],  # type: ignore[list-item]
+        [recorded],
+        parts.attrs(len(carried)),
+    )
+    results: list[Node | None] = [None] * len(made.pushed)
+    for i, k in enumerate(there):
+        like = made.primal[k] if k < parts.carries else _Stack(parts.length, made.primal[k])
+        results[k] = result(tangent_scan, i, like)
+    return tuple(results)
+
+
+class _Held:
+    """Residuals by how the linear scan comes to them: constants of the loop, sequences that were there, and stacks that the scan is run for."""
+
+    def __init__(self, parts: _Parts, made: _Linearised) -> None:
+        residuals = made.residuals()
+        loose = set(made.arguments[parts.consts :])
+        reached = set(loose)
+        for n in topological(residuals):
+            if any(x in reached for x in n.inputs):
+                reached.add(n)
+        fixed = [n for n in residuals if n not in reached]
+        inputs = dict(zip(made.arguments, parts.inputs, strict=True))
+        self.fixed_arguments = fixed
+        self.fixed = _outside(fixed, inputs)
+        sequences = made.arguments[parts.consts + parts.carries :]
+        direct = [n for n in residuals if n in sequences]
+        stacks = [n for n in residuals if n in reached and n not in direct]
+        self.x_arguments = [*direct, *stacks]
+        self.xs = [inputs[n] for n in direct]
+        if stacks:
+            again = Recorded("scan", ())
+            again.trace, again.arguments, again.nodes = made.recorded.trace, list(made.arguments), [*made.primal, *stacks]
+            fixed_inputs, starts, xs = parts.split(parts.inputs)
+            scan = emitted(ops.scan, fixed_inputs, [*starts, *xs], [again], parts.attrs(parts.carries))
+            count = len(made.primal)
+            self.xs += [result(scan, count + i, _Stack(parts.length, n)) for i, n in enumerate(stacks)]
+
+
+def _outside(nodes: Sequence[Node], inputs: dict[Node, Node]) -> list[Node]:
+    """Values that do not change from step to step, computed once around the loop."""
+    from hologram.trace.recorder import record
+
+    made = dict(inputs)
+    for n in topological(nodes, stop=made.__contains__):
+        if n not in made:
+            made[n] = record(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
+    return [made[n] for n in nodes]
+
+
+# --- reverse ---------------------------------------------------------------------------------------------------------
+
+
+def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+    parts = _Parts(rest)
+    flags = [f or parts.is_carry(i) for i, f in enumerate(linear)]
+    if not all(has_tangents(x.dtype) for x, f in zip(parts.body.inputs, flags, strict=True) if f):
+        raise located(DifferentiationError("scan: reverse mode through a loop whose carry is not linear"))
+    back = Recorded("scan", ())
+    with back.trace:
+        places = [back.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
+        outs = replayed(parts.body, places)
+        carried = [back.trace.input(x.shape, x.dtype) for x in outs[: parts.carries]]
+        given = cotangents[parts.carries :]
+        stepwise = [None if c is None else back.trace.input(x.shape, x.dtype) for c, x in zip(given, outs[parts.carries :], strict=True)]
+        sought = [x for x, f in zip(places, flags, strict=True) if f]
+        found = dict(zip(sought, pull(Level(), sought, outs, [*carried, *stepwise]), strict=True))
+        fixed, carries, xs = parts.split(places)
+        summed = [x for x in fixed if found.get(x) is not None]
+        sums = [back.trace.input(x.shape, x.dtype) for x in summed]
+        stacked_xs = [x for x in xs if found.get(x) is not None]
+        back.nodes = [
+            *[zeros_like(x) if found[x] is None else found[x] for x in carries],  # type: ignore[list-item]
+            *[add(s, found[x]) for s, x in zip(sums, summed, strict=True)],  # type: ignore[arg-type]
+            *[found[x] for x in stacked_xs],  # type: ignore[list-item]
+        ]
+    outer = dict(zip(places, parts.inputs, strict=True))
+    fixed_there = [x for x in fixed if x not in found]
+    xs_there = [x for x in xs if x not in found]
+    back.arguments = [*fixed_there, *carried, *sums, *xs_there, *[s for s in stepwise if s is not None]]
+    starts = [zeros_like(x) if c is None else c for c, x in zip(cotangents, outs[: parts.carries], strict=False)]
+    starts += [zeros_like(x) for x in summed]
+    node = emitted(
+        ops.scan,
+        [outer[x] for x in fixed_there],
+        [*starts, *[outer[x] for x in xs_there], *[c for c in given if c is not None]],
+        [back],
+        parts.attrs(len(starts), not parts.reverse),
+    )
+    order = [*carries, *summed, *stacked_xs]
+    made = {x: result(node, i, outer[x]) for i, x in enumerate(order)}
+    return tuple([made.get(x) if f else None for x, f in zip(places, linear, strict=True)])
+
+
+# --- stacks of examples ----------------------------------------------------------------------------------------------
+
+
+def _scan_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
+    parts = _Parts(rest)
+    flags = list(batched)
+    while True:
+        out = depends(parts.body, flags)
+        grown = [f or (parts.is_carry(i) and out[i - parts.consts]) for i, f in enumerate(flags)]
+        if grown == flags:
+            break
+        flags = grown
+    fixed, starts, xs = parts.split(parts.inputs)
+    _, carry_flags, x_flags = parts.split(flags)
+    _, was, _ = parts.split(batched)
+    starts = [stack_of(x, size) if f and not w else x for x, f, w in zip(starts, carry_flags, was, strict=True)]
+    xs = [moved(x, 1, 0) if f else x for x, f in zip(xs, x_flags, strict=True)]
+    made = batched_body("scan", parts.body, flags, size)
+    return emitted(ops.scan, fixed, [*starts, *xs], [made], parts.attrs(parts.carries))
+
+
+def batched_body(what: str, graph: Any, flags: Sequence[bool], size: Int) -> Recorded:
+    """A body on stacks: arguments whose flag is set, and the results that depend on them, have the stack's axis in front."""
+    made = Recorded(what, ())
+    with made.trace:
+        for x, flag in zip(graph.inputs, flags, strict=True):
+            made.arguments.append(made.trace.input((size, *x.shape) if flag else x.shape, x.dtype))
+        out = depends(graph, flags)
+        alone = iter(replayed(graph, made.arguments, [o for o, f in zip(graph.outputs, out, strict=True) if not f]))
+        together = [o for o, f in zip(graph.outputs, out, strict=True) if f]
+        stacks = iter(stacked(lambda given: replayed(graph, given, together), made.arguments, flags, size))
+        made.nodes = [next(stacks) if f else next(alone) for f in out]
+    return made
+
+
+# --- results ---------------------------------------------------------------------------------------------------------
+
+
+def _count(node: Node) -> int:
+    return len(ops.bodies(node)[-1].graph.outputs)
+
+
+def _project_jvp(tangents: Sequence[tuple[Node | None, ...] | None], out: Node, node: Node, index: int, *_: Any) -> Node | None:
+    return tangents[0][index] if tangents[0] is not None else None
+
+
+def _project_transpose(cotangent: Node, linear: Sequence[bool], node: Node, index: int, *_: Any) -> tuple[tuple[Node | None, ...]]:
+    return (tuple([cotangent if i == index else None for i in range(_count(node))]),)
+
+
+def _project_batch(size: Int, batched: Sequence[bool], node: Node, index: int, shape: Any, dtype: str) -> Node:
+    """The result of a node on stacks: with the stack's axis brought in front, or, where it does not depend on the example, repeated."""
+    of = ops.bodies(node)[-1].graph.outputs[index]
+    steps = node.attrs[3] if node.op is ops.scan and index >= node.attrs[2] else None
+    like = of if steps is None else _Stack(steps, of)
+    found = result(node, index, like)
+    if like.shape == shape:
+        return stack_of(found, size)
+    return found if steps is None else moved(found, 1, 0)
+
+
+transforms(ops.scan, jvp=_scan_jvp, transpose=_scan_transpose, batch=_scan_batch)
+transforms(ops.project, jvp=_project_jvp, transpose=_project_transpose, batch=_project_batch)
