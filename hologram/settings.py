@@ -46,7 +46,7 @@ class Settings:
 
 def _parse(name: str, default: Any) -> Any:
     text = os.environ.get("HOLOGRAM_" + name.upper())
-    if text is None:
+    if text is None or (text == "" and name == "cache_dir"):  # "" would be the current folder
         return default
     if isinstance(default, bool):
         return text.strip().lower() not in ("0", "false", "no", "off", "")

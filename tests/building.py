@@ -68,7 +68,6 @@ def kernels(schedule: Schedule) -> list[Kernel]:
     return [k.kernel for k in schedule.kernels]
 
 
-
 def count(kernel: Kernel, op: str) -> int:
     """How many instructions of a kernel are ``op``."""
     return sum(isinstance(s, Ins) and s.opname == op for s in kernel.walk())

@@ -69,3 +69,13 @@ def test_links_between_pages_lead_somewhere() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     links = [(p, m) for p in pages for m in re.findall(r"\]\((?!https?:|#)([^)#]+)", p.read_text())]
     assert links and [(str(p), m) for p, m in links if not (p.parent / m).exists()] == []
+
+
+def test_the_tour_of_the_readme_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert len(blocks) >= 4 and "kernels; scalar operations" in said and "1.414" in said

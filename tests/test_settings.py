@@ -47,6 +47,7 @@ def test_override_restores_what_was_there() -> None:
         ("HOLOGRAM_NUM_THREADS", "3", "num_threads", 3),
         ("HOLOGRAM_CACHE", "off", "cache", False),
         ("HOLOGRAM_CACHE_DIR", "/nowhere", "cache_dir", Path("/nowhere")),
+        ("HOLOGRAM_CACHE_DIR", "", "cache_dir", None),
         ("HOLOGRAM_NATIVE", "0", "native", False),
         ("HOLOGRAM_DISABLE_PASSES", "simplify, sink", "disabled_passes", ("simplify", "sink")),
         ("HOLOGRAM_MEMORY_LIMIT", "1000", "memory_limit", 1000),
