@@ -20,7 +20,7 @@ def _row(name: str, reference: Callable[..., Any], cost: int, low: float = -10.0
     """A row of the table; ``low`` and ``high`` bound the arguments that generated tests draw most of theirs from."""
 
     def wide(*xs: Any) -> Any:
-        wider = np.longdouble if xs[0].dtype == np.float64 else np.float64
+        wider = np.longdouble if xs[0].dtype.itemsize >= 8 else np.float64
         return reference(*(np.asarray(x, wider) for x in xs))
 
     decomposition = getattr(vector_math, name)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from hologram.dtypes import DType
 
 if TYPE_CHECKING:
     from hologram.graph.builder import Value
-else:
+else:  # a name for annotations: the op table does not import the graph
     Value = "Value"
-
-PerType: TypeAlias = Mapping[DType, float]
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,6 @@ class Format:
     @cached_property
     def least_normal(self) -> float:
         return 2.0 ** (1 - self.bias)
-
-    @cached_property
-    def largest(self) -> float:
-        return (2.0 - 2.0**-self.mantissa) * 2.0**self.bias
 
     @cached_property
     def exponent_bits(self) -> int:

@@ -39,7 +39,7 @@ def _reduce(x: Value, offset: float) -> tuple[Value, Value, Value]:
 
 
 def exp(x: Value) -> Value:
-    """e**x. Max error 1.02 ULP (float32), @ (float64)."""
+    """e**x = 2**n * (1 + expm1(r))."""
     x = _clamp(x, _EXP_RANGE[x.dtype])
     total, r, tail = _reduce(x, 2.0 * format_of(x).bias)
     r = r - tail
@@ -106,7 +106,7 @@ def tanh(x: Value) -> Value:
 
 
 def sigmoid(x: Value) -> Value:
-    """1 / (1 + e**-x). For a = |x|, q = 2**-n, t = tanh(r): v = ``q * (1 - t) / ((1 + q) + (1 - q)*t)`` is that of -a, 1 - v that of a.
+    """1 / (1 + e**-x). For a = |x|, q = 2**-n, t = tanh(r): v = ``q * (1 - t) / (1 + (q + (1 - q)*t))`` is that of -a, 1 - v that of a.
 
     The rounding errors of numerator and denominator are put right to first order, 1/denominator being near the quotient.
     """
@@ -116,16 +116,16 @@ def sigmoid(x: Value) -> Value:
     n = total - f.magic
     q = power_of_two((x.const(f.magic + f.bias) - at_most(n, f.bias - 1.0)).bitcast(f.unsigned), x.dtype)
     numerator = 1.0 - t
-    one, part = q + 1.0, (1.0 - q) * t
-    denominator = one + part
+    part = (1.0 - q).mad(t, q)
+    denominator = part + 1.0
     p = numerator / denominator
-    p = p.mad(((1.0 - numerator) - t) - p * ((one - denominator) + part), p)
+    p = p.mad(((1.0 - numerator) - t) - p * ((1.0 - denominator) + part), p)
     v = scale_by_sum(p, x.const(f.magic + 2.0 * f.bias) - n)
     return (x < 0.0).select(v, 1.0 - v)
 
 
 def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value, Value]:
-    """``c, s, r, sh, ch`` for a = |x| = n*ln2 + ...: cosh(n*ln2)/2, sinh(n*ln2)/2, an exact r, ``sinh - r`` and ``cosh - 1`` of the rest."""
+    """``up, down, r, sh, ch`` for a = |x| = n*ln2 + ...: 2**(n-2), 2**-(n+2), an exact r, ``sinh - r`` and ``cosh - 1`` of the rest."""
     f = format_of(x)
     a = at_most(x.abs(), _SINH_HIGH[x.dtype])
     total, r, tail = _reduce(a, f.bias - 2.0)
@@ -134,16 +134,19 @@ def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value, Value]:
     n = total.bitcast(f.unsigned)
     up = power_of_two(n, x.dtype)
     down = (a > 40.0).select(x.const(0.0), power_of_two(n.const(2 * f.bias - 4) - n, x.dtype))
-    return up + down, up - down, r, (rest * z).mad(polynomial(z, SINH[x.dtype]), -tail), z * polynomial(z, COSH[x.dtype])
+    return up, down, r, (rest * z).mad(polynomial(z, SINH[x.dtype]), -tail), z * polynomial(z, COSH[x.dtype])
 
 
 def sinh(x: Value) -> Value:
     """sinh(n*ln2)*cosh(r) + cosh(n*ln2)*sinh(r), halved until the last step so that nothing overflows before the result."""
-    c, s, r, sh, ch = _hyperbolic_parts(x)
+    up, down, r, sh, ch = _hyperbolic_parts(x)
+    c, s = up + down, up - down
     return ((c.mad(r, s) + s.mad(ch, c * sh)) * 2.0).copysign(x)
 
 
 def cosh(x: Value) -> Value:
-    """cosh(n*ln2)*cosh(r) + sinh(n*ln2)*sinh(r), halved as in :func:`sinh`."""
-    c, s, r, sh, ch = _hyperbolic_parts(x)
-    return (c + c.mad(ch, s * (r + sh))) * 2.0
+    """cosh(n*ln2)*cosh(r) + sinh(n*ln2)*sinh(r), halved as in :func:`sinh`; what rounding takes from the first sum is kept."""
+    up, down, r, sh, ch = _hyperbolic_parts(x)
+    c, s = up + down, up - down
+    lost = (up - c) + down
+    return (c + s.mad(r, c.mad(ch, s.mad(sh, lost)))) * 2.0

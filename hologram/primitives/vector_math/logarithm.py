@@ -181,4 +181,3 @@ def atanh(x: Value) -> Value:
     result = n.mad(high, s + n.mad(low, (s * z) * polynomial(z, ATANH[x.dtype])))
     result = (a < 1.0).select(result, a.eq(1.0).select(_INFINITY, a.eq(a).select(float("nan"), a)))
     return result.copysign(x)
-
