@@ -120,7 +120,7 @@ def _length(sequence: Operands, length: int | None) -> int:
     for t, path in zip(sequence.types, sequence.paths, strict=True):
         if not t.shape:
             raise located(ShapeError(f"scan: {path} is a scalar, which has no axis to step along"))
-        found.setdefault(int(t.shape[0]), path)  # type: ignore[arg-type]
+        found.setdefault(int(t.shape[0]), path)
     if length is not None:
         if not isinstance(length, int) or length < 0:
             raise located(ArgumentError(f"scan: length is an integer from 0 up, not {length!r}"))

@@ -210,9 +210,9 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
         sums = [back.trace.input(x.shape, x.dtype) for x in summed]
         stacked_xs = [x for x in xs if found.get(x) is not None]
         back.nodes = [
-            *[zeros_like(x) if found[x] is None else found[x] for x in carries],  # type: ignore[list-item]
-            *[add(s, found[x]) for s, x in zip(sums, summed, strict=True)],  # type: ignore[arg-type]
-            *[found[x] for x in stacked_xs],  # type: ignore[list-item]
+            *[zeros_like(x) if found[x] is None else found[x] for x in carries],
+            *[add(s, found[x]) for s, x in zip(sums, summed, strict=True)],
+            *[found[x] for x in stacked_xs],
         ]
     outer = dict(zip(places, parts.inputs, strict=True))
     fixed_there = [x for x in fixed if x not in found]

@@ -103,7 +103,7 @@ class _Run:
             return self.inlined(branches[int(const_value(index))].graph, operands, wanted)
         keep = sorted(wanted)
         graphs = [b.graph for b in branches]
-        used = {i for g in graphs for i in _positions(g, _reached(g, [g.outputs[k] for k in keep]))}
+        used = {i for g in graphs for i in _positions(g, _reached([g.outputs[k] for k in keep]))}
         arguments, instead = _arguments(operands, used)
         if len(keep) < len(graphs[0].outputs) or len(arguments) < len(operands):
             self.fire("dead-results")
@@ -207,9 +207,10 @@ class _Loop:
         """Drops what no wanted result needs."""
         count, carries, body = len(self.fixed), len(self.starts), self.body
         needed = {k for k in range(len(self.names)) if self.names[k] in self.wanted}
-        used: set[int] = set() if self.is_scan else set(_positions(self.bodies[0].graph, _reached(self.bodies[0].graph, self.bodies[0].graph.outputs)))
+        test = self.bodies[0].graph
+        used = set() if self.is_scan else _positions(test, _reached(test.outputs))
         while True:
-            used |= _positions(body, _reached(body, [body.outputs[k] for k in sorted(needed)]))
+            used |= _positions(body, _reached([body.outputs[k] for k in sorted(needed)]))
             more = {i - count for i in used if count <= i < count + carries} - needed
             if not more:
                 break
@@ -248,7 +249,7 @@ class _Stack:
         self.shape, self.dtype = (length, *element.shape), element.dtype
 
 
-def _reached(graph: Graph, outputs: Sequence[Node]) -> set[Node]:
+def _reached(outputs: Sequence[Node]) -> set[Node]:
     return set(topological(outputs))
 
 

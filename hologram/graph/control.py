@@ -54,4 +54,4 @@ class ControlStep:
 
 def nbytes(node: Node) -> int:
     """Bytes of an array of static shape."""
-    return math.prod(node.shape) * node.dtype.itemsize  # type: ignore[arg-type]
+    return math.prod(node.shape) * node.dtype.itemsize

@@ -1,9 +1,9 @@
 """Control steps in the graph function: loops and branches around the steps of their bodies.
 
-A loop keeps its carries in one of two ways. Where everything that a body touches is *small*, each array gets stack memory of its own, read and written
-at fixed places by kernels that are inlined, so that LLVM keeps it in registers from step to step. Else a carry is a pointer: a step reads the
-array there and writes the next one to the other of two buffers, or straight into the stacked results where the same value goes there too, or
-in place where the kernel that makes it reads every element right before it writes it.
+A loop keeps its carries in one of two ways. Where everything that a body touches is *small*, each array gets stack memory of its own, read and
+written at fixed places by kernels that are inlined, so that LLVM keeps it in registers from step to step. Else a carry is a pointer: a step
+reads the array there and writes the next one to the other of two buffers, or straight into the stacked results where the same value goes there
+too, or in place where the kernel that makes it reads every element right before it writes it.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class _InRegisters:
 
 
 class _InMemory:
-    """Carries as pointers. ``in_place`` and ``through`` say of a carry whether it is updated where it is, or read from the ys where it was written."""
+    """Carries as pointers. ``in_place`` tells which are updated where they are, ``through`` which are read from among the ys, where they were written."""
 
     def __init__(self, loop: _Loop) -> None:
         self.loop, self.w = loop, loop.w
