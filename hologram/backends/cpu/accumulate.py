@@ -148,49 +148,53 @@ def reduce_lanes(monoids: list[Monoid], lanes: list[Reg]) -> list[Reg]:
     return out
 
 
-def partial_slots(f: FunctionText, monoids: list[Monoid], count: int) -> list[str]:
-    """Stack arrays for ``count`` partial results a component, padded to whole groups of LANES."""
-    padded = -(-count // LANES) * LANES
-    return [f.slot(r.type, padded) for m in monoids for r in m.identity(1)]
+def combine_all(monoids: list[Monoid], a: list[Reg], b: list[Reg]) -> list[Reg]:
+    """``a o b`` of several accumulators, whose registers stand one after the other."""
+    out, at = [], 0
+    for m in monoids:
+        out += m.combine(a[at : at + m.components], b[at : at + m.components])
+        at += m.components
+    return out
 
 
-def reduce_partials(f: FunctionText, monoids: list[Monoid], slots: list[str], pages: Reg, count: int) -> list[Reg]:
-    """Row form over the first ``pages`` partial results."""
-    first = [r for m in monoids for r in m.identity(LANES)]
-    _pad_with_identity(f, monoids, slots, pages)
+class PartialLanes:
+    """Row form over results of pages as they come: LANES partial results of each register, in stack memory."""
 
-    def body(i: Reg, carried: list[Reg]) -> list[Reg]:
-        loaded = []
-        for slot, r in zip(slots, first, strict=True):
-            at = f.emit(f"getelementptr {r.type}, ptr {slot}, i64 {i.text}", "ptr", 1)
-            loaded.append(f.emit(f"load {vector(r.type, LANES)}, ptr {at.text}, align {_align(r.type)}", r.type, LANES))
-        out, k = [], 0
-        for m in monoids:
-            out += m.combine(carried[k : k + m.components], loaded[k : k + m.components])
-            k += m.components
-        return out
+    def __init__(self, f: FunctionText, monoids: list[Monoid]) -> None:
+        self.f, self.monoids = f, monoids
+        first = [r for m in monoids for r in m.identity(LANES)]
+        self.types = [r.type for r in first]
+        self.slots = [f.slot(self._stored(t), LANES) for t in self.types]
+        for slot, r in zip(self.slots, first, strict=True):
+            f.do(f"store {self._to_memory(r).typed}, ptr {slot}")
 
-    lanes = f.counted(Reg("0", "i64", 1), pages, LANES, first, body)
-    return reduce_lanes(monoids, lanes)
+    def take(self, part: list[Reg], number: Reg) -> None:
+        """Page ``number`` goes to its lane."""
+        f = self.f
+        lane = f.emit(f"and i64 {number.text}, {LANES - 1}", "i64", 1)
+        slots = zip(self.types, self.slots, strict=True)
+        places = [f.emit(f"getelementptr {self._stored(t)}, ptr {slot}, i64 {lane.text}", "ptr", 1) for t, slot in slots]
+        old = [self._load(t, p.text, 1) for t, p in zip(self.types, places, strict=True)]
+        for p, r in zip(places, combine_all(self.monoids, old, part), strict=True):
+            f.do(f"store {self._to_memory(r).typed}, ptr {p.text}")
+
+    def result(self) -> list[Reg]:
+        return reduce_lanes(self.monoids, [self._load(t, slot, LANES) for t, slot in zip(self.types, self.slots, strict=True)])
+
+    def _stored(self, t: str) -> str:
+        return "i8" if t == "i1" else t  # a vector of i1 is bits in memory, an array of them bytes
+
+    def _to_memory(self, r: Reg) -> Reg:
+        return r if r.type != "i1" else self.f.emit(f"zext {r.typed} to {vector('i8', r.width)}", "i8", r.width)
+
+    def _load(self, t: str, place: str, width: int) -> Reg:
+        stored = self._stored(t)
+        r = self.f.emit(f"load {vector(stored, width)}, ptr {place}, align {_align(stored)}", stored, width)
+        return r if t == stored else self.f.emit(f"trunc {r.typed} to {vector(t, width)}", t, width)
 
 
 def _align(t: str) -> int:
     return {"half": 2, "float": 4, "double": 8}.get(t) or max(1, int(t[1:]) // 8)
-
-
-def _pad_with_identity(f: FunctionText, monoids: list[Monoid], slots: list[str], pages: Reg) -> None:
-    """Fills the last group of LANES beyond ``pages``."""
-    up = f.emit(f"add nsw i64 {pages.text}, {LANES - 1}", "i64", 1)
-    end = f.emit(f"and i64 {up.text}, {-LANES}", "i64", 1)
-    one = [r for m in monoids for r in m.identity(1)]
-
-    def body(i: Reg, _: list[Reg]) -> list[Reg]:
-        for slot, r in zip(slots, one, strict=True):
-            at = f.emit(f"getelementptr {r.type}, ptr {slot}, i64 {i.text}", "ptr", 1)
-            f.do(f"store {r.typed}, ptr {at.text}")
-        return []
-
-    f.counted(pages, end, 1, [], body)
 
 
 def scan_group(m: Monoid, carry: Reg, x: Reg, mask: Reg | None) -> tuple[Reg, Reg]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram.backends.cpu.accumulate import Monoid, partial_slots, reduce_lanes, reduce_partials, scan_group
+from hologram.backends.cpu.accumulate import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, suffix, vector
 from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
 from hologram.dtypes import DType, int64
@@ -380,11 +380,9 @@ class KernelWriter(Integers):
         width = self.lane.width if self.lane else 1
         start, stop = self._range(loop)
         monoids = self._monoids(loop)
-        paged = any(m.acc for m in monoids) and not (isinstance(loop.extent, int) and loop.extent <= PAGE) and not self._scans(loop)
+        first = [r for m in monoids for r in m.identity(width)]
 
-        def run(lo: Reg, hi: Reg) -> list[Reg]:
-            first = [r for m in monoids for r in m.identity(width)]
-
+        def run(units: list[int], lo: Reg, hi: Reg) -> list[Reg]:
             def body(i: Reg, carried: list[Reg]) -> list[Reg]:
                 def inner() -> list[Reg]:
                     self.vars[loop.var] = i
@@ -394,26 +392,18 @@ class KernelWriter(Integers):
 
                 return self.scoped(inner)
 
-            return self.f.counted(lo, hi, 1, first, body)
+            def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
+                part = self.scoped(lambda: run(units[1:], i, self._end(i, units[0], hi)))
+                return combine_all(monoids, carried, part)
 
-        if paged:
-            total = [r for m in monoids for r in m.identity(width)]
+            return self.f.counted(lo, hi, units[0], first, piece) if units else self.f.counted(lo, hi, 1, first, body)
 
-            def page(i: Reg, carried: list[Reg]) -> list[Reg]:
-                end = self.f.emit(f"add nsw i64 {i.text}, {PAGE}", "i64", 1)
-                end = self.f.emit(f"call i64 @llvm.smin.i64(i64 {end.text}, {stop.typed})", "i64", 1)
-                part = self.scoped(lambda: run(i, end))
-                out, at = [], 0
-                for m in monoids:
-                    n = m.components
-                    out += m.combine(carried[at : at + n], part[at : at + n])
-                    at += n
-                return out
+        self._finish(monoids, run([] if self._scans(loop) or not monoids else _pieces(loop.extent), start, stop))
 
-            final = self.f.counted(start, stop, PAGE, total, page)
-        else:
-            final = run(start, stop)
-        self._finish(monoids, final)
+    def _end(self, start: Reg, size: int, stop: Reg) -> Reg:
+        """The end of a piece of ``size`` iterations."""
+        end = self.f.emit(f"add nsw i64 {start.text}, {size}", "i64", 1)
+        return self.f.emit(f"call i64 @llvm.smin.i64(i64 {end.text}, {stop.typed})", "i64", 1)
 
     def _scans(self, loop: Loop) -> bool:
         return any(isinstance(s, Ins) and s.op == "scan" for s in loop.body)
@@ -453,28 +443,22 @@ class KernelWriter(Integers):
             self._finish(monoids, self._vectors(loop, monoids, start, stop, GROUP))
         elif not monoids:
             self._vectors(loop, monoids, start, stop, self._width(loop))
-        elif isinstance(loop.extent, int) and loop.extent <= PAGE:
-            lanes = self._vectors(loop, monoids, start, stop, LANES)
-            self._finish(monoids, reduce_lanes(monoids, lanes))
         else:
-            self._paged_lanes(loop, monoids, start, stop)
+            self._finish(monoids, self._paged_lanes(loop, monoids, _pieces(loop.extent), start, stop))
 
-    def _paged_lanes(self, loop: Loop, monoids: list[Monoid], start: Reg, stop: Reg) -> None:
-        """Row form beyond a page: a partial result a page, and the same order again over the partial results."""
-        count = -(-loop.extent // PAGE) if isinstance(loop.extent, int) else PAGE
-        slots = partial_slots(self.f, monoids, count)
+    def _paged_lanes(self, loop: Loop, monoids: list[Monoid], units: list[int], start: Reg, stop: Reg) -> list[Reg]:
+        """Row form: beyond a page a partial result a page, and the same order again over the partial results."""
+        if not units:
+            return reduce_lanes(monoids, self._vectors(loop, monoids, start, stop, LANES))
+        partial = PartialLanes(self.f, monoids)
 
-        def page(i: Reg, carried: list[Reg]) -> list[Reg]:
-            end = self.f.emit(f"add nsw i64 {i.text}, {PAGE}", "i64", 1)
-            end = self.f.emit(f"call i64 @llvm.smin.i64(i64 {end.text}, {stop.typed})", "i64", 1)
-            part = self.scoped(lambda: reduce_lanes(monoids, self._vectors(loop, monoids, i, end, LANES)))
-            for slot, r in zip(slots, part, strict=True):
-                at = self.f.emit(f"getelementptr {r.type}, ptr {slot}, i64 {carried[0].text}", "ptr", 1)
-                self.f.do(f"store {r.typed}, ptr {at.text}")
+        def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
+            part = self.scoped(lambda: self._paged_lanes(loop, monoids, units[1:], i, self._end(i, units[0], stop)))
+            partial.take(part, carried[0])
             return [self.f.emit(f"add nsw i64 {carried[0].text}, 1", "i64", 1)]
 
-        (pages,) = self.f.counted(start, stop, PAGE, [Reg("0", "i64", 1)], page)
-        self._finish(monoids, reduce_partials(self.f, monoids, slots, pages, count))
+        self.f.counted(start, stop, units[0], [Reg("0", "i64", 1)], piece)
+        return partial.result()
 
     def _vectors(self, loop: Loop, monoids: list[Monoid], start: Reg, stop: Reg, width: int) -> list[Reg]:
         """The loop over whole vectors, then its tail; gives the lanes of the accumulators."""
@@ -565,4 +549,9 @@ class KernelWriter(Integers):
 
 def monoids_paged(loop: Loop) -> bool:
     """Whether the loop is cut in pages by its accumulators, so that its extent is not that of one run."""
-    return bool(loop.accs) and not (isinstance(loop.extent, int) and loop.extent <= PAGE)
+    return bool(loop.accs) and bool(_pieces(loop.extent))
+
+
+def _pieces(extent: Int) -> list[int]:
+    """Lengths of the pieces of which partial results are combined, the longest first: pages, pages of pages where there may be that many."""
+    return [n for n in (PAGE**2, PAGE) if not isinstance(extent, int) or extent > n]
