@@ -22,7 +22,7 @@ from hologram.primitives.reductions import PAGE, adjacent_runs
 from hologram.symbolic import Int, floordiv, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
-MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut: its partial results must fit a kernel's stack
+MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
@@ -113,11 +113,12 @@ def _position(b: Builder, op: Any, x: Node, axis: int) -> Node:
 
 
 def _needs_cut(rows: Shape, columns: Shape, n: Int, cut: bool) -> bool:
-    """An extent that is a symbol may be long, so it is cut, once."""
-    if not isinstance(n, int):
-        return not cut
+    """Whether pages become results of their own. Where n is a symbol, it may be long, or so short that a page of padding costs more than it: it is
+    cut, once, only where that happens few times."""
     independent = prod(rows) * (floordiv(prod(columns) + 127, 128) if columns else 1)
     few = isinstance(independent, int) and independent < MANY_ROWS
+    if not isinstance(n, int):
+        return few and not cut
     return n > MAX_IN_KERNEL or (few and n > 2 * PAGE)
 
 
