@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from building import Draft, layer_norm, scheduled, softmax
 from kernel_interpreter import run_schedule
-from optable import compiler, mismatch, seeded
+from optable import compiler, mismatch, rows, seeded
 from test_random_graphs import ordinary_values
 
 from hologram.backends.reference import evaluate
 from hologram.errors import ShapeError
+from hologram.primitives.reductions import PAGE
 from hologram.symbolic import floordiv, var
 from hologram.trace.node import Graph, Node
 
@@ -246,3 +247,34 @@ def test_sizes_that_contradict_each_other_are_refused() -> None:
     d = Draft()
     with pytest.raises(ShapeError, match="should be"):
         compiler()(d.graph(d("neg", d.input(2 * n)))).run_numpy([np.zeros(3, np.float32)])
+
+
+REDUCTIONS = [r for r in rows("reduce") if r.attrs == ("axes",)]
+POSITIONS = [r for r in rows("reduce") if r.attrs == ("axis",)]
+
+
+@pytest.mark.parametrize("n", [PAGE, PAGE + 1, 2 * PAGE + 33])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float64"])
+def test_many_long_rows_are_reduced_page_by_page_in_one_kernel(dtype: str, n: int) -> None:
+    """Enough rows that none is cut: static and symbolic extents, rows and columns."""
+
+    def program(d: Draft, size: Any) -> list[Node]:
+        inputs = ((d.input(17, size, dtype=dtype), 1), (d.input(size, 40, dtype=dtype), 0))
+        found = [d(r.name, z, (axis,)) for r in REDUCTIONS for z, axis in inputs if z.dtype.kind in r.kinds]
+        return found + [d(r.name, z, axis) for r in POSITIONS for z, axis in inputs]
+
+    graph = graph_of(program, n)
+    arrays = arguments(graph)
+    if dtype == "bool":  # what decides stands near the end
+        for a in arrays:
+            a[...] = np.arange(a.size).reshape(a.shape) % 3001 < 2998
+    want = evaluate(graph, arrays)
+    for of in (graph, graph_of(program, var("n0", 1))):
+        executable = compiler()(of, precision="exact")
+        for k, (g, w) in enumerate(zip(executable.run_numpy(arrays), want, strict=True)):
+            assert not mismatch(g, w, 0).any(), f"result {k} of {of.outputs[k]}"
+
+
+def test_reductions_of_many_symbolic_rows_stay_one_kernel() -> None:
+    d = Draft()
+    assert len(d.schedule(softmax(d, d.input(var("n0"), var("n1")))).kernels) == 1
