@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram import dtypes
+from hologram.numpy.arguments import extent_node
 from hologram.primitives.op import TABLE, Op, Shape, transforms
-from hologram.symbolic import Int
+from hologram.symbolic import Int, prod
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node
 from hologram.transform.nodes import add, apply, full, moved, mul, number, permuted, reshaped, select, spread
@@ -84,30 +85,37 @@ def _scan(op: Op) -> Callable[..., Node]:
     return lambda size, batched, x, axis, reverse: apply(op, x, attrs=(axis + 1, reverse))
 
 
+def _sort(op: Op) -> Callable[..., Node]:
+    return lambda size, batched, x, axis, descending: apply(op, x, attrs=(axis + 1, descending))
+
+
 def _take(size: Int, batched: Flags, x: Node, indices: Node, axis: int) -> Node:
     if not batched[1]:
         return apply(TABLE["take"], x, indices, attrs=(axis + 1,))
     if not batched[0]:
-        taken = apply(TABLE["take"], x, indices, attrs=(axis,))
-        return moved(taken, axis, 0)
-    n = x.shape[axis + 1]
-    rows = moved(x, axis + 1, 1)
-    flat = reshaped(rows, (size * n, *rows.shape[2:]))
-    taken = apply(TABLE["take"], flat, _in_stack(indices, size, n), attrs=(0,))  # stack, places, the axes before, the axes after
-    places = list(range(1, len(indices.shape)))
-    before = list(range(len(indices.shape), len(indices.shape) + axis))
-    after = range(len(indices.shape) + axis, len(taken.shape))
-    return permuted(taken, [0, *before, *places, *after])
+        return moved(apply(TABLE["take"], x, indices, attrs=(axis,)), axis, 0)
+    return gathered(x, indices, axis + 1, 1)
 
 
-def _in_stack(indices: Node, size: Int, n: Int) -> Node:
-    """Indices into the examples side by side."""
-    from hologram.numpy.arguments import extent_node
-
+def gathered(x: Node, indices: Node, axis: int, shared: int) -> Node:
+    """``take`` along ``axis`` of arrays that share their first ``shared`` axes: in each of these stacks by its own indices, which are in range."""
+    if not shared:
+        return apply(TABLE["take"], x, indices, attrs=(axis,))
+    stacks, places, n = x.shape[:shared], indices.shape[shared:], x.shape[axis]
+    before, after = x.shape[shared:axis], x.shape[axis + 1 :]
+    rows = moved(x, axis, shared)
+    flat = reshaped(rows, (prod(stacks) * n, *before, *after))
+    start = mul(apply(TABLE["iota"], attrs=((prod(stacks),), 0, "int64")), extent_node(n, dtypes.int64))
     wide = cast_node(indices, dtypes.int64)
-    number = apply(TABLE["iota"], attrs=((size,), 0, "int64"))
-    start = mul(number, extent_node(n, dtypes.int64))
-    return add(wide, spread(start, wide.shape, (0,)))
+    flat_indices = add(wide, spread(reshaped(start, stacks), wide.shape, range(shared)))
+    taken = apply(TABLE["take"], flat, flat_indices, attrs=(0,))  # stacks, places, before, after
+    middle = shared + len(places)
+    order = [*range(shared), *range(middle, middle + len(before)), *range(shared, middle), *range(middle + len(before), len(taken.shape))]
+    return permuted(taken, order)
+
+
+def _scatter(op: Op) -> Callable[..., Node]:
+    return lambda size, batched, *rest: apply(op, *_each(size, batched, rest[:3]), attrs=(rest[3] + 1, rest[4] + 1))
 
 
 _RULES: dict[str, Callable[..., Node]] = {
@@ -126,5 +134,9 @@ for _name, _rule in _RULES.items():
 for _row in TABLE.values():
     if _row.kind == "reduce":
         transforms(_row, batch=_reduction(_row))
+    elif _row.kind == "sort":
+        transforms(_row, batch=_sort(_row))
+    elif _row.kind == "scatter":
+        transforms(_row, batch=_scatter(_row))
     elif _row.kind == "scan" and _row.attrs == ("axis", "reverse"):
         transforms(_row, batch=_scan(_row))

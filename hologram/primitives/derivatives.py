@@ -10,7 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hologram import dtypes
 from hologram.errors import DifferentiationError
+from hologram.numpy.arguments import extent_node
+from hologram.primitives.batching import gathered
 from hologram.primitives.movement import slice_extent
 from hologram.primitives.op import TABLE, NoDerivative, Op, Shape, transforms
 from hologram.symbolic import Int, prod
@@ -25,6 +28,7 @@ from hologram.transform.nodes import (
     full,
     has_tangents,
     joined,
+    moved,
     mul,
     neg,
     number,
@@ -158,6 +162,7 @@ _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "cbrt": (lambda out, x: div(number(1 / 3, x), mul(out, out)),),
     "hypot": (lambda out, x, y: div(x, out), lambda out, x, y: div(y, out)),
     "erf": (lambda out, x: _gauss(x, 1.0),),
+    "erfinv": (lambda out, x: mul(number(math.sqrt(math.pi) / 2, x), _call("exp", mul(out, out))),),
     "erfc": (lambda out, x: _gauss(x, -1.0),),
 }
 
@@ -232,7 +237,7 @@ _transforms("div", jvp=_div_jvp, transpose=_div_transpose)
 _transforms("select", jvp=_select_jvp, transpose=_select_transpose)
 _transforms("cast", jvp=_cast_jvp, transpose=lambda ct, linear, x, dtype: (cast_node(ct, x.dtype),))
 _transforms("mark", jvp=lambda ts, out, x, token: ts[0], transpose=lambda ct, linear, x, token: (ct,))
-_transforms("barrier", jvp=lambda ts, out, x: ts[0], transpose=lambda ct, linear, x: (ct,))
+_transforms("barrier", jvp=lambda ts, out, x, after: None if ts[0] is None else fit(ts[0], out.shape))
 
 # --- movement --------------------------------------------------------------------------------------------------------
 
@@ -427,16 +432,114 @@ def _take_transpose(ct: Node, linear: Sequence[bool], x: Node, indices: Node, ax
 
 _transforms("take", jvp=_take_jvp, transpose=_take_transpose)
 
+# --- scatters --------------------------------------------------------------------------------------------------------
+#
+# Inputs are (x, indices, updates); updates whose index is out of range are dropped, and so have no derivative.
+
+
+def _places(x: Node, indices: Node, axis: int) -> tuple[Node, Node]:
+    """The indices moved into range, and whether they were there."""
+    n = extent_node(x.shape[axis], dtypes.int64)
+    wide = cast_node(indices, dtypes.int64)
+    zero, last = number(0, wide), sub(n, number(1, n))
+    there = _call("and", _call("ge", wide, zero), _call("lt", wide, n))
+    return _call("min", _call("max", wide, zero), last), there
+
+
+def _over_updates(x: Node, updates: Shape, axis: int, places: int, batch: int) -> Node:
+    """Something known of every index, spread over the updates; ``places`` axes of the updates belong to the indices."""
+    return spread(x, updates, [*range(batch), *range(axis, axis + places)])
+
+
+def _read(x: Node, indices: Node, updates: Node, axis: int, batch: int) -> Node:
+    """What of ``x`` is where the updates go; zero where these are dropped."""
+    if x.shape[axis] == 0:
+        return zeros_like(updates)
+    inside, there = _places(x, indices, axis)
+    found = gathered(x, inside, axis, batch)
+    return select(_over_updates(there, updates.shape, axis, len(indices.shape) - batch, batch), found, number(0, x))
+
+
+def _scatter_jvp(op: Op) -> Callable[..., Node]:
+    """Of a scatter that is linear in the array and the updates."""
+
+    def jvp(tangents: Tangents, out: Node, x: Node, indices: Node, updates: Node, axis: int, batch: int) -> Node:
+        t, _, u = tangents
+        return apply(op, zeros_like(x) if t is None else t, indices, zeros_like(updates) if u is None else u, attrs=(axis, batch))
+
+    return jvp
+
+
+def _scatter_add_transpose(ct: Node, linear: Sequence[bool], x: Node, indices: Node, updates: Node, axis: int, batch: int) -> tuple[Node | None, ...]:
+    return ct if linear[0] else None, None, _read(ct, indices, updates, axis, batch) if linear[2] else None
+
+
+def _scatter_set_transpose(ct: Node, linear: Sequence[bool], x: Node, indices: Node, updates: Node, axis: int, batch: int) -> tuple[Node | None, ...]:
+    """The elements that were replaced have no cotangent; of several updates of one place the last, which stayed, has it."""
+    old = apply(TABLE["scatter_set"], ct, indices, zeros_like(updates), attrs=(axis, batch)) if linear[0] else None
+    if not linear[2]:
+        return old, None, None
+    places = indices.shape[batch:]
+    turns = spread(reshaped(apply(TABLE["iota"], attrs=((prod(places),), 0, "int64")), places), indices.shape, range(batch, len(indices.shape)))
+    nobody = full(-1, dtypes.int64, (*x.shape[:batch], x.shape[axis]))
+    stayed = apply(TABLE["scatter_set"], nobody, indices, turns, attrs=(batch, batch))
+    here = _call("eq", _read(stayed, indices, turns, batch, batch), turns)
+    passed = _read(ct, indices, updates, axis, batch)
+    return old, None, select(_over_updates(here, updates.shape, axis, len(places), batch), passed, number(0, ct))
+
+
+def _scatter_extreme_jvp(tangents: Tangents, out: Node, x: Node, indices: Node, updates: Node, axis: int, batch: int) -> Node:
+    """The mean tangent of the elements and updates that are the extreme of their place."""
+    t, _, u = tangents
+    old = cast_node(_call("eq", x, out), x.dtype)
+    new = cast_node(_call("eq", updates, _read(out, indices, updates, axis, batch)), x.dtype)
+
+    def gather_up(a: Node | None, b: Node | None) -> Node:
+        return apply(TABLE["scatter_add"], zeros_like(x) if a is None else a, indices, zeros_like(updates) if b is None else b, attrs=(axis, batch))
+
+    parts = gather_up(None if t is None else mul(t, old), None if u is None else mul(u, new))
+    return div(parts, gather_up(old, new))
+
+
+_transforms("scatter_add", jvp=_scatter_jvp(TABLE["scatter_add"]), transpose=_scatter_add_transpose)
+_transforms("scatter_set", jvp=_scatter_jvp(TABLE["scatter_set"]), transpose=_scatter_set_transpose)
+_transforms("scatter_max", jvp=_scatter_extreme_jvp)
+_transforms("scatter_min", jvp=_scatter_extreme_jvp)
+
+
+def _scatter_mul_jvp(tangents: Tangents, out: Node, x: Node, indices: Node, updates: Node, axis: int, batch: int) -> Node:
+    """Each factor's tangent times the other factors: the product is divided by it, so that a factor of zero gives NaN."""
+    t, _, u = tangents
+    terms = zeros_like(x) if t is None else div(t, x)
+    return mul(out, apply(TABLE["scatter_add"], terms, indices, zeros_like(updates) if u is None else div(u, updates), attrs=(axis, batch)))
+
+
+_transforms("scatter_mul", jvp=_scatter_mul_jvp)
+
+# --- sorts -----------------------------------------------------------------------------------------------------------
+
+
+def _sort_jvp(tangents: Tangents, out: Node, x: Node, axis: int, descending: bool) -> Node:
+    """Every element's tangent goes where the element goes."""
+    (t,) = tangents
+    assert t is not None
+    last = len(x.shape) - 1
+    order = moved(apply(TABLE["argsort"], x, attrs=(axis, descending)), axis, last)
+    return moved(gathered(moved(t, axis, last), order, last, last), last, axis)
+
+
+_transforms("sort", jvp=_sort_jvp)
+
 # --- rows without a derivative ---------------------------------------------------------------------------------------
 
 _ZERO = {
     "it is constant between its steps": ("floor", "ceil", "trunc", "round", "sign", "heaviside", "floordiv", "unit_scale", "nextafter"),
-    "it reads bits": ("bitcast",),
+    "it reads bits": ("bitcast", "sort_key", "sort_value", "sort_keys", "order_keys"),
     "it stops derivatives": ("stop",),
     "it has no inputs": ("input", "const", "leaf", "iota", "example"),
     "its result is no real number": (
         *("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "signbit", "isnan", "isinf", "isfinite"),
-        *("shl", "shr", "shl_low", "shr_low", "div_trunc", "ipow", "reduce_any", "reduce_all", "argmax", "argmin"),
+        *("shl", "shr", "shl_low", "shr_low", "div_trunc", "ipow", "reduce_any", "reduce_all", "argmax", "argmin", "argsort"),
     ),
 }
 for _reason, _names in _ZERO.items():

@@ -8,17 +8,19 @@
 - ``pullback``: the derivative of such a function that is known in reverse only, as a linear map: inputs ``saved`` values, the arguments and their
   tangents. It stands for the tangents of all results, of which ``part`` picks one.
 - ``example``: stands, under ``vmap``, for one example of a stack; it has no value at all.
-- ``barrier``: what is computed from it is not merged with what is computed from its input. It stays in the graph.
+- ``barrier``: what is computed from it is not merged with what is computed from its first input, and waits for the second. It stays in the graph.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DifferentiationError, TracedValueError
-from hologram.primitives.elementwise import rounded, same_type
+from hologram.primitives.elementwise import broadcast_shape, rounded
 from hologram.primitives.op import Op, Shape, register
 
 
@@ -39,6 +41,14 @@ def _infer_first(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape
 def _infer_example(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
     _, shape, dtype = attrs
     return shape, dtypes.of(dtype)
+
+
+def _infer_barrier(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    return broadcast_shape("barrier", inputs), inputs[0].dtype
+
+
+def _spread_first(x: Any, after: Any) -> Any:
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, after.shape))
 
 
 def _first(x: Any, *_: Any) -> Any:
@@ -63,4 +73,4 @@ custom = _row("custom", None, ("rule", "index"))
 pullback = _row("pullback", None, ("rule", "saved", "results"), _infer_pullback, _reverse_only)
 part = _row("part", 1, ("index", "results"), _infer_part, _reverse_only)
 example = register(Op("example", "leaf", 0, _infer_example, _no_value, attrs=("token", "shape", "dtype"), kinds="biufc", cost=0))
-barrier = register(Op("barrier", "elementwise", 1, same_type("barrier", "biufc"), rounded(_first), lower=_first, kinds="biufc", cost=0))
+barrier = register(Op("barrier", "elementwise", 2, _infer_barrier, rounded(_spread_first), lower=_first, kinds="biufc", cost=0))

@@ -61,7 +61,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     @functools.wraps(f)
     def with_gradient(*args: Any, **options: Any) -> Any:
         of_chosen, chosen = _chosen(f, args, options, argnums, "grad")
-        made = Linearised(of_chosen, chosen, "grad", has_aux)
+        made = Linearised(of_chosen, chosen, "grad", has_aux, reverse=True)
         out = _scalar_result(made, "grad")
         gradient = tensors(made.in_structure, made.backward([number(1, out)]))
         value = wrap(out)
@@ -89,7 +89,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """``(f(*primals), pull)``, where ``pull(cotangents of the results)`` is the tuple of the arguments' cotangents. With ``has_aux`` also aux."""
-    made = Linearised(f, primals, "vjp", has_aux)
+    made = Linearised(f, primals, "vjp", has_aux, reverse=True)
 
     def pullback(cotangents: Any) -> Any:
         return tensors(made.in_structure, made.backward(cotangent_nodes(cotangents, made.structure, made.results, "vjp")))
@@ -186,7 +186,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     @functools.wraps(f)
     def jacobian(*args: Any, **options: Any) -> Any:
         of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
-        made = Linearised(of_chosen, chosen, "jacrev", has_aux)
+        made = Linearised(of_chosen, chosen, "jacrev", has_aux, reverse=True)
         basis = _basis(made.results, "jacrev")
         rows = stacked(made.backward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
         by_input = [_split(r, made.results, last=False) for r in rows]

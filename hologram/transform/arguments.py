@@ -45,15 +45,18 @@ def result_nodes(result: Any, what: str) -> tuple[list[Node], Treedef]:
     return [result_node(x, what) for x in leaves], structure
 
 
-def cotangent_nodes(given: Any, structure: Treedef, like: Sequence[Node], what: str) -> list[Node]:
-    """Tangents or cotangents, given by the caller, for the values ``like``. Raises where structure, shape or type differ."""
+def cotangent_nodes(given: Any, structure: Treedef, like: Sequence[Node], what: str, convert: bool = False) -> list[Node]:
+    """Tangents or cotangents, given by the caller, for the values ``like``; ``convert``: their type may be another.
+
+    Raises ArgumentError where structure, shape or type differ.
+    """
     leaves, found = tree.flatten(given)
     if found != structure:
         raise located(ArgumentError(f"{what}: structure {found}, not {structure}"))
     nodes = []
     for x, value in zip(leaves, like, strict=True):
         node, dtype, weak = operand(x, what)
-        node = node_as(node, value.dtype) if weak else node_as(node, dtype)
+        node = node_as(node, value.dtype if weak or convert else dtype)
         if node.shape != value.shape or node.dtype is not value.dtype:
             raise located(ArgumentError(f"{what}: {node.dtype}{list(node.shape)} for a value of {value.dtype}{list(value.shape)}"))
         nodes.append(node)

@@ -12,24 +12,47 @@ from hologram.trace.apply import wrap
 from hologram.trace.node import Node
 from hologram.trace.recorder import current, record, transforming
 from hologram.transform.arguments import array_node, result_nodes, tensors
-from hologram.transform.custom import Rule, wrapped
-from hologram.transform.differentiate import push
+from hologram.transform.custom import ReverseRule, wrapped
+from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
-from hologram.transform.nodes import has_tangents, zeros_like
+from hologram.transform.nodes import along, has_tangents, reshaped, zeros_like
 
 
-class _Recompute(Rule):
-    """Records the function's ops again, on inputs behind barriers, and differentiates these."""
+class _Recompute(ReverseRule):
+    """Records the function's ops again, behind barriers that wait for the cotangents, and differentiates these."""
 
     def __init__(self, level: Level, sources: list[Node], results: list[Node]) -> None:
         self.level, self.sources, self.results = level, sources, results
 
+    def _again(self, arguments: Sequence[Node]) -> list[Node]:
+        return replay(self.level, self.results, dict(zip(self.sources, arguments, strict=True)))
+
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
-        again = [record(barrier, (x,)) for x in arguments]
-        results = replay(self.level, self.results, dict(zip(self.sources, again, strict=True)))
-        directions = {x: t for x, t in zip(again, given, strict=True) if t is not None}
-        pushed = push(Level(), results, directions)
-        return [zeros_like(r) if t is None else t for r, t in zip(results, pushed, strict=True)]
+        self._level = None  # each level computes again
+        return super().tangents(arguments, given)
+
+    def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
+        results = self._again(arguments)
+        tangents = push(Level(), results, dict(zip(arguments, given, strict=True)))
+        return [zeros_like(r) if t is None else t for r, t in zip(results, tangents, strict=True)]
+
+    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        return self._again(arguments), []
+
+    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
+        after = next((_first_element(c) for c in cotangents if c.size != 0), None)
+        behind = list(arguments) if after is None else [record(barrier, (x, after)) for x in arguments]
+        with Level() as level:
+            marks = [marked(x) for x in behind]
+            results = self._again(marks)
+            tangents = [marked(m) for m in marks]
+            linear = push(level, results, dict(zip(marks, tangents, strict=True)), reverse=True)
+        return pull(level, tangents, linear, cotangents)
+
+
+def _first_element(x: Node) -> Node:
+    flat = reshaped(x, (x.size,))
+    return reshaped(along(flat, 0, 0, 1), ())
 
 
 def _closure(level: Level, sources: Sequence[Node], results: Sequence[Node]) -> list[Node]:

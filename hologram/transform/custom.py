@@ -23,7 +23,7 @@ from hologram.trace.node import Node
 from hologram.trace.recorder import current, located, record, transforming
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, result_nodes, tensors
-from hologram.transform.differentiate import push
+from hologram.transform.differentiate import in_reverse_mode, push
 from hologram.transform.levels import Level
 from hologram.transform.nodes import full, sum_over, zeros_like
 from hologram.transform.stacking import stacked
@@ -74,6 +74,75 @@ class _StackedRule(Rule):
 
         flags = [*self.batched, *[self.batched[i] for i in there]]
         return stacked(of_example, [*arguments, *[t for t in given if t is not None]], flags, self.size)
+
+
+class ReverseRule(Rule):
+    """A derivative that in reverse mode waits for the cotangents."""
+
+    _level: Level | None = None
+    _results: Sequence[Node] = ()
+
+    @abstractmethod
+    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        """Results, and residuals for :meth:`backward`."""
+
+    @abstractmethod
+    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
+        """Cotangents of the arguments."""
+
+    @abstractmethod
+    def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
+        """Tangents of all results, in forward mode."""
+
+    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
+        directions = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)]
+        if self._level is not None:  # a level further in has used the rule: what is left to differentiate is its forward part
+            tangents = push(self._level, self._results, dict(zip(arguments, directions, strict=True)), in_reverse_mode())
+            return [zeros_like(r) if t is None else t for r, t in zip(self._results, tangents, strict=True)]
+        if not in_reverse_mode():
+            return self.pushed(arguments, directions)
+        with Level() as self._level:
+            self._results, residuals = self.forward(arguments)
+        types = tuple((r.shape, r.dtype.name) for r in self._results)
+        whole = record(pullback, (*residuals, *arguments, *directions), (self, len(residuals), types))
+        return [record(part, (whole,), (i, types)) for i in range(len(types))]
+
+    def stack(self, size: Int, batched: Sequence[bool]) -> Rule:
+        return _StackedReverseRule(self, size, tuple(batched))
+
+
+class _StackedReverseRule(ReverseRule):
+    def __init__(self, rule: ReverseRule, size: Int, batched: tuple[bool, ...]) -> None:
+        self.rule, self.size, self.batched = rule, size, batched
+
+    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        count = 0
+
+        def of_example(nodes: list[Node]) -> list[Node]:
+            nonlocal count
+            values, residuals = self.rule.forward(nodes)
+            count = len(values)
+            return [*values, *residuals]
+
+        stacks = stacked(of_example, arguments, self.batched, self.size)
+        return stacks[:count], stacks[count:]
+
+    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
+        n, m = len(arguments), len(residuals)
+        there: list[bool] = []
+
+        def of_example(nodes: list[Node]) -> list[Node]:
+            made = self.rule.backward(nodes[:n], nodes[n : n + m], nodes[n + m :])
+            there[:] = [x is not None for x in made]
+            return [x for x in made if x is not None]
+
+        flags = [*self.batched, *[True] * (m + len(cotangents))]
+        stacks = iter(stacked(of_example, [*arguments, *residuals, *cotangents], flags, self.size))
+        made = [next(stacks) if t else None for t in there]
+        return [x if flag or x is None else sum_over(x, (0,)) for x, flag in zip(made, self.batched, strict=True)]
+
+    def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
+        return _StackedRule(self.rule, self.size, self.batched).tangents(arguments, given)
 
 
 # --- the rows --------------------------------------------------------------------------------------------------------
@@ -178,7 +247,7 @@ class _JvpRule(Rule):
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise located(ArgumentError("custom_jvp: the rule returns (result, tangent of the result)"))
         values, _ = result_nodes(result[0], "custom_jvp")
-        return cotangent_nodes(result[1], self.out, values, "custom_jvp: the tangent of the result")
+        return cotangent_nodes(result[1], self.out, values, "custom_jvp: the tangent of the result", convert=True)
 
 
 class custom_vjp(_Custom):  # noqa: N801 - a decorator
@@ -204,15 +273,12 @@ class custom_vjp(_Custom):  # noqa: N801 - a decorator
         return _VjpRule(self, plain, structure, out)
 
 
-class _VjpRule(Rule):
+class _VjpRule(ReverseRule):
     def __init__(self, function: custom_vjp, plain: list[Any], structure: Treedef, out: Treedef) -> None:
         self.function, self.plain, self.structure, self.out = function, plain, structure, out
         self.saved: Treedef | None = None  # the structure of the residuals
-        self.level: Level | None = None
-        self.results: list[Node] = []  # those of fwd, once it has run
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-        """Results and residuals."""
         assert self.function.fwd is not None
         made = self.function.fwd(*_inserted(tensors(self.structure, arguments), self.function.nondiff, self.plain))
         if not isinstance(made, (tuple, list)) or len(made) != 2:
@@ -224,7 +290,6 @@ class _VjpRule(Rule):
         return results, [array_node(x, "custom_vjp")[0] for x in leaves]
 
     def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
-        """Cotangents of the arguments, whose shapes and types ``arguments`` tell."""
         assert self.function.bwd is not None and self.saved is not None
         made = self.function.bwd(*self.plain, tensors(self.saved, residuals), tensors(self.out, cotangents))
         children = self.structure.children
@@ -233,54 +298,13 @@ class _VjpRule(Rule):
         found: list[Node | None] = []
         for value, child in zip(made, children, strict=True):
             like = arguments[len(found) : len(found) + child.leaves]
-            found += [None] * child.leaves if value is None else cotangent_nodes(value, child, like, "custom_vjp: a cotangent that bwd returned")
+            what = "custom_vjp: a cotangent that bwd returned"
+            found += [None] * child.leaves if value is None else cotangent_nodes(value, child, like, what, convert=True)
         return found
 
-    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
-        directions = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)]
-        if self.level is not None:  # a level further in has used bwd: what is left to differentiate is fwd
-            pushed = push(self.level, self.results, dict(zip(arguments, directions, strict=True)))
-            return [zeros_like(r) if t is None else t for r, t in zip(self.results, pushed, strict=True)]
-        with Level() as self.level:
-            self.results, residuals = self.forward(arguments)
-        types = tuple((r.shape, r.dtype.name) for r in self.results)
-        whole = record(pullback, (*residuals, *arguments, *directions), (self, len(residuals), types))
-        return [record(part, (whole,), (i, types)) for i in range(len(types))]
-
-    def stack(self, size: Int, batched: Sequence[bool]) -> Rule:
-        return _StackedVjpRule(self, size, tuple(batched))
-
-
-class _StackedVjpRule(_VjpRule):
-    def __init__(self, rule: _VjpRule, size: Int, batched: tuple[bool, ...]) -> None:
-        super().__init__(rule.function, rule.plain, rule.structure, rule.out)
-        self.rule, self.size, self.batched = rule, size, batched
-
-    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-        count = 0
-
-        def of_example(nodes: list[Node]) -> list[Node]:
-            nonlocal count
-            values, residuals = self.rule.forward(nodes)
-            count = len(values)
-            return [*values, *residuals]
-
-        stacks = stacked(of_example, arguments, self.batched, self.size)
-        return stacks[:count], stacks[count:]
-
-    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
-        n, m = len(arguments), len(residuals)
-        there: list[bool] = []
-
-        def of_example(nodes: list[Node]) -> list[Node]:
-            made = self.rule.backward(nodes[:n], nodes[n : n + m], nodes[n + m :])
-            there[:] = [x is not None for x in made]
-            return [x for x in made if x is not None]
-
-        flags = [*self.batched, *[True] * (m + len(cotangents))]
-        stacks = iter(stacked(of_example, [*arguments, *residuals, *cotangents], flags, self.size))
-        made = [next(stacks) if t else None for t in there]
-        return [x if flag or x is None else sum_over(x, (0,)) for x, flag in zip(made, self.batched, strict=True)]
+    def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
+        advice = "use grad or vjp, or define a custom_jvp"
+        raise located(DifferentiationError(f"a function with a custom_vjp has no derivative in forward mode: {advice}"))
 
 
 def _pullback_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +13,31 @@ from hologram.transform.levels import Level
 from hologram.transform.nodes import add
 
 
-def push(level: Level, results: Sequence[Node], tangents: dict[Node, Any]) -> list[Any]:
+class _Mode(threading.local):
+    reverse = False
+
+
+_mode = _Mode()
+
+
+def in_reverse_mode() -> bool:
+    """Whether the tangents that rules are asked for will be pulled back, and never have values."""
+    return _mode.reverse
+
+
+def push(level: Level, results: Sequence[Node], tangents: dict[Node, Any], reverse: bool = False) -> list[Any]:
     """Tangents of ``results``, None for zero, from those of the level's inputs, to which the tangents of everything between are added.
 
-    Raises DifferentiationError for an op without a rule.
+    ``reverse``: they are symbols, to be pulled back. Raises DifferentiationError for an op without a rule.
     """
+    before, _mode.reverse = _mode.reverse, reverse
+    try:
+        return _push(level, results, tangents)
+    finally:
+        _mode.reverse = before
+
+
+def _push(level: Level, results: Sequence[Node], tangents: dict[Node, Any]) -> list[Any]:
     for node in level.between(tangents, results):
         op, inputs, attrs = level.definition(node)
         given = tuple([tangents.get(x) for x in inputs])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram.errors import DifferentiationError
-from hologram.primitives.marks import part
 from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.node import Node
-from hologram.trace.recorder import located
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import differentiable_node, result_nodes
 from hologram.transform.differentiate import pull, push
@@ -21,12 +18,13 @@ from hologram.transform.nodes import zeros_like
 class Linearised:
     """``f`` at ``args``: ``results`` (nodes, of ``structure``) and the linear map between tangents of ``inputs`` and of results.
 
-    ``aux`` is the second part of what ``f`` returns, where that was asked for.
+    One made for ``reverse`` mode goes backward only, any other forward only. ``aux`` is the second part of what ``f`` returns, where that was
+    asked for.
     """
 
     __slots__ = ("level", "inputs", "in_structure", "results", "structure", "aux", "tangents", "linear")
 
-    def __init__(self, f: Callable[..., Any], args: Sequence[Any], what: str, has_aux: bool = False) -> None:
+    def __init__(self, f: Callable[..., Any], args: Sequence[Any], what: str, has_aux: bool = False, reverse: bool = False) -> None:
         leaves, self.in_structure = tree.flatten(tuple(args))
         given = [differentiable_node(x, what) for x in leaves]
         self.inputs = [x for x, _ in given]
@@ -38,11 +36,10 @@ class Linearised:
                 out, self.aux = out
             self.results, self.structure = result_nodes(out, what)
             self.tangents = [marked(x) for x in marks]
-            self.linear = push(self.level, self.results, dict(zip(marks, self.tangents, strict=True)))
+            self.linear = push(self.level, self.results, dict(zip(marks, self.tangents, strict=True)), reverse)
 
     def forward(self, tangents: Sequence[Node]) -> list[Node]:
         """Tangents of the results for those of the inputs."""
-        require_forward(self.level.between(self.tangents, [x for x in self.linear if x is not None]))
         there = [x for x in self.linear if x is not None]
         made = iter(replay(self.level, there, dict(zip(self.tangents, tangents, strict=True))))
         return [zeros_like(r) if x is None else next(made) for r, x in zip(self.results, self.linear, strict=True)]
@@ -51,12 +48,6 @@ class Linearised:
         """Cotangents of the inputs for those of the results."""
         pulled = pull(self.level, self.tangents, self.linear, cotangents)
         return [zeros_like(x) if c is None else c for x, c in zip(self.inputs, pulled, strict=True)]
-
-
-def require_forward(tangents: Iterable[Any]) -> None:
-    """Raises DifferentiationError where a tangent is known in reverse mode only."""
-    if any(isinstance(t, Node) and t.op is part for t in tangents):
-        raise located(DifferentiationError("a function with a custom_vjp has no derivative in forward mode: use grad or vjp, or define a custom_jvp"))
 
 
 def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[Treedef, list[Node]], Sequence[Node]], what: str) -> Any:
@@ -70,5 +61,4 @@ def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[
         results, out_structure = result_nodes(out, what)
         found = dict(zip(marks, directions, strict=True))
         pushed = push(level, results, found)
-        require_forward(found.values())
     return results, [zeros_like(r) if t is None else t for r, t in zip(results, pushed, strict=True)], out_structure
