@@ -100,3 +100,31 @@ def test_bits_do_not_depend_on_threads() -> None:
         results.append(np.asarray(f(a, b)).copy())
     hg.set_num_threads(2)
     assert all(np.array_equal(results[0], r) for r in results)
+
+
+def test_gradients_of_products_are_products() -> None:
+    """Sums over the last axis of products of broadcasts are summed down columns, sums of several products one by one."""
+    rng = np.random.default_rng(5)
+    g, h = rng.standard_normal((90, 50)).astype(np.float32), rng.standard_normal((90, 50)).astype(np.float32)
+    v, w = rng.standard_normal((70, 50)).astype(np.float32), rng.standard_normal((70, 50)).astype(np.float32)
+
+    @hg.jit
+    def f(g: Any, h: Any, v: Any, w: Any) -> Any:
+        return hnp.sum(g[:, None, :] * v[None] + h[:, None, :] * w[None], axis=-1)
+
+    np.testing.assert_allclose(np.asarray(f(g, h, v, w)), g @ v.T + h @ w.T, atol=1e-4)
+    kernels = f.lower(g, h, v, w).as_text("kernels")
+    assert kernels.count("row = min") == 2
+
+
+def test_terms_of_products_are_not_kept() -> None:
+    a, b = np.ones((2000, 300), np.float32), np.ones((300, 500), np.float32)
+
+    @hg.jit
+    def f(x: Any, y: Any) -> Any:
+        terms = x[:, :, None] * y[None]
+        return hnp.sum(terms, axis=1), hnp.max(terms, axis=1)
+
+    assert f.lower(a, b).compile().memory_analysis().peak < 10**7
+    total, largest = f(a, b)
+    assert float(total[0, 0]) == 300.0 and float(largest[3, 4]) == 1.0

@@ -22,6 +22,7 @@ from hologram.trace.node import Graph, Node, topological
 DEAR = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
 KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
+SWOLLEN, SWOLLEN_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is never kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
 LOOK_BACK = 32  # groups tried for a root
 _IN_MEMORY = ("leaf", "control", "project")
@@ -129,7 +130,8 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     """Values that are computed as such."""
     roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter", "native") or unpaged(n) is not None}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
-    roots |= _cuts(nodes)
+    swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
+    roots |= _cuts(nodes) - swollen
     roots |= _around_control(nodes)
     roots = {n for n in roots if n.size != 0}
     uses = _uses(nodes, roots)
@@ -144,9 +146,25 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
         dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
         shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
-        if n not in roots and (shared or mixed[n] > RESHAPES):
+        if n not in roots and n not in swollen and (shared or mixed[n] > RESHAPES):
             roots.add(n)
     return roots
+
+
+def blown_up(nodes: list[Node]) -> set[Node]:
+    """Values much larger than all they are made of, such as the terms of a matrix product: large ones are computed twice rather than kept."""
+    source: dict[Node, int] = {}
+    out: set[Node] = set()
+    for n in nodes:
+        size = n.size
+        if not isinstance(size, int):
+            continue
+        largest = max((source.get(x, size) for x in n.inputs), default=size)
+        computed_here = n.op.kind in ("elementwise", "movement", "gather")
+        source[n] = min(size, largest) if computed_here else size
+        if computed_here and size >= SWOLLEN * source[n]:
+            out.add(n)
+    return out
 
 
 def _cuts(nodes: list[Node]) -> set[Node]:
@@ -203,7 +221,7 @@ class Reads:
 
 class _Grouping:
     def __init__(self, nodes: list[Node], roots: set[Node]) -> None:
-        self.roots = roots
+        self.roots, self.blown_up = roots, blown_up(nodes)
         self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
         for n in nodes:
@@ -237,7 +255,13 @@ class _Grouping:
         g.cost += reads.cost
         self.group_of[root] = k
 
+    def _is_product(self, root: Node) -> bool:
+        """Whether a root sums terms much larger than what they are made of: its kernel wants all registers for itself."""
+        return root.op.kind == "reduce" and root.inputs[0] in self.blown_up
+
     def _fits(self, g: Group, root: Node, axes: Axes | None, alone: Reads) -> bool:
+        if self._is_product(root) and any(self._is_product(m) for m in g.roots):
+            return False
         if g.cost + alone.cost > KERNEL_COST or is_alone(root) or is_alone(g.roots[0]):
             return False
         if axes is not None and any(reduction_axes(m) is not None and m.op.kind != root.op.kind for m in g.roots):

@@ -173,8 +173,9 @@ def choose_nest(
     after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
     if axes[-1] == len(shape) - 1:
         return _row(before, reduced)
-    if tile is not None and _rows_share(before, reduced, after, loads):
-        return _tiled_column(before, reduced, after[0], loads, tile, itemsize)
+    rows = before + after[:-1]
+    if tile is not None and _rows_share(rows, reduced, after[-1:], loads):
+        return _tiled_column(rows, reduced, after[-1], loads, tile, itemsize)
     return _column(before, reduced, after)
 
 
@@ -277,9 +278,9 @@ def _depends(e: Int, blocks: Iterable[Block]) -> bool:
 
 def _rows_share(before: list[Block], reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
     """Whether several rows of one result's last row axis read the same elements across the columns, and others each for itself."""
-    if len(after) != 1 or not before or len(reduced) != 1:
+    if len(after) != 1 or not before or not reduced:
         return False
-    row, n, width = before[-1], reduced[0].size, after[0].size
+    row, n, width = before[-1], _size(reduced), after[0].size
     if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 16:  # type: ignore[operator]
         return False
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, after) and not _depends(e, [row])]
@@ -287,9 +288,11 @@ def _rows_share(before: list[Block], reduced: list[Block], after: list[Block], l
     return bool(shared) and bool(own) and not any(_depends(e, after) for e in own)
 
 
-def _is_far(e: Int, reduced: Block, columns: Block, itemsize: int) -> bool:
-    """Whether reads along the reduced axis are far apart, or those across the columns are not next to each other."""
-    down, across = (split_linear(b.rewrite(e), _name(b.var)) for b in (reduced, columns))
+def _is_far(e: Int, reduced: list[Block], columns: Block, itemsize: int) -> bool:
+    """Whether reads along the reduced axes are far apart, or those across the columns are not next to each other."""
+    if len(reduced) > 1:
+        return True
+    down, across = (split_linear(b.rewrite(e), _name(b.var)) for b in (reduced[0], columns))
     if down is None or across is None or not isinstance(down[0], int):
         return True
     return across[0] != 1 or down[0] * itemsize >= FAR_BYTES
@@ -309,13 +312,13 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     """
     nest = Nest()
     nest.blocks = [*before, *reduced, columns]
-    row, n, width = before[-1], reduced[0].size, columns.size
+    row, n, width = before[-1], _size(reduced), columns.size
     assert isinstance(row.size, int) and isinstance(width, int) and isinstance(n, int)
     rows = nest.rows_at_once = min(tile.rows, row.size)
     block = min(width, tile.nbytes // itemsize)
     across, down = -(-width // block), -(-row.size // rows)
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, [row])]
-    far = any(_is_far(e, reduced[0], columns, itemsize) for e in shared)
+    far = any(_is_far(e, reduced, columns, itemsize) for e in shared)
     nest.packs = far and row.size >= FEW_ROWS and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(_size(before[:-1]) * across, down, rows) if nest.packs else 1
     groups = -(-down // together)

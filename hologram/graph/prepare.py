@@ -26,26 +26,91 @@ MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk tak
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
-def prepare(graph: Graph) -> Graph:
+def prepare(graph: Graph, precision: str = "exact") -> Graph:
     b = Builder()
+    varies = None if precision == "exact" else _Variation()
     made: dict[Node, Node] = {}
     lines: dict[Node, Any] = {}
     for node in graph.nodes():
         inputs = tuple(made[x] for x in node.inputs)
-        new = _prepare(b, node, inputs)
+        new = _prepare(b, node, inputs, varies)
+        if varies is not None:
+            varies.note(new)
         made[node] = new
         if node in graph.lines:
             lines.setdefault(new, graph.lines[node])
     return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
 
 
-def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+class _Variation:
+    """Along which axes a node's elements differ; all axes for what is not known."""
+
+    def __init__(self) -> None:
+        self.axes: dict[Node, frozenset[int]] = {}
+
+    def of(self, node: Node) -> frozenset[int]:
+        return self.axes.get(node) or frozenset(range(node.ndim)) if node.shape else frozenset()
+
+    def note(self, node: Node) -> None:
+        if node.op.kind == "elementwise":
+            self.axes[node] = frozenset[int]().union(*(self.of(x) for x in node.inputs))
+        elif node.op.name == "broadcast":
+            (x,), (_, dims) = node.inputs, node.attrs
+            inside = self.of(x)
+            self.axes[node] = frozenset(d for i, d in enumerate(dims) if i in inside and x.shape[i] != 1)
+
+
+LEAST_PRODUCT = 8  # extents from which a sum of products is worth the loops of a matrix product
+
+
+def _products(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
+    """A sum over the last axis whose terms are products, or sums of products, by :func:`_product`; None for anything else."""
+    if op.name != "reduce_sum" or not x.dtype.is_float:
+        return None
+    terms, waiting = [], [x]
+    while waiting:
+        term = waiting.pop()
+        if term.op.name == "add" and all(f.shape == x.shape for f in term.inputs):
+            waiting += term.inputs[::-1]
+        else:
+            terms.append(_product(b, op, term, varies) if term.op.name == "mul" else None)
+    total: Node | None = None
+    for product in terms:
+        if product is None:
+            return None
+        total = product if total is None else b(TABLE["add"], (total, product))
+    return total
+
+
+def _product(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
+    """A sum over the last axis of products whose factors each lack one of the other axes: a matrix product. It is summed down columns.
+
+    The columns are the last axis that one factor lacks, so that rows share what they read of the other: another order than the written one.
+    """
+    last = x.ndim - 1
+    first, second = (varies.of(f) for f in x.inputs)
+    if last not in first or last not in second:
+        return None
+    long = [i for i in range(last) if isinstance(x.shape[i], int) and x.shape[i] >= LEAST_PRODUCT]  # type: ignore[operator]
+    lonely = [i for i in long if (i in first) != (i in second)]
+    columns = max(lonely, default=None)
+    if columns is None or not any((i in first) != (columns in first) for i in lonely):
+        return None
+    kept = [i for i in range(last) if i != columns]
+    turned = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
+    result = _reduce_run(b, op, turned, (last - 1,))
+    order = [*kept, columns]
+    back = tuple(order.index(i) for i in range(last))
+    return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
+
+
+def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: _Variation | None) -> Node:
     if node.op.kind == "control":
         return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
     if node.size == 0 and node.op.kind != "leaf":
         return _full(b, 0, node.dtype, node.shape)  # no element, so no work
     if node.op.kind == "reduce" and node.op.monoid is not None:
-        return _reduce(b, node, inputs[0])
+        return _reduce(b, node, inputs[0], varies)
     if node.op.kind == "reduce":
         return _position(b, node.op, _cast(b, inputs[0], dtypes.compute_type(inputs[0].dtype)), *node.attrs)
     if node.op.kind == "scan":
@@ -74,7 +139,7 @@ def _full(b: Builder, value: Any, d: DType, shape: Shape) -> Node:
     return b(TABLE["broadcast"], (c,), (shape, ())) if shape else c
 
 
-def _reduce(b: Builder, node: Node, x: Node) -> Node:
+def _reduce(b: Builder, node: Node, x: Node, varies: _Variation | None) -> Node:
     op, (axes,) = node.op, node.attrs
     if not axes:
         return x
@@ -83,7 +148,8 @@ def _reduce(b: Builder, node: Node, x: Node) -> Node:
         return _full(b, op.empty(x.dtype), x.dtype, node.shape)  # type: ignore[misc]
     x = _cast(b, x, dtypes.compute_type(x.dtype))
     for run in reversed(adjacent_runs(axes)):
-        x = _reduce_run(b, op, x, run)
+        products = None if varies is None or run != (x.ndim - 1,) else _products(b, op, x, varies)
+        x = products or _reduce_run(b, op, x, run)
     return _cast(b, x, node.dtype)
 
 

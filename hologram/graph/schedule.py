@@ -40,7 +40,7 @@ class Schedule:
 
     def __init__(self, graph: Graph, precision: str = "exact", tile: Tile | None = None) -> None:
         self.precision, self.tile = precision, tile
-        graph = prepare(graph)
+        graph = prepare(graph, precision)
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs
