@@ -214,6 +214,23 @@ def test_nested_jit_is_inlined() -> None:
     assert not jitted._specialisations.values()
 
 
+def test_assignment_to_an_argument_is_not_seen_by_the_caller() -> None:
+    @hg.jit
+    def inner(x: Any) -> Any:
+        x[0] = 100
+        return x
+
+    def outer(x: Any) -> Any:
+        return inner(x) + x
+
+    x = hg.tensor([1.0, 2.0])
+    close(outer(x), np.float32([101, 4]))
+    close(hg.jit(outer)(x), np.float32([101, 4]))
+    with hg.disable_jit():
+        close(outer(x), np.float32([101, 4]))
+    close(x, np.float32([1, 2]))
+
+
 def test_recursion_through_jit() -> None:
     @hg.jit(static_argnums=1)
     def f(a: Any, n: int) -> Any:

@@ -8,6 +8,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,11 @@ def _storage_of(x: Any) -> Any:
         raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
 
 
+def _own(x: Any) -> Any:
+    """A Tensor of the callee's own: an assignment to its elements is as unseen by the caller as in compiled code."""
+    return copy(x) if type(x) is Tensor else x
+
+
 def donate(x: Any) -> None:
     """Gives up a donated Tensor's buffer, unless something else reads it."""
     if type(x) is not Tensor or x._storage is None:
@@ -159,6 +165,7 @@ class Jitted:
     def _python_call(self, *args: Any, **options: Any) -> Any:
         """Serves every call that native code does not: the first of a signature, those while tracing, symbolic shapes."""
         if _disabled.depth or current() is not None or transforming():
+            args, options = tree.map(_own, (args, options))
             return self.__wrapped__(*args, **options)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
