@@ -235,6 +235,13 @@ def test_layouts(make: Any, array: np.ndarray) -> None:
     same(t + 0 * t, array.astype(array.dtype.newbyteorder("=")))
 
 
+def test_copies_of_a_tensor_are_other_objects() -> None:
+    x = hg.tensor([1.0, 2.0])
+    for other in (hg.tensor(x), hg.asarray(x, copy=True), hnp.asarray(x, copy=True)):
+        other[0] = 5
+    assert np.asarray(x).tolist() == [1, 2] and hg.asarray(x) is x
+
+
 def test_tensor_copies() -> None:
     source = FLOATS.copy()
     t = hg.tensor(source)

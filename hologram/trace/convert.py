@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,9 @@ def _made(data: Any, dtype: Any, device: Any, borrow: bool, strict: bool = False
     check_device(device)
     to = None if dtype is None else element_type(dtype)
     if type(data) is Tensor:
-        return data if to is None else wrap(cast_node(node_of(data), to))
+        if to is None:
+            return data if borrow else copy(data)  # elements assigned to one are not the other's; the memory is shared
+        return wrap(cast_node(node_of(data), to))
     if type(data) in SCALARS:
         return wrap(constant(data, to or dtypes.of_scalar(data)))
     if isinstance(data, (list, tuple)):
