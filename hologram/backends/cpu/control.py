@@ -251,7 +251,7 @@ class _InRegisters:
 
 
 class _InMemory:
-    """Carries as pointers. ``in_place`` tells which are updated where they are, ``through`` which are read from among the ys, where they were written."""
+    """Carries as pointers. ``in_place`` tells which are updated where they are, ``through`` which are read where the ys keep them."""
 
     def __init__(self, loop: _Loop) -> None:
         self.loop, self.w = loop, loop.w
