@@ -179,9 +179,13 @@ def _sub_jvp(tangents: Tangents, out: Node, x: Node, y: Node) -> Node:
 
 
 def _div_jvp(tangents: Tangents, out: Node, x: Node, y: Node) -> Node:
+    """(a - b*out) / y: one division, which both cotangents share."""
     a, b = tangents
-    terms = [None if a is None else div(a, y), None if b is None else mul(b, neg(div(out, y)))]
-    return fit(total(terms), out.shape)  # type: ignore[arg-type]
+    if b is None:
+        assert a is not None
+        return fit(div(a, y), out.shape)
+    change = mul(b, out)
+    return div(neg(change) if a is None else sub(a, change), y)
 
 
 def _select_jvp(tangents: Tangents, out: Node, c: Node, x: Node, y: Node) -> Node:
