@@ -35,8 +35,8 @@ TRIPLES = {
 MAGIC = {"linux": b"\x7fELF", "macos": b"\xcf\xfa\xed\xfe", "windows": (b"\x64\x86", b"\x64\xaa")}
 CASES_OF_A_ROW = 2
 BATCH = 40
-# What code may call: the runtime, and what every C library has. Names as the object format writes them.
-EXTERNAL = {"hg_parallel_for", "hg_poll", "memcpy", "memset", "memmove", "bzero", "fmod", "fmodf", "chkstk", "chkstk_ms"}
+# What code may call beside the runtime: what every C library has. Without the underscores that some object formats put before names.
+EXTERNAL = {"memcpy", "memset", "memmove", "bzero", "fmod", "fmodf", "chkstk", "chkstk_ms"}
 ROUNDING = {f + t for f in ("floor", "ceil", "trunc", "roundeven") for t in ("", "f")}  # instructions from SSE 4.1 on
 
 
@@ -63,10 +63,11 @@ def batches(cases: list[Case]) -> list[tuple[Case, ...]]:
 
 
 def called(assembly: str) -> set[str]:
-    """What an assembly text calls that it does not define."""
-    names = set(re.findall(r"^\s+(?:callq?|bl|jmp|b)\s+([\w.$@]+)", assembly, re.MULTILINE))
-    defined = set(re.findall(r'^"?([\w.$]+)"?:', assembly, re.MULTILINE))
-    return {n.removesuffix("@PLT").lstrip("_") for n in names - defined if not n.startswith((".", "L"))} - {d.lstrip("_") for d in defined}
+    """What an assembly text calls that neither it nor the runtime defines."""
+    names = re.findall(r"^\s+(?:callq?|bl|jmp|b)\s+([\w.$@]+)", assembly, re.MULTILINE)
+    defined = {d.lstrip("_") for d in re.findall(r'^"?([\w.$]+)"?:', assembly, re.MULTILINE)}
+    symbols = {n.removesuffix("@PLT").lstrip("_") for n in names if not n.startswith((".", "L"))}
+    return {n for n in symbols - defined if not n.startswith("hg_")}
 
 
 # --- objects for other machines --------------------------------------------------------------------------------------

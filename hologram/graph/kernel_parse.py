@@ -14,6 +14,7 @@ from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, bounds, floordiv, mod, var
 
 _BUFFER = re.compile(r"(\w+): (\w+)\[(.+)\](?: (in|out|inout))?$")
+_READY = re.compile(r"  ready (\w+)\((.*)\) (.+?) times$")
 _LOOP = re.compile(r"(parallel|lanes|serial) (\w+) from (.+?) count (.+?)(?: below (.+?))?(?: with (.+))?$")
 _ACC = re.compile(r"(\w+) = (\w+) (\w+) -> (\w+)$")
 _STORE = re.compile(r"(\w+)\[(.+)\] = (\w+)(?: where (\w+))?$")
@@ -77,7 +78,8 @@ class _Parser:
         at = self._head(lines)
         self._block(lines, at, 1, self.kernel.body)
         loops = [s for s in self.kernel.body if isinstance(s, Loop)]
-        self.kernel.chunks = loops[0].extent if loops else 1
+        if loops:
+            self.kernel.chunks = loops[0].extent
 
     def _head(self, lines: list[str]) -> int:
         if not lines or not lines[0].startswith("kernel(") or not lines[0].endswith(")"):
@@ -92,6 +94,10 @@ class _Parser:
             b = self._buffer(lines[at].strip().removeprefix("scratch "))
             b.role = "scratch"
             self.kernel.scratch.append(b)
+            at += 1
+        if at < len(lines) and (m := _READY.match(lines[at])):
+            self.kernel.ready = (m[1], tuple(parse_integer(e) for e in _split(m[2])))
+            self.kernel.chunks = parse_integer(m[3])
             at += 1
         return at
 

@@ -24,6 +24,7 @@ def verify_kernel(kernel: Kernel) -> None:
     """Raises CompileError, naming the statement and with the kernel's text, unless ``kernel`` is well formed:
 
     - parameters are ``in``, ``out`` or ``inout``, scratch is ``scratch``, names of buffers and symbols are distinct;
+    - a kernel that a backend has ready has no body and no scratch;
     - the one ``parallel`` loop is outermost, starts at 0 and runs ``chunks`` times; beside it there are only instructions;
     - no ``lanes`` loop is inside another, and no loop variable hides another name;
     - a value is computed once, before its uses, in a list of statements that encloses them;
@@ -58,7 +59,16 @@ class _Verifier:
         for b in k.scratch:
             if b.role != "scratch" or not isinstance(b.size, int):
                 self.fail(f"scratch buffer {b.name} has the role {b.role!r} and the size {b.size}")
+        if k.ready is not None:
+            self.ready(k)
         self.block(k.body)
+
+    def ready(self, k: Kernel) -> None:
+        if k.body or k.scratch:
+            self.fail("a kernel that a backend has ready has no body and no scratch")
+        assert k.ready is not None
+        for e in (k.chunks, *k.ready[1]):
+            self.integer(e)
 
     def fail(self, trouble: str) -> NoReturn:
         raise CompileError(f"malformed kernel, {trouble}: {self.line or 'its parameters'}\n{self.kernel}")
