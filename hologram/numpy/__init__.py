@@ -5,10 +5,23 @@ Every function takes Tensors, NumPy arrays and Python scalars, and gives Tensors
 
 from typing import Any
 
-from hologram.numpy import creation, elementwise, indexing, linear, manipulation, reductions, sorting, types, updates
+from hologram.numpy import (
+    calculus,
+    creation,
+    elementwise,
+    indexing,
+    inspection,
+    linear,
+    manipulation,
+    reductions,
+    sorting,
+    statistics,
+    types,
+    updates,
+)
 from hologram.trace.tensor import Tensor
 
-_MODULES = (types, elementwise, creation, manipulation, indexing, updates, reductions, linear, sorting)
+_MODULES = (types, elementwise, creation, manipulation, indexing, updates, reductions, linear, sorting, statistics, calculus, inspection)
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")
