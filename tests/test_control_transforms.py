@@ -195,7 +195,8 @@ def test_a_stack_of_predicates_selects() -> None:
     close(hg.vmap(f)(i, x), [wanted])
     close(hg.vmap(f, in_axes=(0, None))(i, x[0]), [np.stack([x[0], x[0] ** 2, np.sin(x[0]), np.sin(x[0]), x[0]])])
     close(hg.vmap(f, in_axes=(None, 0))(1, x), [x**2])
-    close(hg.vmap(hg.grad(lambda i, x: f(i, x).sum(), argnums=1))(i, x), [np.stack([x[0] * 0 + 1, 2 * x[1], np.cos(x[2]), np.cos(x[3]), x[4] * 0 + 1])])
+    slopes = np.stack([x[0] * 0 + 1, 2 * x[1], np.cos(x[2]), np.cos(x[3]), x[4] * 0 + 1])
+    close(hg.vmap(hg.grad(lambda i, x: f(i, x).sum(), argnums=1))(i, x), [slopes])
 
 
 def test_branches_that_no_operand_reaches_have_no_derivative() -> None:
@@ -223,3 +224,25 @@ def test_many_scalars_are_one_kernel_a_step() -> None:
     for _ in range(100):
         value, slope = value * k + 0.01, value + k * slope
     np.testing.assert_allclose(float(gradient(params)["k20"]), slope, rtol=1e-5)
+
+
+def test_loops_that_run_side_by_side_are_one() -> None:
+    def f(x: Any, xs: Any) -> Any:
+        c, ys = hg.scan(lambda c, x: (hnp.sin(c) * x, c * x), x, xs)
+        return c + ys.sum()
+
+    x, xs = np.float64(1.3), R.standard_normal(5)
+
+    def loops(g: Any) -> int:
+        return int(hg.jit(g).lower(x, xs).compile().as_text("canonical").count("= scan"))
+
+    assert loops(lambda x, xs: hg.jvp(lambda x: f(x, xs), (x,), (x,))) == 1
+    assert loops(hg.value_and_grad(f)) == 2
+    assert loops(lambda x, xs: (hg.scan(lambda c, v: (c + v, c), x, xs), hg.scan(lambda c, v: (c + v, c * 2), x, xs))) == 1
+    assert loops(lambda x, xs: (hg.scan(lambda c, v: (c + v, c), x, xs), hg.scan(lambda c, v: (c * v, c), x, xs))) == 1
+    total = lambda x, xs: hg.scan(lambda c, v: (c + v, None), x, xs)[0]  # noqa: E731
+    assert loops(lambda x, xs: hg.scan(lambda c, v: (c * v, None), total(x, xs), xs)[0]) == 2  # which needs the end of the first
+    chained = lambda x, xs: hg.scan(lambda c, v: (c * v, c), x, hg.scan(lambda c, v: (c + v, c), x, xs)[1])  # noqa: E731
+    assert loops(chained) == 1
+    a = x + np.concatenate([[0], np.cumsum(xs)[:-1]])
+    close(hg.jit(chained)(x, xs), (x * np.prod(a), x * np.concatenate([[1], np.cumprod(a)[:-1]])))

@@ -4,6 +4,7 @@
 - Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
   inside, a scalar constant that comes from outside.
 - A choice whose index is known is the branch; a scan of no steps gives its carries back.
+- Scans that run side by side become one: see :mod:`hologram.graph.merging`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram.control.body import Body, close
+from hologram.graph.merging import merge_scans
 from hologram.primitives.control import bodies, project, scan, switch
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
@@ -36,9 +38,13 @@ def canonical_body(body: Body, canonicalise: Canonical, key: Any) -> Body:
 
 def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Counter[str]) -> Graph:
     """``graph`` with simpler control nodes; the graph itself where nothing changed."""
-    nodes = graph.nodes()
-    if not any(n.op.kind == "control" for n in nodes):
+    if not any(n.op.kind == "control" for n in graph.nodes()):
         return graph
+    merged = merge_scans(graph, canonical)
+    if merged is not graph:
+        fired["merge-scans"] += 1
+        return merged
+    nodes = graph.nodes()
     wanted: dict[Node, set[int]] = {}
     for n in nodes:
         if n.op is project:
