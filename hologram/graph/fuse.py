@@ -179,7 +179,7 @@ def _cuts(nodes: list[Node]) -> set[Node]:
         if running > KERNEL_COST:
             running, current = 0, current + 1
         segment[n] = current
-        crossing.update(x for x in n.inputs if x in segment and segment[x] != current)
+        crossing.update(_source(x) for x in n.inputs if x in segment and segment[x] != current)
     return {n for n in crossing if n.op.kind not in ("leaf", "control")}
 
 
@@ -192,6 +192,13 @@ def _around_control(nodes: list[Node]) -> set[Node]:
     return roots
 
 
+def _source(n: Node) -> Node:
+    """What a movement moves: that is kept, and read by index, rather than moved."""
+    while n.op.kind == "movement" and not n.op.cost:
+        n = n.inputs[0]
+    return n
+
+
 def _uses(nodes: list[Node], roots: set[Node]) -> dict[Node, int]:
     """How often a value is wanted: once a reader, but a movement passes on what its own readers want."""
     uses = dict.fromkeys(nodes, 0)
@@ -202,7 +209,7 @@ def _uses(nodes: list[Node], roots: set[Node]) -> dict[Node, int]:
             if n.op.name == "broadcast" and n.inputs[0].size != n.size:
                 times = max(times, SPREAD)
         for x in set(n.inputs):
-            uses[x] += times
+            uses[x] = min(uses[x] + times, SPREAD)  # more makes no difference, and doubles with every roll
     return uses
 
 
