@@ -184,6 +184,17 @@ def test_long_chain_is_cut_where_kernels_are_full() -> None:
     assert all(g.cost <= KERNEL_COST + 1 for g in s.groups)
 
 
+def test_cuts_keep_what_movement_moves() -> None:
+    d = Draft()
+    x, bias = d.input(64, 128), d.input(128)
+    wide = d.spread(bias, x.shape, 1)
+    dear = d.spread(d("exp", bias), x.shape, 1)
+    for _ in range(1000):
+        x = d("add", d("mul", x, wide), dear)
+    s = d.schedule(x)
+    assert len(s.kernels) > 3 and not any(n.op.kind == "movement" for n, *_ in s.temporaries)
+
+
 def test_time_of_fusion_grows_with_the_program_not_faster() -> None:
     """A chain of shifted sums: without values kept on the way, its reads would double with every step."""
     d = Draft()
