@@ -238,7 +238,7 @@ class _InRegisters:
         return []
 
     def room(self, x: Node) -> Reg:
-        return Reg(self.loop.f.slot("i8", max(1, nbytes(x)), LINE_BYTES), "ptr", 1)
+        return Reg(self.loop.f.slot(f"[{max(1, nbytes(x))} x i8]", 1, LINE_BYTES), "ptr", 1)  # one array type: LLVM takes no other apart
 
     def kept(self, p: Reg, x: Node) -> Reg:
         """A copy of an operand."""

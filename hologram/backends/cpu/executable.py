@@ -12,6 +12,7 @@ from hologram.backends.cpu import cache, target
 from hologram.backends.cpu.module import render_module
 from hologram.backends.cpu.runtime import calls, storage
 from hologram.cached import cached_property
+from hologram.graph.control import ControlStep
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
@@ -68,7 +69,7 @@ class Executable:
             with debug.timed("lowering"):
                 text, meta = self._llvm, self._meta(leaves)
             with debug.timed("code generation"):
-                code = target.compile_ir(text, self.target)
+                code = target.compile_ir(text, self.target, self._pipeline)
             if not self.dynamic:
                 cache.store(key, code, meta)
         else:
@@ -106,6 +107,11 @@ class Executable:
     @cached_property
     def schedule(self) -> Schedule:
         return Schedule(self.canonical, self.precision, self.target.tile)
+
+    @property
+    def _pipeline(self) -> str:
+        """LLVM's passes for this module."""
+        return "loops" if any(isinstance(s, ControlStep) for s in self.schedule.steps) else "kernel"
 
     @cached_property
     def _llvm(self) -> str:
@@ -167,9 +173,9 @@ class Executable:
             case "kernels":
                 return "\n".join(print_kernel(k.kernel) for k in self.schedule.kernels)
             case "llvm":
-                return target.optimised_ir(self._llvm, self.target)
+                return target.optimised_ir(self._llvm, self.target, self._pipeline)
             case "asm":
-                return target.assembly(self._llvm, self.target)
+                return target.assembly(self._llvm, self.target, self._pipeline)
         raise ValueError(f"no stage {stage!r}; the CPU has {', '.join(STAGES)}")
 
     def reduction(self) -> Reduction:

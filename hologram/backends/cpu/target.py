@@ -25,11 +25,13 @@ from hologram.settings import settings
 
 # Pass pipelines by name: the code generator's level, and passes in turn or, in their place, LLVM's own pipeline of that level with vectorisers.
 # Kernels arrive as vector code with equal instructions made once, so a few passes do for them what the long pipelines do in twice the time.
+# Loops around inlined kernels keep small arrays in stack memory, which more passes turn into registers.
 _CLEAN = ("instruction_combine", "simplify_cfg", "global_dead_code_eliminate")
 PIPELINES: dict[str, tuple[int, tuple[str, ...] | None]] = {
     "none": (0, ()),
     "quick": (1, ("always_inliner", "sroa", "simplify_cfg", *_CLEAN)),
     "kernel": (2, ("always_inliner", *_CLEAN)),
+    "loops": (2, ("always_inliner", "instruction_combine", "simplify_cfg", "loop_rotate", "loop_unroll", "sroa", "dead_store_elimination", *_CLEAN)),
     "full": (3, None),
 }
 
