@@ -363,17 +363,25 @@ def _repeated(node: Node, axis: int, times: int) -> Node:
     return spread(node, shape, range(len(shape)))
 
 
-def diff(x: Any, /, *, axis: int = -1, n: int = 1) -> Tensor:
-    """The differences of neighbours along ``axis``, ``n`` times."""
+def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+    """The differences of neighbours along ``axis``, ``n`` times, ``prepend`` and ``append`` being put at the ends first."""
     node = array(x, "diff")
     a = axis_of(axis, len(node.shape), "diff")
-    result = wrap(node)
+    result = concat([_at_end(p, node, a) for p in (prepend, node, append) if p is not None], axis=a)
     for _ in range(n):
         current = array(result, "diff")
         length = current.shape[a]
         after, before = wrap(sliced(current, a, 1, length)), wrap(sliced(current, a, 0, length - 1))
         result = after != before if current.dtype is dtypes.bool_ else after - before
     return result
+
+
+def _at_end(part: Any, node: Node, axis: int) -> Tensor:
+    """What goes before or after ``node`` along ``axis``; a number stands for one element everywhere."""
+    if part is node:
+        return wrap(node)
+    t = wrap(array(part, "diff"))
+    return t if t.ndim else broadcast_to(t, (*node.shape[:axis], 1, *node.shape[axis + 1 :]))
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:

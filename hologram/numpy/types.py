@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -33,14 +34,44 @@ _KINDS = {
 }
 
 
-def finfo(type: Any, /) -> Any:
-    """The limits of a float type, or of a Tensor's."""
-    return ml_dtypes.finfo(_type_of(type))
+@dataclass(frozen=True, slots=True)
+class FloatLimits:
+    """Of a float type: bits, the distance from 1 to the next number, ends, the least normal number. ``tiny`` is another name of that."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
+
+    @property
+    def tiny(self) -> float:
+        return self.smallest_normal
 
 
-def iinfo(type: Any, /) -> Any:
+@dataclass(frozen=True, slots=True)
+class IntegerLimits:
+    """Of an integer type: bits and ends."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: np.dtype
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """The limits of a float type, of a complex type's parts, or of a Tensor's."""
+    d = _type_of(type)
+    of = ml_dtypes.finfo(d)
+    return FloatLimits(of.bits, float(of.eps), float(of.max), float(of.min), float(of.smallest_normal), d)
+
+
+def iinfo(type: Any, /) -> IntegerLimits:
     """The limits of an integer type, or of a Tensor's."""
-    return np.iinfo(_type_of(type))
+    d = _type_of(type)
+    of = np.iinfo(d)
+    return IntegerLimits(of.bits, int(of.max), int(of.min), d)
 
 
 def _type_of(x: Any) -> np.dtype:

@@ -54,7 +54,7 @@ def constant(d: DType, raw: bytes) -> Reg:
     t = scalar_type(d)
     if d is dtypes.bool_:
         return Reg("true" if raw[0] else "false", t, 1)
-    if d.is_integer or t == "i16":
+    if d.is_integer or d.is_complex or t == "i16":  # complex numbers are only moved, as bits
         return Reg(str(int.from_bytes(raw, "little", signed=d.kind == "i")), t, 1)
     value = np.frombuffer(raw, d.np)[0]
     if np.isnan(value):
