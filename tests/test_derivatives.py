@@ -428,6 +428,25 @@ def test_shared_arguments_of_a_stack_sum_their_cotangents() -> None:
     close(gy, 7.0)
 
 
+def test_rules_inside_loops() -> None:
+    @hg.custom_jvp
+    def square(x: Any) -> Any:
+        return x * x
+
+    square.defjvps(lambda t, out, x: 10 * x * t)
+
+    @hg.custom_vjp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    cube.defvjp(lambda x: (x**3, x), lambda x, c: (c * x * x * 30,))
+    x = np.float64(0.5)
+    for f, want in ((square, 10**3 * 0.5**7), (cube, 30**3 * 0.5**26), (hg.checkpoint(lambda x: x * x), 8 * 0.5**7)):
+        loop: Any = lambda x, f=f: hg.scan(lambda c, _: (f(c), None), x, None, length=3)[0]  # noqa: E731
+        close(hg.grad(loop)(x), want)
+        close(hg.jit(hg.vmap(hg.grad(loop)))(np.array([0.0, 0.5])), [0.0, want])
+
+
 def test_rules_that_are_missing_or_wrong() -> None:
     with pytest.raises(DifferentiationError, match="no rule"):
         hg.grad(hg.custom_jvp(lambda x: x))(1.0)
@@ -472,6 +491,17 @@ def test_checkpoint_is_visible_in_the_memory_plan() -> None:
         return hg.jit(hg.grad(loss)).lower(np.ones((64, 64), np.float32)).compile().memory_analysis().peak
 
     assert peak(hg.checkpoint) < 0.75 * peak(lambda f: f)
+
+
+def test_derivatives_have_the_lines_of_what_they_derive() -> None:
+    def f(x: Any) -> Any:
+        y = hnp.sin(x)
+        return hnp.sum(y * y)
+
+    first = f.__code__.co_firstlineno
+    graph = hg.make_graph(hg.grad(hg.checkpoint(f)))(np.ones(3))
+    lines = {n.op.name: graph.lines[n][1] - first for n in graph.nodes() if n.op.name in ("cos", "mul")}
+    assert lines["cos"] == 1
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

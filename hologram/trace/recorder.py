@@ -121,11 +121,12 @@ if hasattr(os, "register_at_fork"):
 class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
-    __slots__ = ("assumptions", "builder", "captures", "inputs", "lines", "name", "parent", "token")
+    __slots__ = ("assumptions", "builder", "captures", "inputs", "line", "lines", "name", "parent", "token")
 
     def __init__(self, name: str = "function") -> None:
         self.builder = Builder()
         self.lines: dict[Node, tuple[str, int] | None] = {}  # every node of this trace is a key
+        self.line: tuple[str, int] | None = None  # of what is recorded next, where a transform knows it
         self.inputs: list[Node] = []
         self.assumptions: list[Expr] = []  # polynomials in symbolic extents that are not negative
         self.parent: Trace | None = None
@@ -166,8 +167,7 @@ class Trace:
     def record(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Node:
         node = self.builder(op, inputs, attrs)
         if node not in self.lines:
-            frame = user_frame()
-            self.lines[node] = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+            self.lines[node] = self.line or _user_line()
         return node
 
     def graph(self, outputs: list[Node]) -> Graph:
@@ -294,6 +294,11 @@ def user_frame() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return frame
+
+
+def _user_line() -> tuple[str, int] | None:
+    frame = user_frame()
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
 def where() -> str:

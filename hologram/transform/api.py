@@ -188,13 +188,21 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
         made = Linearised(of_chosen, chosen, "jacrev", has_aux, reverse=True)
         basis = _basis(made.results, "jacrev")
-        rows = stacked(made.backward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
+        rows = _rows(made, basis)
         by_input = [_split(r, made.results, last=False) for r in rows]
         entries = [[column[i] for column in by_input] for i in range(len(made.results))]
         result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
         return (result, made.aux) if has_aux else result
 
     return jacobian
+
+
+def _rows(made: Linearised, basis: list[Node]) -> list[Node]:
+    """The pulled directions, side by side. A single one needs no stack."""
+    count = sum(b.shape[0] for b in basis[:1])
+    if count != 1:
+        return stacked(made.backward, basis, [True] * len(basis), count) if basis else []
+    return [reshaped(x, (1, *x.shape)) for x in made.backward([reshaped(b, b.shape[1:]) for b in basis])]
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:

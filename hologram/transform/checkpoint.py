@@ -22,13 +22,14 @@ class _Recompute(ReverseRule):
     """Records the function's ops again, behind barriers that wait for the cotangents, and differentiates these."""
 
     def __init__(self, level: Level, sources: list[Node], results: list[Node]) -> None:
+        super().__init__()
         self.level, self.sources, self.results = level, sources, results
 
     def _again(self, arguments: Sequence[Node]) -> list[Node]:
         return replay(self.level, self.results, dict(zip(self.sources, arguments, strict=True)))
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
-        self._level = None  # each level computes again
+        self._used.clear()  # each level computes again
         return super().tangents(arguments, given)
 
     def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:

@@ -79,8 +79,8 @@ class _StackedRule(Rule):
 class ReverseRule(Rule):
     """A derivative that in reverse mode waits for the cotangents."""
 
-    _level: Level | None = None
-    _results: Sequence[Node] = ()
+    def __init__(self) -> None:
+        self._used: dict[tuple[Node, ...], tuple[Level, Sequence[Node]]] = {}  # by arguments: the results of the forward part
 
     @abstractmethod
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -96,14 +96,16 @@ class ReverseRule(Rule):
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
         directions = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)]
-        if self._level is not None:  # a level further in has used the rule: what is left to differentiate is its forward part
-            tangents = push(self._level, self._results, dict(zip(arguments, directions, strict=True)), in_reverse_mode())
-            return [zeros_like(r) if t is None else t for r, t in zip(self._results, tangents, strict=True)]
+        used = self._used.get(tuple(arguments))
+        if used is not None:  # by a level further in: what is left to differentiate is the forward part
+            tangents = push(*used, dict(zip(arguments, directions, strict=True)))
+            return [zeros_like(r) if t is None else t for r, t in zip(used[1], tangents, strict=True)]
         if not in_reverse_mode():
             return self.pushed(arguments, directions)
-        with Level() as self._level:
-            self._results, residuals = self.forward(arguments)
-        types = tuple((r.shape, r.dtype.name) for r in self._results)
+        with Level() as level:
+            results, residuals = self.forward(arguments)
+        self._used[tuple(arguments)] = level, results
+        types = tuple((r.shape, r.dtype.name) for r in results)
         whole = record(pullback, (*residuals, *arguments, *directions), (self, len(residuals), types))
         return [record(part, (whole,), (i, types)) for i in range(len(types))]
 
@@ -113,6 +115,7 @@ class ReverseRule(Rule):
 
 class _StackedReverseRule(ReverseRule):
     def __init__(self, rule: ReverseRule, size: Int, batched: tuple[bool, ...]) -> None:
+        super().__init__()
         self.rule, self.size, self.batched = rule, size, batched
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -275,6 +278,7 @@ class custom_vjp(_Custom):  # noqa: N801 - a decorator
 
 class _VjpRule(ReverseRule):
     def __init__(self, function: custom_vjp, plain: list[Any], structure: Treedef, out: Treedef) -> None:
+        super().__init__()
         self.function, self.plain, self.structure, self.out = function, plain, structure, out
         self.saved: Treedef | None = None  # the structure of the residuals
 

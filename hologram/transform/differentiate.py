@@ -9,7 +9,7 @@ from typing import Any
 from hologram.errors import DifferentiationError
 from hologram.trace.node import Node
 from hologram.trace.recorder import located
-from hologram.transform.levels import Level
+from hologram.transform.levels import Level, keeping_lines
 from hologram.transform.nodes import add
 
 
@@ -25,12 +25,15 @@ def in_reverse_mode() -> bool:
     return _mode.reverse
 
 
-def push(level: Level, results: Sequence[Node], tangents: dict[Node, Any], reverse: bool = False) -> list[Any]:
+def push(level: Level, results: Sequence[Node], tangents: dict[Node, Any], reverse: bool | None = None) -> list[Any]:
     """Tangents of ``results``, None for zero, from those of the level's inputs, to which the tangents of everything between are added.
 
-    ``reverse``: they are symbols, to be pulled back. Raises DifferentiationError for an op without a rule.
+    ``reverse``: they are symbols, to be pulled back; by default as in the push that is under way.
+    Raises DifferentiationError for an op without a rule.
     """
-    before, _mode.reverse = _mode.reverse, reverse
+    before = _mode.reverse
+    if reverse is not None:
+        _mode.reverse = reverse
     try:
         return _push(level, results, tangents)
     finally:
@@ -38,14 +41,16 @@ def push(level: Level, results: Sequence[Node], tangents: dict[Node, Any], rever
 
 
 def _push(level: Level, results: Sequence[Node], tangents: dict[Node, Any]) -> list[Any]:
-    for node in level.between(tangents, results):
-        op, inputs, attrs = level.definition(node)
-        given = tuple([tangents.get(x) for x in inputs])
-        if op.jvp is None:
-            raise located(DifferentiationError(f"{op.name} cannot be differentiated"))
-        tangent = op.jvp(given, node, *inputs, *attrs)
-        if tangent is not None:
-            tangents[node] = tangent
+    with keeping_lines() as at:
+        for node in level.between(tangents, results):
+            op, inputs, attrs = level.definition(node)
+            given = tuple([tangents.get(x) for x in inputs])
+            if op.jvp is None:
+                raise located(DifferentiationError(f"{op.name} cannot be differentiated"))
+            at(node)
+            tangent = op.jvp(given, node, *inputs, *attrs)
+            if tangent is not None:
+                tangents[node] = tangent
     return [tangents.get(x) for x in results]
 
 
@@ -60,17 +65,19 @@ def pull(level: Level, inputs: Sequence[Node], results: Sequence[Node | None], c
             _accumulate(sums, x, c)
     between = level.between(inputs, list(sums))
     linear = {*inputs, *between}
-    for node in reversed(between):
-        cotangent = sums.pop(node, None)
-        if cotangent is None:
-            continue
-        op, operands, attrs = level.definition(node)
-        if op.transpose is None:
-            raise located(DifferentiationError(f"{op.name} has no rule for reverse mode: use jvp or jacfwd"))
-        flags = tuple([x in linear for x in operands])
-        for x, c in zip(operands, op.transpose(cotangent, flags, *operands, *attrs), strict=True):
-            if c is not None:
-                _accumulate(sums, x, c)
+    with keeping_lines() as at:
+        for node in reversed(between):
+            cotangent = sums.pop(node, None)
+            if cotangent is None:
+                continue
+            op, operands, attrs = level.definition(node)
+            if op.transpose is None:
+                raise located(DifferentiationError(f"{op.name} has no rule for reverse mode: use jvp or jacfwd"))
+            flags = tuple([x in linear for x in operands])
+            at(node)
+            for x, c in zip(operands, op.transpose(cotangent, flags, *operands, *attrs), strict=True):
+                if c is not None:
+                    _accumulate(sums, x, c)
     return [sums.get(x) for x in inputs]
 
 

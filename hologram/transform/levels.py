@@ -6,14 +6,15 @@ is realised meanwhile, so that Python control flow can look at its value, become
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.dtypes import DType
-from hologram.primitives.marks import custom, example, mark, stop
+from hologram.primitives.marks import custom, example, mark, pullback, stop
 from hologram.primitives.op import NoDerivative, Op, Shape
 from hologram.trace import recorder
 from hologram.trace.node import Node
@@ -95,6 +96,27 @@ def _inputs_first(roots: Iterable[Node], ends: set[Node], inputs_of: Callable[[N
     return order
 
 
+@contextlib.contextmanager
+def keeping_lines() -> Iterator[Callable[[Node], None]]:
+    """For a block that records what comes of one node after the other: a function to call with each, so that its line is theirs.
+
+    Rules that run a user's code have lines of their own.
+    """
+    trace = current()
+    if trace is None:
+        yield lambda node: None
+        return
+    before = trace.line
+
+    def at(node: Node) -> None:
+        trace.line = None if node.op is custom or node.op is pullback else trace.lines.get(node)
+
+    try:
+        yield at
+    finally:
+        trace.line = before
+
+
 # --- marks -----------------------------------------------------------------------------------------------------------
 
 
@@ -117,7 +139,9 @@ def example_of(shape: Shape, dtype: DType) -> Node:
 def replay(level: Level, results: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
     """``results`` with ``values`` in the place of the nodes that are its keys."""
     made = dict(values)
-    for node in level.between(values, results, differentiable=False):
-        op, inputs, attrs = level.definition(node)
-        made[node] = recorder.record(op, tuple([made.get(x, x) for x in inputs]), attrs)
+    with keeping_lines() as at:
+        for node in level.between(values, results, differentiable=False):
+            op, inputs, attrs = level.definition(node)
+            at(node)
+            made[node] = recorder.record(op, tuple([made.get(x, x) for x in inputs]), attrs)
     return [made.get(x, x) for x in results]

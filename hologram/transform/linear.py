@@ -60,5 +60,5 @@ def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[
         out = f(*tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)]))
         results, out_structure = result_nodes(out, what)
         found = dict(zip(marks, directions, strict=True))
-        pushed = push(level, results, found)
+        pushed = push(level, results, found, reverse=False)
     return results, [zeros_like(r) if t is None else t for r, t in zip(results, pushed, strict=True)], out_structure

@@ -15,7 +15,7 @@ from hologram.trace.node import Node
 from hologram.trace.recorder import located
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, result_nodes, tensors
-from hologram.transform.levels import Level, example_of
+from hologram.transform.levels import Level, example_of, keeping_lines
 from hologram.transform.nodes import moved
 
 
@@ -34,16 +34,18 @@ def stacked(f: Callable[[list[Node]], Sequence[Node]], inputs: Sequence[Node], b
 
 def _stack(level: Level, results: Sequence[Node], stacks: dict[Node, Node], size: Int) -> None:
     """Adds to ``stacks`` the stack of every node that ``results`` need and that depends on those there."""
-    for node in level.between(stacks, results, differentiable=False):
-        op, inputs, attrs = level.definition(node)
-        flags = tuple([x in stacks for x in inputs])
-        given = [stacks.get(x, x) for x in inputs]
-        if op.batch is not None:
-            stacks[node] = op.batch(size, flags, *given, *attrs)
-        elif op.kind == "elementwise":
-            stacks[node] = elementwise(op, size, flags, given, attrs, node.shape)
-        else:
-            raise located(TransformError(f"vmap: {op.name} has no rule for stacks"))
+    with keeping_lines() as at:
+        for node in level.between(stacks, results, differentiable=False):
+            op, inputs, attrs = level.definition(node)
+            flags = tuple([x in stacks for x in inputs])
+            given = [stacks.get(x, x) for x in inputs]
+            at(node)
+            if op.batch is not None:
+                stacks[node] = op.batch(size, flags, *given, *attrs)
+            elif op.kind == "elementwise":
+                stacks[node] = elementwise(op, size, flags, given, attrs, node.shape)
+            else:
+                raise located(TransformError(f"vmap: {op.name} has no rule for stacks"))
 
 
 # --- axes ------------------------------------------------------------------------------------------------------------
