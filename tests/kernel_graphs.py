@@ -1,4 +1,4 @@
-"""Random graphs for the compiler's middle: as in ``test_random_graphs``, but small, and with gathers."""
+"""Random graphs for the compiler's middle: as in ``test_random_graphs``, but small, and with gathers, scatters, products, and reductions put back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hologram.primitives.indexing import scattered_shape
 from hologram.symbolic import prod
 from hologram.trace.node import Graph, Node, const_attrs
 
-SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (5, 5), (4, 1, 7), (2, 3, 4), (1, 33), (6, 40)]
+SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (5, 5), (4, 1, 7), (2, 3, 4), (1, 33), (6, 40), (7, 9), (9, 17)]
 MOST_ELEMENTS = 500
 SCATTERS = rows("scatter")
 
@@ -26,11 +26,10 @@ class SmallGrowth(Growth):
 
     def step(self) -> None:
         before = len(self.pool)
-        kind = self.draw(st.integers(0, 9))
-        if kind == 0:
-            self.take(self.draw(st.sampled_from(self.pool)))
-        elif kind == 1:
-            self.scatter(self.draw(st.sampled_from(self.pool)))
+        steps = {0: self.take, 1: self.scatter, 2: self.normalise, 3: self.normalise, 4: self.product}
+        step = steps.get(self.draw(st.integers(0, 12)))
+        if step is not None:
+            step(self.draw(st.sampled_from(self.pool[-4:])))
         else:
             super().step()
         if len(self.pool) > before and self.pool[-1].size > MOST_ELEMENTS:  # type: ignore[operator]
@@ -47,6 +46,32 @@ class SmallGrowth(Growth):
             at = self.build(TABLE["cast"], (at,), ("int64",))
         n = self.build(TABLE["const"], (), const_attrs(x.shape[axis], dtypes.int64))
         self.pool.append(self.build(TABLE["take"], (x, self.build(TABLE["rem"], (at, n))), (axis,)))
+
+    def normalise(self, x: Node) -> None:
+        """``x`` with what it gives along some axes, as softmax and its like are made."""
+        rows = [r for r in self.ranged if r.kind == "reduce" and r.monoid is not None and x.dtype.kind in r.kinds]
+        if not x.shape or 0 in x.shape or not rows:
+            return
+        row = self.draw(st.sampled_from(rows))
+        first = self.draw(st.integers(0, x.ndim - 1))
+        axes = tuple(range(first, self.draw(st.integers(first, x.ndim - 1)) + 1))
+        small = self.build(row, (x,), (axes,))
+        wide = self.build(TABLE["broadcast"], (small,), (x.shape, tuple(a for a in range(x.ndim) if a not in axes)))
+        self.pool.append(self.build(TABLE["xor" if x.dtype.kind == "b" else self.draw(st.sampled_from(["sub", "max"]))], (x, wide)))
+
+    def product(self, x: Node) -> None:
+        """A matrix product, by the front end's own expansion."""
+        if x.ndim != 2 or x.dtype.kind not in "iuf":
+            return
+        fitting = [y for y in self.pool if y.ndim == 2 and y.dtype is x.dtype and y.shape[0] == x.shape[1]]
+        if not fitting:
+            return
+        y = self.draw(st.sampled_from(fitting))
+        space = (*x.shape, y.shape[1])
+        if prod(space) > 4 * MOST_ELEMENTS:  # type: ignore[operator]
+            return
+        terms = (self.build(TABLE["broadcast"], (a,), (space, dims)) for a, dims in ((x, (0, 1)), (y, (1, 2))))
+        self.pool.append(self.build(TABLE["reduce_sum"], (self.build(TABLE["mul"], tuple(terms)),), ((1,),)))
 
     def scatter(self, x: Node) -> None:
         """``x`` with updates at places that another value names; those out of range are dropped."""
