@@ -1,6 +1,7 @@
 """Canonical reduction of control flow: bodies in canonical form, and nothing in them that nobody wants.
 
 - Bodies are canonical graphs themselves.
+- A sequence whose elements are all the same is a constant of the loop.
 - Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
   inside, a scalar constant that comes from outside.
 - A choice whose index is known is the branch; a scan of no steps gives its carries back.
@@ -16,6 +17,7 @@ from typing import Any
 from hologram.control.body import Body, close
 from hologram.graph.merging import merge_scans
 from hologram.primitives.control import bodies, project, scan, switch
+from hologram.primitives.movement import broadcast
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
 
@@ -129,13 +131,16 @@ class _Run:
     # --- loops ---------------------------------------------------------------------------------------------------------
 
     def loop(self, node: Node, inputs: list[Node], wanted: set[int]) -> dict[int, Node]:
-        made = _Loop(node, self.canonical_bodies(node), inputs, wanted)
+        made = _Loop(node, self.canonical_bodies(node), inputs, wanted, self.build)
         results: dict[int, Node] = {}
         if node.op is scan and node.attrs[3] == 0:
             self.fire("no-steps")
             results = {k: made.starts[k] for k in wanted if k < len(made.starts)}
             wanted = {k for k in wanted if k >= len(made.starts)}
             return results | self.emit(node, inputs, (made.bodies[0], *node.attrs[1:]), made.positions(wanted))
+        if made.spread():
+            self.fire("fixed-sequence")
+            made.bodies = [self.canonical(b) for b in made.bodies]
         for _ in range(ROUNDS):
             invariant = made.invariant()
             if invariant:
@@ -158,8 +163,8 @@ class _Loop:
     ``names[k]`` is the index of the result that output k of the body stood for at first.
     """
 
-    def __init__(self, node: Node, found: list[Body], inputs: list[Node], wanted: set[int]) -> None:
-        self.node, self.bodies = node, found
+    def __init__(self, node: Node, found: list[Body], inputs: list[Node], wanted: set[int], build: Builder) -> None:
+        self.node, self.bodies, self.build = node, found, build
         self.is_scan = node.op is scan
         count = node.attrs[1] if self.is_scan else node.attrs[2]
         outputs = found[-1].graph.outputs
@@ -190,6 +195,21 @@ class _Loop:
                 like = _Stack(self.node.attrs[3], like)  # type: ignore[assignment]
             found[old] = (k, like)
         return found
+
+    def spread(self) -> bool:
+        """Makes constants of sequences whose elements are all the same."""
+        same = [k for k, x in enumerate(self.xs) if x.op is broadcast and 0 not in x.attrs[1]]
+        if not same:
+            return False
+        first = len(self.fixed) + len(self.starts)
+        order = [*range(len(self.fixed)), *[first + k for k in same], *range(len(self.fixed), first)]
+        order += [first + k for k in range(len(self.xs)) if k not in same]
+        self._cut(order, list(range(len(self.body.outputs))), {})
+        for k in same:
+            x, (shape, dims) = self.xs[k].inputs[0], self.xs[k].attrs
+            self.fixed.append(self.build(broadcast, (x,), (shape[1:], tuple(d - 1 for d in dims))) if shape[1:] else x)
+        self.xs = [x for k, x in enumerate(self.xs) if k not in same]
+        return True
 
     def invariant(self) -> list[int]:
         """Carries that the body gives back as they came; not the last of a while loop, which must have one."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hologram.graph.plan import Plan
 from hologram.graph.schedule import Schedule
+from hologram.primitives.control import bodies, scan, switch
 from hologram.symbolic import prod
 from hologram.trace.node import Graph, Node
 
@@ -64,22 +65,32 @@ class Memory:
         )
 
 
-def _operations(graph: Graph) -> list[Node]:
-    return [n for n in graph.nodes() if n.op.kind != "leaf"]
-
-
-def _arithmetic(nodes: list[Node]) -> int:
+def _operations(graph: Graph) -> int:
+    """Operations of a graph, those of each body once."""
     total = 0
-    for n in nodes:
-        if n.op.kind != "movement":
+    for n in graph.nodes():
+        if n.op.kind == "control":
+            total += sum(_operations(b.graph) for b in bodies(n))
+        elif n.op.kind not in ("leaf", "project"):
+            total += 1
+    return total
+
+
+def _arithmetic(graph: Graph) -> int:
+    """Scalar operations: of a scan in all its steps, of a while loop in one, of a choice in its longest branch."""
+    total = 0
+    for n in graph.nodes():
+        if n.op.kind == "control":
+            inside = [_arithmetic(b.graph) for b in bodies(n)]
+            total += n.attrs[3] * inside[0] if n.op is scan else max(inside) if n.op is switch else sum(inside)
+        elif n.op.kind not in ("movement", "leaf", "project"):
             size = prod((n.inputs[0] if n.op.kind == "reduce" else n).shape)
             total += size if isinstance(size, int) else 0
     return total
 
 
 def reduction_of(traced: Graph, canonical: Graph, schedule: Schedule) -> Reduction:
-    before, after = _operations(traced), _operations(canonical)
-    return Reduction(len(before), len(after), len(schedule.kernels), _arithmetic(before), _arithmetic(after))
+    return Reduction(_operations(traced), _operations(canonical), len(schedule.kernels), _arithmetic(traced), _arithmetic(canonical))
 
 
 def _nbytes(nodes: list[Node]) -> int:
@@ -90,7 +101,7 @@ def _nbytes(nodes: list[Node]) -> int:
 def cost_of(schedule: Schedule) -> Cost:
     moved = _nbytes([*schedule.inputs, *schedule.constants, *schedule.computed])
     between = 2 * _nbytes([n for n, *_ in schedule.temporaries if isinstance(n, Node)])
-    return Cost(moved, between, _arithmetic(_operations(schedule.graph)))
+    return Cost(moved, between, _arithmetic(schedule.graph))
 
 
 def memory_of(schedule: Schedule) -> Memory:

@@ -171,13 +171,14 @@ class _Loop(_Step):
         zero = Reg("0", "i64", 1)
         self.w.return_if(f.branch_around(due, lambda: f.emit("call i64 @hg_poll(ptr %ctx)", "i64", 1), zero))
 
-    def condition(self, fixed: list[Reg], carried: list[Reg], slot: str) -> Reg:
-        """Runs the condition of a while loop."""
+    def condition(self, fixed: list[Reg], carried: list[Reg], room: Callable[[Schedule, dict[Node, Reg]], None]) -> Reg:
+        """Runs the condition of a while loop. ``room`` finds places for what it computes on the way."""
         schedule = self.step.schedules[0]
         pointers = dict(zip(schedule.inputs, [*fixed, *carried], strict=True))
         (o,) = schedule.outputs
         if o.kind == "computed":
-            pointers[schedule.computed[o.index]] = Reg(slot, "ptr", 1)
+            pointers[schedule.computed[o.index]] = Reg(self.f.slot("i8", 1, 1), "ptr", 1)
+        room(schedule, pointers)
         self.run(0, pointers)
         byte = self.f.emit(f"load i8, ptr {_source(schedule, o, pointers).text}, align 1", "i8", 1)
         return self.f.emit(f"icmp ne i8 {byte.text}, 0", "i1", 1)
@@ -214,8 +215,7 @@ class _InRegisters:
         loop = self.loop
         fixed = [self.kept(p, x) for p, x in zip(loop.fixed, loop.body.inputs, strict=False)]
         state = [self.kept(p, x) for p, x in zip(loop.starts, loop.carry_nodes, strict=True)]
-        flag = loop.f.slot("i8", 1, 1)
-        loop.loop([], lambda _: loop.condition(fixed, state, flag), lambda at, _: self.step(fixed, state, at))
+        loop.loop([], lambda _: loop.condition(fixed, state, self.rooms), lambda at, _: self.step(fixed, state, at))
         for end, p, x in zip(loop.ends, state, loop.carry_nodes, strict=True):
             self.w.copy(end, p, x)
 
@@ -223,9 +223,7 @@ class _InRegisters:
         loop, body = self.loop, self.loop.body
         xs, ys = loop.stacked(at)
         pointers = dict(zip(body.inputs, [*fixed, *state, *xs], strict=True))
-        for x in _arrays(body):
-            if x not in pointers:
-                pointers[x] = self.room(x)
+        self.rooms(body, pointers)
         loop.run(len(loop.step.schedules) - 1, pointers)
         sources = [_source(body, o, pointers) for o in body.outputs]
         for y, source, o in zip(ys, sources[loop.carries :], body.outputs[loop.carries :], strict=True):
@@ -236,6 +234,12 @@ class _InRegisters:
         for to, source, x in zip(state, following, loop.carry_nodes, strict=True):
             self.w.copy(to, source, x)
         return []
+
+    def rooms(self, schedule: Schedule, pointers: dict[Node, Reg]) -> None:
+        """Places for whatever has none yet."""
+        for x in _arrays(schedule):
+            if x not in pointers:
+                pointers[x] = self.room(x)
 
     def room(self, x: Node) -> Reg:
         return Reg(self.loop.f.slot(f"[{max(1, nbytes(x))} x i8]", 1, LINE_BYTES), "ptr", 1)  # one array type: LLVM takes no other apart
@@ -248,6 +252,10 @@ class _InRegisters:
 
 
 # --- others ----------------------------------------------------------------------------------------------------------
+
+
+def _arena(schedule: Schedule, pointers: dict[Node, Reg]) -> None:
+    """Places for a condition's intermediates: those of its plan."""
 
 
 class _InMemory:
@@ -289,8 +297,7 @@ class _InMemory:
             pairs = [(other, end) for other, end in zip(others, loop.ends, strict=True)]
         else:
             pairs = list(zip(loop.ends, others, strict=True))
-        flag = loop.f.slot("i8", 1, 1)
-        last = loop.loop(starts, lambda state: loop.condition(loop.fixed, state, flag), lambda at, state: self.step(state, pairs, at))
+        last = loop.loop(starts, lambda state: loop.condition(loop.fixed, state, _arena), lambda at, state: self.step(state, pairs, at))
         for k, x in enumerate(loop.carry_nodes):
             if not self.in_place[k]:
                 self._arrive(loop.ends[k], last[k], x)
