@@ -6,6 +6,7 @@ Every function takes Tensors, NumPy arrays and Python scalars, and gives Tensors
 from typing import Any
 
 from hologram.numpy import (
+    assembly,
     calculus,
     creation,
     elementwise,
@@ -21,7 +22,7 @@ from hologram.numpy import (
 )
 from hologram.trace.tensor import Tensor
 
-_MODULES = (types, elementwise, creation, manipulation, indexing, updates, reductions, linear, sorting, statistics, calculus, inspection)
+_MODULES = (types, elementwise, creation, manipulation, indexing, updates, reductions, linear, sorting, statistics, calculus, assembly, inspection)
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")

@@ -1,0 +1,274 @@
+"""NumPy's smaller names for putting arrays together, taking them apart, naming places in them, and choosing between them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, ShapeError
+from hologram.numpy.arguments import array, axis_of, shape_of, wrap
+from hologram.numpy.creation import zeros
+from hologram.numpy.elementwise import FUNCTIONS, logaddexp, where
+from hologram.numpy.indexing import take
+from hologram.numpy.manipulation import concat, diagonal, moveaxis, split
+from hologram.numpy.reductions import array_equal, sum
+from hologram.trace.apply import broadcast_shapes, promoted
+from hologram.trace.convert import tensor
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+
+__all__ = [
+    "array_equiv", "choose", "cross", "delete", "diag", "diag_indices", "diagflat", "dsplit", "fabs", "fix", "float_power", "fmax", "fmin",
+    "fromfunction", "geomspace", "hsplit", "indices", "insert", "isneginf", "isposinf", "ix_", "kron", "logaddexp2", "logspace", "modf", "ndim",
+    "ravel_multi_index", "select", "tril_indices", "triu_indices", "unravel_index", "vdot", "vsplit",
+]  # fmt: skip
+
+
+def _array(x: Any, what: str) -> Tensor:
+    return wrap(array(x, what))
+
+
+def _pair(what: str, x1: Any, x2: Any, adjust: Callable[[DType], DType] | None = None) -> tuple[Tensor, Tensor]:
+    (a, b), _, _ = promoted(what, (x1, x2), adjust)
+    return wrap(a), wrap(b)
+
+
+# --- together and apart ----------------------------------------------------------------------------------------------
+
+
+def hsplit(x: Any, sections: int | Sequence[int]) -> list[Tensor]:
+    return split(x, sections, axis=1 if _array(x, "hsplit").ndim > 1 else 0)
+
+
+def vsplit(x: Any, sections: int | Sequence[int]) -> list[Tensor]:
+    return split(x, sections, axis=0)
+
+
+def dsplit(x: Any, sections: int | Sequence[int]) -> list[Tensor]:
+    return split(x, sections, axis=2)
+
+
+def _flat(x: Any, axis: int | None, what: str) -> tuple[Tensor, int]:
+    t = _array(x, what)
+    return (t.reshape(-1), 0) if axis is None else (t, axis_of(axis, t.ndim, what))
+
+
+def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
+    """``x`` without the elements along ``axis`` (flattened for None) that ``obj``, known indices, a slice or a mask, names."""
+    t, a = _flat(x, axis, "delete")
+    kept = np.delete(np.arange(t.shape[a]), obj)
+    return take(t, kept, axis=a)
+
+
+def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+    """``x`` with ``values`` before the elements along ``axis`` (flattened for None) that ``obj``, known indices, names."""
+    t, a = _flat(x, axis, "insert")
+    n = t.shape[a]
+    at = np.atleast_1d(np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj))
+    new = _array(values, "insert").astype(t.dtype)
+    one = np.ndim(obj) == 0 and not isinstance(obj, slice)
+    if one and new.ndim:  # as many as there are values
+        new = new if axis is None else moveaxis(new.reshape((*[1] * (t.ndim - new.ndim), *new.shape)), 0, a)
+        at = np.repeat(at, new.shape[a])
+    shape = (*t.shape[:a], at.size, *t.shape[a + 1 :])
+    spread = zeros(shape, dtype=t.dtype) + new
+    order = np.insert(np.arange(n), at, np.arange(n, n + at.size))
+    return take(concat([t, spread], axis=a), order, axis=a)
+
+
+def diag(x: Any, /, k: int = 0) -> Tensor:
+    """The ``k``-th diagonal of a matrix, or the matrix with a vector on it."""
+    t = _array(x, "diag")
+    if t.ndim == 2:
+        return diagonal(t, offset=k)
+    if t.ndim != 1:
+        raise located(ShapeError(f"diag takes one or two axes, not shape {list(t.shape)}"))
+    n = t.shape[0] + abs(k)
+    rows = np.arange(t.shape[0])
+    return zeros((n, n), dtype=t.dtype).at[rows - min(k, 0), rows + max(k, 0)].set(t)
+
+
+def diagflat(x: Any, /, k: int = 0) -> Tensor:
+    return diag(_array(x, "diagflat").reshape(-1), k)
+
+
+def kron(x1: Any, x2: Any, /) -> Tensor:
+    """Kronecker's product: every element of ``x1`` times all of ``x2``, in blocks."""
+    a, b = _array(x1, "kron"), _array(x2, "kron")
+    n = max(a.ndim, b.ndim)
+    a, b = a.reshape((*[1] * (n - a.ndim), *a.shape)), b.reshape((*[1] * (n - b.ndim), *b.shape))
+    apart = a.reshape([m for s in a.shape for m in (s, 1)]) * b.reshape([m for s in b.shape for m in (1, s)])
+    return apart.reshape([s * t for s, t in zip(a.shape, b.shape, strict=True)])
+
+
+def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
+    """The vector product of vectors with three components along ``axis``."""
+    a, b = (moveaxis(t, axis, -1) for t in _pair("cross", x1, x2))
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise located(ShapeError(f"cross takes vectors of three components, not shapes {list(a.shape)} and {list(b.shape)}"))
+    (a0, a1, a2), (b0, b1, b2) = ([v[..., i : i + 1] for i in range(3)] for v in (a, b))
+    return moveaxis(concat([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1), -1, axis)
+
+
+def vdot(x1: Any, x2: Any, /) -> Tensor:
+    """The sum of products of two arrays flattened."""
+    a, b = _array(x1, "vdot").reshape(-1), _array(x2, "vdot").reshape(-1)
+    return sum(a * b, dtype=(a * b).dtype)
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None) -> Tensor:
+    """For every place of a grid its index along each axis."""
+    grid = tensor(np.indices([operator.index(n) for n in shape_of(dimensions, "indices")]))
+    return grid if dtype is None else grid.astype(dtype)
+
+
+def fromfunction(function: Callable[..., Any], shape: Sequence[int], *, dtype: Any = None) -> Any:
+    """``function`` of the indices along each axis, at all places at once."""
+    return function(*indices(shape, dtypes.default_float if dtype is None else dtype))
+
+
+def ix_(*args: Any) -> tuple[Tensor, ...]:
+    """Indices of one axis each, shaped to broadcast with one another."""
+    parts = [np.flatnonzero(a) if np.asarray(a).dtype == np.bool_ else np.asarray(a) for a in args]
+    return tuple(tensor(a) for a in np.ix_(*parts))
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
+    return tuple(tensor(a) for a in np.diag_indices(n, ndim))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+    return tuple(tensor(a) for a in np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+    return tuple(tensor(a) for a in np.triu_indices(n, k, m))
+
+
+def unravel_index(places: Any, shape: Any) -> tuple[Tensor, ...]:
+    """Indices along each axis of places in an array of ``shape`` flattened."""
+    at = _array(places, "unravel_index")
+    out = []
+    for n in reversed(shape_of(shape, "unravel_index")):
+        out.append(at % n)
+        at = at // n
+    return tuple(out[::-1])
+
+
+def ravel_multi_index(multi_index: Sequence[Any], dims: Any) -> Tensor:
+    """Places in an array of shape ``dims`` flattened, of indices along each axis."""
+    at: Any = 0
+    for i, n in zip(multi_index, shape_of(dims, "ravel_multi_index"), strict=True):
+        at = at * n + _array(i, "ravel_multi_index")
+    return at
+
+
+# --- choosing --------------------------------------------------------------------------------------------------------
+
+
+def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) -> Tensor:
+    """The first of ``choices`` whose condition holds, else ``default``."""
+    if len(conditions) != len(choices) or not choices:
+        raise located(ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices"))
+    result: Any = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = where(condition, choice, result)
+    return result
+
+
+def choose(which: Any, choices: Sequence[Any], mode: str = "clip") -> Tensor:
+    """At every place the element of the array of ``choices`` that ``which`` names; numbers out of range are those of the ends."""
+    if mode != "clip":
+        raise located(ArgumentError(f"choose: mode is 'clip', not {mode!r}"))
+    number = _array(which, "choose")
+    result: Any = choices[0]
+    for i, choice in enumerate(choices[1:], 1):
+        result = where(number >= i, choice, result)
+    return result
+
+
+def fmax(x1: Any, x2: Any, /) -> Tensor:
+    """The larger one; of a number and NaN the number."""
+    isnan = FUNCTIONS["isnan"]
+    a, b = _pair("fmax", x1, x2)
+    return where(isnan(a), b, where(isnan(b), a, FUNCTIONS["maximum"](a, b)))
+
+
+def fmin(x1: Any, x2: Any, /) -> Tensor:
+    """The smaller one; of a number and NaN the number."""
+    isnan = FUNCTIONS["isnan"]
+    a, b = _pair("fmin", x1, x2)
+    return where(isnan(a), b, where(isnan(b), a, FUNCTIONS["minimum"](a, b)))
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def fix(x: Any, /) -> Tensor:
+    return FUNCTIONS["trunc"](x)
+
+
+def fabs(x: Any, /) -> Tensor:
+    t = _array(x, "fabs")
+    return FUNCTIONS["abs"](t if t._aval()[1].is_float else t.astype(dtypes.default_float))
+
+
+def modf(x: Any, /) -> tuple[Tensor, Tensor]:
+    """Fraction and whole part, both with the sign of ``x``."""
+    t = _array(x, "modf")
+    whole = FUNCTIONS["trunc"](t if t._aval()[1].is_float else t.astype(dtypes.default_float))
+    rest = where(FUNCTIONS["isinf"](whole), 0.0, t - whole)
+    return FUNCTIONS["copysign"](rest, whole), whole
+
+
+def float_power(x1: Any, x2: Any, /) -> Tensor:
+    """The power in float64."""
+    a, b = _pair("float_power", x1, x2, lambda d: dtypes.float64)
+    return a**b
+
+
+def logaddexp2(x1: Any, x2: Any, /) -> Tensor:
+    """``log2(2**x1 + 2**x2)`` without overflow."""
+    ln2 = float(np.log(2.0))
+    a, b = _pair("logaddexp2", x1, x2, dtypes.to_inexact)
+    return logaddexp(a * ln2, b * ln2) / ln2
+
+
+def isposinf(x: Any, /) -> Tensor:
+    return FUNCTIONS["isinf"](x) & ~FUNCTIONS["signbit"](x)
+
+
+def isneginf(x: Any, /) -> Tensor:
+    return FUNCTIONS["isinf"](x) & FUNCTIONS["signbit"](x)
+
+
+def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None) -> Tensor:
+    """``num`` powers of ``base`` whose exponents lie at equal distances."""
+    return tensor(np.logspace(start, stop, num, endpoint, base), dtype=dtypes.default_float if dtype is None else dtype)
+
+
+def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
+    """``num`` numbers of which each is the same multiple of the one before."""
+    return tensor(np.geomspace(start, stop, num, endpoint), dtype=dtypes.default_float if dtype is None else dtype)
+
+
+def ndim(x: Any) -> int:
+    return _array(x, "ndim").ndim
+
+
+def array_equiv(x1: Any, x2: Any) -> Tensor:
+    """Whether all elements are equal once the shapes are broadcast; False where they do not broadcast."""
+    a, b = _array(x1, "array_equiv"), _array(x2, "array_equiv")
+    try:
+        shape = broadcast_shapes("array_equiv", [a.shape, b.shape])
+    except ShapeError:
+        return tensor(False)
+    return array_equal(zeros(shape, dtype=a.dtype) + a, zeros(shape, dtype=b.dtype) + b)
