@@ -1,0 +1,150 @@
+"""Activations: elementwise functions between layers.
+
+Each takes anything array-like of real numbers and gives a Tensor of the same shape and float type (integers become floats). 16-bit floats
+are computed in float32 and rounded once. At a corner, the derivative is the one of the left side.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from hologram import numpy as hnp
+from hologram.errors import ShapeError
+from hologram.nn.arguments import cast, floats
+from hologram.numpy.arguments import axis_of
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+
+__all__ = [
+    "celu", "elu", "gelu", "glu", "hard_tanh", "leaky_relu", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softplus", "swish",
+    "tanh",
+]  # fmt: skip
+
+def _activation(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``f``, written for Tensors of a type that is computed in, for any array-like."""
+
+    @functools.wraps(f)
+    def activation(x: Any, /, *args: Any, **options: Any) -> Tensor:
+        values, dtype = floats(x, f.__name__)
+        return cast(f(values, *args, **options), dtype)
+
+    return activation
+
+
+# --- rectifiers ------------------------------------------------------------------------------------------------------
+
+
+@_activation
+def relu(x: Any) -> Tensor:
+    """``max(x, 0)``; NaN stays."""
+    return hnp.where(x <= 0, 0.0, x)
+
+
+@_activation
+def relu6(x: Any) -> Tensor:
+    """``min(max(x, 0), 6)``; NaN stays."""
+    return hnp.where(x <= 0, 0.0, hnp.where(x > 6, 6.0, x))
+
+
+@_activation
+def hard_tanh(x: Any) -> Tensor:
+    """``x`` between -1 and 1; NaN stays."""
+    return hnp.where(x <= -1, -1.0, hnp.where(x > 1, 1.0, x))
+
+
+@_activation
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Tensor:
+    """``x``, times ``negative_slope`` where it is not above 0."""
+    return hnp.where(x > 0, x, negative_slope * x)
+
+
+def _expm1_below_0(x: Tensor) -> Tensor:
+    """``exp(x) - 1`` where ``x`` is not above 0; what is above cannot overflow, nor can its derivative."""
+    return hnp.expm1(hnp.where(x > 0, 0.0, x))
+
+
+@_activation
+def elu(x: Any, alpha: Any = 1.0) -> Tensor:
+    """``x`` above 0, else ``alpha * (exp(x) - 1)`` (Clevert et al. 2015)."""
+    return hnp.where(x > 0, x, alpha * _expm1_below_0(x))
+
+
+@_activation
+def celu(x: Any, alpha: Any = 1.0) -> Tensor:
+    """``x`` above 0, else ``alpha * (exp(x / alpha) - 1)``, smooth for every ``alpha`` above 0 (Barron 2017)."""
+    return hnp.where(x > 0, x, alpha * _expm1_below_0(x / alpha))
+
+
+@_activation
+def selu(x: Any) -> Tensor:
+    """The ``elu`` that keeps mean 0 and variance 1 from layer to layer (Klambauer et al. 2017)."""
+    alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+    return scale * hnp.where(x > 0, x, alpha * _expm1_below_0(x))
+
+
+# --- smooth functions ------------------------------------------------------------------------------------------------
+
+
+@_activation
+def sigmoid(x: Any) -> Tensor:
+    """``1 / (1 + exp(-x))``."""
+    return hnp.sigmoid(x)
+
+
+@_activation
+def tanh(x: Any) -> Tensor:
+    """The hyperbolic tangent."""
+    return hnp.tanh(x)
+
+
+@_activation
+def silu(x: Any) -> Tensor:
+    """``x * sigmoid(x)``, also called swish."""
+    return x * hnp.sigmoid(x)
+
+
+swish = silu
+
+
+@_activation
+def gelu(x: Any, approximate: bool = True) -> Tensor:
+    """``x`` times the normal distribution function at ``x`` (Hendrycks and Gimpel 2016).
+
+    ``approximate``: ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``, at most 5e-4 away; otherwise exact.
+    """
+    if not approximate:
+        return 0.5 * x * hnp.erfc(x * -math.sqrt(0.5))
+    # sigmoid(2 u) is (1 + tanh(u)) / 2 without its cancellation; beyond 20 it is 0 or 1, and x**3 must not overflow in the derivative
+    near = hnp.clip(x, -20.0, 20.0)
+    return x * hnp.sigmoid(2 * math.sqrt(2 / math.pi) * (near + 0.044715 * near * near * near))
+
+
+@_activation
+def softplus(x: Any) -> Tensor:
+    """``log(1 + exp(x))`` without overflow."""
+    return hnp.logaddexp(x, 0.0)
+
+
+@_activation
+def log_sigmoid(x: Any) -> Tensor:
+    """``log(sigmoid(x))`` without overflow."""
+    return -hnp.logaddexp(-x, 0.0)
+
+
+@_activation
+def mish(x: Any) -> Tensor:
+    """``x * tanh(softplus(x))`` (Misra 2019)."""
+    return x * hnp.tanh(hnp.logaddexp(x, 0.0))
+
+
+def glu(x: Any, /, axis: int = -1) -> Tensor:
+    """The gated linear unit: the first half of ``x`` along ``axis`` times the sigmoid of the second. Raises ShapeError for an odd extent."""
+    values, dtype = floats(x, "glu")
+    axis = axis_of(axis, values.ndim, "glu")
+    if values.shape[axis] % 2 != 0:
+        raise located(ShapeError(f"glu: axis {axis} of {list(values.shape)} has no halves"))
+    first, second = hnp.split(values, 2, axis=axis)
+    return cast(first * hnp.sigmoid(second), dtype)

@@ -1,0 +1,89 @@
+"""Losses, and the one-hot code. Each loss takes ``reduction``: "mean", "sum", or "none" for the loss of each example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram import numpy as hnp
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.nn.arguments import cast, floats
+from hologram.nn.normalisation import log_softmax
+from hologram.numpy.arguments import array, axis_of, element_type, wrap
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+
+__all__ = ["cross_entropy", "huber", "mse", "one_hot", "sigmoid_binary_cross_entropy"]
+
+_REDUCTIONS = {"mean": hnp.mean, "sum": hnp.sum, "none": lambda losses: losses}
+
+
+def _reduced(losses: Tensor, reduction: str, what: str) -> Tensor:
+    if reduction not in _REDUCTIONS:
+        raise located(ArgumentError(f"{what}: reduction is one of {', '.join(_REDUCTIONS)}, not {reduction!r}"))
+    return _REDUCTIONS[reduction](losses)
+
+
+def _is_class(labels: Any, classes: Any, axis: int, what: str) -> Tensor:
+    """Whether the class along the new ``axis`` is the label. Raises DTypeError for labels that are no integers."""
+    node = array(labels, what)
+    if not node.dtype.is_integer:
+        raise located(DTypeError(f"{what}: labels are integers, not {node.dtype.name}"))
+    rank = len(node.shape) + 1
+    axis = axis_of(axis, rank, what)
+    numbers = hnp.reshape(hnp.arange(classes), tuple(classes if i == axis else 1 for i in range(rank)))
+    return hnp.expand_dims(wrap(node), axis=axis) == numbers
+
+
+def one_hot(labels: Any, classes: int, /, axis: int = -1, dtype: Any = dtypes.float32) -> Tensor:
+    """1 at each label along a new ``axis`` of extent ``classes``, 0 elsewhere; a label out of range gives zeros."""
+    return cast(_is_class(labels, classes, axis, "one_hot"), element_type(dtype))
+
+
+def cross_entropy(logits: Any, labels: Any, /, axis: int = -1, reduction: str = "mean") -> Tensor:
+    """The cross entropy of softmax(``logits``) over ``axis`` and ``labels``.
+
+    ``labels`` are integers of the shape of ``logits`` without ``axis`` (one out of range has loss 0), or floats of the shape of ``logits``:
+    one-hot, or the probabilities of the classes. Raises ShapeError for labels of another shape.
+    """
+    values, dtype = floats(logits, "cross_entropy")
+    axis = axis_of(axis, values.ndim, "cross_entropy")
+    target = array(labels, "cross_entropy")
+    by_number = target.dtype.is_integer
+    expected = values.shape[:axis] + values.shape[axis + 1 :] if by_number else values.shape
+    if target.shape != expected:
+        raise located(ShapeError(f"cross_entropy: labels of shape {list(target.shape)} for logits of {list(values.shape)}, not {list(expected)}"))
+    logs = log_softmax(values, axis)
+    if by_number:  # a choice, not a gather: it stays in the loop over the logits, and its derivative scatters nothing
+        chosen = hnp.where(_is_class(wrap(target), values.shape[axis], axis, "cross_entropy"), logs, 0.0)
+    else:
+        chosen = wrap(target) * logs
+    return cast(_reduced(-hnp.sum(chosen, axis=axis), reduction, "cross_entropy"), dtype)
+
+
+def sigmoid_binary_cross_entropy(logits: Any, labels: Any, /, reduction: str = "mean") -> Tensor:
+    """``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))`` without overflow; ``labels`` from 0 to 1."""
+    values, dtype = floats(logits, "sigmoid_binary_cross_entropy")
+    target, _ = floats(labels, "sigmoid_binary_cross_entropy")
+    losses = target * hnp.logaddexp(-values, 0.0) + (1 - target) * hnp.logaddexp(values, 0.0)
+    return cast(_reduced(losses, reduction, "sigmoid_binary_cross_entropy"), dtype)
+
+
+def _errors(predictions: Any, targets: Any, what: str) -> tuple[Tensor, dtypes.DType]:
+    values, dtype = floats(predictions, what)
+    aims, other = floats(targets, what)
+    return values - aims, dtypes.promote(dtype, other)
+
+
+def mse(predictions: Any, targets: Any, /, reduction: str = "mean") -> Tensor:
+    """The squared error."""
+    error, dtype = _errors(predictions, targets, "mse")
+    return cast(_reduced(error * error, reduction, "mse"), dtype)
+
+
+def huber(predictions: Any, targets: Any, /, delta: float = 1.0, reduction: str = "mean") -> Tensor:
+    """Half the squared error up to ``delta``, beyond it ``delta`` times (the error less ``delta / 2``) (Huber 1964)."""
+    error, dtype = _errors(predictions, targets, "huber")
+    size = hnp.abs(error)
+    square = hnp.minimum(size, delta)
+    return cast(_reduced(0.5 * square * square + delta * (size - square), reduction, "huber"), dtype)
