@@ -107,6 +107,8 @@ def _product(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
 def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: _Variation | None) -> Node:
     if node.op.kind == "control":
         return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
+    if node.op.kind == "mark":
+        return inputs[0]  # where the pass that forgets them is disabled
     if node.size == 0 and node.op.kind != "leaf":
         return _full(b, 0, node.dtype, node.shape)  # no element, so no work
     if node.op.kind == "reduce" and node.op.monoid is not None:
