@@ -246,3 +246,24 @@ def test_loops_that_run_side_by_side_are_one() -> None:
     assert loops(chained) == 1
     a = x + np.concatenate([[0], np.cumsum(xs)[:-1]])
     close(hg.jit(chained)(x, xs), (x * np.prod(a), x * np.concatenate([[1], np.cumprod(a)[:-1]])))
+
+
+def test_custom_derivatives_and_recomputation_inside_loops() -> None:
+    @hg.custom_jvp
+    def forward(x: Any) -> Any:
+        return hnp.sin(x)
+
+    @forward.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        return forward(primals[0]), hnp.cos(primals[0]) * tangents[0] * 10
+
+    @hg.custom_vjp
+    def backward(x: Any) -> Any:
+        return hnp.sin(x)
+
+    backward.defvjp(lambda x: (backward(x), x), lambda x, g: (hnp.cos(x) * g * 10,))
+    xs, starts = np.linspace(0.1, 1, 4), np.array([0.7, 0.2])
+    for g in (forward, backward, hg.checkpoint(lambda c: hnp.sin(hnp.exp(c)))):
+        looped, plain = ((lambda x, lib=lib, g=g: lib.scan(lambda c, v: (g(c) * v, c), x, xs)[0]) for lib in (hg, Plain))
+        close(hg.jit(hg.grad(looped))(starts[0]), hg.grad(plain)(starts[0]))
+        close(hg.vmap(hg.grad(looped))(starts), hg.vmap(hg.grad(plain))(starts))
