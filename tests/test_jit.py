@@ -318,6 +318,20 @@ def test_slices_that_do_not_fit_get_a_program_of_their_own() -> None:
     assert f.count == 2  # one for every size from 3 on, one for size 2
 
 
+@pytest.mark.parametrize("shift", [-7, -2, 0, 3, 5])
+def test_rolls_beyond_a_symbolic_extent(shift: int) -> None:
+    f = hg.jit(lambda x: (hnp.roll(x, shift, axis=0), hnp.roll(x, shift)), dynamic=True)
+    for n in (9, 2, 3, 9, 4, 1, 0):
+        x = np.arange(2.0 * n).reshape(n, 2)
+        close(f(x), (np.roll(x, shift, axis=0), np.roll(x, shift)))
+
+
+def test_results_of_symbolic_extent_that_read_nothing() -> None:
+    f = hg.jit(lambda x: x - x, dynamic=True)
+    for n in (3, 7000):
+        close(f(np.ones(n, np.int32)), np.zeros(n, np.int32))
+
+
 def test_equal_sizes_share_a_symbol() -> None:
     g = hg.jit(lambda a, b: a + b, dynamic=True)
     close(g(np.ones((4, 4)), np.ones((4, 4))), np.full((4, 4), 2.0))

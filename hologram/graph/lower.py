@@ -598,7 +598,7 @@ class _Emission:
         if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
             k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
         else:
-            k.cost = 3000 * 0.05 * per_element
+            k.cost = 3.0 + 3000 * 0.05 * per_element
 
     def _in_place(self) -> list[tuple[int, int]]:
         """``(out, in)`` parameters where the input is only read at the very element that is then written, in one pass."""

@@ -35,6 +35,10 @@ def sliced_by(node: Node, triples: list[tuple[Int, Int, int]]) -> Node:
     """``node`` sliced by ``(start, stop, step)`` along every axis; the node itself where that is all of it."""
     if all(s == 1 and a == 0 and b == n for (a, b, s), n in zip(triples, node.shape, strict=True)):
         return node
+    for (start, stop, step), n in zip(triples, node.shape, strict=True):
+        for slack in (start, stop - start, n - stop) if step > 0 else (n - 1 - start, start - stop, stop + 1):
+            if isinstance(slack, Expr):
+                assume(slack)
     return record(slice_, (node,), tuple(zip(*triples, strict=True)))
 
 

@@ -70,6 +70,8 @@ class Integers:
             x, y = (self.integer(v) for v in a.args)
             if x.width > 1 and bounds(a.args[0])[1] is not None and (bounds(a.args[0])[1] or 0) < 2**31 and isinstance(a.args[1], int):
                 return self._narrow_division("udiv" if a.key[0] == "floordiv" else "urem", x, a.args[1])
+            if (bounds(a.args[1])[0] or 0) < 1:  # an extent that may be 0: then nothing is read at this index, but the division must not trap
+                y = self.f.emit(f"call i64 @llvm.smax.i64({y.typed}, i64 1)", "i64", 1)
             return self.f.int_op("udiv" if a.key[0] == "floordiv" else "urem", x, y)
         if self.lane is not None and a.name == self.lane.var:
             if self.lane.width == 1:
