@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -38,3 +39,23 @@ def disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as environment, override(cache_dir=folder):
         environment.setitem(os.environ, "HOLOGRAM_CACHE_DIR", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def verified_kernels() -> Iterator[None]:
+    """Every kernel that a test of this process makes is verified."""
+    from hologram.graph.kernel_ir import Kernel
+    from hologram.graph.schedule import Schedule
+    from hologram.graph.verify import verify_kernel
+
+    plain = Schedule.__init__
+
+    def verifying(self: Schedule, *args: Any, **options: Any) -> None:
+        plain(self, *args, **options)
+        for step in self.steps:
+            if isinstance(kernel := getattr(step, "kernel", None), Kernel):
+                verify_kernel(kernel)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Schedule, "__init__", verifying)
+        yield
