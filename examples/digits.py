@@ -7,6 +7,7 @@ are one native call. Writes out/digits.png: the loss, and the digits that were m
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,10 +114,10 @@ def draw(losses: list[float], layers: list[dict[str, Any]], test: Data, path: Pa
     axis.set(title="mean loss of each epoch", xlabel="epoch", ylabel="cross entropy")
     axis.grid(alpha=0.3)
     right.suptitle(f"{len(misread)} of {len(taken)} misread")
-    grid = right.subplots(3, most // 3).flat
-    for axis in grid:
+    columns = max(1, math.ceil(math.sqrt(min(len(misread), most))))
+    for place, i in enumerate(misread[:most]):
+        axis = right.add_subplot(math.ceil(min(len(misread), most) / columns), columns, place + 1)
         axis.set_axis_off()
-    for axis, i in zip(grid, misread[:most], strict=False):
         axis.imshow(test.pictures[i].reshape(8, 8), cmap="gray_r")
         axis.set_title(f"read {taken[i]}, is {test.labels[i]}", fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -67,8 +67,8 @@ _MODULES = {"dtypes": "dtypes", "errors": "errors", "nn": "nn", "numpy": "numpy"
 __all__ = [
     "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp",
     "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "fori_loop", "from_dlpack", "grad", "hessian",
-    "jacfwd", "jacrev", "jit", "jvp", "linearize", "make_graph", "nn", "numpy", "random", "scan", "set_num_threads", "settings", "stop_gradient", "switch",
-    "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "jacfwd", "jacrev", "jit", "jvp", "linearize", "make_graph", "nn", "numpy", "random", "scan", "set_num_threads", "settings", "stop_gradient",
+    "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -278,6 +278,50 @@ def test_16_bit_attention_keeps_its_type(qkv: list[Array]) -> None:
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=2e-3, atol=1e-3)
 
 
+def test_it_maps_over_examples(rows: Array, qkv: list[Array]) -> None:
+    np.testing.assert_allclose(np.asarray(hg.vmap(nn.softmax)(rows)), _softmax(rows), rtol=1e-12)
+    labels = np.array([6, 0, 3, 3, 1])
+    each = hg.vmap(hg.grad(nn.cross_entropy))(rows, labels)
+    np.testing.assert_allclose(np.asarray(each), _softmax(rows) - np.eye(7)[labels], atol=1e-12)
+    mapped = hg.vmap(hg.vmap(lambda q, k, v: nn.dot_product_attention(q, k, v, is_causal=True)))(*qkv)
+    np.testing.assert_allclose(np.asarray(mapped), np.asarray(nn.dot_product_attention(*qkv, is_causal=True)), rtol=1e-12)
+
+
 def test_complex_numbers_are_refused() -> None:
     with pytest.raises(DTypeError, match="real numbers"):
         nn.relu(np.zeros(3, np.complex64))
+
+
+# --- initial parameters ----------------------------------------------------------------------------------------------
+
+VARIANCES = {"lecun": 1 / 300, "he": 2 / 300, "kaiming": 2 / 300, "glorot": 2 / 500, "xavier": 2 / 500}  # of 300 inputs and 200 outputs
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "normal"])
+@pytest.mark.parametrize("name", VARIANCES)
+def test_initial_weights_have_their_variance(name: str, distribution: str) -> None:
+    found = np.asarray(getattr(nn.initializers, f"{name}_{distribution}")(hg.random.key(0), (300, 200)))
+    variance = VARIANCES[name]
+    assert found.shape == (300, 200) and found.dtype == np.float32
+    assert found.var() == pytest.approx(variance, rel=0.03) and abs(found.mean()) < 4 * math.sqrt(variance / found.size)
+    limit = math.sqrt(3 * variance) if distribution == "uniform" else 2 * math.sqrt(variance) / 0.8796256610342398
+    assert 0.99 * limit < np.abs(found).max() <= 1.000001 * limit
+
+
+def test_plain_initial_parameters() -> None:
+    key, init = hg.random.key(1), nn.initializers
+    assert np.all(np.asarray(init.zeros(key, (3,), np.float64)) == 0) and np.all(np.asarray(init.ones(key, [3])) == 1)
+    assert np.asarray(init.normal(key, (200, 200), stddev=3.0)).std() == pytest.approx(3, rel=0.03)
+    spread = np.asarray(hg.jit(lambda key: init.uniform(key, (200, 200), np.float64, limit=2.0))(key))
+    assert spread.dtype == np.float64 and -2 <= spread.min() < -1.99 and 1.99 < spread.max() < 2
+    window = np.asarray(init.variance_scaling(key, (3, 3, 50, 80), mode="fan_out", distribution="normal"))
+    assert window.var() == pytest.approx(1 / 720, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "error"),
+    [((3,), {}, ShapeError), ((3, 3), {"mode": "fan"}, ArgumentError), ((3, 3), {"distribution": "cauchy"}, ArgumentError)],
+)
+def test_variance_scaling_refuses(shape: tuple[int, ...], options: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match="variance_scaling"):
+        nn.initializers.variance_scaling(hg.random.key(0), shape, **options)

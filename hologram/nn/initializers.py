@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from hologram import dtypes
@@ -27,7 +26,10 @@ _CUT_DEVIATION = 0.87962566103423978
 
 
 def _random() -> Any:
-    return import_module("hologram.random")
+    """Imported when a key is at hand, for which it has been already."""
+    from hologram import random
+
+    return random
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor:
