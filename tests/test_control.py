@@ -414,3 +414,40 @@ def test_an_endless_loop_can_be_interrupted(size: int) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+# --- random programs -------------------------------------------------------------------------------------------------
+
+
+def random_body(np_: Any, seed: int, carries: int, c: Any, xs: Any) -> Any:
+    """A body of a few random operations on carries and elements: results that repeat, rotate or pass through are common."""
+    r = np.random.default_rng(seed)
+    values = [*c, *xs]
+    for _ in range(r.integers(1, 7)):
+        k, a, b = r.integers(6), values[r.integers(len(values))], values[r.integers(len(values))]
+        values.append([a + b, a * b * 0.3, np_.sin(a), a - 0.5, a[::-1], a * 0 + b.sum() * 0.01][k])
+    outs = tuple(values[r.integers(len(values))] for _ in range(carries))
+    return outs, tuple(values[r.integers(len(values))] for _ in range(r.integers(0, 4)))
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_random_scans_alone_and_side_by_side(seed: int) -> None:
+    r = np.random.default_rng(seed)
+    carries, sequences, length, size = (int(r.integers(1, 5)), int(r.integers(0, 3)), int(r.integers(0, 5)), int(r.choice([1, 3, 40, 100, 2000])))
+    reverse, x = bool(r.integers(2)), r.standard_normal((2, size))
+    xs = tuple(r.standard_normal((length, size)) for _ in range(sequences))
+    init = tuple(x[r.integers(2)] for _ in range(carries))
+    seeds = (seed, seed + int(r.integers(2)))
+
+    def both(init: Any, xs: Any) -> Any:
+        return [hg.scan(lambda c, v, s=s: random_body(hnp, s, carries, c, v), init, xs, length, reverse=reverse) for s in seeds]
+
+    for (carry, ys), s in zip(hg.jit(both)(init, xs), seeds, strict=True):
+        state, rows = init, [()] * length
+        for i in range(length)[::-1] if reverse else range(length):
+            state, rows[i] = random_body(np, s, carries, state, tuple(v[i] for v in xs))
+        for a, b in zip(carry, state, strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, atol=1e-9)
+        for k, y in enumerate(ys):
+            if length:
+                np.testing.assert_allclose(np.asarray(y), np.stack([row[k] for row in rows]), atol=1e-9)
