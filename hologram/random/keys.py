@@ -1,0 +1,118 @@
+"""Keys, what is derived from them, and random bits."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.numpy.arguments import array, element_type, reshaped, shape_of, wrap
+from hologram.primitives import elementwise as ew
+from hologram.primitives.leaves import iota
+from hologram.primitives.movement import concatenate, slice_
+from hologram.primitives.op import Shape
+from hologram.random.threefry import Words, threefry
+from hologram.symbolic import Expr
+from hologram.trace.convert import tensor
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.tensor import Tensor
+
+WORD = dtypes.uint32
+
+
+def _halves(x: Node) -> Words:
+    """The high and the low 32 bits of integers."""
+    if x.dtype.bits <= 32:
+        return constant(0, WORD), cast_node(x, WORD)
+    wide = cast_node(x, dtypes.uint64)
+    return cast_node(record(ew.shr_low, (wide, constant(32, dtypes.uint64))), WORD), cast_node(wide, WORD)
+
+
+def _joined(words: Words) -> Node:
+    """Pairs of words as uint32 with a last axis of two."""
+    columns = tuple(reshaped(x, (*x.shape, 1)) for x in words)
+    return record(concatenate, columns, (len(columns[0].shape) - 1,))
+
+
+def _integer(x: Any, what: str) -> Node:
+    if type(x) is int:
+        return constant(x % 2**64, dtypes.uint64)
+    node = array(x, what)
+    if not node.dtype.is_integer or node.shape:
+        raise located(ArgumentError(f"{what} takes an integer, not {node.dtype} of shape {list(node.shape)}"))
+    return node
+
+
+def words_of(key: Any, what: str) -> Words:
+    """The words of a key. Raises DTypeError or ShapeError for what is no key."""
+    node = array(key, what)
+    if node.dtype is not WORD:
+        raise located(DTypeError(f"{what}: a key is uint32[2], as hg.random.key makes it, not {node.dtype}"))
+    if node.shape != (2,):
+        raise located(ShapeError(f"{what}: a key has shape [2], not {list(node.shape)}; hg.vmap maps over many keys"))
+    first, second = (reshaped(record(slice_, (node,), ((i,), (i + 1,), (1,))), ()) for i in range(2))
+    return first, second
+
+
+def counters(shape: Shape) -> Words:
+    """The index of every element in C order, as high and low words."""
+    n = math.prod(shape)
+    if isinstance(n, Expr) or n > 2**32:
+        high, low = _halves(record(iota, (), ((n,), 0, "uint64")))
+    else:
+        high, low = constant(0, WORD), record(iota, (), ((n,), 0, "uint32"))
+    return (reshaped(high, shape) if high.shape else high), reshaped(low, shape)
+
+
+def blocks(key: Any, shape: Shape, what: str) -> Words:
+    """Two random words for each element of ``shape``."""
+    return threefry(words_of(key, what), counters(shape))
+
+
+def random_bits(key: Any, shape: Shape, dtype: DType, what: str) -> Node:
+    """Uniform bits as the unsigned ``dtype``."""
+    high, low = blocks(key, shape, what)
+    if dtype.bits < 64:
+        return cast_node(record(ew.xor, (high, low)), dtype)
+    wide = record(ew.shl_low, (cast_node(high, dtypes.uint64), constant(32, dtypes.uint64)))
+    return record(ew.or_, (wide, cast_node(low, dtypes.uint64)))
+
+
+def key(seed: Any) -> Tensor:
+    """The key of an integer ``seed``, taken modulo 2**64: ``uint32[2]``."""
+    if type(seed) is int:
+        return tensor([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=WORD)
+    return wrap(_joined(_halves(_integer(seed, "key"))))
+
+
+def split(key: Any, num: Any = 2) -> Tensor:
+    """``num`` (an integer or a shape) independent keys: ``uint32[*num, 2]``. ``key`` itself should not be used again."""
+    return wrap(_joined(blocks(key, shape_of(num, "split"), "split")))
+
+
+def fold_in(key: Any, data: Any) -> Tensor:
+    """The key that ``key`` and the integer ``data`` make: a different one for each ``data``."""
+    return wrap(_joined(threefry(words_of(key, "fold_in"), _halves(_integer(data, "fold_in")))))
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = WORD) -> Tensor:
+    """Uniform bits of an unsigned type."""
+    to = element_type(dtype)
+    if to.kind != "u":
+        raise located(DTypeError(f"bits gives unsigned integers, not {to}"))
+    return wrap(random_bits(key, shape_of(shape, "bits"), to, "bits"))
+
+
+def count_of(n: Any, what: str) -> int:
+    """A number of elements. Raises ArgumentError where it is no integer, or negative."""
+    try:
+        i = operator.index(n)
+    except TypeError:
+        i = -1
+    if i < 0:
+        raise located(ArgumentError(f"{what} takes a number from 0 up, not {n!r}"))
+    return i
