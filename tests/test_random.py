@@ -84,6 +84,24 @@ def test_traced_seeds_and_data():
     assert folded(R.key(42), np.int32(7)).tolist() == [2547012911, 1371500959]
 
 
+def test_many_integers_are_one_program():
+    compiled = [R.fold_in(R.key(1), i).tolist() for i in range(3)]
+    inside = hg.jit(lambda k: hnp.stack([R.fold_in(k, i) for i in range(3)]))(R.key(1))
+    assert inside.tolist() == compiled
+
+
+def test_keys_in_loops():
+    key = R.key(15)
+    total = hg.fori_loop(0, 5, lambda i, s: s + R.normal(R.fold_in(key, i), (3,)), hnp.zeros(3))
+    np.testing.assert_allclose(total, sum(np.asarray(R.normal(R.fold_in(key, i), (3,))) for i in range(5)), rtol=1e-5, atol=1e-6)
+
+
+def test_dynamic_shapes():
+    noisy = hg.jit(lambda k, x: x + R.uniform(k, x.shape), dynamic=True)
+    for n in (3, 100):
+        assert noisy(R.key(1), hnp.zeros(n)).tolist() == R.uniform(R.key(1), n).tolist()
+
+
 def test_what_is_no_key():
     with pytest.raises(errors.DTypeError, match="key"):
         R.uniform(hnp.zeros(2), 3)

@@ -18,7 +18,7 @@ from hologram.random.threefry import Words, threefry
 from hologram.symbolic import Expr
 from hologram.trace.convert import tensor
 from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, constant, current, located, record
 from hologram.trace.tensor import Tensor
 
 WORD = dtypes.uint32
@@ -38,13 +38,25 @@ def _joined(words: Words) -> Node:
     return record(concatenate, columns, (len(columns[0].shape) - 1,))
 
 
-def _integer(x: Any, what: str) -> Node:
+def _integer_words(x: Any, what: str) -> Words:
+    """The high and low words of an integer, modulo 2**64.
+
+    A Python integer outside traces is data, not a constant of the program: a loop over many compiles one program.
+    """
     if type(x) is int:
-        return constant(x % 2**64, dtypes.uint64)
+        if current() is None:
+            return _pair(array(key(x), what))
+        return constant(x >> 32 & 0xFFFFFFFF, WORD), constant(x & 0xFFFFFFFF, WORD)
     node = array(x, what)
     if not node.dtype.is_integer or node.shape:
         raise located(ArgumentError(f"{what} takes an integer, not {node.dtype} of shape {list(node.shape)}"))
-    return node
+    return _halves(node)
+
+
+def _pair(node: Node) -> Words:
+    """The two elements of a vector."""
+    first, second = (reshaped(record(slice_, (node,), ((i,), (i + 1,), (1,))), ()) for i in range(2))
+    return first, second
 
 
 def words_of(key: Any, what: str) -> Words:
@@ -52,10 +64,9 @@ def words_of(key: Any, what: str) -> Words:
     node = array(key, what)
     if node.dtype is not WORD:
         raise located(DTypeError(f"{what}: a key is uint32[2], as hg.random.key makes it, not {node.dtype}"))
-    if node.shape != (2,):
+    if node.shape != (2,) and not (len(node.shape) == 1 and isinstance(node.shape[0], Expr)):  # a symbol stands for 2 where all extents are dynamic
         raise located(ShapeError(f"{what}: a key has shape [2], not {list(node.shape)}; hg.vmap maps over many keys"))
-    first, second = (reshaped(record(slice_, (node,), ((i,), (i + 1,), (1,))), ()) for i in range(2))
-    return first, second
+    return _pair(node)
 
 
 def counters(shape: Shape) -> Words:
@@ -86,7 +97,7 @@ def key(seed: Any) -> Tensor:
     """The key of an integer ``seed``, taken modulo 2**64: ``uint32[2]``."""
     if type(seed) is int:
         return tensor([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=WORD)
-    return wrap(_joined(_halves(_integer(seed, "key"))))
+    return wrap(_joined(_integer_words(seed, "key")))
 
 
 def split(key: Any, num: Any = 2) -> Tensor:
@@ -96,7 +107,7 @@ def split(key: Any, num: Any = 2) -> Tensor:
 
 def fold_in(key: Any, data: Any) -> Tensor:
     """The key that ``key`` and the integer ``data`` make: a different one for each ``data``."""
-    return wrap(_joined(threefry(words_of(key, "fold_in"), _halves(_integer(data, "fold_in")))))
+    return wrap(_joined(threefry(words_of(key, "fold_in"), _integer_words(data, "fold_in"))))
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = WORD) -> Tensor:
