@@ -236,6 +236,26 @@ def test_jit_gives_the_same_bits(draw):
     assert eager.tobytes() == jitted.tobytes()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_any_number_of_threads_gives_the_same_bits(threads):
+    draw = hg.jit(lambda k: R.normal(k, (200_000,)))
+    hg.set_num_threads(2)
+    want = np.asarray(draw(R.key(16))).tobytes()
+    hg.set_num_threads(threads)
+    try:
+        assert np.asarray(draw(R.key(16))).tobytes() == want
+    finally:
+        hg.set_num_threads(2)
+
+
+def test_vmap_of_choices():
+    keys = R.split(R.key(17), 3)
+    orders = hg.vmap(lambda k: R.permutation(k, 6))(keys)
+    assert orders.tolist() == [R.permutation(k, 6).tolist() for k in keys]
+    chosen = hg.vmap(lambda k: R.choice(k, 4, (5,), p=P))(keys)
+    assert chosen.tolist() == [R.choice(k, 4, (5,), p=P).tolist() for k in keys]
+
+
 def test_vmap_over_keys():
     keys = R.split(R.key(13), 4)
     mapped = np.asarray(hg.vmap(lambda k: R.uniform(k, (100,)))(keys))
