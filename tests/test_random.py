@@ -114,8 +114,6 @@ def test_what_is_no_key():
 # --- distributions ---------------------------------------------------------------------------------------------------
 
 
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("draw", "law"),

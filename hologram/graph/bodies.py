@@ -117,9 +117,7 @@ class _Run:
             self.fire("dead-results")
             branches = [self.canonical(_cut(g, arguments, [g.outputs[k] for k in keep], instead)) for g in graphs]
         made = tuple(branches)
-        return self.emit(
-            node, [index, *[operands[i] for i in arguments]], (made,), {k: (i, made[0].graph.outputs[i]) for i, k in enumerate(keep)}
-        )
+        return self.emit(node, [index, *[operands[i] for i in arguments]], (made,), {k: (i, made[0].graph.outputs[i]) for i, k in enumerate(keep)})
 
     def inlined(self, graph: Graph, operands: Sequence[Node], wanted: set[int]) -> dict[int, Node]:
         made = dict(zip(graph.inputs, operands, strict=True))
@@ -305,5 +303,3 @@ def _cut(graph: Graph, order: Sequence[int], outputs: Sequence[Node], instead: d
     """``graph`` with other arguments and fewer results."""
     same = {graph.inputs[i]: x if isinstance(x, Node) else graph.inputs[x] for i, x in instead.items()}
     return close([graph.inputs[i] for i in order], outputs, graph.lines, same)
-
-

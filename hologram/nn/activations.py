@@ -23,6 +23,7 @@ __all__ = [
     "tanh",
 ]  # fmt: skip
 
+
 def _activation(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """``f``, written for Tensors of a type that is computed in, for any array-like."""
 

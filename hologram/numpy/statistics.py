@@ -211,4 +211,3 @@ def corrcoef(x: Any, y: Any = None, /, rowvar: bool = True) -> Tensor:
     deviation = FUNCTIONS["sqrt"](diagonal(matrix))
     scaled = matrix / deviation[:, None] / deviation[None, :]
     return FUNCTIONS["maximum"](FUNCTIONS["minimum"](scaled, 1.0), -1.0)
-

@@ -51,9 +51,7 @@ def _argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 
 
 sort = register(Op("sort", "sort", 1, _infer_sorted("sort", None), _sort, attrs=("axis", "descending"), kinds="biuf", cost=40))
-argsort = register(
-    Op("argsort", "sort", 1, _infer_sorted("argsort", dtypes.int64), _argsort, attrs=("axis", "descending"), kinds="biuf", cost=60)
-)
+argsort = register(Op("argsort", "sort", 1, _infer_sorted("argsort", dtypes.int64), _argsort, attrs=("axis", "descending"), kinds="biuf", cost=60))
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 

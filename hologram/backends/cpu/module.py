@@ -157,4 +157,3 @@ class GraphWriter:
 def serial(k: Kernel) -> bool:
     """Whether the calling thread runs a kernel alone."""
     return isinstance(k.chunks, int) and (k.chunks == 1 or k.chunks * k.cost < SERIAL_NS)
-
