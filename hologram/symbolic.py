@@ -62,7 +62,7 @@ class Expr:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Expr and self._hash == other._hash and self.terms == other.terms
+        return isinstance(other, Expr) and self._hash == other._hash and self.terms == other.terms
 
     def __add__(self, o: Int) -> Int:
         return _combine(self, o, 1)

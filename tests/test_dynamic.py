@@ -12,8 +12,10 @@ from kernel_interpreter import run_schedule
 from optable import compiler, mismatch, rows, seeded
 from test_random_graphs import ordinary_values
 
+import hologram as hg
+import hologram.numpy as hnp
 from hologram.backends.reference import evaluate
-from hologram.errors import ShapeError
+from hologram.errors import ShapeError, TracedValueError
 from hologram.primitives.reductions import PAGE
 from hologram.symbolic import floordiv, var
 from hologram.trace.node import Graph, Node
@@ -285,3 +287,15 @@ def test_many_long_rows_are_reduced_page_by_page_in_one_kernel(dtype: str, n: in
 def test_reductions_of_many_symbolic_rows_stay_one_kernel() -> None:
     d = Draft()
     assert len(d.schedule(softmax(d, d.input(var("n0"), var("n1")))).kernels) == 1
+
+
+def test_sizes_that_an_extent_may_have_are_not_compared() -> None:
+    """One program serves all sizes, so a branch on one of them would be silently wrong for the others."""
+    x = np.ones((5, 3), np.float32)
+    for wrong in (lambda t: t * 2 if t.shape[0] == 3 else t, lambda t: t * 2 if t.shape[0] > 7 else t, lambda t: t if t.size != 15 else t * 2):
+        with pytest.raises(TracedValueError, match="symbolic"):
+            hg.jit(wrong, dynamic={0: (0,)})(x)
+    decided = hg.jit(lambda t: t * 2 if t.shape[0] > 1 and t.shape[0] != 0 and t.shape[1] == 3 else t, dynamic={0: (0,)})
+    np.testing.assert_array_equal(np.asarray(decided(x)), 2 * x)
+    shaped = hg.jit(lambda t: hnp.reshape(t, (t.shape[0] * t.shape[1],)) + hnp.zeros((t.shape[0] * 3,)), dynamic={0: (0,)})
+    np.testing.assert_array_equal(np.asarray(shaped(x)), x.ravel())

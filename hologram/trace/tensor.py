@@ -21,6 +21,7 @@ from hologram.primitives.op import Shape
 from hologram.symbolic import is_static
 from hologram.trace import apply, arithmetic
 from hologram.trace.apply import binary_operator, unary_operator
+from hologram.trace.extent import extent
 from hologram.trace.node import Node
 from hologram.trace.recorder import Pending, Trace, current, located
 
@@ -72,7 +73,8 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents; symbols stand for those that are unknown while tracing with ``dynamic``."""
-        return self._aval()[0]  # type: ignore[return-value]
+        shape = self._aval()[0]
+        return shape if all(type(n) is int for n in shape) else tuple(extent(n) for n in shape)  # type: ignore[misc]
 
     @property
     def dtype(self) -> np.dtype:
@@ -88,7 +90,7 @@ class Tensor:
         size: Any = 1
         for n in self._aval()[0]:
             size = size * n
-        return size
+        return extent(size)  # type: ignore[return-value]
 
     @property
     def itemsize(self) -> int:
