@@ -74,7 +74,8 @@ class Tensor:
     def shape(self) -> tuple[int, ...]:
         """The extents; symbols stand for those that are unknown while tracing with ``dynamic``."""
         shape = self._aval()[0]
-        return shape if all(type(n) is int for n in shape) else tuple(extent(n) for n in shape)  # type: ignore[misc]
+        found: Any = shape if all(type(n) is int for n in shape) else tuple(extent(n) for n in shape)
+        return found  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> np.dtype:
