@@ -75,7 +75,7 @@ class Tensor:
         """The extents; symbols stand for those that are unknown while tracing with ``dynamic``."""
         shape = self._aval()[0]
         found: Any = shape if all(type(n) is int for n in shape) else tuple(extent(n) for n in shape)
-        return found  # type: ignore[no-any-return]
+        return found
 
     @property
     def dtype(self) -> np.dtype:
