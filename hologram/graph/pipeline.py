@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+from collections.abc import Iterator
+
 from hologram.backends.cpu.executable import Executable
 from hologram.graph.passes import canonicalise
 from hologram.trace.node import Graph
@@ -9,8 +13,22 @@ from hologram.trace.node import Graph
 PRECISIONS = ("exact", "standard", "fast")
 
 
+@contextlib.contextmanager
+def _collected_later() -> Iterator[None]:
+    """Puts the cyclic garbage collector off: a compiler makes many objects at once, nearly all of which live, and scanning them over and over
+    would make its time grow faster than the program."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
 def compile_graph(graph: Graph, *, precision: str = "standard") -> Executable:
     """Canonical reduction, fusion, planning and code generation for the CPU. Raises ValueError for an unknown precision."""
     if precision not in PRECISIONS:
         raise ValueError(f"precision {precision!r}: it is one of {', '.join(PRECISIONS)}")
-    return Executable(graph, precision, canonicalise)
+    with _collected_later():
+        return Executable(graph, precision, canonicalise)
