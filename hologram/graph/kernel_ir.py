@@ -148,3 +148,16 @@ class Kernel:
         from hologram.graph.kernel_text import print_kernel
 
         return print_kernel(self)
+
+
+def integers_of(kernel: Kernel) -> list[Int]:
+    """Every extent and index expression of a kernel."""
+    out: list[Int] = [kernel.chunks]
+    for s in kernel.walk():
+        if isinstance(s, Loop):
+            out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])
+        elif isinstance(s, Store):
+            out.append(s.index)
+        elif isinstance(s, Ins) and s.op in ("load", "index", "inside"):
+            out += [e for e in s.attrs if not isinstance(e, Buffer)]
+    return out

@@ -16,9 +16,10 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import linear
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Ins, Kernel, Loop, Store, Value
+from hologram.graph.kernel_ir import Ins, Kernel, Loop, Store, Value, integers_of
 from hologram.graph.loops import COLUMNS
-from hologram.graph.lower import Lowered, Values, integers_of, lower
+from hologram.graph.lower import Lowered, lower
+from hologram.graph.values import Values
 from hologram.primitives.indexing import pieces
 from hologram.primitives.op import TABLE, Op, Shape
 from hologram.symbolic import Int, atoms, floordiv, mod, prod, var
