@@ -20,7 +20,7 @@ from hologram.errors import DTypeError
 from hologram.graph.passes import verify
 from hologram.graph.pattern import Var
 from hologram.graph.rewrite import FunctionRule, PatternRule, Rewriter, Rule, RuleSet, inputs_first, users_first
-from hologram.graph.rules import ALL, sinking
+from hologram.graph.rules import ALL, USERS_FIRST
 from hologram.trace.node import Graph, Node
 from tests.optable import REAL, mismatch, seeded, special_values
 
@@ -130,7 +130,7 @@ def test_rule_in_algebra(rule: PatternRule) -> None:
 
 @pytest.mark.parametrize("rule", [r for r in ALL if isinstance(r, FunctionRule)], ids=lambda r: r.name)
 def test_rule_on_its_examples(rule: FunctionRule) -> None:
-    run = users_first if rule in sinking.RULES else inputs_first
+    run = users_first if rule in USERS_FIRST else inputs_first
     total: Counter[str] = Counter()
     for d in REAL:
         b = builder()

@@ -21,6 +21,9 @@ _EXP2_RANGE = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0
 _EXPM1_LOW = {dtypes.float32: -20.0, dtypes.float64: -40.0}
 # above these expm1(x)/2 and sinh are infinite
 _SINH_HIGH = {dtypes.float32: 89.6, dtypes.float64: 710.6}
+# above these sigmoid is 1; below 2**_SIGMOID_NEAR a term does not change a sum with 1
+_SIGMOID_ONE = {dtypes.float32: 20.0, dtypes.float64: 40.0}
+_SIGMOID_NEAR = -60.0
 # beyond these tanh is 1
 _TANH_ONE = {dtypes.float32: 9.1, dtypes.float64: 19.1}
 
@@ -76,17 +79,17 @@ def expm1(x: Value) -> Value:
     return tiny.select(x, _expm1_half(y) * 2.0)
 
 
-def _tanh_parts(a: Value, offset: float, small: bool) -> tuple[Value, Value]:
+def _tanh_parts(a: Value, offset: float) -> tuple[Value, Value]:
     """``total, t``: ``a = n*ln2/2 + atanh(t)``, n + offset in total's low bits, t in -0.07..0.28.
 
-    n = 1 is put off until cancellation is slight, and reaches beyond atanh(1/2). ``small``: n is below 30, where float32's nearest number to
-    ln2/2, off by 1e-9 only, does in one part.
+    n = 1 is put off until cancellation is slight, and reaches beyond atanh(1/2). n is below 30, where float32's nearest number to ln2/2, off by
+    1e-9 only, does in one part.
     """
     high, low = LN2[a.dtype]
     magic = format_of(a).magic + offset
     total = a.mad(2.0 * LOG2_E, -0.3) + magic
     n = total - magic
-    if small and a.dtype is dtypes.float32:
+    if a.dtype is dtypes.float32:
         r = n.mad(-(high + low) / 2.0, a)
     else:
         r = n.mad(-low / 2.0, n.mad(-high / 2.0, a))
@@ -101,7 +104,7 @@ def tanh(x: Value) -> Value:
     """
     f = format_of(x)
     a = at_most(x.abs(), _TANH_ONE[x.dtype])
-    total, t = _tanh_parts(a, float(f.bias), small=True)
+    total, t = _tanh_parts(a, float(f.bias))
     s = power_of_two(total.bitcast(f.unsigned), x.dtype)
     less, more = s - 1.0, s + 1.0
     large = a > 0.62
@@ -110,22 +113,19 @@ def tanh(x: Value) -> Value:
 
 
 def sigmoid(x: Value) -> Value:
-    """1 / (1 + e**-x). For a = |x|, q = 2**-n, t = tanh(r): v = ``q * (1 - t) / (1 + (q + (1 - q)*t))`` is that of -a, 1 - v that of a.
+    """1 / (1 + e**-x): with x = n*ln2 + r, q = 2**n, it is ``q / ((q + 1) + expm1(-r))``, whose first sum is exact where it matters.
 
-    The rounding errors of numerator and denominator are put right to first order, 1/denominator being near the quotient.
+    Of q only the factor that the sum can feel goes into the division; the rest scales the quotient, rounding once down to subnormals.
     """
     f = format_of(x)
-    a = at_most(x.abs(), -_EXP_RANGE[x.dtype][0])
-    total, t = _tanh_parts(a * 0.5, 0.0, small=False)
-    n = total - f.magic
-    q = power_of_two((x.const(f.magic + f.bias) - at_most(n, f.bias - 1.0)).bitcast(f.unsigned), x.dtype)
-    numerator = 1.0 - t
-    part = (1.0 - q).mad(t, q)
-    denominator = part + 1.0
-    p = numerator / denominator
-    p = p.mad(((1.0 - numerator) - t) - p * ((1.0 - denominator) + part), p)
-    v = scale_by_sum(p, x.const(f.magic + 2.0 * f.bias) - n)
-    return (x < 0.0).select(v, 1.0 - v)
+    x = _clamp(x, (_EXP_RANGE[x.dtype][0], _SIGMOID_ONE[x.dtype]))
+    total, r, tail = _reduce(x, float(f.bias))
+    z = tail - r
+    near = at_least(total, f.magic + f.bias + _SIGMOID_NEAR)
+    q = power_of_two(near.bitcast(f.unsigned), x.dtype)
+    rest = power_of_two((total.bitcast(f.unsigned) - near.bitcast(f.unsigned)) + f.bias, x.dtype)
+    w = (z * z).mad(polynomial(z, EXPM1[x.dtype]), z)
+    return q / ((q + 1.0) + w) * rest
 
 
 def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value, Value]:
