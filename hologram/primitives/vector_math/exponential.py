@@ -21,9 +21,9 @@ _EXP2_RANGE = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0
 _EXPM1_LOW = {dtypes.float32: -20.0, dtypes.float64: -40.0}
 # above these expm1(x)/2 and sinh are infinite
 _SINH_HIGH = {dtypes.float32: 89.6, dtypes.float64: 710.6}
-# above these sigmoid is 1; below 2**_SIGMOID_NEAR a term does not change a sum with 1
+# above the first sigmoid is 1, below the second it is exp
 _SIGMOID_ONE = {dtypes.float32: 20.0, dtypes.float64: 40.0}
-_SIGMOID_NEAR = -60.0
+_SIGMOID_IS_EXP = {dtypes.float32: -87.0, dtypes.float64: -708.0}
 # beyond these tanh is 1
 _TANH_ONE = {dtypes.float32: 9.1, dtypes.float64: 19.1}
 
@@ -115,17 +115,14 @@ def tanh(x: Value) -> Value:
 def sigmoid(x: Value) -> Value:
     """1 / (1 + e**-x): with x = n*ln2 + r, q = 2**n, it is ``q / ((q + 1) + expm1(-r))``, whose first sum is exact where it matters.
 
-    Of q only the factor that the sum can feel goes into the division; the rest scales the quotient, rounding once down to subnormals.
+    Where q would be subnormal, it is e**x.
     """
     f = format_of(x)
-    x = _clamp(x, (_EXP_RANGE[x.dtype][0], _SIGMOID_ONE[x.dtype]))
-    total, r, tail = _reduce(x, float(f.bias))
+    low = _SIGMOID_IS_EXP[x.dtype]
+    total, r, tail = _reduce(_clamp(x, (low, _SIGMOID_ONE[x.dtype])), float(f.bias))
     z = tail - r
-    near = at_least(total, f.magic + f.bias + _SIGMOID_NEAR)
-    q = power_of_two(near.bitcast(f.unsigned), x.dtype)
-    rest = power_of_two((total.bitcast(f.unsigned) - near.bitcast(f.unsigned)) + f.bias, x.dtype)
-    w = (z * z).mad(polynomial(z, EXPM1[x.dtype]), z)
-    return q / ((q + 1.0) + w) * rest
+    q = power_of_two(total.bitcast(f.unsigned), x.dtype)
+    return (x < low).rare(lambda: exp(x), q / z.mad(z.mad(polynomial(z, EXPM1[x.dtype]), 1.0), q + 1.0))
 
 
 def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value, Value]:
