@@ -202,7 +202,7 @@ def test_options_of_jit_that_name_no_parameter(options: Any, message: str) -> No
         hg.jit(f, **options)
     assert line_of("hg.jit(f, **options)") in str(caught.value)
     hg.jit(lambda *a, **o: a, **options) if options.get("static_argnums") != (0, -3) else None
-    hg.jit(f, static_argnames="k", donate_argnums=-1, dynamic={-1: 0, "k": 0})
+    hg.jit(f, static_argnames="k", donate_argnums=-1, dynamic={-1: 0})
 
 
 def test_out_of_memory_in_a_call_names_the_line() -> None:

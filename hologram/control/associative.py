@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hologram.control.tracing import STATIC_ONLY
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
+from hologram.symbolic import is_static
 from hologram.trace import tree
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor, namespace
@@ -23,6 +25,9 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not arrays:
         raise located(ArgumentError("associative_scan takes at least one array"))
     axes = [_axis(x, axis) for x in arrays]
+    for x, a in zip(arrays, axes, strict=True):
+        if not is_static(x.shape[a]):
+            raise located(ShapeError(f"associative_scan: axis {a} of {list(x.shape)} has a symbolic extent: {STATIC_ONLY}"))
     extents = {x.shape[a] for x, a in zip(arrays, axes, strict=True)}
     if len(extents) > 1:
         raise located(ShapeError(f"associative_scan: extents {sorted(extents)} along the axis differ"))

@@ -33,6 +33,9 @@ class Type:
         return f"{self.dtype}{list(self.shape)}"
 
 
+STATIC_ONLY = "control flow takes static shapes; leave the axis out of jit's dynamic, and each of its sizes gets a program of its own"
+
+
 class Operands:
     """The leaves of a pytree as nodes of this thread's recorder, with their types."""
 
@@ -46,7 +49,7 @@ class Operands:
         for x, path in zip(leaves, self.paths, strict=True):
             node, weak = as_node(x, f"{what}: {path}")
             if not all(map(is_static, node.shape)):
-                raise located(ShapeError(f"{what}: {path} has the symbolic shape {list(node.shape)}: control flow takes static shapes"))
+                raise located(ShapeError(f"{what}: {path} has the symbolic shape {list(node.shape)}: {STATIC_ONLY}"))
             self.nodes.append(node)
             self.types.append(Type(node.shape, node.dtype, weak))
 

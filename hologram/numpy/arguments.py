@@ -6,17 +6,14 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hologram import dtypes
-from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
-from hologram.primitives.reductions import reduce_sum
 from hologram.symbolic import Expr, Int
-from hologram.trace.apply import node_as, operand, weak_default, wrap
+from hologram.trace.apply import extent_node, node_as, operand, weak_default, wrap
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, located, plain, record
 
 __all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
 
@@ -55,7 +52,7 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
 def extent(n: Any, what: str) -> Int:
     """One extent of a shape argument. Raises ShapeError where it is negative."""
     if isinstance(n, Expr):
-        return n
+        return plain(n)
     try:
         i = operator.index(n)
     except TypeError:
@@ -88,11 +85,3 @@ def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
 def cast_to(node: Node, dtype: Any) -> Node:
     """``node`` as the user's ``dtype``; as it is for None."""
     return node if dtype is None else cast_node(node, element_type(dtype))
-
-
-def extent_node(n: Int, dtype: DType) -> Node:
-    """The extent ``n`` as a scalar of type ``dtype``; a symbol's value is counted when the program runs."""
-    if not isinstance(n, Expr):
-        return constant(n if dtype.is_integer else float(n), dtype)
-    ones = record(broadcast, (constant(1, dtypes.int64),), ((n,), ()))
-    return cast_node(record(reduce_sum, (ones,), ((0,),)), dtype)

@@ -19,7 +19,7 @@ from hologram.primitives.op import Shape
 from hologram.symbolic import Expr, Int, bounds, prod
 from hologram.trace.apply import array_node, broadcast_shapes, stretched
 from hologram.trace.node import Node
-from hologram.trace.recorder import assume, cast_node, constant, located, record
+from hologram.trace.recorder import assume, cast_node, constant, located, plain, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
@@ -83,7 +83,7 @@ class Selection:
         if isinstance(part, slice):
             self.triples.append(_resolve(part, n))
             self.shape = (*self.shape, slice_extent(*self.triples[-1]))
-        elif isinstance(part, int):
+        elif isinstance(part, (int, Expr)):
             i = _in_range(part, n, axis)
             self.triples.append((i, i + 1, 1))
         else:
@@ -130,11 +130,13 @@ def _parts(key: Any) -> list[Any]:
 
 
 def _normal(part: Any) -> Any:
-    """One part of an index as int, slice, None, Ellipsis, a NumPy array or an integer Tensor."""
+    """One part of an index as int, symbol, slice, None, Ellipsis, a NumPy array or an integer Tensor."""
     if part is None or part is Ellipsis or isinstance(part, slice) or type(part) is int:
         return part
     if isinstance(part, (bool, np.bool_)):
         return np.asarray(part)
+    if isinstance(part, Expr):
+        return plain(part)
     if type(part) is Tensor:
         return _tensor_part(part)
     if isinstance(part, np.integer):
@@ -172,13 +174,22 @@ def _complete(parts: list[Any], ndim: int) -> list[Any]:
     return [*parts[:at], *[slice(None)] * (ndim - used), *parts[at + 1 :]]
 
 
-def _in_range(i: int, n: Int, axis: int) -> Int:
-    if isinstance(n, Expr):
-        assume(n - (i + 1) if i >= 0 else n + i)
-        return i if i >= 0 else n + i
+def _in_range(i: Int, n: Int, axis: int) -> Int:
+    if isinstance(n, Expr) or isinstance(i, Expr):
+        at = _from_start(i, n)
+        assume(n - 1 - at)
+        return at
     if not -n <= i < n:
         raise located(IndexOutOfRange(f"index {i} is out of range for axis {axis} of extent {n}"))
     return i + n if i < 0 else i
+
+
+def _from_start(i: Int, n: Int) -> Int:
+    """A position on an axis, as from its start: what is certainly negative counts from the end; the rest is assumed not to be negative."""
+    _, high = bounds(i)
+    at = n + i if high is not None and high < 0 else i
+    assume(at)
+    return at
 
 
 def _resolve(part: slice, n: Int) -> tuple[Int, Int, int]:
@@ -200,9 +211,7 @@ def _resolve_symbolic(part: slice, n: Int, step: int) -> tuple[Int, Int, int]:
     def end(value: Any, default: Int) -> Int:
         if value is None:
             return default
-        value = value if isinstance(value, Expr) else operator.index(value)
-        low, _ = bounds(value)
-        return n + value if low is not None and low < 0 else value
+        return _from_start(plain(value) if isinstance(value, Expr) else operator.index(value), n)
 
     start, stop = end(part.start, first), end(part.stop, last)
     low, high, lowest, highest = (start, stop, 0, n) if step > 0 else (stop, start, -1, n - 1)

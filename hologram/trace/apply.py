@@ -14,11 +14,15 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError
-from hologram.primitives.movement import broadcast
+from hologram.primitives import elementwise as ew
+from hologram.primitives.leaves import iota
+from hologram.primitives.movement import broadcast, reshape, slice_
 from hologram.primitives.op import Op, Shape
+from hologram.symbolic import Expr, Int, bounds
 from hologram.trace import recorder
+from hologram.trace.extent import Extent
 from hologram.trace.node import Node
-from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, located, record, remember
+from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, located, plain, record, remember
 
 if TYPE_CHECKING:
     from hologram.trace.tensor import Tensor
@@ -83,6 +87,19 @@ def settled(t: Tensor) -> Any:
 # --- operands --------------------------------------------------------------------------------------------------------
 
 
+def extent_node(n: Int, dtype: DType) -> Node:
+    """The extent ``n`` as a scalar of type ``dtype``; a symbol's is the last index of an axis one longer."""
+    if not isinstance(n, Expr):
+        return constant(n if dtype.is_integer else float(n), dtype)
+    low, _ = bounds(n)
+    if low is None or low < 0:  # a difference of what can be counted
+        added, taken = (sum(Expr({m: abs(c)}) for m, c in n.terms.items() if (c > 0) is plus) for plus in (True, False))
+        wide = record(ew.sub, (extent_node(added, dtypes.int64), extent_node(taken, dtypes.int64)))
+        return cast_node(wide, dtype)
+    counted = record(slice_, (record(iota, (), ((n + 1,), 0, "int64")),), ((n,), (n + 1,), (1,)))
+    return cast_node(record(reshape, (counted,), ((),)), dtype)
+
+
 def array_node(x: np.ndarray | np.generic) -> Node:
     """A NumPy array or scalar, copied at this moment."""
     dtype = dtypes.of(x.dtype)
@@ -95,7 +112,7 @@ def array_node(x: np.ndarray | np.generic) -> Node:
 
 def is_operand(x: Any) -> bool:
     """Whether ops take ``x``; an infix operator leaves anything else to the other side."""
-    return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic))
+    return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic, Extent))
 
 
 def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
@@ -112,6 +129,8 @@ def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
         except TypeError as e:
             raise located(DTypeError(f"{what}: {e}")) from None
         return node, node.dtype, False
+    if kind is Extent:  # an integer of the program, as weak as its Python value is where the axis is not dynamic
+        return extent_node(plain(x), dtypes.int64), dtypes.int64, True
     raise located(
         ArgumentError(f"{what} takes Tensors, NumPy arrays and Python scalars, not {kind.__name__}; hg.asarray or hg.from_dlpack make a Tensor of it")
     )

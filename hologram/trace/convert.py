@@ -11,8 +11,9 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
 from hologram.primitives.elementwise import cast_reference
-from hologram.trace.apply import SCALARS, node_of, wrap
-from hologram.trace.recorder import cast_node, constant, located
+from hologram.trace.apply import SCALARS, extent_node, node_of, wrap
+from hologram.trace.extent import Extent
+from hologram.trace.recorder import cast_node, constant, located, plain
 from hologram.trace.tensor import Tensor, namespace
 
 
@@ -71,6 +72,8 @@ def _made(data: Any, dtype: Any, device: Any, borrow: bool, strict: bool = False
         return wrap(constant(data, to or dtypes.of_scalar(data)))
     if isinstance(data, (list, tuple)):
         return _of_sequence(data, to)
+    if type(data) is Extent:
+        return wrap(extent_node(plain(data), to or dtypes.int64))
     if not isinstance(data, (np.ndarray, np.generic)):
         data = _foreign(data)
     return _of_array(data, to, borrow, strict)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.cpu.runtime.tracing import closed, opened
-from hologram.errors import ArgumentError, IntegerRangeError
+from hologram.errors import ArgumentError, IntegerRangeError, ShapeError, TracedValueError
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
@@ -43,12 +43,24 @@ class Traced:
 
 def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
     """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
-    with Trace(name) as trace:
+    with Trace(name) as trace, _sizes_noted(call):
         leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
         args, options = call.arguments(leaves)
         results, out_tree = tree.flatten(function(*args, **options))
         outputs = [_output(x, name) for x in results]
     return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)))
+
+
+@contextlib.contextmanager
+def _sizes_noted(call: Call) -> Iterator[None]:
+    """An error about symbolic extents says what they are in this call."""
+    try:
+        yield
+    except (ShapeError, TracedValueError) as e:
+        if call.sizes:
+            sizes = ", ".join(f"{symbol} = {n}" for symbol, n in call.sizes.items())
+            e.add_note(f"traced for extents that are symbols, by dynamic; in this call {sizes}. Different symbols never have one size.")
+        raise
 
 
 def _holds(assumptions: list[Expr], call: Call) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 import hologram
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.dtypes import DType
-from hologram.errors import HologramError, IntegerRangeError, ShapeError
+from hologram.errors import HologramError, IntegerRangeError, LeakedTracerError, ShapeError
 from hologram.primitives.elementwise import cast
 from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.op import Op, Shape
@@ -165,7 +165,7 @@ class Trace:
         return node
 
     def record(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Node:
-        node = self.builder(op, inputs, attrs)
+        node = self.builder(op, inputs, plain(attrs) if attrs else attrs)
         if node not in self.lines:
             self.lines[node] = self.line or _user_line()
         return node
@@ -227,11 +227,34 @@ def leaf_node(storage: Any) -> Node:
     return trace.record(leaf, (), attrs) if trace is not None else pending(leaf, (), attrs, aval.shape, aval.dtype)
 
 
+def outermost_token() -> int | None:
+    """What tells the outermost trace of this thread from others; None while recording lazily."""
+    trace = current()
+    while trace is not None and trace.parent is not None:
+        trace = trace.parent
+    return None if trace is None else trace.token
+
+
+def plain(x: Any) -> Any:
+    """``x`` with the extents that a user may hand over (:mod:`hologram.trace.extent`) as polynomials, inside of tuples too.
+
+    Raises LeakedTracerError for those of another trace.
+    """
+    if type(x) is tuple:
+        return tuple([plain(e) for e in x])
+    if not isinstance(x, Expr) or type(x) is Expr:
+        return x
+    if x.token != outermost_token():  # type: ignore[attr-defined]
+        raise located(LeakedTracerError(f"the symbolic extent {x} was used after, or outside, its trace"))
+    return Expr(x.terms)
+
+
 def assume(slack: Int) -> None:
     """Takes it that ``slack``, a polynomial in symbolic extents, is not negative: calls for which it is are compiled for their own sizes.
 
     Raises ShapeError where it is certainly negative.
     """
+    slack = plain(slack)
     low, high = bounds(slack)
     if high is not None and high < 0:
         raise located(ShapeError(f"an index or slice leaves an axis of symbolic extent: {slack} is negative"))

@@ -83,23 +83,19 @@ class Call:
 class Signature:
     """How the calls of ``function`` are taken apart."""
 
-    __slots__ = ("name", "parameters", "static_positions", "static_names", "dynamic", "_accepts")
+    __slots__ = ("name", "parameters", "static_positions", "static_names", "dynamic", "_accepts", "_optional")
 
     def __init__(
         self, function: Callable[..., Any], static_argnums: int | Iterable[int], static_argnames: str | Iterable[str], dynamic: Dynamic
     ) -> None:
         self.name = name_of(function)
-        self.parameters, self._accepts = _parameters(function)
+        self.parameters, self._accepts, self._optional = _parameters(function)
         positions = self.positions("static_argnums", static_argnums)
         names = {self._named("static_argnames", n) for n in ((static_argnames,) if isinstance(static_argnames, str) else static_argnames)}
         positions |= {i for i, p in enumerate(self.parameters) if p in names}
         names |= {self.parameters[p] for p in positions if p < len(self.parameters)}
         self.static_positions, self.static_names = sorted(positions), frozenset(names)
-        self.dynamic: bool | dict[int | str, tuple[int, ...]] = dynamic if isinstance(dynamic, bool) else {}
-        if not isinstance(dynamic, bool):
-            for k, v in dynamic.items():
-                place = self._named("dynamic", k) if isinstance(k, str) else self._position("dynamic", k)
-                self.dynamic[place] = (v,) if isinstance(v, int) else tuple(v)  # type: ignore[index]
+        self.dynamic: bool | dict[int | str, tuple[int, ...]] = dynamic if isinstance(dynamic, bool) else self._dynamic_places(dynamic)
 
     def positions(self, option: str, numbers: int | Iterable[int]) -> set[int]:
         """The positions that an option of ``jit`` names, from 0. Raises ArgumentError for one that the function does not have."""
@@ -115,6 +111,21 @@ class Signature:
         if name not in self.parameters and name not in self._accepts and "**" not in self._accepts:
             raise located(ArgumentError(f"jit: {option}: {self.name} has no parameter {name!r}"))
         return name
+
+    def _dynamic_places(self, dynamic: Mapping[int | str, int | Iterable[int]]) -> dict[int | str, tuple[int, ...]]:
+        """The axes that ``dynamic`` names, by position, or by name for what has none."""
+        places: dict[int | str, tuple[int, ...]] = {}
+        for k, v in dynamic.items():
+            place: int | str = self._named("dynamic", k) if isinstance(k, str) else self._position("dynamic", k)
+            place = self.parameters.index(place) if place in self.parameters else place
+            name = place if isinstance(place, str) else self.parameter(place)
+            axes = (v,) if isinstance(v, int) else tuple(v)
+            if place in self.static_positions or name in self.static_names:
+                raise located(ArgumentError(f"jit: dynamic: {name} is static"))
+            if not all(type(a) is int for a in axes):
+                raise located(ArgumentError(f"jit: dynamic: the axes of {name} are integers, not {v!r}"))
+            places[place] = places.get(place, ()) + axes
+        return places
 
     def parameter(self, position: int) -> str:
         """The name of a positional argument, for messages."""
@@ -196,18 +207,30 @@ class Signature:
         return {f"n{i}": n for i, n in enumerate(symbols)}
 
     def _dynamic_axes(self, args: Any, options: Any, statics: Any) -> list[Any]:
-        """For each leaf the axes that may be symbolic; None for all."""
+        """For each leaf the axes that may be symbolic; None for all. Raises ArgumentError for an argument or axis that is not there."""
         if self.dynamic is True:
             return [None] * (len(tree.leaves(args)) + len(tree.leaves(options)))
         assert isinstance(self.dynamic, dict)
         positions = [i for i in range(len(args) + len(statics)) if i not in statics]
+        places: list[int | str] = [*positions[: len(args)], *[self.parameters.index(n) if n in self.parameters else n for n in options]]
         out: list[Any] = []
-        for i, a in zip(positions, args, strict=False):
-            out += [self.dynamic.get(i, self.dynamic.get(self.parameter(i), ()))] * len(tree.leaves(a))
-        for n in options:
-            by_position = self.parameters.index(n) if n in self.parameters else n
-            out += [self.dynamic.get(n, self.dynamic.get(by_position, ()))] * len(tree.leaves(options[n]))
+        for place, value in zip(places, [*args, *options.values()], strict=True):
+            axes, leaves = self.dynamic.get(place, ()), tree.leaves(value)
+            self._check_axes(place, axes, leaves)
+            out += [axes] * len(leaves)
+        for place in self.dynamic:
+            if place not in places and place not in self._optional:
+                name = place if isinstance(place, str) else self.parameter(place)
+                raise located(ArgumentError(f"{self.name}: dynamic names {name}, which this call does not have"))
         return out
+
+    def _check_axes(self, place: int | str, axes: tuple[int, ...], leaves: list[Any]) -> None:
+        """Some leaf must have each axis: in a container, scalars may stand beside arrays."""
+        rank = max((getattr(x, "ndim", 0) for x in leaves), default=None)
+        for axis in axes:
+            if rank is not None and not -rank <= axis < rank:
+                name = place if isinstance(place, str) else self.parameter(place)
+                raise located(ArgumentError(f"{self.name}: dynamic names axis {axis} of {name}, which has {rank} axes"))
 
 
 def _exactly(value: Any) -> Any:
@@ -239,11 +262,14 @@ def name_of(function: Any) -> str:
 _OPEN: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
-def _parameters(function: Any) -> tuple[list[str], set[str]]:
-    """Names of the positional parameters, and what else may be given: keywords by name, any positions ("*") or any names ("**")."""
+def _parameters(function: Any) -> tuple[list[str], set[str], set[int | str]]:
+    """Names of the positional parameters; what else may be given: keywords by name, any positions ("*") or any names ("**"); and the positions
+    and names of those that have a default."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # builtins without a signature
-        return [], {"*", "**"}
+        return [], {"*", "**"}, set()
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return positional, {_OPEN.get(p.kind, p.name) for p in parameters if p.name not in positional}
+    others = {_OPEN.get(p.kind, p.name) for p in parameters if p.name not in positional}
+    optional: set[int | str] = {p.name for p in parameters if p.default is not p.empty}
+    return positional, others, optional | {i for i, name in enumerate(positional) if name in optional}
