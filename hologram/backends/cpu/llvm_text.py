@@ -134,10 +134,10 @@ class FunctionText:
             out.append(self.emit(f"phi {t} [ {first.text}, %{before} ], [ {last.text}, %{latch} ]", first.type, first.width))
         return out
 
-    def branch_around(self, condition: Reg, body: Callable[[], Reg], otherwise: Reg) -> Reg:
+    def branch_around(self, condition: Reg, body: Callable[[], Reg], otherwise: Reg, likely: bool = False) -> Reg:
         """``condition ? body() : otherwise`` with a real branch."""
         before, then, done = self.label, self.fresh_label("then"), self.fresh_label("endif")
-        self.do(f"br i1 {condition.text}, label %{then}, label %{done}, !prof !0")
+        self.do(f"br i1 {condition.text}, label %{then}, label %{done}, !prof !{3 if likely else 0}")
         self.start(then)
         r = body()
         last = self.label

@@ -34,6 +34,7 @@ attributes #1 = { nounwind alwaysinline }
 !0 = !{!"branch_weights", i32 1, i32 2000}
 !1 = !{}
 !2 = !{i32 1}
+!3 = !{!"branch_weights", i32 2000, i32 1}
 """
 
 

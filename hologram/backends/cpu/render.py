@@ -244,7 +244,7 @@ class KernelWriter(Integers):
         if mask is None:
             return self._from_memory(f.emit(f"load {t}, ptr {p.text}, align {d.itemsize}", t, 1), d)
         zero = {"half": "0xH0000", "float": "0.0", "double": "0.0"}.get(t, "0")
-        return self._from_memory(f.branch_around(mask, lambda: f.emit(f"load {t}, ptr {p.text}, align {d.itemsize}", t, 1), Reg(zero, t, 1)), d)
+        return self._from_memory(f.branch_around(mask, lambda: f.emit(f"load {t}, ptr {p.text}, align {d.itemsize}", t, 1), Reg(zero, t, 1), likely=True), d)
 
     def _reversed_load(self, p: Reg, t: str, width: int, align: int, live: Reg | None) -> Reg:
         f, vt = self.f, vector(t, width)
