@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import inspect
@@ -19,7 +20,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram import settings
+from hologram import errors, settings
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.errors import ArgumentError
 from hologram.trace import tree
@@ -284,6 +285,53 @@ def test_specialisations_are_bounded() -> None:
     for n in range(40):
         close(f(X, n), X + n)
     assert len(f._specialisations) <= 8
+
+
+# --- assignment to elements ------------------------------------------------------------------------------------------
+
+
+def test_elements_of_what_a_trace_made_may_be_assigned() -> None:
+    kept = hg.tensor(np.zeros(3))
+
+    def f(x: Any) -> Any:
+        made = [hg.tensor(np.arange(3.0)), hnp.zeros(3), x, hg.asarray(np.ones(3)), +kept, copy.copy(kept), hg.tensor([1.0, 2.0, 3.0])]
+        assert repr(made[0]) == repr(hg.tensor(np.arange(3.0)))  # data has values while tracing, too
+        for i, t in enumerate(made):
+            t[1] = x[0] * i
+        return made
+
+    rows = [[0, 0, 2], [0, 5, 0], [5, 10, 5], [1, 15, 1], [0, 20, 0], [0, 25, 0], [1, 30, 3]]
+    np.testing.assert_array_equal([np.asarray(t) for t in hg.jit(f)(np.full(3, 5.0))], rows)
+    close(kept, np.zeros(3))
+
+
+@pytest.mark.parametrize("of", [lambda: hg.tensor(np.zeros(3)), lambda: hnp.ones(3) * 0, lambda: hg.asarray(np.zeros(3))])
+def test_elements_of_what_is_closed_over_are_not_assigned(of: Any) -> None:
+    kept = of()
+
+    def f(x: Any) -> Any:
+        kept[0] = x[0]
+        return kept * 2
+
+    with pytest.raises(errors.LeakedTracerError, match=r"outside of f, .* x = x.at\[i\].set\(v\).*test_jit.py"):
+        hg.jit(f)(np.ones(3))
+    close(kept * 1, np.asarray(of()))
+    with hg.disable_jit():  # where it is plain Python
+        np.testing.assert_array_equal(hg.jit(f)(np.ones(3)), [2.0, 0.0, 0.0])
+
+
+def test_bodies_assign_to_elements_of_their_own() -> None:
+    def outer(x: Any) -> Any:
+        return hg.scan(lambda c, _: (x.__setitem__(0, c) or c + 1, x), 0.0, None, 3)
+
+    for call in (outer, hg.jit(outer)):
+        with pytest.raises(errors.LeakedTracerError, match="outside of scan"):
+            call(hg.tensor(np.ones(3)))
+
+    changed = hg.jit(lambda v: v.__setitem__(0, 9.0) or v)  # a callee's argument is its own
+    f = lambda x: hg.scan(lambda c, _: (c, changed(x)), 0.0, None, 2)[1] + x  # noqa: E731
+    for call in (f, hg.jit(f)):
+        close(call(hg.tensor(np.ones(2))), np.array([[10.0, 2.0], [10.0, 2.0]]))
 
 
 # --- dynamic shapes --------------------------------------------------------------------------------------------------

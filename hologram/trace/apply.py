@@ -60,6 +60,12 @@ def node_of(t: Tensor) -> Node:
     return leaf_node(pinned(t))
 
 
+def node_here(t: Tensor) -> Node:
+    """As :func:`node_of`, but a node of this thread's innermost trace itself."""
+    node, trace = node_of(t), current()
+    return node if trace is None or trace.made(node) else record(reshape, (node,), (node.shape,))
+
+
 def pinned(t: Tensor) -> Any:
     """The Storage of a realised Tensor, in memory of its own: what was borrowed is copied at its first use in an op."""
     storage = t._storage

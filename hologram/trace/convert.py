@@ -13,7 +13,7 @@ from hologram.errors import ArgumentError, DeviceError, DTypeError
 from hologram.primitives.elementwise import cast_reference
 from hologram.trace.apply import SCALARS, extent_node, node_of, wrap
 from hologram.trace.extent import Extent
-from hologram.trace.recorder import cast_node, constant, located, plain
+from hologram.trace.recorder import cast_node, constant, current, located, plain
 from hologram.trace.tensor import Tensor, namespace
 
 
@@ -105,19 +105,26 @@ def _foreign(data: Any) -> np.ndarray:
 
 
 def _of_array(array: Any, to: DType | None, borrow: bool, strict: bool = False) -> Tensor:
+    t = of_storage(_storage_of(array, to, borrow, strict))
+    if current() is not None:
+        t._node = node_of(t)  # of the trace, so that elements may be assigned to it there
+    return t
+
+
+def _storage_of(array: Any, to: DType | None, borrow: bool, strict: bool) -> Any:
     from hologram.backends.cpu.runtime import storage
 
     dtype = element_type(array.dtype)
     if to is not None and to is not dtype:
         if strict:
             raise located(ArgumentError(f"{dtype} to {to} needs a copy, which copy=False forbids"))
-        return of_storage(storage.copy_of(np.asarray(_converted(array, to))))
+        return storage.copy_of(np.asarray(_converted(array, to)))
     array = np.asarray(array)
     if borrow and storage.borrowable(array):
-        return of_storage(storage.borrow(array))
+        return storage.borrow(array)
     if strict:
         raise located(ArgumentError("this array's layout needs a copy, which copy=False forbids"))
-    return of_storage(storage.copy_of(array))
+    return storage.copy_of(array)
 
 
 def _converted(array: Any, to: DType) -> np.ndarray:

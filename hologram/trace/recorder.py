@@ -158,6 +158,10 @@ class Trace:
             level = level.parent
         return False
 
+    def made(self, node: Node | None) -> bool:
+        """Whether this very trace recorded ``node``."""
+        return node in self.lines
+
     def input(self, shape: Shape, dtype: DType) -> Node:
         """A fresh argument."""
         node = self.record(input_, (), (len(self.inputs), shape, dtype.name, self.token))

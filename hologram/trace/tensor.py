@@ -1,6 +1,6 @@
 """The Tensor: an immutable array that is lazy outside a trace and symbolic inside one.
 
-Exactly one of three states holds: *realised* (``_storage`` has the bytes; ``_node``, if any, is the leaf of it), *pending*
+Exactly one of three states holds: *realised* (``_storage`` has the bytes; ``_node``, if any, is a node of that value), *pending*
 (``_node`` is a lazily recorded node) or *traced* (``_node`` belongs to a trace). With neither node nor storage the buffer
 was donated.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, LeakedTracerError, ShapeError, TracedValueError
 from hologram.primitives import composite
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Shape
@@ -219,7 +219,7 @@ class Tensor:
 
     def __repr__(self) -> str:
         node = self._node
-        if node is not None and type(node) is not Pending:
+        if node is not None and type(node) is not Pending and self._storage is None:
             return f"Tensor(traced, shape={node.shape}, dtype={node.dtype})"
         if node is None and self._storage is None:
             return "Tensor(donated)"
@@ -239,6 +239,8 @@ class Tensor:
         """Another Tensor of the same value: an assignment to elements of one does not change the other."""
         other = Tensor()
         other._node, other._storage, other._weak = self._node, self._storage, self._weak
+        if current() is not None and not (self._node is None and self._storage is None):
+            other._node = apply.node_here(self)
         return other
 
     def __deepcopy__(self, memo: Any) -> Tensor:
@@ -252,8 +254,16 @@ class Tensor:
         return read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """This object becomes the Tensor with ``value`` at ``index``; what was computed from it before stays as it is."""
+        """This object becomes the Tensor with ``value`` at ``index``; what was computed from it before stays as it is.
+
+        Raises LeakedTracerError while tracing for a Tensor from outside of the trace, which must not come to hold a traced value.
+        """
         from hologram.numpy.updates import updated
+
+        trace = current()
+        if trace is not None and not trace.made(self._node):
+            what = f"x[i] = v on a Tensor from outside of {trace.name}, which is being traced, would be lost"
+            raise located(LeakedTracerError(f"{what}: write x = x.at[i].set(v), and return it where it is wanted outside"))
 
         new = updated(self, index, value)
         self._node, self._storage, self._weak = new._node, new._storage, False
