@@ -24,6 +24,10 @@ class IndexOutOfRange(HologramError, IndexError):
     """A static index beyond its axis."""
 
 
+class AxisOutOfRange(ShapeError, IndexError):
+    """An axis that an array has not."""
+
+
 class ArgumentError(HologramError, TypeError):
     """An argument of a jitted function, or of an API call, that Hologram cannot take."""
 

@@ -6,23 +6,33 @@ Every function takes Tensors, NumPy arrays and Python scalars, and gives Tensors
 from typing import Any
 
 from hologram.numpy import (
+    application,
     assembly,
     calculus,
     creation,
     elementwise,
+    floats,
+    grids,
     indexing,
     inspection,
+    integers,
     linear,
     manipulation,
+    polynomials,
+    questions,
     reductions,
     sorting,
     statistics,
     types,
     updates,
+    windows,
 )
 from hologram.trace.tensor import Tensor
 
-_MODULES = (types, elementwise, creation, manipulation, indexing, updates, reductions, linear, sorting, statistics, calculus, assembly, inspection)
+_MODULES = (
+    *(types, elementwise, creation, manipulation, indexing, updates, reductions, linear, sorting, statistics, calculus, assembly, inspection),
+    *(application, floats, grids, integers, polynomials, questions, windows),
+)
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError, AxisOutOfRange, ShapeError
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
 from hologram.symbolic import Expr, Int
@@ -29,13 +29,13 @@ def array(x: Any, what: str) -> Node:
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:
-    """``axis`` counted from the front. Raises ShapeError where there is none such."""
+    """``axis`` counted from the front. Raises AxisOutOfRange where there is none such."""
     try:
         i = operator.index(axis)
     except TypeError:
         raise located(ArgumentError(f"{what}: an axis is an integer, not {type(axis).__name__}")) from None
     if not -ndim <= i < ndim:
-        raise located(ShapeError(f"{what}: axis {i} of an array with {ndim} axes"))
+        raise located(AxisOutOfRange(f"{what}: axis {i} of an array with {ndim} axes"))
     return i % ndim
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,23 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axis_of, shape_of, wrap
-from hologram.numpy.creation import zeros
-from hologram.numpy.elementwise import FUNCTIONS, logaddexp, where
+from hologram.numpy.creation import ones, zeros
+from hologram.numpy.elementwise import FUNCTIONS, logaddexp, round, where
 from hologram.numpy.indexing import take
-from hologram.numpy.manipulation import concat, diagonal, moveaxis, split
+from hologram.numpy.linear import matmul
+from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
 from hologram.numpy.reductions import array_equal, sum
+from hologram.symbolic import prod
 from hologram.trace.apply import broadcast_shapes, promoted
 from hologram.trace.convert import tensor
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "array_equiv", "choose", "cross", "delete", "diag", "diag_indices", "diagflat", "dsplit", "fabs", "fix", "float_power", "fmax", "fmin",
-    "fromfunction", "geomspace", "hsplit", "indices", "insert", "isneginf", "isposinf", "ix_", "kron", "logaddexp2", "logspace", "modf", "ndim",
-    "ravel_multi_index", "select", "tril_indices", "triu_indices", "unravel_index", "vdot", "vsplit",
+    "around", "array_equiv", "block", "choose", "cross", "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "dsplit", "fabs", "fix",
+    "float_power", "fmax", "fmin", "fromfunction", "geomspace", "hsplit", "indices", "insert", "isneginf", "isposinf", "ix_", "kron", "logaddexp2",
+    "logspace", "mask_indices", "matvec", "modf", "ndim", "ravel_multi_index", "resize", "rollaxis", "select", "tril_indices", "tril_indices_from",
+    "trim_zeros", "triu_indices", "triu_indices_from", "unravel_index", "vdot", "vecmat", "vsplit",
 ]  # fmt: skip
 
 
@@ -81,6 +84,67 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     return take(concat([t, spread], axis=a), order, axis=a)
 
 
+def block(arrays: Any) -> Tensor:
+    """Nested lists of blocks put together: the innermost lists along the last axis, those around them along the axis before it, and so on."""
+    depth = _depth(arrays)
+    widest = max(depth, *(len(np.shape(b)) if not isinstance(b, Tensor) else b.ndim for b in _blocks(arrays)))
+    return _block(arrays, depth, widest)
+
+
+def _depth(arrays: Any) -> int:
+    """How deep the lists go. Raises ArgumentError where some go deeper than others, or are empty."""
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(a) for a in arrays}
+    if len(depths) != 1:
+        raise located(ArgumentError("block: lists of equal depth, none of them empty, are needed"))
+    return 1 + depths.pop()
+
+
+def _blocks(arrays: Any) -> Iterator[Any]:
+    if isinstance(arrays, list):
+        for a in arrays:
+            yield from _blocks(a)
+    else:
+        yield arrays
+
+
+def _block(arrays: Any, depth: int, widest: int) -> Tensor:
+    if depth == 0:
+        t = _array(arrays, "block")
+        return t.reshape((*[1] * (widest - t.ndim), *t.shape))
+    return concat([_block(a, depth - 1, widest) for a in arrays], axis=-depth)
+
+
+def resize(x: Any, new_shape: Any) -> Tensor:
+    """The elements of ``x`` in C order, repeated or cut to fill ``new_shape``; zeros where ``x`` has none."""
+    t, shape = _array(x, "resize").reshape(-1), shape_of(new_shape, "resize")
+    n = operator.index(prod(shape))
+    if t.shape[0] == 0:
+        return zeros(shape, dtype=t.dtype)
+    times = -(-n // operator.index(t.shape[0]))
+    return tile(t, times)[:n].reshape(shape)
+
+
+def trim_zeros(x: Any, trim: str = "fb") -> Tensor:
+    """A vector without its zeros at the front (``f``) and back (``b``). Reads values, so it raises TracedValueError while tracing."""
+    t = _array(x, "trim_zeros")
+    if t.ndim != 1:
+        raise located(ShapeError(f"trim_zeros takes one axis, not shape {list(t.shape)}"))
+    filled = np.flatnonzero(t._view("trim_zeros, whose result's size depends on the values,"))
+    if filled.size == 0:
+        return t[:0]
+    return t[int(filled[0]) if "f" in trim.lower() else 0 : int(filled[-1]) + 1 if "b" in trim.lower() else t.shape[0]]
+
+
+def rollaxis(x: Any, axis: int, start: int = 0) -> Tensor:
+    """``x`` with ``axis`` moved before the axis ``start``."""
+    t = _array(x, "rollaxis")
+    a = axis_of(axis, t.ndim, "rollaxis")
+    to = t.ndim if start == t.ndim else axis_of(start, t.ndim, "rollaxis")
+    return moveaxis(t, a, to - 1 if to > a else to)
+
+
 def diag(x: Any, /, k: int = 0) -> Tensor:
     """The ``k``-th diagonal of a matrix, or the matrix with a vector on it."""
     t = _array(x, "diag")
@@ -121,6 +185,22 @@ def vdot(x1: Any, x2: Any, /) -> Tensor:
     return sum(a * b, dtype=(a * b).dtype)
 
 
+def matvec(x1: Any, x2: Any, /) -> Tensor:
+    """The products of matrices ``(…, m, k)`` and vectors ``(…, k)``, whose other axes broadcast."""
+    a, b = _array(x1, "matvec"), _array(x2, "matvec")
+    if a.ndim < 2 or not b.ndim:
+        raise located(ShapeError(f"matvec takes matrices and vectors, not shapes {list(a.shape)} and {list(b.shape)}"))
+    return matmul(a, b[..., None])[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /) -> Tensor:
+    """The products of vectors ``(…, k)`` and matrices ``(…, k, n)``, whose other axes broadcast."""
+    a, b = _array(x1, "vecmat"), _array(x2, "vecmat")
+    if not a.ndim or b.ndim < 2:
+        raise located(ShapeError(f"vecmat takes vectors and matrices, not shapes {list(a.shape)} and {list(b.shape)}"))
+    return matmul(a[..., None, :], b)[..., 0, :]
+
+
 # --- places ----------------------------------------------------------------------------------------------------------
 
 
@@ -151,6 +231,36 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
     return tuple(tensor(a) for a in np.triu_indices(n, k, m))
+
+
+def _matrix_extents(x: Any, what: str) -> tuple[int, int]:
+    shape = _array(x, what).shape
+    if len(shape) != 2:
+        raise located(ShapeError(f"{what} takes a matrix, not shape {list(shape)}"))
+    return operator.index(shape[0]), operator.index(shape[1])
+
+
+def tril_indices_from(x: Any, /, k: int = 0) -> tuple[Tensor, ...]:
+    n, m = _matrix_extents(x, "tril_indices_from")
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(x: Any, /, k: int = 0) -> tuple[Tensor, ...]:
+    n, m = _matrix_extents(x, "triu_indices_from")
+    return triu_indices(n, k, m)
+
+
+def diag_indices_from(x: Any, /) -> tuple[Tensor, ...]:
+    shape = _array(x, "diag_indices_from").shape
+    if len(shape) < 2 or len(set(shape)) > 1:
+        raise located(ShapeError(f"diag_indices_from takes at least two axes of one extent, not shape {list(shape)}"))
+    return diag_indices(operator.index(shape[0]), len(shape))
+
+
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Tensor, ...]:
+    """Where ``mask_func``, such as ``triu``, leaves something of a matrix of ones; the mask is made of known values."""
+    made = mask_func(ones((n, n)), k=k)
+    return tuple(tensor(a) for a in np.nonzero(_array(made, "mask_indices")._view("mask_indices, whose result's size depends on the values,")))
 
 
 def unravel_index(places: Any, shape: Any) -> tuple[Tensor, ...]:
@@ -210,6 +320,9 @@ def fmin(x1: Any, x2: Any, /) -> Tensor:
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+around = round
 
 
 def fix(x: Any, /) -> Tensor:

@@ -88,7 +88,7 @@ class Selection:
             self.triples.append((i, i + 1, 1))
         else:
             if isinstance(part, Mask):
-                if part.extent != n:
+                if part.extent != n and part.extent != 0:  # a mask without elements chooses nothing
                     raise located(IndexOutOfRange(f"a mask of extent {part.extent} for axis {axis} of extent {n}"))
                 part = part.indices
             self.triples.append((0, n, 1))

@@ -26,9 +26,9 @@ from hologram.trace.recorder import located, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "argpartition", "argsort", "argwhere", "bincount", "digitize", "flatnonzero", "histogram", "histogram_bin_edges", "intersect1d", "isin",
-    "lexsort", "nonzero", "partition", "searchsorted", "setdiff1d", "setxor1d", "sort", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values",
+    "argpartition", "argsort", "argwhere", "bincount", "digitize", "flatnonzero", "histogram", "histogram2d", "histogram_bin_edges",
+    "histogramdd", "intersect1d", "isin", "lexsort", "nonzero", "partition", "searchsorted", "setdiff1d", "setxor1d", "sort", "union1d", "unique",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values",
 ]  # fmt: skip
 
 MOST_STEPS = 48  # of a binary search in an axis of symbolic extent
@@ -271,14 +271,59 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
 def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, Tensor]:
     """How many elements, or the sum of their weights, every bin holds; and the bins' edges. The last bin includes its upper edge."""
     edges = histogram_bin_edges(x, bins, range)
-    values = wrap(array(x, "histogram")).reshape(-1).astype(edges.dtype)
     last = edges.shape[0] - 1
-    place = searchsorted(edges, values, side="right")
-    place = where(values == edges[last], last, place) - 1
-    inside = (place >= 0) & (place < last)
+    place, inside = _bins(edges, wrap(array(x, "histogram")).reshape(-1))
     w: Any = 1 if weights is None else wrap(array(weights, "histogram")).reshape(-1)
     kind: Any = dtypes.int64 if weights is None else w.dtype
     counts = zeros(last, dtype=kind).at[where(inside, place, last)].add(w)
     if density:
         counts = counts / (edges[1:] - edges[:-1]) / counts.sum()
     return counts, edges
+
+
+def _bins(edges: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """The bin of every value, and whether it is in one."""
+    last = edges.shape[0] - 1
+    place = searchsorted(edges, values, side="right")
+    place = where(values == edges[last], last, place) - 1
+    return place, (place >= 0) & (place < last)
+
+
+def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
+    """How many points, the rows of ``sample``, every cell of a grid holds, or the sum of their weights; and the edges along every axis.
+
+    ``bins`` is a number, or a number or edges for every axis; ``range`` None or a pair for every axis. The counts are floats.
+    """
+    points = wrap(array(sample, "histogramdd"))
+    points = points if points.ndim > 1 else points.reshape((-1, 1))
+    if points.ndim != 2:
+        raise located(ShapeError(f"histogramdd takes points in rows, not shape {list(points.shape)}"))
+    d = points.shape[1]
+    parts = list(bins) if isinstance(bins, (tuple, list)) else [bins] * d
+    ranges = [None] * d if range is None else list(range)
+    if len(parts) != d or len(ranges) != d:
+        raise located(ArgumentError(f"histogramdd: {len(parts)} bins and {len(ranges)} ranges for {d} axes"))
+    edges = [histogram_bin_edges(points[:, i], b, r) for i, (b, r) in enumerate(zip(parts, ranges, strict=True))]
+    shape = [e.shape[0] - 1 for e in edges]
+    cell, inside = zeros(points.shape[0], dtype=dtypes.int64), full(points.shape[0], True)
+    for i, e in enumerate(edges):
+        place, there = _bins(e, points[:, i])
+        cell, inside = cell * shape[i] + place, inside & there
+    cells = prod(shape)
+    w: Any = 1.0 if weights is None else wrap(array(weights, "histogramdd")).reshape(-1)
+    counts = zeros(cells, dtype=points.dtype if points.dtype.kind == "f" else edges[0].dtype).at[where(inside, cell, cells)].add(w).reshape(shape)
+    if density:
+        total = counts.sum()
+        for i, e in enumerate(edges):
+            counts = counts / (e[1:] - e[:-1]).reshape([-1 if k == i else 1 for k, _ in enumerate(edges)])
+        counts = counts / total
+    return counts, edges
+
+
+def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`histogramdd` of points with the coordinates ``x`` and ``y``. One array of edges is for both axes."""
+    if not isinstance(bins, (int, np.integer)) and not (isinstance(bins, (tuple, list)) and len(bins) == 2):
+        bins = [bins, bins]
+    points = concat([wrap(array(v, "histogram2d")).reshape((-1, 1)) for v in (x, y)], axis=1)
+    counts, (first, second) = histogramdd(points, bins, range, density, weights)
+    return counts, first, second

@@ -20,13 +20,14 @@ from hologram.primitives import elementwise as ew
 from hologram.primitives import indexing as rows
 from hologram.primitives.movement import pad
 from hologram.primitives.op import Op, Shape
+from hologram.primitives.reductions import cumsum
 from hologram.symbolic import Int
 from hologram.trace.apply import SCALARS, broadcast_node
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.trace.tensor import Tensor
 
-__all__ = ["put_along_axis"]
+__all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
 
 class Updates:
@@ -254,3 +255,45 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
     new = _to_shape(_as_type_of(t, values), flat.shape)
     flattened = reshaped(node, (node.size,))
     return wrap(reshaped(record(rows.scatter_set, (flattened, flat, new), (0, 0)), t._aval()[0]))
+
+
+def put(x: Any, indices: Any, values: Any, /, mode: str = "drop") -> Tensor:
+    """``x`` with ``values``, repeated as needed, at the places ``indices`` of ``x`` flattened. The result is new."""
+    t = wrap(array(x, "put"))
+    places = wrap(array(indices, "put")).reshape(-1)
+    new = _as_type_of(t, values).reshape(-1)
+    if places.shape[0] == 0:
+        return t
+    if new.shape[0] == 0:
+        raise located(ShapeError("put: no values"))
+    repeated = new[np.arange(places.shape[0]) % new.shape[0]]
+    return t.reshape(-1).at[places].set(repeated, mode=mode).reshape(t.shape)
+
+
+def place(x: Any, mask: Any, values: Any, /) -> Tensor:
+    """``x`` with ``values``, one after the other and repeated as needed, where ``mask`` holds. The result is new."""
+    t, there = wrap(array(x, "place")), wrap(cast_node(array(mask, "place"), dtypes.bool_))
+    if t.shape != there.shape:
+        raise located(ShapeError(f"place: a mask of shape {list(there.shape)} for an array of shape {list(t.shape)}"))
+    new = _as_type_of(t, values).reshape(-1)
+    if new.shape[0] == 0:
+        raise located(ShapeError("place: no values"))
+    turn = wrap(record(cumsum, (array(there.reshape(-1).astype(dtypes.int64), "place"),), (0, False))) - 1
+    return where(there, index(new, (turn % new.shape[0]).reshape(t.shape)), t)
+
+
+def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> Tensor:
+    """``x`` with ``values``, repeated as needed, where all indices are equal; with ``wrap``, again below in tall matrices. The result is new.
+
+    Raises ShapeError for fewer than two axes, and for more than two of different extents.
+    """
+    t = _tensor(x, "fill_diagonal")
+    if t.ndim < 2 or (t.ndim > 2 and len(set(t.shape)) > 1):
+        raise located(ShapeError(f"fill_diagonal takes a matrix, or axes of one extent, not shape {list(t.shape)}"))
+    step = t.shape[1] + 1 if t.ndim == 2 else sum(t.shape[0] ** k for k in range(t.ndim))
+    end = t.shape[1] * t.shape[1] if t.ndim == 2 and not wrap else t.size
+    return put(t, np.arange(0, min(end, t.size), step), values)
+
+
+def _tensor(x: Any, what: str) -> Tensor:
+    return wrap(array(x, what))

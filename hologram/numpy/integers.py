@@ -1,0 +1,107 @@
+"""Integers: divisors, and the bits they are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.errors import ArgumentError, DTypeError
+from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.numpy.creation import broadcast_common
+from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.manipulation import flip, moveaxis, pad
+from hologram.numpy.reductions import any as any_
+from hologram.numpy.reductions import sum as sum_
+from hologram.trace.apply import promoted
+from hologram.trace.recorder import cast_node, located
+from hologram.trace.tensor import Tensor
+
+__all__ = ["bitwise_count", "gcd", "lcm", "packbits", "unpackbits"]
+
+
+def _integers(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Both as integers of one type and shape."""
+    nodes, dtype, _ = promoted(what, (x1, x2))
+    if not dtype.is_integer:
+        raise located(DTypeError(f"{what} takes integers, not {dtype}"))
+    a, b = broadcast_common(nodes, what)
+    return wrap(a), wrap(b)
+
+
+def gcd(x1: Any, x2: Any, /) -> Tensor:
+    """The greatest common divisor, not negative; gcd(0, 0) is 0. Euclid's algorithm, as a loop of the compiled program."""
+    from hologram.control.loops import while_loop
+
+    def step(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        a, b = pair
+        return where(b == 0, a, b), where(b == 0, b, FUNCTIONS["remainder"](a, where(b == 0, 1, b)))
+
+    a, b = _integers("gcd", x1, x2)
+    return while_loop(lambda pair: any_(pair[1] != 0), step, (FUNCTIONS["abs"](a), FUNCTIONS["abs"](b)))[0]
+
+
+def lcm(x1: Any, x2: Any, /) -> Tensor:
+    """The least common multiple, not negative; 0 where an argument is 0."""
+    a, b = _integers("lcm", x1, x2)
+    divisor = gcd(a, b)
+    return FUNCTIONS["abs"](a // where(divisor == 0, 1, divisor) * b)
+
+
+def bitwise_count(x: Any, /) -> Tensor:
+    """How many bits of the absolute value are 1; uint8. Sums of neighbours, in fields that double (Warren, Hacker's Delight, 2002)."""
+    node = array(x, "bitwise_count")
+    if node.dtype.kind == "b":
+        return wrap(cast_node(node, dtypes.uint8))
+    if not node.dtype.is_integer:
+        raise located(DTypeError(f"bitwise_count takes integers, not {node.dtype}"))
+    bits = node.dtype.bits
+    n = wrap(cast_node(array(FUNCTIONS["abs"](wrap(node)), "bitwise_count"), dtypes.of(f"uint{bits}")))
+    field = 1
+    while field < bits:
+        mask = sum(((1 << field) - 1) << low for low in range(0, bits, 2 * field))
+        n = (n & mask) + ((n >> field) & mask)
+        field *= 2
+    return n.astype(dtypes.uint8)
+
+
+def _bit_order(order: str, what: str) -> bool:
+    if order not in ("big", "little"):
+        raise located(ArgumentError(f"{what}: bitorder is 'big' or 'little', not {order!r}"))
+    return order == "big"
+
+
+def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Tensor:
+    """Whether eight neighbours along ``axis`` (of ``x`` flattened for None) are zero or not, as the bits of one uint8; zeros fill the last one."""
+    big = _bit_order(bitorder, "packbits")
+    node = array(x, "packbits")
+    if node.dtype.kind not in "biu":
+        raise located(DTypeError(f"packbits takes bools or integers, not {node.dtype}"))
+    t = wrap(cast_node(node, dtypes.bool_))
+    rows = t.reshape(-1) if axis is None else moveaxis(t, axis_of(axis, t.ndim, "packbits"), -1)
+    n = rows.shape[-1]
+    groups = pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, -n % 8)]).reshape((*rows.shape[:-1], (n + 7) // 8, 8))
+    weights = np.uint8(1) << np.arange(8, dtype=np.uint8)
+    packed = sum_(groups.astype(dtypes.uint8) * (weights[::-1].copy() if big else weights), -1, dtype=dtypes.uint8)
+    return packed if axis is None else moveaxis(packed, -1, axis)
+
+
+def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Tensor:
+    """The bits of uint8 elements along ``axis`` (of ``x`` flattened for None), as uint8.
+
+    ``count`` is how many to give: zeros beyond those that are there; negative, so many fewer than all.
+    """
+    big = _bit_order(bitorder, "unpackbits")
+    node = array(x, "unpackbits")
+    if node.dtype is not dtypes.uint8:
+        raise located(DTypeError(f"unpackbits takes uint8, not {node.dtype}"))
+    t = wrap(node)
+    rows = t.reshape(-1) if axis is None else moveaxis(t, axis_of(axis, t.ndim, "unpackbits"), -1)
+    bits = (rows[..., None] >> np.arange(8, dtype=np.uint8)) & 1
+    bits = (flip(bits, axis=-1) if big else bits).reshape((*rows.shape[:-1], rows.shape[-1] * 8))
+    total = bits.shape[-1]
+    if count is not None:
+        kept = count if count >= 0 else max(total + count, 0)
+        bits = pad(bits[..., :kept], [(0, 0)] * (bits.ndim - 1) + [(0, max(kept - total, 0))])
+    return bits if axis is None else moveaxis(bits, -1, axis)

@@ -1,0 +1,50 @@
+"""Window functions: weights of ``M`` samples, known when the program is traced."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.errors import ArgumentError
+from hologram.trace.convert import tensor
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+
+
+def _window(weights: Callable[..., Any], M: int, *shape: float) -> Tensor:
+    try:
+        n = operator.index(M)
+    except TypeError:
+        raise located(ArgumentError(f"{weights.__name__} takes a number of samples, not a {type(M).__name__}")) from None
+    return tensor(weights(n, *shape), dtype=dtypes.default_float)
+
+
+def bartlett(M: int) -> Tensor:
+    """A triangle that is zero at both ends."""
+    return _window(np.bartlett, M)
+
+
+def blackman(M: int) -> Tensor:
+    """``0.42 - 0.5*cos(2πn/(M-1)) + 0.08*cos(4πn/(M-1))``."""
+    return _window(np.blackman, M)
+
+
+def hamming(M: int) -> Tensor:
+    """``0.54 - 0.46*cos(2πn/(M-1))``."""
+    return _window(np.hamming, M)
+
+
+def hanning(M: int) -> Tensor:
+    """``0.5 - 0.5*cos(2πn/(M-1))``."""
+    return _window(np.hanning, M)
+
+
+def kaiser(M: int, beta: float) -> Tensor:
+    """``i0(beta*sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``."""
+    return _window(np.kaiser, M, float(beta))
