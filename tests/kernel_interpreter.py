@@ -28,11 +28,11 @@ def run_schedule(schedule: Schedule, arrays: Sequence[np.ndarray]) -> list[np.nd
         memory[node] = Memory.of(as_array(node.attrs[0]))
     for lowered in schedule.kernels:
         for b, node in zip(lowered.kernel.params, lowered.bindings, strict=True):
-            if b.role == "out":
+            if b.role == "out" and node not in memory:
                 memory[node] = Memory(number(b.size, symbols), b.dtype.np)
         Interpreter(lowered.kernel, [memory[n] for n in lowered.bindings], symbols).run()
-        for b, node in zip(lowered.kernel.params, lowered.bindings, strict=True):
-            assert b.role != "out" or memory[node].written.all(), f"elements of {b.name} are never written by\n{lowered.kernel}"
+    for node, m in memory.items():
+        assert m.written.all(), f"elements of {node!r} are never written"
     sources = {"input": schedule.inputs, "constant": schedule.constants, "computed": schedule.computed}
     found = [sources[o.kind][o.index] for o in schedule.outputs]
     empty = [Memory(0, n.dtype.np) for n in found]

@@ -2,17 +2,19 @@
 
 An element is named by a tuple of integer expressions, one an axis. ``guard`` is a tuple of ``(expression, size)``: the element is
 wanted only where ``0 <= expression < size`` for all of them (beyond the edge of a ``pad``, or in another piece of a
-``concatenate``, nothing may be read).
+``concatenate``, nothing may be read). What the bounds of an expression decide is no guard.
 """
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
 from hologram.primitives.op import Shape
-from hologram.symbolic import Int, floordiv, mod, recombine, var
+from hologram.symbolic import Int, bounds, floordiv, is_static, mod, recombine, var
 from hologram.trace.node import Node
 
 Index: TypeAlias = tuple[Int, ...]
@@ -99,24 +101,53 @@ def _through_broadcast(node: Node, index: Index) -> Index:
     return tuple(0 if n == 1 else index[d] for n, d in zip(node.inputs[0].shape, dims, strict=True))
 
 
+def _certainly_inside(e: Int, size: Int) -> bool | None:
+    """Whether ``0 <= e < size``; None where the bounds of ``e`` leave that open."""
+    low, high = bounds(e)
+    least, most = bounds(e - size)
+    if (high is not None and high < 0) or (least is not None and least >= 0):
+        return False
+    return True if low is not None and low >= 0 and most is not None and most < 0 else None
+
+
 def _pad_requests(node: Node, index: Index, guard: Guard) -> list[Request]:
+    """The array's element, the fill, or both."""
     x, fill = node.inputs
     low, high = node.attrs
     at = tuple(i - a for i, a in zip(index, low, strict=True))
-    inside = tuple((i, n) for i, n, a, b in zip(at, x.shape, low, high, strict=True) if a != 0 or b != 0)
-    return [(x, at, guard + inside), (fill, (), guard)]
+    checks = [(i, n) for i, n, a, b in zip(at, x.shape, low, high, strict=True) if a != 0 or b != 0]
+    known = [_certainly_inside(*c) for c in checks]
+    if False in known:
+        return [(fill, (), guard)]
+    open_ = tuple(c for c, k in zip(checks, known, strict=True) if k is None)
+    return [(x, at, guard + open_), (fill, (), guard)] if open_ else [(x, at, guard)]
 
 
 def pieces(node: Node, index: Index, guard: Guard) -> list[Request]:
     """The element of each input of a ``concatenate`` that may stand at ``index``."""
     (axis,) = node.attrs
+    sizes = tuple(x.shape[axis] for x in node.inputs)
+    offsets = _offsets(sizes)
+    low, high = bounds(index[axis])
+    first, last = 0, len(sizes)
+    if low is not None and high is not None and is_static(node.shape[axis]):
+        first, last = bisect_right(offsets, low) - 1, bisect_right(offsets, high)  # type: ignore[type-var]
     out: list[Request] = []
-    offset: Int = 0
-    for x in node.inputs:
-        at = index[axis] - offset
-        out.append((x, (*index[:axis], at, *index[axis + 1 :]), (*guard, (at, x.shape[axis]))))
-        offset = offset + x.shape[axis]
-    return out
+    for i in range(max(first, 0), last):
+        at = index[axis] - offsets[i]
+        inside = _certainly_inside(at, sizes[i])
+        where = (*index[:axis], at, *index[axis + 1 :])
+        if inside:
+            return [(node.inputs[i], where, guard)]
+        if inside is None:
+            out.append((node.inputs[i], where, (*guard, (at, sizes[i]))))
+    return out or [(node.inputs[0], index, (*guard, (index[axis], sizes[0])))]  # nowhere: where a guard of the reader's does not hold
+
+
+@lru_cache(256)
+def _offsets(sizes: tuple[Int, ...]) -> list[Int]:
+    """Where the pieces of a concatenation begin."""
+    return list(itertools.accumulate(sizes[:-1], initial=0))
 
 
 _SIMPLE: dict[str, Callable[[Node, Index], Index]] = {

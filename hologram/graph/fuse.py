@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from hologram.graph.access import Guard, Index, requests, take_index, variables
+from hologram.graph.boxes import is_assembled
 from hologram.primitives.op import Shape
 from hologram.symbolic import var
 from hologram.trace.node import Graph, Node, topological
@@ -128,7 +129,7 @@ def own_cost(node: Node) -> int:
 
 def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     """Values that are computed as such."""
-    roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter", "native") or unpaged(n) is not None}
+    roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter", "native") or unpaged(n) is not None or is_assembled(n)}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
     roots |= _cuts(nodes) - swollen
@@ -193,8 +194,8 @@ def _around_control(nodes: list[Node]) -> set[Node]:
 
 
 def _source(n: Node) -> Node:
-    """What a movement moves: that is kept, and read by index, rather than moved."""
-    while n.op.kind == "movement" and not n.op.cost:
+    """What a movement moves or pads: that is kept, and read by index, rather than moved."""
+    while n.op.kind == "movement" and (not n.op.cost or n.op.name == "pad"):
         n = n.inputs[0]
     return n
 
@@ -277,6 +278,9 @@ class _Grouping:
             return False  # totals of pages come first; the scan itself is run again once the carries are known, rather than stored
         if axes is not None and (g.shape != space(root) or (g.axes is not None and g.axes != axes)):
             return False
+        for m in (root, *g.roots):
+            if is_assembled(m) and ((axes or g.axes) is not None or (g.cost + alone.cost) * len(m.inputs) > KERNEL_COST):
+                return False  # the loops of rows are not cut in boxes, and each box has all of a kernel's code
         index = g.index_of(root, axes)
         if index is None:
             return False

@@ -5,7 +5,7 @@ A :class:`Kernel` is a function of buffers and integer symbols. Its body is a li
 - :class:`Ins`: one scalar SSA instruction, an elementwise row of the op table or one of ``load``, ``const``, ``index`` (an integer
   expression as a value), ``inside`` (``0 <= expression < size``), ``scan`` (running value of an accumulator);
 - :class:`Store`, :class:`Accumulate`, :class:`Prefetch`;
-- :class:`Loop`, of kind ``parallel`` (iterations are independent and shared among threads; at most one, outermost),
+- :class:`Loop`, of kind ``parallel`` (outermost; iterations, of all parallel loops of a kernel, are independent and shared among threads),
   ``lanes`` (iterations are independent but for accumulators: vector lanes, or threads of a block) or ``serial``.
 
 There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
@@ -111,7 +111,8 @@ Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"
 
 
 class Kernel:
-    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, ``cost`` rough nanoseconds of one chunk.
+    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, or of all of them together, ``cost`` rough
+    nanoseconds of one chunk.
 
     ``ready``: there is no body, the backend has the kernel under this name; the integers follow the parameters.
     """

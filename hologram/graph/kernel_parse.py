@@ -79,7 +79,7 @@ class _Parser:
         self._block(lines, at, 1, self.kernel.body)
         loops = [s for s in self.kernel.body if isinstance(s, Loop)]
         if loops:
-            self.kernel.chunks = loops[0].extent
+            self.kernel.chunks = sum((s.extent for s in loops[1:]), loops[0].extent)
 
     def _head(self, lines: list[str]) -> int:
         if not lines or not lines[0].startswith("kernel(") or not lines[0].endswith(")"):

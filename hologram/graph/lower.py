@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.fuse import Group
+from hologram.graph.boxes import find_boxes, side_by_side
+from hologram.graph.fuse import KERNEL_COST, Group, unpaged
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
 from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest
 from hologram.graph.values import Values, Write
@@ -23,6 +24,8 @@ KEEP_COST = 8  # an instruction this dear is kept in scratch rather than compute
 SCRATCH_BYTES = 24 * 12288
 LARGE_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
 LONG_ROW_BYTES = 2048
+NEST_COST = 4  # instructions that loops around a box are like
+LESS = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 TOP = 0  # level of what no loop variable touches
 
 
@@ -36,17 +39,60 @@ class Lowered:
         self.in_place: list[tuple[int, int]] = []
 
 
-def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact", tile: Tile | None = None) -> Lowered:
-    """The kernel of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it."""
-    values = Values(group, roots)
-    for root in group.roots:
-        values.define(root)
+def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact", tile: Tile | None = None) -> list[Lowered]:
+    """The kernels of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it.
+
+    There is one kernel, unless the group is cut in more boxes than one kernel should hold.
+    """
+    whole = Values(group, roots)
+    whole.define_roots()
+    cut = _in_boxes(group, roots, whole)
+    if not cut:
+        return [_emitted(group, whole, stored, precision, tile)]
+    batches: list[list[Lowered]] = []
+    length = KERNEL_COST
+    for values in cut:
+        own = len(values.order) + NEST_COST
+        length += own
+        if length > KERNEL_COST:
+            batches.append([])
+            length = own
+        batches[-1].append(_emitted(group, values, stored, precision, None))
+    return [_together(batch, len(batches) == 1) for batch in batches]
+
+
+def _in_boxes(group: Group, roots: set[Node], whole: Values) -> list[Values]:
+    """The values of each box, where that saves work; else none."""
+    if group.axes is not None or any(unpaged(r) for r in group.roots):
+        return []
+    cut: list[Values] = []
+    for box in find_boxes(group.shape, whole.order):
+        cut.append(Values(group, roots, box, whole))
+        cut[-1].define_roots()
+    work = sum(_work(values) for values in cut)
+    return cut if isinstance(work, int) and work <= LESS * _work(whole) else []
+
+
+def _work(values: Values) -> Any:
+    """What its elements cost."""
+    return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
+
+
+def _emitted(group: Group, values: Values, stored: set[Node], precision: str, tile: Tile | None) -> Lowered:
     stores = [values.store(r) for r in group.roots if r in stored]
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
-    nest = choose_nest(group.shape, group.axes, _expressions(values, stores), loads, plain, itemsize)
+    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize)
     return _Emission(group, values, stores, nest, precision).lowered()
+
+
+def _together(parts: list[Lowered], alone: bool) -> Lowered:
+    """One kernel for several boxes. A result may stand where an input stood if this holds in every box, and no other kernel writes it."""
+    out = Lowered(side_by_side([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
+    shared = set.intersection(*(set(p.in_place) for p in parts)) if alone else set()
+    out.in_place = sorted(shared)
+    return out
 
 
 def _expressions(values: Values, stores: list[Write]) -> list[Int]:
@@ -394,7 +440,7 @@ class _Emission:
         k.symbols = names
         k.ops = sum(1 for v in self.order if isinstance(v, Ins) and not isinstance(v.op, str))
         per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
-        elements = prod(n for n in self.group.shape)
+        elements = prod(self.values.shape)
         if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
             k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
         else:

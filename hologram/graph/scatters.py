@@ -84,7 +84,7 @@ def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
 def lower_scatter(group: Group, roots: set[Node], precision: str) -> list[Lowered]:
     """The kernels of a group whose only root is a scatter: its start, and the updates."""
     (root,) = group.roots
-    return [lower(group, roots, {root}, precision), _Updates(group, roots).lowered()]
+    return [*lower(group, roots, {root}, precision), _Updates(group, roots).lowered()]
 
 
 class _Updates:

@@ -96,7 +96,7 @@ class Schedule:
                 return lower_scatter(group, roots, self.precision)
             case "native":
                 return [lower_native(group)]
-        return [lower(group, roots, stored, self.precision, self.tile)]
+        return lower(group, roots, stored, self.precision, self.tile)
 
     def _lifetimes(self) -> list[tuple[Node | ControlStep, int, int, tuple[Node, ...]]]:
         """``(node, first step, last step, inputs whose place it may take)`` of each intermediate."""

@@ -7,6 +7,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import Guard, Index, linear, requests, take_index, variables
+from hologram.graph.boxes import Box
 from hologram.graph.fuse import Group, is_last, reduction_axes, unpaged
 from hologram.graph.kernel_ir import Acc, Buffer, Ins, Value
 from hologram.primitives.op import TABLE
@@ -24,16 +25,22 @@ class Write:
 
 
 class Values:
-    """The instructions of a group, in dependency order, each element once."""
+    """The instructions of a group, or of one box of it, in dependency order, each element once."""
 
-    def __init__(self, group: Group, roots: set[Node]) -> None:
-        self.group, self.roots = group, roots
+    def __init__(self, group: Group, roots: set[Node], box: Box | None = None, whole: Values | None = None) -> None:
+        self.group, self.roots, self.box = group, roots, box
+        self.shape = group.shape if box is None else box.shape
         self.order: list[Value] = []
         self.made: dict[Any, Value] = {}
         self.defined: dict[Node, Value] = {}
         self.accumulates: dict[Acc, tuple[Value, ...]] = {}
-        self.buffers: dict[Node, Buffer] = {}
+        self.buffers: dict[Node, Buffer] = {} if whole is None else whole.buffers
         self.taken = 0
+
+    def _index_of(self, root: Node) -> Index:
+        index = self.group.index_of(root) if self.box is None else self.box.elements()
+        assert index is not None
+        return index
 
     def buffer(self, node: Node, role: str) -> Buffer:
         b = self.buffers.get(node)
@@ -43,8 +50,7 @@ class Values:
 
     def store(self, root: Node) -> Write:
         """How a root is written: only where its element exists, if it is a scan's pages put side by side."""
-        index = self.group.index_of(root)
-        assert index is not None
+        index = self._index_of(root)
         mask = None
         if unpaged(root) is not None:
             *rows, page, i = index
@@ -53,11 +59,14 @@ class Values:
             mask = self._mask(((at, root.shape[-1]),)) if root.shape[-1] != prod(self.group.shape[-2:]) else None
         return Write(self.buffer(root, "out"), linear(index, root.shape), self.defined[root], mask)
 
+    def define_roots(self) -> None:
+        for root in self.group.roots:
+            self.define(root)
+
     def define(self, root: Node) -> None:
         axes = reduction_axes(root)
         if axes is None:
-            index = self.group.index_of(root)
-            assert index is not None
+            index = self._index_of(root)
             if root.op.kind == "scatter":  # what the updates are then written over
                 self.defined[root] = self.element(root.inputs[0], index, ())
                 return
@@ -137,9 +146,10 @@ class Values:
         args = tuple(self.made[w] for w in wanted)
         if node.op.kind == "elementwise":
             return self._row(node, args)
-        if node.op.name == "pad":
+        if node.op.name == "pad" and len(args) == 2:
             mask = self._mask(wanted[0][2][len(guard) :])
-            return args[0] if mask is None else self._select(mask, args[0], args[1])
+            assert mask is not None
+            return self._select(mask, args[0], args[1])
         if node.op.name == "concatenate":
             out = args[-1]
             for w, a in zip(wanted[-2::-1], args[-2::-1], strict=True):

@@ -25,7 +25,7 @@ def verify_kernel(kernel: Kernel) -> None:
 
     - parameters are ``in``, ``out`` or ``inout``, scratch is ``scratch``, names of buffers and symbols are distinct;
     - a kernel that a backend has ready has no body and no scratch;
-    - the one ``parallel`` loop is outermost, starts at 0 and runs ``chunks`` times; beside it there are only instructions;
+    - ``parallel`` loops are outermost, start at 0 and run ``chunks`` times together; beside them there are only instructions;
     - no ``lanes`` loop is inside another, and no loop variable hides another name;
     - a value is computed once, before its uses, in a list of statements that encloses them;
     - an accumulator belongs to one loop, is updated once, directly in that loop's body, and is read only after the loop;
@@ -81,7 +81,7 @@ class _Verifier:
         for s in body:
             self.line = statement_text(s, self.names)
             if not self.loops and not isinstance(s, Ins) and not (isinstance(s, Loop) and s.kind == "parallel"):
-                self.fail("only instructions stand beside the parallel loop")
+                self.fail("only instructions stand beside the parallel loops")
             if isinstance(s, Loop):
                 self.loop(s)
             elif isinstance(s, Store):
@@ -116,10 +116,11 @@ class _Verifier:
         self.visible.update(s.accs)
 
     def parallel(self, s: Loop) -> None:
-        if self.loops or sum(isinstance(t, Loop) for t in self.kernel.body) != 1:
-            self.fail("a parallel loop is outermost and the only one")
-        if s.start != 0 or s.limit is not None or s.accs or s.extent != self.kernel.chunks:
-            self.fail(f"the parallel loop counts the {self.kernel.chunks} chunks of the kernel from 0 and accumulates nothing")
+        if self.loops:
+            self.fail("a parallel loop is outermost")
+        chunks = sum((t.extent for t in self.kernel.body if isinstance(t, Loop)), 0)
+        if s.start != 0 or s.limit is not None or s.accs or chunks != self.kernel.chunks:
+            self.fail(f"parallel loops count the {self.kernel.chunks} chunks of the kernel, each from 0, and accumulate nothing")
 
     def accumulator(self, a: Acc, loop: Loop) -> None:
         self.once(a)

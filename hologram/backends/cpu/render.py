@@ -98,6 +98,7 @@ class KernelWriter(Integers):
         self.pointers: dict[Any, str] = {}
         self.state: dict[Acc, list[Reg]] = {}
         self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
+        self.passed: Int = 0  # chunks of the parallel loops before the present one
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
 
@@ -353,6 +354,7 @@ class KernelWriter(Integers):
     def loop(self, loop: Loop) -> None:
         if loop.kind == "parallel":
             self.scoped(lambda: self._parallel(loop))
+            self.passed = self.passed + loop.extent
         elif loop.kind == "lanes":
             self._lanes(loop)
         else:
@@ -364,7 +366,17 @@ class KernelWriter(Integers):
             self.scoped(lambda: self.block(loop.body))
             return []
 
-        self.f.counted(self.begin, self.end, 1, [], body)
+        first, last = self.begin, self.end
+        if loop.extent != self.kernel.chunks:
+            first, last = (self._clipped(r, loop.extent) for r in (first, last))
+        self.f.counted(first, last, 1, [], body)
+
+    def _clipped(self, chunk: Reg, extent: Int) -> Reg:
+        """A chunk's number as one of the present parallel loop, or the nearer end of it."""
+        f = self.f
+        at = chunk if self.passed == 0 else f.emit(f"sub nsw i64 {chunk.text}, {self.integer(self.passed).text}", "i64", 1)
+        at = f.emit(f"call i64 @llvm.smax.i64({at.typed}, i64 0)", "i64", 1)
+        return f.emit(f"call i64 @llvm.smin.i64({at.typed}, {self.integer(extent).typed})", "i64", 1)
 
     def _range(self, loop: Loop) -> tuple[Reg, Reg]:
         start = self.integer(loop.start)

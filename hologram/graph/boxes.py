@@ -1,0 +1,112 @@
+"""Boxes: parts of an iteration space in which it is known what a concatenation or a pad reads.
+
+Evaluated for one element, a concatenation looks into all of its pieces and selects. Cut at the edges of its pieces, the space falls into boxes, each
+a loop nest of its own that reads one piece and stores into its part of the result. The nests share one kernel.
+
+*When.* A select costs a compare and a masked load an element for every piece, a nest some tens of instructions of code and a few nanoseconds; and
+boxes that lie side by side in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
+(:data:`RUN`), and it has more than :data:`FEW` parts or is the outermost of a space that is not :data:`SMALL`. A vector of many scalars is cut too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from hologram.graph.access import Index, variables
+from hologram.graph.kernel_ir import Ins, Kernel, Value
+from hologram.primitives.op import Shape
+from hologram.symbolic import Expr, Int, atoms, prod, split_linear
+from hologram.trace.node import Node
+
+RUN = 64  # neighbouring elements a box has on average, along the cut axis and those after it
+SMALL = 1024  # elements below which a few selects are as good
+FEW = 4  # parts along an axis that selects may look through
+MOST = 1024  # boxes of a space
+
+
+class Box(NamedTuple):
+    """The elements ``start + i`` for ``i`` in ``shape``."""
+
+    start: tuple[int, ...]
+    shape: Shape
+
+    def elements(self) -> Index:
+        """Where its elements stand in the whole space, in terms of its own axes."""
+        return tuple(a + v for a, v in zip(self.start, variables(self.shape), strict=True))
+
+
+def is_assembled(node: Node) -> bool:
+    """Whether the node is put together from so many pieces that no loop should look through them for each element."""
+    return node.op.name == "concatenate" and len(node.inputs) > FEW and (not isinstance(node.size, int) or node.size >= SMALL)
+
+
+def find_boxes(shape: Shape, order: Iterable[Value]) -> list[Box]:
+    """The boxes into which a space is better cut, in C order; ``order``: what its elements are made of. Empty: the space stays whole."""
+    cuts = {axis: found for axis, found in _edges(shape, order).items() if _pays(shape, axis, len(found) + 1)}
+    while cuts and prod(len(found) + 1 for found in cuts.values()) > MOST:  # type: ignore[operator]
+        del cuts[min(cuts, key=lambda axis: len(cuts[axis]))]
+    if not cuts:
+        return []
+    ranges: list[list[tuple[int, Int]]] = []
+    for axis, n in enumerate(shape):
+        if axis in cuts and isinstance(n, int):
+            ends = [0, *sorted(cuts[axis]), n]
+            ranges.append([(a, b - a) for a, b in itertools.pairwise(ends)])
+        else:
+            ranges.append([(0, n)])
+    return [Box(tuple(a for a, _ in r), tuple(n for _, n in r)) for r in itertools.product(*ranges)]
+
+
+def _pays(shape: Shape, axis: int, parts: int) -> bool:
+    before, n, inner = prod(shape[:axis]), shape[axis], prod(m for m in shape[axis + 1 :] if isinstance(m, int))
+    assert isinstance(n, int) and isinstance(inner, int)
+    if n * inner < RUN * parts:
+        return parts > FEW and before == inner == 1  # a vector of scalars
+    return parts > FEW or (before == 1 and n * inner >= SMALL)
+
+
+def _edges(shape: Shape, order: Iterable[Value]) -> dict[int, set[int]]:
+    """For each axis the places where a guard on that axis alone begins or ends to hold."""
+    axis_of = {str(v): axis for axis, v in enumerate(variables(shape)) if isinstance(v, Expr)}
+    out: dict[int, set[int]] = {}
+    for v in order:
+        if not isinstance(v, Ins) or v.op != "inside":
+            continue
+        e, size = v.attrs
+        names = {a.name for a in atoms(e)}
+        axis = axis_of.get(next(iter(names))) if len(names) == 1 else None
+        if axis is None or not isinstance(size, int):
+            continue
+        n, linear = shape[axis], split_linear(e, *names)
+        if linear is None or not isinstance(n, int):
+            continue
+        step, first = linear
+        if isinstance(step, int) and isinstance(first, int):
+            found = {at for at in _crossings(step, first, size) if 0 < at < n}
+            if found:
+                out.setdefault(axis, set()).update(found)
+    return out
+
+
+def _crossings(step: int, first: int, size: int) -> tuple[int, int]:
+    """The least ``i`` from which ``first + step*i`` is, or is no longer, at least 0 and at least ``size``."""
+    if step > 0:
+        return -(first // step), -((first - size) // step)
+    return first // -step + 1, (first - size) // -step + 1
+
+
+def side_by_side(kernels: Sequence[Kernel]) -> Kernel:
+    """One kernel of several that have the same parameters: it has all of their chunks, in turn."""
+    out = kernels[0]
+    counts = [k.chunks for k in kernels if isinstance(k.chunks, int)]
+    static = len(counts) == len(kernels)
+    out.cost = sum(n * k.cost for n, k in zip(counts, kernels, strict=True)) / sum(counts) if static else max(k.cost for k in kernels)
+    for k in kernels[1:]:
+        out.body += k.body
+        out.scratch += k.scratch
+        out.chunks = out.chunks + k.chunks
+        out.ops += k.ops
+        out.symbols = sorted({*out.symbols, *k.symbols})
+    return out
