@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import dtypes, errors, nn, numpy, random, settings
+    from hologram import dtypes, errors, linalg, nn, numpy, random, settings
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
@@ -62,13 +62,14 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_MODULES = {"dtypes": "dtypes", "errors": "errors", "nn": "nn", "numpy": "numpy", "random": "random", "settings": "settings", "tree": "trace.tree"}
+_PACKAGES = ("dtypes", "errors", "linalg", "nn", "numpy", "random", "settings")
+_MODULES = {name: name for name in _PACKAGES} | {"tree": "trace.tree"}
 
 __all__ = [
     "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp",
     "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "fori_loop", "from_dlpack", "grad", "hessian",
-    "jacfwd", "jacrev", "jit", "jvp", "linearize", "make_graph", "nn", "numpy", "random", "scan", "set_num_threads", "settings", "stop_gradient",
-    "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "make_graph", "nn", "numpy", "random", "scan", "set_num_threads", "settings",
+    "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

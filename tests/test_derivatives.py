@@ -60,7 +60,7 @@ def smooth_values(row: Op, shape: tuple[int, ...], rng: np.random.Generator) -> 
 
 
 def differentiable_rows() -> list[Op]:
-    return [r for r in TABLE.values() if r.jvp is not None and type(r.jvp) is not NoDerivative and r.kind not in CONTROL]
+    return [r for r in TABLE.values() if r.jvp is not None and type(r.jvp) is not NoDerivative and r.kind not in (*CONTROL, "host")]
 
 
 def smooth_cases(row: Op) -> Iterator[tuple[tuple[Any, ...], list[np.ndarray]]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hologram.primitives.leaves import input_
+from hologram.primitives.op import MULTIPLE
 from hologram.symbolic import Expr, substitute
 from hologram.trace.node import Graph, Node
 
@@ -28,7 +29,7 @@ def evaluate(graph: Graph, inputs: Sequence[np.ndarray], symbols: Mapping[str, i
 def evaluate_node(node: Node, arrays: Sequence[np.ndarray], symbols: Mapping[str, int] | None = None) -> np.ndarray:
     """One node on the values of its inputs; an ``input`` node takes its argument. The result's shape and type are checked against the node's."""
     sizes = symbols or {}
-    if node.op.kind == "control":  # a list of results, which "project" nodes pick
+    if node.op.kind in MULTIPLE:  # a list of results, which "project" nodes pick
         return node.op.reference(*arrays, *node.attrs)
     shape = _concrete(node.shape, sizes)
     value = np.asarray(node.op.reference(*arrays, *_concrete(node.attrs, sizes)))

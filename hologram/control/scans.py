@@ -18,7 +18,7 @@ from hologram.primitives.batching import stack_of
 from hologram.primitives.op import transforms
 from hologram.symbolic import Int
 from hologram.trace.node import Node, topological
-from hologram.trace.recorder import located
+from hologram.trace.recorder import located, record
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level
 from hologram.transform.nodes import add, has_tangents, moved, zeros_like
@@ -271,7 +271,7 @@ def batched_body(what: str, graph: Any, flags: Sequence[bool], size: Int) -> Rec
 
 
 def _count(node: Node) -> int:
-    return len(ops.bodies(node)[-1].graph.outputs)
+    return len(ops.result_types(node))
 
 
 def _project_jvp(tangents: Sequence[tuple[Node | None, ...] | None], out: Node, node: Node, index: int, *_: Any) -> Node | None:
@@ -284,6 +284,8 @@ def _project_transpose(cotangent: Node, linear: Sequence[bool], node: Node, inde
 
 def _project_batch(size: Int, batched: Sequence[bool], node: Node, index: int, shape: Any, dtype: str) -> Node:
     """The result of a node on stacks: with the stack's axis brought in front, or, where it does not depend on the example, repeated."""
+    if node.op.kind == "host":  # every result has the stack's axis in front
+        return record(ops.project, (node,), (index, (size, *shape), dtype))
     of = ops.bodies(node)[-1].graph.outputs[index]
     steps = node.attrs[3] if node.op is ops.scan and index >= node.attrs[2] else None
     like = of if steps is None else _Stack(steps, of)

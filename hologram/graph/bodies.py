@@ -55,7 +55,7 @@ def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Cou
     for n in nodes:
         if n.op.kind == "control":
             run.results[n] = run.simplify(n, wanted.get(n, set()))
-        elif n.op is project:
+        elif n.op is project and n.inputs[0] in run.results:
             run.image[n] = run.results[n.inputs[0]][n.attrs[0]]
         else:
             run.image[n] = run.build(n.op, tuple([run.image[x] for x in n.inputs]), n.attrs)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from hologram.graph.access import Guard, Index, requests, take_index, variables
 from hologram.graph.boxes import is_assembled
-from hologram.primitives.op import Shape
+from hologram.primitives.op import MULTIPLE, Shape
 from hologram.symbolic import var
 from hologram.trace.node import Graph, Node, topological
 
@@ -26,7 +26,7 @@ KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster th
 SWOLLEN, SWOLLEN_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is never kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
 LOOK_BACK = 32  # groups tried for a root
-_IN_MEMORY = ("leaf", "control", "project")
+_IN_MEMORY = ("leaf", "project", *MULTIPLE)
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -69,7 +69,7 @@ class Group:
 
 
 class Call:
-    """A control node in the order of groups: it reads and writes memory, kernels of its own bodies do the work."""
+    """A control node or a host op in the order of groups: it reads and writes memory, kernels of its own bodies or a routine do the work."""
 
     __slots__ = ("node", "results")
 
@@ -181,14 +181,14 @@ def _cuts(nodes: list[Node]) -> set[Node]:
             running, current = 0, current + 1
         segment[n] = current
         crossing.update(_source(x) for x in n.inputs if x in segment and segment[x] != current)
-    return {n for n in crossing if n.op.kind not in ("leaf", "control")}
+    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)}
 
 
 def _around_control(nodes: list[Node]) -> set[Node]:
-    """What control nodes read and give, and what kernels that a backend has ready read: it stands in memory."""
+    """What nodes of several results read and give, and what kernels that a backend has ready read: it stands in memory."""
     roots = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
-        if n.op.kind in ("control", "native"):
+        if n.op.kind in ("native", *MULTIPLE):
             roots.update(x for x in n.inputs if x.op.name not in ("input", "leaf"))
     return roots
 
@@ -233,7 +233,7 @@ class _Grouping:
         self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
         for n in nodes:
-            if n.op.kind == "control":
+            if n.op.kind in MULTIPLE:
                 self._place_control(n, [p for p in nodes if p.op.kind == "project" and p.inputs[0] is n])
             elif n in roots and n.op.kind != "project":
                 self._place(n)

@@ -17,7 +17,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.sorts import prepare_sort
-from hologram.primitives.op import TABLE, Shape
+from hologram.primitives.op import MULTIPLE, TABLE, Shape
 from hologram.primitives.reductions import PAGE, adjacent_runs
 from hologram.symbolic import Int, floordiv, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
@@ -105,7 +105,7 @@ def _product(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
 
 
 def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: _Variation | None) -> Node:
-    if node.op.kind == "control":
+    if node.op.kind in MULTIPLE:
         return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
     if node.op.kind == "mark":
         return inputs[0]  # where the pass that forgets them is disabled

@@ -13,17 +13,22 @@ from hologram.trace.node import Graph, Node
 
 @dataclass(frozen=True)
 class Reduction:
-    """Operations as traced, after canonical reduction, and kernels launched; scalar operations before and after."""
+    """Operations as traced, after canonical reduction, and kernels launched; scalar operations before and after; calls of host routines.
+
+    Work of routines is in the first two, and not in the scalar operations.
+    """
 
     traced: int
     canonical: int
     kernels: int
     arithmetic_traced: int
     arithmetic_canonical: int
+    host_calls: int = 0
 
     def __str__(self) -> str:
+        host = f" and {self.host_calls} calls of the host" if self.host_calls else ""
         return (
-            f"{self.traced} operations traced -> {self.canonical} canonical -> {self.kernels} kernels; "
+            f"{self.traced} operations traced -> {self.canonical} canonical -> {self.kernels} kernels{host}; "
             f"scalar operations {self.arithmetic_traced:,} -> {self.arithmetic_canonical:,}"
         )
 
@@ -83,14 +88,15 @@ def _arithmetic(graph: Graph) -> int:
         if n.op.kind == "control":
             inside = [_arithmetic(b.graph) for b in bodies(n)]
             total += n.attrs[3] * inside[0] if n.op is scan else max(inside) if n.op is switch else sum(inside)
-        elif n.op.kind not in ("movement", "leaf", "project"):
+        elif n.op.kind not in ("movement", "leaf", "project", "host"):
             size = prod((n.inputs[0] if n.op.kind == "reduce" else n).shape)
             total += size if isinstance(size, int) else 0
     return total
 
 
 def reduction_of(traced: Graph, canonical: Graph, schedule: Schedule) -> Reduction:
-    return Reduction(_operations(traced), _operations(canonical), len(schedule.kernels), _arithmetic(traced), _arithmetic(canonical))
+    kernels, host = len(schedule.kernels), len(schedule.host_steps)
+    return Reduction(_operations(traced), _operations(canonical), kernels, _arithmetic(traced), _arithmetic(canonical), host)
 
 
 def _nbytes(nodes: list[Node]) -> int:

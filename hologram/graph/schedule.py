@@ -13,6 +13,7 @@ from hologram.errors import ShapeError
 from hologram.graph import plan as planner
 from hologram.graph.control import ControlStep
 from hologram.graph.fuse import Call, Group, fuse
+from hologram.graph.host import HostStep
 from hologram.graph.loops import Tile
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
@@ -35,7 +36,7 @@ class Output:
 
 
 class Schedule:
-    """``steps`` in order: kernels, and control steps with schedules of their own. ``slot_of`` gives a node's slot; intermediates are in
+    """``steps`` in order: kernels, control steps with schedules of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
     ``temporaries`` with their lifetimes, the workspaces of control steps among them."""
 
     def __init__(self, graph: Graph, precision: str = "exact", tile: Tile | None = None) -> None:
@@ -65,15 +66,29 @@ class Schedule:
         """All kernels in order, those of bodies where the bodies stand."""
         out: list[Lowered] = []
         for step in self.steps:
-            out += [k for s in step.schedules for k in s.kernels] if isinstance(step, ControlStep) else [step]
+            if isinstance(step, ControlStep):
+                out += [k for s in step.schedules for k in s.kernels]
+            elif isinstance(step, Lowered):
+                out.append(step)
+        return out
+
+    @property
+    def host_steps(self) -> list[HostStep]:
+        """All calls of routines of the host, those of bodies where the bodies stand."""
+        out: list[HostStep] = []
+        for step in self.steps:
+            if isinstance(step, ControlStep):
+                out += [h for s in step.schedules for h in s.host_steps]
+            elif isinstance(step, HostStep):
+                out.append(step)
         return out
 
     @property
     def cost(self) -> float:
         """Rough nanoseconds on one thread; for symbolic extents a guess."""
-        return sum(s.cost if isinstance(s, ControlStep) else _kernel_cost(s) for s in self.steps)
+        return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps)
 
-    def _lower(self, computed: list[Node]) -> list[Lowered | ControlStep]:
+    def _lower(self, computed: list[Node]) -> list[Lowered | ControlStep | HostStep]:
         roots = {r for g in self.groups for r in (g.results if isinstance(g, Call) else g.roots)}
         stored = set(computed)
         for g in self.groups:
@@ -82,9 +97,11 @@ class Schedule:
                 continue
             for r in g.roots:
                 stored |= _read_elsewhere(r, g, roots)
-        steps: list[Lowered | ControlStep] = []
+        steps: list[Lowered | ControlStep | HostStep] = []
         for g in self.groups:
-            if isinstance(g, Call):
+            if isinstance(g, Call) and g.node.op.kind == "host":
+                steps.append(HostStep(g))
+            elif isinstance(g, Call):
                 steps.append(ControlStep(g, lambda body: Schedule(body, self.precision, self.tile)))
             else:
                 steps += self._kernels_of(g, roots, stored)

@@ -3,6 +3,7 @@
 Every function takes Tensors, NumPy arrays and Python scalars, and gives Tensors.
 """
 
+import importlib
 from typing import Any
 
 from hologram.numpy import (
@@ -44,5 +45,10 @@ __array_api_version__ = "2024.12"
 __all__ = [*sorted(_NAMES), "ndarray"]
 
 
+_EXTENSIONS = ("fft", "linalg")  # packages of their own, imported when they are first used
+
+
 def __getattr__(name: str) -> Any:
+    if name in _EXTENSIONS:
+        return importlib.import_module(f"hologram.{name}")
     raise AttributeError(f"hologram.numpy has no {name!r}")

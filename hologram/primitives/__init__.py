@@ -1,9 +1,23 @@
 """The op table. Importing the package registers every family of rows; :data:`TABLE` maps names to rows."""
 
-from hologram.primitives import composite, control, division, elementwise, indexing, leaves, marks, mathematics, movement, reductions, sorting
+from hologram.primitives import (
+    composite,
+    control,
+    division,
+    elementwise,
+    factorizations,
+    host,
+    indexing,
+    leaves,
+    marks,
+    mathematics,
+    movement,
+    reductions,
+    sorting,
+)
 from hologram.primitives.op import TABLE, Op
 
 __all__ = [
-    "TABLE", "Op", "composite", "control", "division", "elementwise", "indexing", "leaves", "marks", "mathematics", "movement", "reductions",
-    "sorting",
+    "TABLE", "Op", "composite", "control", "division", "elementwise", "factorizations", "host", "indexing", "leaves", "marks", "mathematics",
+    "movement", "reductions", "sorting",
 ]  # fmt: skip

@@ -125,6 +125,11 @@ switch = _control("switch", _infer_switch, _switch, "branches")
 project = register(Op("project", "project", 1, _infer_project, _project, attrs=("index", "shape", "dtype"), kinds="biufc", cost=0))
 
 
+def result_types(node: Node) -> list[Type]:
+    """The types of all results of a node that has several; of a scan's stacked ones, those of an element."""
+    return node.op.results(node.inputs, node.attrs) if node.op.results is not None else _types(bodies(node)[-1].graph.outputs)
+
+
 def bodies(node: Node) -> list[Body]:
     """The graphs that a control node holds, in order."""
     return list(node.attrs[0]) if node.op is switch else list(node.attrs[:2]) if node.op is while_ else [node.attrs[0]]

@@ -21,7 +21,8 @@ Shape = tuple[Int, ...]
 # (inputs, attrs) -> (shape, dtype) of the result; raises ShapeError or DTypeError
 TypeRule = Callable[[tuple["Node", ...], tuple[Any, ...]], tuple[Shape, DType]]
 
-KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark")
+KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark", "host")
+MULTIPLE = ("control", "host")  # kinds whose nodes have several results, which "project" nodes pick
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,6 +42,7 @@ class Op:
     - ``monoid``: for reductions and scans, the row of the elementwise op that combines two elements.
     - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``
       names a precondition (``divisor``, ``count``, ``positive``) that the values must be made to keep.
+    - ``results(inputs, attrs)``: for ``host`` rows, the (shape, dtype) of every result; ``infer`` gives the first, ``reference`` a list of arrays.
     - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
 
     What transforms need to know. These rules are written on nodes, with the functions of :mod:`hologram.transform.nodes`, so that they are
@@ -72,6 +74,7 @@ class Op:
     cost: int = 1
     monoid: Op | None = None
     exact: bool = True
+    results: Callable[[tuple[Node, ...], tuple[Any, ...]], list[tuple[Shape, DType]]] | None = None
     symbol: str | None = None  # infix spelling in printed graphs
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
@@ -106,6 +109,8 @@ def register(row: Op) -> Op:
         raise ValueError(f"op {row.name}: unknown kind {row.kind}")
     if row.kind == "elementwise" and (row.spelling is None) == (row.lower is None):
         raise ValueError(f"op {row.name} needs a spelling or a decomposition, and not both")
+    if (row.kind == "host") != (row.results is not None):
+        raise ValueError(f"op {row.name}: host rows, and no others, list the types of their results")
     if row.kind == "scan" and row.monoid is None:
         raise ValueError(f"op {row.name} needs the op that combines two elements")
     if row.kind in ("reduce", "scan", "scatter") and (row.monoid is None) != (row.identity is None):

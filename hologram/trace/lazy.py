@@ -20,6 +20,7 @@ import numpy as np
 from hologram.errors import TracedValueError
 from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.marks import example
+from hologram.primitives.op import MULTIPLE
 from hologram.settings import settings
 from hologram.trace import tree
 from hologram.trace.apply import settled
@@ -77,7 +78,7 @@ class _Walk:
                 continue
             if node.attrs and op.kind != "mark":
                 add(node.attrs)
-                if op.kind == "control":  # what it gives is computed together
+                if op.kind in MULTIPLE:  # what it gives is computed together
                     for x in results_of(node):
                         keep[x] = None
                         if x not in number:
@@ -91,7 +92,7 @@ class _Walk:
                     total += 1
                     discover(x)
                 add(i)
-                if x.seen and x.inputs and x.op.kind not in ("movement", "control") and (not node.seen or op.kind == "movement"):
+                if x.seen and x.inputs and x.op.kind not in ("movement", *MULTIPLE) and (not node.seen or op.kind == "movement"):
                     keep[x] = None
         roots = list(order[:asked])
         for x in keep:

@@ -15,7 +15,7 @@ from typing import Any
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.dtypes import DType
 from hologram.primitives.marks import custom, example, mark, pullback, stop
-from hologram.primitives.op import NoDerivative, Op, Shape
+from hologram.primitives.op import MULTIPLE, NoDerivative, Op, Shape
 from hologram.trace import recorder
 from hologram.trace.node import Node
 from hologram.trace.recorder import current, pending
@@ -70,7 +70,7 @@ class Level:
         op, inputs, _ = self.definition(node)
         if op is custom:
             return inputs[1:]
-        if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind == "control"):
+        if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind in MULTIPLE):
             return ()
         return inputs
 

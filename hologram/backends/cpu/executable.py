@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from hologram import debug, dtypes
-from hologram.backends.cpu import cache, target
-from hologram.backends.cpu.module import render_module
+from hologram.backends.cpu import cache, lapack, target
+from hologram.backends.cpu.host import is_bound
+from hologram.backends.cpu.module import render_module, routines_of
 from hologram.backends.cpu.runtime import calls, storage
 from hologram.cached import cached_property
 from hologram.graph.control import ControlStep
+from hologram.graph.host import host_nodes
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
@@ -63,18 +65,21 @@ class Executable:
 
     def _load(self, leaves: list[Any]) -> dict[str, Any]:
         """Object code from the disk cache, or compiled and stored there; what a call must know of it."""
-        key = cache.key("graph", str(self.traced), self.precision, ",".join(settings.disabled_passes))
-        found = None if self.dynamic else cache.load_entry(key)
+        host = host_nodes(self.traced)
+        natively = any(lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
+        stored = not self.dynamic and not any(is_bound(x.attrs) for x in host)
+        key = cache.key("graph", str(self.traced), self.precision, ",".join(settings.disabled_passes), "lapack" if natively else "")
+        found = cache.load_entry(key) if stored else None
         if found is None:
             with debug.timed("lowering"):
                 text, meta = self._llvm, self._meta(leaves)
             with debug.timed("code generation"):
                 code = target.compile_ir(text, self.target, self._pipeline)
-            if not self.dynamic:
+            if stored:
                 cache.store(key, code, meta)
         else:
             code, meta = found
-        self._code = target.link(code, calls.symbols())
+        self._code = target.link(code, calls.symbols() | lapack.addresses(meta["routines"]))
         return meta
 
     def _meta(self, leaves: list[Any]) -> dict[str, Any]:
@@ -88,6 +93,7 @@ class Executable:
             "arena": 0 if self.dynamic else s.plan({}).arena_bytes,
             "donors": s.donors(),
             "long": s.cost > LONG_NS,
+            "routines": routines_of(self._llvm),
             "parallel": "@hg_parallel_for(ptr %ctx" in self._llvm,
         }
 

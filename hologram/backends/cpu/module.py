@@ -8,12 +8,14 @@ Loops and branches of control steps stand in this function, around calls of thei
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg
 from hologram.backends.cpu.render import Integers, KernelWriter
 from hologram.backends.cpu.scalar_code import Functions
 from hologram.graph.control import ControlStep, nbytes
+from hologram.graph.host import HostStep
 from hologram.graph.kernel_ir import Kernel
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.lower import Lowered
@@ -28,6 +30,7 @@ INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of
 ATTRIBUTES = """
 declare i64 @hg_parallel_for(ptr, ptr, ptr, i64, i64)
 declare i64 @hg_poll(ptr)
+declare i64 @hg_call_host(ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 attributes #0 = { nounwind }
 attributes #1 = { nounwind alwaysinline }
@@ -61,6 +64,8 @@ class GraphWriter:
         self.texts: list[str] = []
         self.names: dict[Any, str] = {}
         self.declared: set[str] = set()  # kernels that are there already
+        self.externals: set[str] = set()  # routines of libraries
+        self.literals: dict[str, str] = {}  # names of texts
         self.f = FunctionText()
         self.integers = Integers(self.f)
 
@@ -77,6 +82,8 @@ class GraphWriter:
         f.do("ret i64 0")
         graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
         ready = [f"declare void @{name}(ptr, i64, i64, ptr)" for name in sorted(self.declared)]
+        ready += [f"@{name} = external global i8" for name in sorted(self.externals)]
+        ready += [_literal(name, text) for text, name in self.literals.items()]
         return "\n".join([*ready, *self.functions.text.values(), *self.texts, graph, ATTRIBUTES])
 
     def _slot(self, index: int, t: str) -> Reg:
@@ -85,11 +92,14 @@ class GraphWriter:
 
     def run(self, frame: Frame) -> None:
         """Writes the steps of a schedule."""
-        from hologram.backends.cpu.control import write_step  # which writes bodies with this class
+        from hologram.backends.cpu.control import write_step  # which write with this class
+        from hologram.backends.cpu.host import write_host
 
         for step in frame.schedule.steps:
             if isinstance(step, ControlStep):
                 write_step(self, step, frame)
+            elif isinstance(step, HostStep):
+                write_host(self, step, frame)
             else:
                 self._launch(step, frame)
 
@@ -100,6 +110,10 @@ class GraphWriter:
         if isinstance(x, Node) and x.size == 0:
             return frame.arena
         return self.at(frame.arena, self.integers.integer(frame.schedule.offset(x, frame.plan)))
+
+    def text(self, text: str) -> Reg:
+        """The address of a text, which ends in a zero."""
+        return Reg("@" + self.literals.setdefault(text, f"text{len(self.literals)}"), "ptr", 1)
 
     def at(self, base: Reg, offset: Reg | int) -> Reg:
         """``base`` moved on by bytes."""
@@ -153,6 +167,17 @@ class GraphWriter:
             inline = sum(1 for _ in k.walk()) <= INLINE_STATEMENTS
             self.texts.append(writer.render_direct(name, inline) if direct else writer.render(name))
         return self.names[key]
+
+
+def _literal(name: str, text: str) -> str:
+    raw = text.encode() + b"\0"
+    spelled = "".join(rf"\{b:02X}" for b in raw)
+    return f'@{name} = private unnamed_addr constant [{len(raw)} x i8] c"{spelled}"'
+
+
+def routines_of(text: str) -> list[str]:
+    """The routines of libraries that a module's text names."""
+    return re.findall(r"^@(\w+) = external global", text, re.MULTILINE)
 
 
 def serial(k: Kernel) -> bool:

@@ -8,16 +8,18 @@ from hologram.backends.cpu.runtime.capi import (
     PyErr_Occurred,
     PyEval_RestoreThread,
     PyEval_SaveThread,
+    PyLong_FromLongLong,
     PyMem_RawCalloc,
     PyMem_RawFree,
     PyObject_CallNoArgs,
+    PyObject_CallOneArg,
     PyThread_get_thread_ident,
 )
 from hologram.backends.cpu.runtime.heap_code import block_free, block_new, bytes_of_class, out_of_memory, size_class_of
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
-from hologram.backends.cpu.runtime.language import Array, exported, i64, native, ptr, read_fp_control, size_of, ticks, void, write_fp_control
+from hologram.backends.cpu.runtime.language import Array, exported, i64, integer, native, ptr, read_fp_control, size_of, ticks, void, write_fp_control
 from hologram.backends.cpu.runtime.layout import layout
 from hologram.backends.cpu.runtime.records import LONG, PARALLEL, SCRATCH_BYTES, Context, Graph, pool, process
 
@@ -139,6 +141,26 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
     if PyErr_Occurred() is None:
         PyErr_NoMemory()
     return 0
+
+
+@exported
+def call_host(context: Context, args: ptr) -> i64:
+    """Runs a host op through Python, with the GIL. ``args`` says which, and where its operands and results are. Nonzero: an exception is set."""
+    released = context.thread_state
+    if released is not None:
+        context.thread_state = None
+        PyEval_RestoreThread(released)
+    failed = 1
+    where = PyLong_FromLongLong(integer(args))
+    if where is not None:
+        done = PyObject_CallOneArg(process.host, where)
+        Py_DecRef(where)
+        if done is not None:
+            Py_DecRef(done)
+            failed = 0
+    if released is not None:
+        context.thread_state = PyEval_SaveThread()
+    return failed
 
 
 @exported

@@ -10,13 +10,15 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
-from hologram.backends.cpu.runtime import sort_code
+from hologram.backends.cpu.runtime import lapack_code, sort_code
 from hologram.backends.cpu.runtime.language import Routine
 from hologram.backends.cpu.runtime.module import check_size, module
 from hologram.backends.cpu.runtime.pool import the_pool
 from hologram.backends.cpu.runtime.records import LONG, PARALLEL
 
-READY = tuple(x.symbol for x in vars(sort_code).values() if isinstance(x, Routine) and x.exported)  # kernels that are compiled already
+READY = tuple(
+    x.symbol for source in (sort_code, lapack_code) for x in vars(source).values() if isinstance(x, Routine) and x.exported
+)  # kernels that are compiled already
 
 _exclusive: Any = threading.RLock() if sysconfig.get_config_var("Py_GIL_DISABLED") else nullcontext()  # contexts are the GIL's to guard
 
@@ -28,9 +30,10 @@ def symbols() -> dict[str, int]:
     - ``i64 hg_parallel_for(ptr ctx, ptr kernel, ptr args, i64 chunks, i64 grain)``: runs all chunks of
       ``void kernel(ptr args, i64 begin, i64 end, ptr scratch)``; nonzero: the call is cancelled and the graph must return;
     - ``i64 hg_poll(ptr ctx)``: for long loops outside of kernels: handles signals; nonzero likewise;
+    - ``i64 hg_call_host(ptr ctx, ptr args)``: runs a host op through Python; nonzero likewise;
     - the kernels of :data:`READY`.
     """
-    return {name: module().address(name) for name in ("hg_parallel_for", "hg_poll", *READY)}
+    return {name: module().address(name) for name in ("hg_parallel_for", "hg_poll", "hg_call_host", *READY)}
 
 
 @cache

@@ -167,6 +167,7 @@ class Process(Struct):
     dispatcher_specs: i64
     dispatcher_fallback: i64
     tracing: Array[i64]  # its first element counts open traces: nonzero sends every call to Python
+    host: ptr  # Python callable of the address of a host op's arguments
     epoch: i64
     clock: i64
     free_contexts: ptr

@@ -1,0 +1,76 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import hologram.numpy as hnp
+from hologram import dtypes
+from hologram.errors import ArgumentError, ShapeError
+from hologram.linalg.decompositions import svdvals
+from hologram.linalg.factors import matrices
+from hologram.numpy.arguments import array, axes_of
+from hologram.trace.apply import wrap
+from hologram.trace.recorder import cast_node, located
+from hologram.trace.tensor import Tensor
+
+__all__ = ["matrix_norm", "norm", "vector_norm"]
+
+
+def _numbers(x: Any, what: str) -> Tensor:
+    node = array(x, what)
+    return wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:  # noqa: A002 - the standard's name
+    """``(Σ |x|**ord)**(1/ord)`` over ``axis``, by default over all; the largest for inf, the smallest for -inf, how many are not 0 for 0."""
+    a = _numbers(x, "vector_norm")
+    axes = axes_of(axis, a.ndim, "vector_norm")
+    size = hnp.abs(a)
+    if ord == np.inf:
+        return hnp.max(size, axis=axes, keepdims=keepdims)
+    if ord == -np.inf:
+        return hnp.min(size, axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return hnp.sum(hnp.astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return hnp.sum(size, axis=axes, keepdims=keepdims)
+    if ord == 2:
+        return hnp.sqrt(hnp.sum(size * size, axis=axes, keepdims=keepdims))
+    if not isinstance(ord, int | float):
+        raise located(ArgumentError(f"vector_norm: the order is a number, not {ord!r}"))
+    return hnp.sum(size**ord, axis=axes, keepdims=keepdims) ** (1.0 / ord)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:  # noqa: A002 - the standard's name
+    """Norms (…) of matrices (…, m, n): ``fro``, ``nuc`` (the sum of singular values), 1 and -1 (largest and smallest sum of absolute values in a
+    column), inf and -inf (in a row), 2 and -2 (largest and smallest singular value). Raises ArgumentError for another order."""
+    a = matrices(x, "matrix_norm")
+    if ord == "fro":
+        return vector_norm(a, axis=(-2, -1), keepdims=keepdims)
+    if ord in ("nuc", 2, -2):
+        s = svdvals(a)
+        out = hnp.sum(s, axis=-1) if ord == "nuc" else hnp.max(s, axis=-1) if ord == 2 else hnp.min(s, axis=-1)
+    elif ord in (1, -1, np.inf, -np.inf):
+        sums = hnp.sum(hnp.abs(a), axis=-2 if abs(ord) == 1 else -1)
+        out = hnp.max(sums, axis=-1) if ord > 0 else hnp.min(sums, axis=-1)
+    else:
+        raise located(ArgumentError(f"matrix_norm: no order {ord!r}; there are 'fro', 'nuc', 1, -1, 2, -2, inf and -inf"))
+    return hnp.expand_dims(hnp.expand_dims(out, axis=-1), axis=-1) if keepdims else out
+
+
+def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A002 - NumPy's name
+    """NumPy's norm: of the vectors along one axis, of the matrices along two, of all elements (or of a vector or matrix) for None."""
+    a = _numbers(x, "norm")
+    if axis is None and ord is None:
+        return vector_norm(a, keepdims=keepdims)
+    axes = tuple(range(a.ndim)) if axis is None else tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    if len(axes) == 1:
+        return vector_norm(a, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise located(ShapeError(f"norm: {len(axes)} axes are neither a vector's nor a matrix's"))
+    axes_of(axes, a.ndim, "norm")
+    out = matrix_norm(hnp.moveaxis(a, axes, (-2, -1)), ord="fro" if ord is None else ord)
+    return hnp.expand_dims(out, axis=tuple(sorted(i % a.ndim for i in axes))) if keepdims else out

@@ -1,0 +1,86 @@
+"""Products of vectors and matrices that :mod:`hologram.numpy` does not have, or has under the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import hologram.numpy as hnp
+from hologram.errors import ArgumentError, ShapeError
+from hologram.numpy import matmul, matrix_transpose, tensordot, vecdot
+from hologram.numpy.arguments import array, axis_of
+from hologram.trace.apply import broadcast_shapes, wrap
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+
+__all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    """The diagonals (…, k) of matrices (…, m, n), ``offset`` above the main one."""
+    return hnp.diagonal(x, offset=offset)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """The sums (…) of the diagonals of matrices (…, m, n)."""
+    return hnp.trace(x, offset=offset, dtype=dtype)
+
+
+def outer(x1: Any, x2: Any, /) -> Tensor:
+    """Every product (m, n) of an element of the vector (m,) with one of the vector (n,). Raises ShapeError for other arrays."""
+    a, b = wrap(array(x1, "outer")), wrap(array(x2, "outer"))
+    if a.ndim != 1 or b.ndim != 1:
+        raise located(ShapeError(f"outer takes vectors, not shapes {list(a.shape)} and {list(b.shape)}"))
+    return hnp.outer(a, b)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """The vector products along ``axis``, of extent 3, of arrays that broadcast. Raises ShapeError for other extents."""
+    a, b = wrap(array(x1, "cross")), wrap(array(x2, "cross"))
+    shape = broadcast_shapes("cross", [a._aval()[0], b._aval()[0]])
+    at = axis_of(axis, len(shape), "cross")
+    a, b = hnp.broadcast_to(a, shape), hnp.broadcast_to(b, shape)
+    if shape[at] != 3:
+        raise located(ShapeError(f"cross takes vectors of 3 elements, not shape {list(shape)} along axis {at}"))
+    a, b = hnp.moveaxis(a, at, -1), hnp.moveaxis(b, at, -1)
+    (a0, a1, a2), (b0, b1, b2) = (tuple(v[..., i] for i in range(3)) for v in (a, b))
+    return hnp.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=at)
+
+
+def multi_dot(arrays: Sequence[Any], /) -> Tensor:
+    """The product of matrices, of which the first and the last may be vectors, in the order of fewest multiplications.
+
+    Cormen et al., *Introduction to Algorithms*, 15.2. Raises ArgumentError for fewer than two, ShapeError where they do not fit.
+    """
+    given = [wrap(array(x, "multi_dot")) for x in arrays]
+    if len(given) < 2:
+        raise located(ArgumentError("multi_dot takes at least two arrays"))
+    ends = given[0].ndim == 1, given[-1].ndim == 1
+    chain = list(given)
+    chain[0] = chain[0][None, :] if ends[0] else chain[0]
+    chain[-1] = chain[-1][:, None] if ends[1] else chain[-1]
+    for x in chain:
+        if x.ndim != 2:
+            raise located(ShapeError(f"multi_dot takes matrices between two ends that may be vectors, not shapes {[list(a.shape) for a in given]}"))
+    out = _product(chain, _splits([x.shape[0] for x in chain] + [chain[-1].shape[1]]), 0, len(chain) - 1)
+    out = out[0] if ends[0] else out
+    return out[..., 0] if ends[1] else out
+
+
+def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Where the product of matrices i to j is best split, ``sizes`` being their rows and the last one's columns."""
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i, j], split[i, j] = min((cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+    return split
+
+
+def _product(chain: Sequence[Tensor], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return chain[i]
+    k = split[i, j]
+    return matmul(_product(chain, split, i, k), _product(chain, split, k + 1, j))

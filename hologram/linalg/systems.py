@@ -1,0 +1,205 @@
+"""Linear systems, inverses and determinants. Each works on stacks of matrices, in the last two axes.
+
+A singular matrix raises nothing: where its inverse would be, there are infinities and NaNs.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import hologram.numpy as hnp
+from hologram.errors import ArgumentError, ShapeError
+from hologram.linalg import factors
+from hologram.linalg.decompositions import svd, svdvals
+from hologram.linalg.factors import adjoint, alike, conj, extents, matrices, real, square, stacked_alike
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+from hologram.transform.custom import custom_jvp
+
+__all__ = ["det", "inv", "lstsq", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve", "triangular_solve"]
+
+
+class SlogdetResult(NamedTuple):
+    """``sign`` of the determinant, and ``logabsdet``, the logarithm of its absolute value."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class LstsqResult(NamedTuple):
+    """``x``, the sums of squared ``residuals``, the ``rank`` and the singular values ``s`` of the matrix."""
+
+    x: Tensor
+    residuals: Tensor
+    rank: Tensor
+    s: Tensor
+
+
+# --- systems ---------------------------------------------------------------------------------------------------------
+
+
+def _right_sides(what: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """Both as stacks of one size; a vector becomes a column, of which the last result tells."""
+    column = b.ndim == 1
+    if b.ndim == 0:
+        raise located(ShapeError(f"{what}: the right side is a scalar"))
+    b = hnp.expand_dims(b, axis=-1) if column else b
+    if b.shape[-2] != a.shape[-2]:
+        raise located(ShapeError(f"{what}: a right side of {b.shape[-2]} rows for matrices of shape {list(a.shape)}"))
+    return *stacked_alike(what, a, b), column
+
+
+def solve(x1: Any, x2: Any, /) -> Tensor:
+    """``x`` with ``x1 x = x2``, for matrices ``x1`` (…, n, n) and ``x2`` (…, n, k), or one vector (n,)."""
+    a, b, column = _right_sides("solve", *alike("solve", square(x1, "solve"), x2))
+    out = hnp.matrix_transpose(factors.lu_solve(a, *factors.lu(a), hnp.matrix_transpose(b)))
+    return out[..., 0] if column else out
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    /,
+    *,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+    left_side: bool = True,
+) -> Tensor:
+    """``x`` with ``op(a) x = b``, or ``x op(a) = b`` unless ``left_side``, for triangular matrices ``a`` (…, n, n), of which one triangle is read.
+
+    ``op`` transposes and conjugates as asked; ``unit_diagonal`` takes the diagonal to be ones. ``b`` is (…, n, k) ((…, k, n) unless
+    ``left_side``), or one vector (n,).
+    """
+    matrix, right = alike("triangular_solve", square(a, "triangular_solve"), b)
+    if conjugate_a:
+        matrix = conj(matrix)
+    column = right.ndim == 1
+    if not left_side and not column:
+        right = hnp.matrix_transpose(right)
+    matrix, right, column = _right_sides("triangular_solve", matrix, right)
+    out = factors.triangular_solve(matrix, right, lower, transpose_a != (not left_side), unit_diagonal)
+    if column:
+        return out[..., 0]
+    return out if left_side else hnp.matrix_transpose(out)
+
+
+def inv(x: Any, /) -> Tensor:
+    """The inverses of matrices (…, n, n)."""
+    a = square(x, "inv")
+    unit = hnp.broadcast_to(hnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    return hnp.matrix_transpose(factors.lu_solve(a, *factors.lu(a), unit))
+
+
+def _exchanges(pivots: Tensor) -> Tensor:
+    """Whether rows were exchanged an odd number of times."""
+    places = hnp.arange(pivots.shape[-1], dtype=hnp.int32)
+    return hnp.sum(hnp.astype(pivots != places, hnp.int32), axis=-1) % 2 == 1
+
+
+def det(x: Any, /) -> Tensor:
+    """The determinants (…) of matrices (…, n, n). The derivative at a singular matrix is NaN."""
+    packed, pivots = factors.lu(square(x, "det"))
+    product = hnp.prod(hnp.diagonal(packed), axis=-1)
+    return hnp.where(_exchanges(pivots), -product, product)
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    """Sign and logarithm of the determinants (…) of matrices (…, n, n): 0 and -inf for a singular one."""
+    packed, pivots = factors.lu(square(x, "slogdet"))
+    diagonal = hnp.diagonal(packed)
+    sign = hnp.prod(hnp.sign(diagonal), axis=-1)
+    return SlogdetResult(hnp.where(_exchanges(pivots), -sign, sign), hnp.sum(hnp.log(hnp.abs(diagonal)), axis=-1))
+
+
+# --- rank ------------------------------------------------------------------------------------------------------------
+
+
+def _threshold(s: Tensor, m: Any, n: Any, rtol: Any) -> Tensor:
+    """The singular values from which on they count (…, 1)."""
+    if rtol is None:
+        rtol = max(m, n) * float(np.finfo(s.dtype).eps)
+    elif not isinstance(rtol, float | int):
+        rtol = hnp.expand_dims(hnp.asarray(rtol), axis=-1)
+    return s[..., :1] * rtol
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
+    """How many singular values (int64, (…)) of matrices (…, m, n) exceed ``rtol`` times the largest; by default max(m, n) ε."""
+    a = matrices(x, "matrix_rank")
+    m, n = extents(a)
+    if 0 in (m, n):
+        return hnp.zeros(a.shape[:-2], dtype=hnp.int64)
+    s = svdvals(a)
+    return hnp.sum(hnp.astype(s > _threshold(s, m, n, rtol), hnp.int64), axis=-1)
+
+
+@custom_jvp
+def _pinv(x: Tensor, cut: Tensor) -> Tensor:
+    u, s, vh = svd(x, full_matrices=False)
+    inverse = hnp.where(s > cut, 1.0 / hnp.where(s > cut, s, 1.0), 0.0)
+    return hnp.matmul(adjoint(vh) * hnp.expand_dims(inverse, axis=-2), adjoint(u))
+
+
+@_pinv.defjvp
+def _pinv_jvp(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Golub and Pereyra, *The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate*, 1973."""
+    (x, cut), (dx, _) = primals, tangents
+    p = _pinv(x, cut)
+    ph, dxh = adjoint(p), adjoint(dx)
+    dp = -hnp.matmul(p, hnp.matmul(dx, p))
+    left, right = hnp.matmul(p, hnp.matmul(ph, dxh)), hnp.matmul(dxh, hnp.matmul(ph, p))
+    dp = dp + left - hnp.matmul(hnp.matmul(left, x), p)
+    return p, dp + right - hnp.matmul(p, hnp.matmul(x, right))
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
+    """The pseudo-inverses (…, n, m) of matrices (…, m, n), without singular values up to ``rtol`` times the largest, by default max(m, n) ε.
+
+    The derivative takes the rank to be constant.
+    """
+    a = matrices(x, "pinv")
+    m, n = extents(a)
+    if 0 in (m, n):
+        return hnp.zeros((*a.shape[:-2], n, m), dtype=a.dtype)
+    return _pinv(a, _threshold(svdvals(a), m, n, rtol))
+
+
+def lstsq(a: Any, b: Any, /, *, rcond: Any = None) -> LstsqResult:
+    """The ``x`` of least norm that minimises ``|a x - b|``, for one matrix ``a`` (m, n) and ``b`` (m, k) or (m,).
+
+    Singular values up to ``rcond`` times the largest, by default max(m, n) ε, count as 0. ``residuals`` is empty unless the rank is n and m > n;
+    which is not known under ``jit``: there it is always the sum of squares.
+    """
+    matrix, right = alike("lstsq", matrices(a, "lstsq"), b)
+    if matrix.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
+        raise located(ShapeError(f"lstsq takes one matrix and its right sides, not shapes {list(matrix.shape)} and {list(right.shape)}"))
+    x = hnp.matmul(pinv(matrix, rtol=rcond), right)
+    difference = hnp.matmul(matrix, x) - right
+    residuals = hnp.sum(real(difference * conj(difference)), axis=0)
+    return LstsqResult(x, hnp.atleast_1d(residuals), matrix_rank(matrix, rtol=rcond), svdvals(matrix))
+
+
+# --- powers ----------------------------------------------------------------------------------------------------------
+
+
+def matrix_power(x: Any, n: int, /) -> Tensor:
+    """Square matrices (…, m, m) to the power of the integer ``n``, by repeated squaring; of the inverse where it is negative."""
+    try:
+        power = operator.index(n)
+    except TypeError:
+        raise located(ArgumentError(f"matrix_power: the power is an integer, not {type(n).__name__}")) from None
+    base = square(x, "matrix_power")
+    if power < 0:
+        base, power = inv(base), -power
+    result: Tensor | None = None
+    while power:
+        if power & 1:
+            result = base if result is None else hnp.matmul(result, base)
+        power >>= 1
+        base = hnp.matmul(base, base) if power else base
+    return hnp.broadcast_to(hnp.eye(base.shape[-1], dtype=base.dtype), base.shape) if result is None else result
