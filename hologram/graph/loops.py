@@ -103,6 +103,7 @@ class Nest:
         self.row: Int = 0
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
         self.last_row = 0
+        self.column: Int = 0  # the position within a block of columns, of chunks of several rows
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None
@@ -142,11 +143,19 @@ class Nest:
         loop = Loop(*self._inner)
         return [loop], loop
 
+    def lanes(self) -> Loop:
+        """The loop across a block of columns."""
+        return next(loop for _, loop in self._outer if loop.kind == "lanes")
+
     def pack_loops(self) -> tuple[Loop, Loop]:
         """Fresh loops down the columns and across them, the second not yet in the first."""
         assert self._inner is not None
-        (lanes,) = (loop for _, loop in self._outer if loop.kind == "lanes")
-        return Loop(*self._inner), Loop("lanes", "t", lanes.start, lanes.extent, lanes.limit)
+        return Loop(*self._inner), self.column_loop()
+
+    def column_loop(self) -> Loop:
+        """A fresh loop across a block of columns."""
+        lanes = self.lanes()
+        return Loop("lanes", "t", lanes.start, lanes.extent, lanes.limit)
 
     # --- construction --------------------------------------------------------------------------------------------------
 
@@ -340,8 +349,9 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
         nest.row = mod(p, down) * rows
         nest._outer = [(1, lanes)]
     nest.element_level = len(nest._outer) + 2
-    nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1)
+    nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
     nest.inner("serial", "q", 0, n)
-    nest.scratch_index, nest.scratch_size = q * block + (t - start), n * block
+    nest.column = t - start
+    nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
     nest.row_elements = MANY
     return nest

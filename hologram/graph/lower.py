@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import dtypes
+from hologram.graph import epilogue
 from hologram.graph.boxes import find_boxes, side_by_side
+from hologram.graph.epilogue import Epilogue, at_row
 from hologram.graph.fuse import KERNEL_COST, Group, unpaged
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
 from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Expr, Int, atoms, is_static, prod, split_linear, substitute
+from hologram.symbolic import Expr, Int, atoms, is_static, prod, split_linear
 from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
@@ -106,11 +108,6 @@ def _expressions(values: Values, stores: list[Write]) -> list[Int]:
     return out
 
 
-def _at_row(x: Any, row: Int) -> Any:
-    """An index expression at a row; anything else as it is."""
-    return substitute(x, {"row": row}) if isinstance(x, Expr) else x
-
-
 def _needs(w: Write) -> list[Value]:
     return [w.value] if w.mask is None else [w.value, w.mask]
 
@@ -131,6 +128,7 @@ class _Emission:
         self.row_start: list[Ins] = []
         self.of_row: set[Value] = set()
         self.packed: set[Value] = set()
+        self.epilogue: Epilogue | None = None
         if nest.rows_at_once > 1:
             self._tile()
         for v in self.order:
@@ -149,6 +147,9 @@ class _Emission:
         start.name = "row"
         self.row_start = [first, last, start]
         of_row: dict[Value, list[Value]] = {}
+        self.epilogue = epilogue.find(self.order, self.stores, nest)
+        if self.epilogue is not None:
+            self.order = [v for v in self.order if v in self._of_sums()]
         order: list[Value] = []
         for v in self.order:
             copies = self._rows_of(v, of_row)
@@ -157,11 +158,19 @@ class _Emission:
                 self.of_row.update(copies)
             order += dict.fromkeys(copies)
         self.order = order
+        if self.epilogue is not None:
+            self.stores = self.epilogue.keep(of_row)
+            return
         self.stores = [
-            Write(w.buffer, _at_row(w.index, self.nest.row_var + r), of_row[w.value][r], of_row[w.mask][r] if w.mask else None)
+            Write(w.buffer, at_row(w.index, self.nest.row_var + r), of_row[w.value][r], of_row[w.mask][r] if w.mask else None)
             for w in self.stores
             for r in range(nest.rows_at_once)
         ]
+
+    def _of_sums(self) -> set[Value]:
+        """What a tile's sums are made of, and they themselves."""
+        accs = self.values.accumulates
+        return {*accs, *epilogue.made_of([a for args in accs.values() for a in args])}
 
     def _shared_by_rows(self) -> set[Value]:
         """What rows share and read again and again: kept in scratch for the rows of a chunk, if the kernel makes one pass."""
@@ -205,7 +214,7 @@ class _Emission:
         expressions = [a for a in v.attrs if isinstance(a, Expr)]
         if not any(a.name == "row" for e in expressions for a in atoms(e)) and all(of_row[a][0] is of_row[a][-1] for a in v.args):
             return [v] * n
-        return [Ins(v.op, tuple(of_row[a][r] for a in v.args), tuple(_at_row(a, self.nest.row_var + r) for a in v.attrs), v.dtype) for r in range(n)]
+        return [Ins(v.op, tuple(of_row[a][r] for a in v.args), tuple(at_row(a, self.nest.row_var + r) for a in v.attrs), v.dtype) for r in range(n)]
 
     def _share_divisors(self) -> None:
         """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""
@@ -267,6 +276,9 @@ class _Emission:
     def lowered(self) -> Lowered:
         k, nest = self.kernel, self.nest
         k.body += [v for v in self._needed_outside() if v.level == TOP]
+        if self.epilogue is not None:
+            k.body += [v for v in self.epilogue.constants() if v not in k.body]
+            k.scratch += self.epilogue.sums.values()
         parallel = Loop("parallel", "p", 0, nest.chunks)
         k.body.append(parallel)
         body = parallel.body
@@ -275,6 +287,8 @@ class _Emission:
             body += self.row_start if loop.kind == "lanes" else []
             body += self._at(level)
             body.append(loop)
+            if self.epilogue is not None and loop.kind == "lanes":
+                body.append(self.epilogue.loop())
             body = loop.body
         self._passes(body)
         self._finish(nest.chunks)
@@ -438,7 +452,8 @@ class _Emission:
         k.chunks = chunks
         names = sorted({a.name for e in integers_of(k) for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")})
         k.symbols = names
-        k.ops = sum(1 for v in self.order if isinstance(v, Ins) and not isinstance(v.op, str))
+        everything = [*self.order, *(self.epilogue.order if self.epilogue is not None else ())]
+        k.ops = sum(1 for v in everything if isinstance(v, Ins) and not isinstance(v.op, str))
         per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
         elements = prod(self.values.shape)
         if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
