@@ -40,8 +40,6 @@ def _from_namespace(name: str) -> Callable[..., Any]:
     """The method that is a function of :mod:`hologram.numpy`."""
 
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
-        if options.get("out", self) is None:  # as numpy.sum(tensor) calls it
-            del options["out"]
         return getattr(namespace(), name)(self, *args, **options)
 
     method.__name__ = name
@@ -56,7 +54,6 @@ class Tensor:
     _weak: bool
 
     __array_priority__ = 1000
-    __array_ufunc__ = None  # ndarray + Tensor is the Tensor's affair
     __hash__ = None  # type: ignore[assignment]  # == compares elementwise
 
     # --- what is known without the values ---
@@ -159,6 +156,18 @@ class Tensor:
                 raise ValueError(f"a {view.dtype} Tensor as {np.dtype(dtype)} needs a copy")
             return view.astype(dtype)
         return view.copy() if copy else view
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """``np.sin(tensor)``, ``array + tensor``: hologram.numpy's function of the same name; see :mod:`hologram.trace.protocols`."""
+        from hologram.trace import protocols
+
+        return protocols.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """``np.mean(tensor)``: hologram.numpy's function of the same name; see :mod:`hologram.trace.protocols`."""
+        from hologram.trace import protocols
+
+        return protocols.function(function, types, args, options)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         """A DLPack capsule of the values; read-only, and so a copy for consumers older than DLPack 1.0, which has no flag for that."""

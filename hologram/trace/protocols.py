@@ -1,0 +1,132 @@
+"""NumPy's own functions on Tensors: the protocols ``__array_ufunc__`` and ``__array_function__``.
+
+What :mod:`hologram.numpy` has under the same name is called, and gives Tensors: ``np.sin(tensor)``, ``array + tensor``, ``np.mean(tensor, axis=0)``.
+What it lacks, functions or arguments, NumPy computes on the values and gives arrays; while tracing there are no values, which is a
+TracedValueError. Options and methods of ufuncs are refused, and so is whatever writes into a Tensor.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hologram.errors import ArgumentError
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor, namespace
+
+_METHODS = {  # hologram.numpy's functions for the methods of ufuncs
+    ("add", "reduce"): "sum",
+    ("multiply", "reduce"): "prod",
+    ("maximum", "reduce"): "max",
+    ("minimum", "reduce"): "min",
+    ("logical_and", "reduce"): "all",
+    ("logical_or", "reduce"): "any",
+    ("add", "accumulate"): "cumulative_sum",
+    ("multiply", "accumulate"): "cumulative_prod",
+    ("multiply", "outer"): "outer",
+}
+_WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")  # into their first argument
+_ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
+    "iscomplexobj": lambda x: np.issubdtype(x.dtype, np.complexfloating),
+    "isrealobj": lambda x: not np.issubdtype(x.dtype, np.complexfloating),
+    "shape": lambda a: a.shape,
+    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+}
+_RENAMED = {"a_min": "min", "a_max": "max"}  # parameters with two names in NumPy
+
+
+def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``Tensor.__array_ufunc__``. Raises ArgumentError for methods, and for ``out``, ``where`` and other options."""
+    if any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, np.ndarray, np.generic)) for x in inputs):
+        return NotImplemented
+    name = of.__name__
+    if method != "__call__":
+        other = _METHODS.get((name, method))
+        instead = f"hologram.numpy.{other}" if other else "x = x.at[i].add(v) and its relatives" if method == "at" else "functions of hologram.numpy"
+        raise located(ArgumentError(f"numpy.{name}.{method} does not take Tensors: use {instead}, or NumPy on np.asarray(tensor)"))
+    if options:
+        given = ", ".join(f"{option}=" for option in options)
+        advice = "write x = x + y for x += y where x is an array" if "out" in options else f"use hologram.numpy.{name}, where and astype"
+        raise located(ArgumentError(f"numpy.{name} with {given} does not take Tensors: {advice}, or NumPy on np.asarray(tensor)"))
+    own = getattr(namespace(), name, None)
+    if own is None:
+        return of(*_values(inputs, f"numpy.{name}, which hologram.numpy lacks,"))
+    return own(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+
+
+def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``Tensor.__array_function__``."""
+    if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
+        return NotImplemented
+    name = of.__name__
+    if name in _ATTRIBUTES:
+        return _ATTRIBUTES[name](*args, **options)
+    own = _counterpart(of)
+    if name in _WRITERS and (type(args[0] if args else next(iter(options.values()))) is Tensor):
+        instead = "x = x.at[i].set(v)" if own is None else f"x = hologram.numpy.{name}(x, …)"
+        raise located(ArgumentError(f"numpy.{name} writes into its argument, and Tensors do not change: write {instead}"))
+    lacking = f"numpy.{name}, which hologram.numpy lacks,"
+    if own is not None and name not in _WRITERS:
+        translated = _translated(of, own, args, options)
+        if translated is not None:
+            return own(*translated[0], **translated[1])
+        lacking = f"numpy.{name} with arguments that hologram.numpy.{name} does not take"
+    return of(*_values(args, lacking), **_values(options, lacking))
+
+
+def _counterpart(of: Callable[..., Any]) -> Callable[..., Any] | None:
+    """hologram.numpy's function of the same name, in the module of the same name."""
+    home: Any = namespace()
+    for part in of.__module__.split(".")[1:]:
+        home = getattr(home, part, None)
+    found: Callable[..., Any] | None = getattr(home, of.__name__, None)
+    return found
+
+
+@cache
+def _parameters(of: Callable[..., Any]) -> tuple[inspect.Signature, list[inspect.Parameter]]:
+    signature = inspect.signature(of)
+    return signature, list(signature.parameters.values())
+
+
+def _translated(of: Callable[..., Any], own: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The arguments of NumPy's ``of`` as positional and keyword ones of ``own``; None where they do not fit.
+
+    Parameters correspond by name, or by place where ``own`` has a name of its own. One that ``own`` lacks may have its default.
+    """
+    signature, theirs = _parameters(of)
+    own_signature, ours = _parameters(own)
+    names = {p.name for p in ours if p.kind is not p.POSITIONAL_ONLY}
+    if any(p.kind is p.VAR_POSITIONAL for p in theirs):
+        positional, keywords = list(args), options
+    else:
+        positional, keywords = [], {}
+        for place, (name, value) in enumerate(signature.bind(*args, **options).arguments.items()):
+            parameter = signature.parameters[name]
+            at, name = theirs.index(parameter), _RENAMED.get(name, name)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                keywords |= value
+            elif name in names:
+                keywords[name] = value
+            elif at == place == len(positional) and at < len(ours) and (ours[at].name == name or ours[at].name not in signature.parameters):
+                positional.append(value)
+            elif value is not parameter.default:
+                return None
+    try:
+        own_signature.bind(*positional, **keywords)
+    except TypeError:
+        return None
+    return positional, keywords
+
+
+def _values(x: Any, reading: str) -> Any:
+    """``x`` with the values of the Tensors in its containers."""
+    if type(x) is Tensor:
+        return x._view(reading)
+    if type(x) in (list, tuple):
+        return type(x)([_values(e, reading) for e in x])
+    return {k: _values(v, reading) for k, v in x.items()} if type(x) is dict else x

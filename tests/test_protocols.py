@@ -1,0 +1,179 @@
+"""NumPy's functions on Tensors: hologram.numpy's where it has them, NumPy's on the values elsewhere, errors where there is no sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.errors import ArgumentError, TracedValueError
+from hologram.trace import tree
+
+X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
+T = hg.tensor(X)
+
+UFUNCS = sorted({f.__name__ for f in vars(np).values() if isinstance(f, np.ufunc)} & set(hnp.__all__))
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_ufuncs(name: str) -> None:
+    """The same numbers as NumPy's, as Tensors, on either side of an array, in a trace too."""
+    f = getattr(np, name)
+    whole = not any(set(t.split("->")[0]) == {"f"} for t in f.types)
+    a = np.arange(1, 13).reshape(3, 4) if whole else X
+    if name in ("arccosh", "matmul", "matvec", "vecmat"):
+        a = a[:, :3] + 1
+    calls = [(hg.tensor(a),)] if f.nin == 1 else [(hg.tensor(a), a), (a, hg.tensor(a)), (hg.tensor(a), hg.tensor(a)), (a.tolist(), hg.tensor(a))]
+    want = f(*[a] * f.nin)
+    for args in calls:
+        for got in (f(*args), hg.jit(lambda *args: f(*args))(*args) if type(args[0]) is not list else f(*args)):
+            for g, w in zip(tree.leaves(got), tree.leaves(want), strict=True):
+                assert type(g) is hg.Tensor
+                np.testing.assert_allclose(np.asarray(g), w, rtol=1e-5, atol=1e-6)
+
+
+def test_operators_of_arrays_and_numpy_scalars_give_tensors() -> None:
+    for x in (X, np.float32(2), np.asarray(2.0, np.float32), np.int8(2)):
+        for f in (
+            lambda a, b: a + b,
+            lambda a, b: a - b,
+            lambda a, b: a * b,
+            lambda a, b: a / b,
+            lambda a, b: a // b,
+            lambda a, b: a % b,
+            lambda a, b: a**b,
+            lambda a, b: a < b,
+            lambda a, b: a == b,
+            lambda a, b: a != b,
+        ):
+            got, want = f(x, T), f(x, X)
+            assert type(got) is hg.Tensor and got.dtype == want.dtype
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5)
+    assert type(X @ T.T) is hg.Tensor and [type(x) for x in divmod(X, T)] == [hg.Tensor] * 2
+    counts = np.arange(4)
+    assert [(counts & hg.tensor(counts)).tolist(), (counts << hg.tensor(counts)).tolist()] == [[0, 1, 2, 3], [0, 2, 8, 24]]
+
+
+CALLS: dict[str, Any] = {
+    "sum": lambda x: np.sum(x, axis=0, keepdims=True),
+    "sum of an option's default": lambda x: np.sum(x, 0, None, None),
+    "mean": lambda x: np.mean(x, 1),
+    "std": lambda x: np.std(x, ddof=1),
+    "max": lambda x: np.max(x, axis=-1),
+    "concatenate": lambda x: np.concatenate([x, x], 1),
+    "stack": lambda x: np.stack((x, x), 1),
+    "vstack": lambda x: np.vstack([x, x]),
+    "where": lambda x: np.where(x > 0.5, x, 0),
+    "clip": lambda x: np.clip(x, 0.3, 0.5),
+    "clip by name": lambda x: np.clip(x, a_min=0.3, a_max=None),
+    "roll": lambda x: np.roll(x, 1, 0),
+    "flip": lambda x: np.flip(x, 1),
+    "diff": lambda x: np.diff(x, 2, 0),
+    "take": lambda x: np.take(x, [2, 0], 1),
+    "repeat": lambda x: np.repeat(x, 2, 0),
+    "tril": lambda x: np.tril(x, 1),
+    "tensordot": lambda x: np.tensordot(x, x.T, 1),
+    "reshape": lambda x: np.reshape(x, (4, 3)),
+    "reshape in an order": lambda x: np.reshape(x, (4, 3), "C"),
+    "transpose": lambda x: np.transpose(x, (1, 0)),
+    "squeeze": lambda x: np.squeeze(np.expand_dims(x, 0), 0),
+    "sort": lambda x: np.sort(-x, axis=0),
+    "argsort": lambda x: np.argsort(-x, 1),
+    "cumsum": lambda x: np.cumsum(x, axis=1),
+    "einsum": lambda x: np.einsum("ij,kj->ik", x, x),
+    "pad": lambda x: np.pad(x, 1, constant_values=2.0),
+    "zeros_like": lambda x: np.zeros_like(x),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 3, 4)),
+    "atleast_3d": lambda x: np.atleast_3d(x),
+    "quantile": lambda x: np.quantile(x, 0.25, axis=0),
+    "interp": lambda x: np.interp(x[0], np.arange(3.0), np.arange(3.0)),
+    "isclose": lambda x: np.isclose(x, x + 1),
+    "searchsorted": lambda x: np.searchsorted(x[0], x[1], "right"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_functions(name: str) -> None:
+    want = np.asarray(CALLS[name](X))
+    for got in (CALLS[name](T), hg.jit(CALLS[name])(X)):
+        assert type(got) is hg.Tensor
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_known_without_values() -> None:
+    def known(x: Any) -> Any:
+        assert np.shape(x) == (3, 4) and np.ndim(x) == 2 and np.size(x) == 12 and np.size(x, 1) == 4
+        assert np.isrealobj(x) and not np.iscomplexobj(x) and np.result_type(x, np.float64) == np.float64
+        return x
+
+    known(T)
+    hg.jit(known)(X)
+
+
+LACKING: dict[str, Any] = {
+    "a function": (lambda x: np.tril(x), "numpy.tril, which hologram.numpy lacks, needs the value"),
+    "a ufunc": (lambda x: np.cos(x), "numpy.cos, which hologram.numpy lacks, needs the value"),
+    "a ufunc of others": (lambda x: np.frompyfunc(lambda v: v * 2, 1, 1)(x).astype(np.float32), "which hologram.numpy lacks, needs the value"),
+    "an argument": (lambda x: np.mean(x, where=X > 0.5), "numpy.mean with arguments that hologram.numpy.mean does not take needs the value"),
+    "an argument by place": (lambda x: np.std(x, 0, None, np.zeros(4, np.float32)), "numpy.std with arguments that hologram.numpy.std does not take"),
+    "an order": (lambda x: np.reshape(x, (4, 3), order="F"), "numpy.reshape with arguments"),
+    "a module": (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 0), "sliding_window_view, which hologram.numpy lacks"),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_what_hologram_lacks_is_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(hnp, "tril")
+    monkeypatch.delattr(hnp, "cos")
+    f, message = LACKING[name]
+    got = f(T)
+    assert isinstance(got, (np.ndarray, np.generic))
+    np.testing.assert_array_equal(got, f(X))
+    with pytest.raises(TracedValueError, match=message + ".*test_protocols.py"):
+        hg.jit(f)(X)
+
+
+REFUSED: dict[str, Any] = {
+    "out": (lambda: np.add(X, T, out=np.zeros_like(X)), r"numpy.add with out= does not take Tensors: write x = x \+ y for x \+= y"),
+    "where": (lambda: np.sqrt(T, where=X > 0), "numpy.sqrt with where= does not take Tensors: use hologram.numpy.sqrt"),
+    "dtype": (lambda: np.sqrt(T, dtype=np.float64), "numpy.sqrt with dtype="),
+    "reduce": (lambda: np.add.reduce(T), "numpy.add.reduce does not take Tensors: use hologram.numpy.sum"),
+    "accumulate": (lambda: np.multiply.accumulate(T), "use hologram.numpy.cumulative_prod"),
+    "outer": (lambda: np.subtract.outer(T, T), "numpy.subtract.outer does not take Tensors: use functions of hologram.numpy"),
+    "at": (lambda: np.add.at(T, [0], 1), r"x = x.at\[i\].add\(v\)"),
+    "put": (lambda: np.put(T, [0], 1), "numpy.put writes into its argument"),
+    "copyto": (lambda: np.copyto(T, X), r"numpy.copyto writes into its argument, and Tensors do not change: write x = x.at\[i\].set\(v\)"),
+    "diagonal": (lambda: np.fill_diagonal(T, 1), "numpy.fill_diagonal writes"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(name: str) -> None:
+    call, message = REFUSED[name]
+    with pytest.raises(ArgumentError, match=message + ".*test_protocols.py"):
+        call()
+
+
+def test_arrays_are_not_written_to_unnoticed() -> None:
+    x = X.copy()
+    with pytest.raises(ArgumentError, match="out="):
+        x += T
+    np.testing.assert_array_equal(x, X)
+    np.copyto(x, 2 * T)  # NumPy's own array, and values that exist
+    np.testing.assert_array_equal(x, 2 * X)
+
+
+def test_other_protocols_have_their_say() -> None:
+    class Other:
+        def __array_ufunc__(self, *args: Any, **options: Any) -> str:
+            return "other"
+
+        def __array_function__(self, *args: Any) -> str:
+            return "other"
+
+    assert np.add(T, Other()) == "other" and np.concatenate([T, Other()]) == "other"
+    with pytest.raises(ArgumentError, match="not dict"):
+        np.add(T, {})
