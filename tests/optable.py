@@ -18,6 +18,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.primitives import TABLE, Op
+from hologram.primitives.complexes import join
 from hologram.primitives.leaves import input_
 from hologram.trace.node import Builder, Graph, const_attrs
 
@@ -45,6 +46,9 @@ def special_values(d: DType) -> np.ndarray:
         info = np.iinfo(d.np)
         wanted = [0, 1, 2, 3, 7, 100, -1, -2, -7, info.min, info.min + 1, info.max, info.max - 1, d.bits - 1, d.bits, d.bits + 1]
         return np.array(sorted({v for v in wanted if info.min <= v <= info.max}), d.np)
+    if d.is_complex:
+        parts = special_values(dtypes.real_of(d))
+        return join(*np.meshgrid(parts, parts)).ravel()
     bits = np.dtype(f"uint{d.bits}")
     one = int(np.ones(1, d.np).view(bits)[0])
     infinity = int(np.array([np.inf]).astype(d.np).view(bits)[0])
@@ -355,6 +359,8 @@ def _ordinals(x: np.ndarray) -> np.ndarray:
 
 def mismatch(got: np.ndarray, want: np.ndarray, ulps: int) -> np.ndarray:
     """Where ``got`` is not ``want``: NaNs are one class, zeros keep their sign, floats may be ``ulps`` apart."""
+    if want.dtype.kind == "c":
+        return mismatch(np.real(got), np.real(want), ulps) | mismatch(np.imag(got), np.imag(want), ulps)
     if dtypes.of(want.dtype).kind != "f":
         return np.asarray(got != want)
     with np.errstate(invalid="ignore"):

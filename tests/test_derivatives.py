@@ -26,6 +26,7 @@ from hologram.trace.recorder import record
 RNG = np.random.default_rng(0)
 STEP = 1e-6
 CONTROL = ("control", "project", "mark")
+COMPLEX = [TABLE[name] for name in ("real", "imag", "complex", "conj")]  # see test_complex.py
 
 
 def of_row(row: Op, attrs: tuple[Any, ...]) -> Callable[..., Any]:
@@ -60,7 +61,9 @@ def smooth_values(row: Op, shape: tuple[int, ...], rng: np.random.Generator) -> 
 
 
 def differentiable_rows() -> list[Op]:
-    return [r for r in TABLE.values() if r.jvp is not None and type(r.jvp) is not NoDerivative and r.kind not in (*CONTROL, "host")]
+    """Rows of real numbers."""
+    rows = [r for r in TABLE.values() if r.kind not in (*CONTROL, "host") and r not in COMPLEX]
+    return [r for r in rows if r.jvp is not None and type(r.jvp) is not NoDerivative]
 
 
 def smooth_cases(row: Op) -> Iterator[tuple[tuple[Any, ...], list[np.ndarray]]]:

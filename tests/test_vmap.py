@@ -54,7 +54,8 @@ def test_a_row_on_a_stack(row: Op) -> None:
             want = [row.reference(*[s[i] if flag else a for s, a, flag in zip(stacks, arrays, flags, strict=True)], *attrs) for i in range(SIZE)]
             about = f"{row.name}{attrs} {flags}"
             rtol = 0 if row.exact and row.kind not in ("reduce", "scan", "scatter") else 1e-6
-            np.testing.assert_allclose(got.astype(np.float64), np.stack(want).astype(np.float64), rtol=rtol, atol=1e-300, err_msg=about)
+            wide = np.complex128 if got.dtype.kind == "c" else np.float64
+            np.testing.assert_allclose(got.astype(wide), np.stack(want).astype(wide), rtol=rtol, atol=1e-300, err_msg=about)
 
 
 # --- axes and trees --------------------------------------------------------------------------------------------------

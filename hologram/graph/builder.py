@@ -66,6 +66,11 @@ class Value:
     def dtype(self) -> DType:
         return self.ins.dtype
 
+    @property
+    def code(self) -> Code:
+        """What builds this value."""
+        return self._code
+
     def op(self, name: str, *others: Any, attrs: tuple[Any, ...] = ()) -> Value:
         return self._code.apply(TABLE[name], (self, *(self._lift(o) for o in others)), attrs)
 

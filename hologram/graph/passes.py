@@ -1,7 +1,7 @@
 """The list of passes of canonical reduction, and what runs any list of passes.
 
-A :class:`Pass` has a name, by which ``HOLOGRAM_DISABLE_PASSES`` leaves it out. At ``HOLOGRAM_DEBUG=6`` each prints its result if it changed
-something, with the rules that fired, and graphs are verified between passes.
+A :class:`Pass` has a name, by which ``HOLOGRAM_DISABLE_PASSES`` leaves it out unless what comes after it takes it for granted. At
+``HOLOGRAM_DEBUG=6`` each prints its result if it changed something, with the rules that fired, and graphs are verified between passes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from hologram.errors import CompileError
 from hologram.graph.bodies import canonical_body, simplify_control
+from hologram.graph.complexes import split_complex
 from hologram.graph.rewrite import inputs_first, users_first
 from hologram.graph.rules import SIMPLIFY, SINK
 from hologram.primitives.op import TABLE
@@ -43,6 +44,7 @@ class Pass:
 
     name: str
     run: Callable[[Any, Context, Counter[str]], Any]
+    required: bool = False  # runs whether or not it is disabled
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def run_passes(value: Any, passes: Sequence[Pass | Repeat], context: Context) ->
 
 
 def _run(value: Any, p: Pass, context: Context) -> Any:
-    if p.name in settings.disabled_passes:
+    if p.name in settings.disabled_passes and not p.required:
         return value
     fired: Counter[str] = Counter()
     out = p.run(value, context, fired)
@@ -109,11 +111,12 @@ def _bodies(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
 
 
 ARGUMENTS = Pass("arguments", _arguments)
+COMPLEXES = Pass("complexes", lambda graph, context, fired: split_complex(graph), required=True)
 BODIES = Pass("bodies", _bodies)
 SIMPLIFICATION = Pass("simplify", lambda graph, context, fired: inputs_first(graph, SIMPLIFY, context.precision, fired))
 SINKING = Pass("sink", lambda graph, context, fired: users_first(graph, SINK, context.precision, fired))
 
-CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, SIMPLIFICATION, Repeat((BODIES, SIMPLIFICATION)), Repeat((SINKING, SIMPLIFICATION)))
+CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, COMPLEXES, SIMPLIFICATION, Repeat((BODIES, SIMPLIFICATION)), Repeat((SINKING, SIMPLIFICATION)))
 
 
 def canonicalise(graph: Graph, precision: str, context: Context | None = None) -> Graph:

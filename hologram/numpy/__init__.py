@@ -10,6 +10,7 @@ from hologram.numpy import (
     application,
     assembly,
     calculus,
+    complexes,
     creation,
     elementwise,
     floats,
@@ -31,8 +32,8 @@ from hologram.numpy import (
 from hologram.trace.tensor import Tensor
 
 _MODULES = (
-    *(types, elementwise, creation, manipulation, indexing, updates, reductions, linear, sorting, statistics, calculus, assembly, inspection),
-    *(application, floats, grids, integers, polynomials, questions, windows),
+    *(types, elementwise, complexes, creation, manipulation, indexing, updates, reductions, linear, sorting, statistics, calculus, assembly),
+    *(inspection, application, floats, grids, integers, polynomials, questions, windows),
 )
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves

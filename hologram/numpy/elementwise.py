@@ -9,15 +9,13 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, cast_to
-from hologram.numpy.creation import zeros
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
 from hologram.trace import arithmetic
 from hologram.trace.apply import binary_operator, elementwise, promoted, stretched, unary_operator, weak_default, working_type, wrap
-from hologram.trace.recorder import cast_node, located, record
+from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 
 # The table's short names under those of NumPy and the Array API. A row whose name NumPy uses for the same function needs no entry.
@@ -220,28 +218,6 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
     return close | (FUNCTIONS["isnan"](a) & FUNCTIONS["isnan"](b)) if equal_nan else close
 
 
-def real(x: Any, /) -> Tensor:
-    return _real_only(x, "real")
-
-
-def conj(x: Any, /) -> Tensor:
-    return _real_only(x, "conj")
-
-
-def imag(x: Any, /) -> Tensor:
-    """Zeros: there are no complex arrays yet."""
-    node = _real_only(x, "imag")._node
-    assert node is not None
-    return zeros(node.shape, dtype=node.dtype)
-
-
-def _real_only(x: Any, what: str) -> Tensor:
-    node = array(x, what)
-    if node.dtype.is_complex:
-        raise located(DTypeError(f"{what} does not take {node.dtype} yet"))
-    return wrap(node)
-
-
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """``x`` as ``dtype``: floats to integers truncate and saturate, NaN gives 0."""
     return wrap(cast_to(array(x, "astype"), dtype))
@@ -253,6 +229,6 @@ def copy(x: Any, /) -> Tensor:
 
 
 __all__ = [
-    "astype", "clip", "conj", "copy", "deg2rad", "degrees", "divmod", "imag", "isclose", "logaddexp", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "nan_to_num", "positive", "pow", "power", "rad2deg", "radians", "real", "round", "sinc", "where",
+    "astype", "clip", "copy", "deg2rad", "degrees", "divmod", "isclose", "logaddexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "nan_to_num", "positive", "pow", "power", "rad2deg", "radians", "round", "sinc", "where",
 ]  # fmt: skip

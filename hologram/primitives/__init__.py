@@ -1,6 +1,7 @@
 """The op table. Importing the package registers every family of rows; :data:`TABLE` maps names to rows."""
 
 from hologram.primitives import (
+    complexes,
     composite,
     control,
     division,
@@ -18,6 +19,6 @@ from hologram.primitives import (
 from hologram.primitives.op import TABLE, Op
 
 __all__ = [
-    "TABLE", "Op", "composite", "control", "division", "elementwise", "factorizations", "host", "indexing", "leaves", "marks", "mathematics",
-    "movement", "reductions", "sorting",
+    "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "host", "indexing", "leaves", "marks",
+    "mathematics", "movement", "reductions", "sorting",
 ]  # fmt: skip

@@ -178,7 +178,7 @@ square = _row("square", 1, np.square, "iuf", lambda x: x * x)
 reciprocal = _row("reciprocal", 1, np.reciprocal, "f", lambda x: x.const(1) / x, cost=4)
 
 
-def _power_by_squaring(x: Any, n: int) -> Any:
+def power_by_squaring(x: Any, n: int) -> Any:
     """``x ** n`` for n > 0. Which products are rounded is part of the meaning, so the reference and the decomposition share it."""
     result = None
     while True:
@@ -193,14 +193,14 @@ def _power_by_squaring(x: Any, n: int) -> Any:
 def _integer_pow(x: Any, n: int) -> Any:
     if n == 0:
         return np.ones_like(x)
-    power = _power_by_squaring(x, abs(n))
+    power = power_by_squaring(x, abs(n))
     return power if n > 0 else np.reciprocal(power)
 
 
 def _lower_integer_pow(x: Any, n: int) -> Any:
     if n == 0:
         return x.const(1)
-    power = _power_by_squaring(x, abs(n))
+    power = power_by_squaring(x, abs(n))
     return power if n > 0 else x.const(1) / power
 
 
@@ -234,7 +234,7 @@ def _lower_ipow(x: Any, y: Any) -> Any:
     return (y < 0).select(below_one, result)
 
 
-# A static exponent: products in the order of _power_by_squaring, 1 / x**|n| below zero (floats only), x**0 = 1 for every x.
+# A static exponent: products in the order of power_by_squaring, 1 / x**|n| below zero (floats only), x**0 = 1 for every x.
 integer_pow = _row("integer_pow", 1, _integer_pow, "iuf", _lower_integer_pow, infer=_infer_integer_pow, attrs=("n",), cost=4)
 # Products wrap. Negative exponents, which NumPy refuses, give 1/x**|y| rounded towards zero, and 0 for x = 0.
 ipow = _row("ipow", 2, _ipow, "iu", _lower_ipow, cost=128)

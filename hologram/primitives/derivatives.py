@@ -120,12 +120,28 @@ def _sign_of(x: Node) -> Node:
     return _call("copysign", number(1, x), x)
 
 
+def _acosh_slope(out: Node, x: Node) -> Node:
+    """The reciprocal of two roots, which off the real axis is not the root of the product."""
+    below, above = sub(x, number(1, x)), add(x, number(1, x))
+    if x.dtype.is_complex:
+        return mul(_call("rsqrt", below), _call("rsqrt", above))
+    return _call("rsqrt", mul(below, above))
+
+
 def _gauss(x: Node, scale: float) -> Node:
     return mul(number(scale * 2 / math.sqrt(math.pi), x), _call("exp", neg(mul(x, x))))
 
 
+def _abs_jvp(tangents: Tangents, out: Node, x: Node) -> Node:
+    """Of a complex number the part of the tangent along it; 0 at 0."""
+    (t,) = tangents
+    assert t is not None
+    if not x.dtype.is_complex:
+        return mul(t, _call("sign", x))
+    return _call("real", mul(_call("conj", _call("sign", x)), t))
+
+
 _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
-    "abs": (lambda out, x: _call("sign", x),),
     "sqrt": (lambda out, x: div(number(0.5, out), out),),
     "copysign": (lambda out, x, y: mul(_sign_of(x), _sign_of(y)), None),
     "mad": (lambda out, a, b, c: b, lambda out, a, b, c: a, lambda out, a, b, c: number(1, c)),
@@ -154,7 +170,7 @@ _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "cosh": (lambda out, x: _call("sinh", x),),
     "tanh": (lambda out, x: _one_minus_square(out),),
     "asinh": (lambda out, x: _call("rsqrt", _one_plus_square(x)),),
-    "acosh": (lambda out, x: _call("rsqrt", mul(sub(x, number(1, x)), add(x, number(1, x)))),),
+    "acosh": (_acosh_slope,),
     "atanh": (lambda out, x: div(number(1, x), _one_minus_square(x)),),
     "sigmoid": (lambda out, x: mul(out, sub(number(1, x), out)),),
     "pow": (_power_by_base, _power_by_exponent),
@@ -233,6 +249,7 @@ def _select_transpose(ct: Node, linear: Sequence[bool], c: Node, x: Node, y: Nod
 for _name, _factors in _PARTIALS.items():
     if _name in TABLE:
         _transforms(_name, jvp=_partials(*_factors))
+_transforms("abs", jvp=_abs_jvp)
 _transforms("add", jvp=_add_jvp, transpose=_add_transpose)
 _transforms("sub", jvp=_sub_jvp, transpose=_sub_transpose)
 _transforms("neg", jvp=lambda ts, out, x: neg(ts[0]), transpose=_unary(neg))
@@ -242,6 +259,25 @@ _transforms("select", jvp=_select_jvp, transpose=_select_transpose)
 _transforms("cast", jvp=_cast_jvp, transpose=lambda ct, linear, x, dtype: (cast_node(ct, x.dtype),))
 _transforms("mark", jvp=lambda ts, out, x, token: ts[0], transpose=lambda ct, linear, x, token: (ct,))
 _transforms("barrier", jvp=lambda ts, out, x, after: None if ts[0] is None else fit(ts[0], out.shape))
+
+# --- complex numbers -------------------------------------------------------------------------------------------------
+#
+# Cotangents pair with tangents as Re(c * t), without a conjugate, as in JAX: the cotangent of z for the real function Re(w * z) is w.
+
+
+def _complex_jvp(tangents: Tangents, out: Node, re: Node, im: Node) -> Node:
+    parts = (zeros_like(x) if t is None else t for t, x in zip(tangents, (re, im), strict=True))
+    return fit(_call("complex", *parts), out.shape)
+
+
+def _complex_transpose(ct: Node, linear: Sequence[bool], re: Node, im: Node) -> tuple[Node | None, ...]:
+    return _to(re, lambda: _call("real", ct), linear[0]), _to(im, lambda: neg(_call("imag", ct)), linear[1])
+
+
+_transforms("real", jvp=lambda ts, out, z: _call("real", ts[0]), transpose=_unary(lambda ct: _call("complex", ct, number(0, ct))))
+_transforms("imag", jvp=lambda ts, out, z: _call("imag", ts[0]), transpose=_unary(lambda ct: _call("complex", number(0, ct), neg(ct))))
+_transforms("conj", jvp=lambda ts, out, z: _call("conj", ts[0]), transpose=_unary(lambda ct: _call("conj", ct)))
+_transforms("complex", jvp=_complex_jvp, transpose=_complex_transpose)
 
 # --- movement --------------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,8 @@ class Op:
     - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``
       names a precondition (``divisor``, ``count``, ``positive``) that the values must be made to keep.
     - ``results(inputs, attrs)``: for ``host`` rows, the (shape, dtype) of every result; ``infer`` gives the first, ``reference`` a list of arrays.
+    - ``split``: how the row on complex numbers is made of rows on real ones, by :mod:`hologram.primitives.complexes`; None where complex numbers
+      are only moved, as bits, or not taken.
     - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
 
     What transforms need to know. These rules are written on nodes, with the functions of :mod:`hologram.transform.nodes`, so that they are
@@ -79,6 +81,7 @@ class Op:
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
+    split: Callable[..., Any] | None = None
     kinds: str = "biuf"  # dtype kinds of the (first) input it accepts
     tests: Mapping[str, Any] = field(default_factory=dict)
 
@@ -107,7 +110,7 @@ def register(row: Op) -> Op:
         raise ValueError(f"op {row.name} has two rows")
     if row.kind not in KINDS:
         raise ValueError(f"op {row.name}: unknown kind {row.kind}")
-    if row.kind == "elementwise" and (row.spelling is None) == (row.lower is None):
+    if row.kind == "elementwise" and [row.spelling, row.lower].count(None) != 1 and (row.spelling is not None or row.split is None):
         raise ValueError(f"op {row.name} needs a spelling or a decomposition, and not both")
     if (row.kind == "host") != (row.results is not None):
         raise ValueError(f"op {row.name}: host rows, and no others, list the types of their results")
@@ -116,6 +119,16 @@ def register(row: Op) -> Op:
     if row.kind in ("reduce", "scan", "scatter") and (row.monoid is None) != (row.identity is None):
         raise ValueError(f"op {row.name} needs both a monoid and its identity, or neither")
     TABLE[row.name] = row
+    return row
+
+
+def on_complex(row: Op, split: Callable[..., Any], infer: TypeRule, reference: Callable[..., Any]) -> Op:
+    """Makes a row take complex numbers as well, once: how it splits, its type rule and its reference for all kinds."""
+    if row.split is not None:
+        raise ValueError(f"op {row.name} takes complex numbers already")
+    kinds = row.kinds if "c" in row.kinds or row.kinds == "b" else row.kinds + "c"
+    for name, value in (("split", split), ("infer", infer), ("reference", reference), ("kinds", kinds)):
+        object.__setattr__(row, name, value)
     return row
 
 

@@ -11,6 +11,7 @@ from hologram.backends.cpu.llvm_text import FunctionText, Reg, float_bits, scala
 from hologram.dtypes import DType
 from hologram.graph.builder import Rare, decompose
 from hologram.graph.kernel_ir import Ins
+from hologram.primitives import complexes
 
 FLAGS = {"exact": "", "standard": "contract ", "fast": "fast "}
 
@@ -109,6 +110,10 @@ class ScalarCode:
         args = [self.operand(a, env, width) for a in ins.args]
         if op.name == "cast":
             return self.cast(args[0], ins.args[0].dtype, ins.dtype)
+        if op is complexes.complex_:
+            return self.joined(args[0], args[1], ins.dtype)
+        if op is complexes.real or op is complexes.imag:
+            return self.part(args[0], int(op is complexes.imag), ins, env)
         t = scalar_type(ins.dtype)
         if op.spelling is None:
             name = self.functions.call(ins, width)
@@ -132,6 +137,29 @@ class ScalarCode:
             ones=ones,
             fl=self.flags,
         )
+
+    # --- complex numbers, which are the bits of their parts side by side, the real one first ---------------------------
+
+    def part(self, x: Reg, which: int, ins: Ins, env: dict[Any, Reg]) -> Reg:
+        """The real or imaginary part; both are picked from one view of the bits."""
+        t, w = scalar_type(ins.dtype), x.width
+        key = "parts", ins.args[0], w
+        if key not in env:
+            env[key] = self.f.emit(f"bitcast {x.typed} to {vector(t, 2 * w)}", t, 2 * w)
+        if w == 1:
+            return self.f.emit(f"extractelement {env[key].typed}, i64 {which}", t, 1)
+        order = ", ".join(f"i32 {2 * i + which}" for i in range(w))
+        return self.f.emit(f"shufflevector {env[key].typed}, {vector(t, 2 * w)} poison, <{w} x i32> <{order}>", t, w)
+
+    def joined(self, re: Reg, im: Reg, d: DType) -> Reg:
+        f, t, w = self.f, re.type, re.width
+        if w == 1:
+            one = f.emit(f"insertelement {vector(t, 2)} poison, {re.typed}, i64 0", t, 2)
+            both = f.emit(f"insertelement {one.typed}, {im.typed}, i64 1", t, 2)
+        else:
+            order = ", ".join(f"i32 {i}, i32 {w + i}" for i in range(w))
+            both = f.emit(f"shufflevector {re.typed}, {im.typed}, <{2 * w} x i32> <{order}>", t, 2 * w)
+        return f.emit(f"bitcast {both.typed} to {vector(scalar_type(d), w)}", scalar_type(d), w)
 
     # --- casts ---------------------------------------------------------------------------------------------------------
 

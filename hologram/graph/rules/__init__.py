@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from hologram.graph.rewrite import Rule, RuleSet
-from hologram.graph.rules import arithmetic, broadcasts, comparison, folding, functions, movement, reductions, sinking
+from hologram.graph.rules import arithmetic, broadcasts, comparison, folding, functions, movement, parts, reductions, sinking
 
 SIMPLIFY = RuleSet(
     [
         *folding.RULES,
         *comparison.RULES,
         *arithmetic.RULES,
+        *parts.RULES,
         *functions.MEETING,
         *movement.RULES,
         *broadcasts.RULES,
