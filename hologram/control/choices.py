@@ -37,22 +37,25 @@ def _while_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, 
             pushed = push(Level(), outs, dict(given))
             grown = [f or (i >= consts and pushed[i - consts] is not None) for i, f in enumerate(flags)]
             if grown == flags:
-                carried = [i for i in range(consts, len(flags)) if flags[i]]
+                kept = [i for i in range(consts, len(flags)) if flags[i] and pushed[i - consts] is given[primal[i]]]  # no step changes them
+                carried = [i for i in range(consts, len(flags)) if flags[i] and i not in kept]
                 made.nodes = [*outs, *[zeros_like(outs[i - consts]) if pushed[i - consts] is None else pushed[i - consts] for i in carried]]
                 break
         flags = grown
+    results: list[Node | None] = [None] * len(outs)
+    for i in kept:
+        results[i - consts] = tangents[i]
     if not carried:
-        return None
-    fixed_tangents = [given[x] for x in primal[:consts] if x in given]
+        return tuple(results) if kept else None
+    fixed_tangents = [given[primal[i]] for i in (*range(consts), *kept) if primal[i] in given]
     made.arguments = [*primal[:consts], *fixed_tangents, *primal[consts:], *[given[primal[i]] for i in carried]]
     test = Recorded("while_loop", made.arguments)
     count = consts + len(fixed_tangents)
     with test.trace:
         test.nodes = replayed(cond.graph, [*test.arguments[:consts], *test.arguments[count : count + len(outs)]])
-    fixed = [*inputs[:consts], *[t for t in tangents[:consts] if t is not None]]
+    fixed = [*inputs[:consts], *[t for t in tangents[:consts] if t is not None], *[tangents[i] for i in kept]]
     starts = [zeros_like(inputs[i]) if tangents[i] is None else tangents[i] for i in carried]
     node = emitted(ops.while_, fixed, [*inputs[consts:], *starts], [test, made], lambda bodies, n: (*bodies, n))  # type: ignore[list-item]
-    results: list[Node | None] = [None] * len(outs)
     for k, i in enumerate(carried):
         results[i - consts] = result(node, len(outs) + k, inputs[i])
     return tuple(results)

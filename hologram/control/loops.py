@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import hologram.primitives.control as ops
 from hologram import dtypes
-from hologram.control.tracing import Operands, Traced, Type, closed, emit, same_structure, settle
+from hologram.control.tracing import Operands, Traced, Type, as_node, closed, emit, same_structure, settle
+from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS, node_as, wrap
@@ -15,6 +19,8 @@ from hologram.trace.jit import jit_is_disabled
 from hologram.trace.node import Node
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor, namespace
+
+_INTEGERS = (int, np.integer)
 
 
 def scan(
@@ -40,7 +46,7 @@ def scan(
         return tree.unflatten(carry.treedef, leaves[:count]), tree.unflatten(sequence.treedef, leaves[count:])
 
     def check(result: Any) -> None:
-        if type(result) is not tuple or len(result) != 2:
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise located(ArgumentError(f"scan: the body returns a tuple of two, the carry and what to stack, not a {type(result).__name__}"))
         same_structure("scan: the carry that the body returns", tree.structure(result[0]), carry.treedef)
 
@@ -93,25 +99,32 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None) -> Any:
     """``value = body_fun(i, value)`` for i from ``lower`` up to, not including, ``upper``; gives the last value.
 
-    With integers as bounds the loop is a scan, and reverse-mode derivatives go through it; with Tensors it is a while loop. ``unroll`` is
-    accepted and ignored. Raises as :func:`scan` does.
+    With integers of Python or NumPy as bounds the loop is a scan, and reverse-mode derivatives go through it; with Tensors it is a while loop.
+    ``unroll`` is accepted and ignored. Raises as :func:`scan` does.
     """
     hnp = namespace()
-    if type(lower) is int and type(upper) is int:
-        count = max(0, upper - lower)
+    if isinstance(lower, _INTEGERS) and isinstance(upper, _INTEGERS):
+        count = max(0, int(upper) - int(lower))
 
         def step(carry: Any, _: Any) -> tuple[Any, None]:
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
-        return scan(step, (hnp.asarray(lower, dtype=hnp.int64), init_val), None, count)[0][1]
-    first, last = hnp.asarray(lower), hnp.asarray(upper)
-    for name, bound in (("lower", first), ("upper", last)):
-        if bound.ndim or not dtypes.of(bound.dtype).is_integer:
-            raise located(DTypeError(f"fori_loop: {name} is a scalar integer, not {bound.dtype}{list(bound.shape)}"))
-    kind = dtypes.promote(dtypes.of(first.dtype), dtypes.of(last.dtype)).np
-    start = (first.astype(kind), last.astype(kind), init_val)
+        return scan(step, (hnp.asarray(lower, dtype=_counter(lower, upper).np), init_val), None, count)[0][1]
+    kind = _counter(lower, upper).np
+    start = (hnp.asarray(lower, dtype=kind), hnp.asarray(upper, dtype=kind), init_val)
     return while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fun(c[0], c[2])), start)[2]
+
+
+def _counter(lower: Any, upper: Any) -> DType:
+    """The type that counts from ``lower`` to ``upper``: theirs, where a weak one takes the other's."""
+    strong: list[DType] = []
+    for name, bound in (("lower", lower), ("upper", upper)):
+        node, weak = as_node(bound, f"fori_loop: {name}")
+        if node.shape or not node.dtype.is_integer:
+            raise located(DTypeError(f"fori_loop: {name} is a scalar integer, not {node.dtype}{list(node.shape)}"))
+        strong += [] if weak else [node.dtype]
+    return functools.reduce(dtypes.promote, strong) if strong else dtypes.default_int
 
 
 def _length(sequence: Operands, length: int | None) -> int:

@@ -30,6 +30,8 @@ def _chosen(f: Function, args: tuple[Any, ...], options: dict[str, Any], argnums
     if not all(-len(args) <= i < len(args) for i in numbers):
         raise located(ArgumentError(f"{what}: argnums {argnums} of a call with {len(args)} positional arguments"))
     numbers = [i % len(args) for i in numbers]
+    if len(set(numbers)) < len(numbers):
+        raise located(ArgumentError(f"{what}: argnums {argnums} name an argument twice"))
 
     def of_chosen(*chosen: Any) -> Any:
         all_args = list(args)
@@ -173,7 +175,7 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         made = Linearised(of_chosen, chosen, "jacfwd", has_aux)
         basis = _basis(made.inputs, "jacfwd")
         columns = stacked(made.forward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
-        entries = [_split(c, made.inputs, last=True) for c in columns]
+        entries = [_split(c, made.inputs, last=True) for c in columns] if basis else [[] for _ in made.results]
         result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
         return (result, made.aux) if has_aux else result
 

@@ -45,6 +45,13 @@ def result_nodes(result: Any, what: str) -> tuple[list[Node], Treedef]:
     return [result_node(x, what) for x in leaves], structure
 
 
+def with_aux(returned: Any, what: str) -> tuple[Any, Any]:
+    """What a function with ``has_aux`` returned, in its two parts. Raises ArgumentError where it is no pair."""
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        raise located(ArgumentError(f"{what}: with has_aux the function returns (result, aux), not {tree.structure(returned)}"))
+    return returned[0], returned[1]
+
+
 def cotangent_nodes(given: Any, structure: Treedef, like: Sequence[Node], what: str, convert: bool = False) -> list[Node]:
     """Tangents or cotangents, given by the caller, for the values ``like``; ``convert``: their type may be another.
 

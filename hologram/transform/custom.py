@@ -7,6 +7,7 @@ arguments, never through the value; it does not reach what the function reads fr
 from __future__ import annotations
 
 import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -173,7 +174,10 @@ def wrapped(values: Sequence[Node], arguments: Sequence[Node], rule: Rule) -> li
 
 
 class _Custom:
-    """What the two decorators share: positions that are not differentiated, and calls that need no rule."""
+    """What the two decorators share: positions that are not differentiated, and calls that need no rule.
+
+    Rules take every argument by position, those given by keyword or left at their defaults too.
+    """
 
     _what = ""
 
@@ -187,16 +191,33 @@ class _Custom:
     def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:
         raise NotImplementedError
 
+    def _positional(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments by position, as rules take them: keywords and defaults in their places."""
+        name = getattr(self, "__name__", "the function")
+        try:
+            bound = inspect.signature(self.f).bind(*args, **options)
+        except (TypeError, ValueError) as error:  # a ValueError where the function does not tell its parameters
+            if isinstance(error, ValueError) and not options:
+                return args
+            raise located(ArgumentError(f"{self._what}: {name}: {error}")) from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise located(
+                ArgumentError(f"{self._what}: {name} takes {', '.join(bound.kwargs)} by keyword only, and rules take arguments by position")
+            )
+        return bound.args
+
     def __call__(self, *args: Any, **options: Any) -> Any:
         if not transforming() and current() is None:
             return self.f(*args, **options)
-        plain = [args[i] for i in self.nondiff]
-        differentiated = tuple(x for i, x in enumerate(args) if i not in self.nondiff)
+        every = self._positional(args, options)
+        plain = [every[i] for i in self.nondiff]
+        differentiated = tuple(x for i, x in enumerate(every) if i not in self.nondiff)
         leaves, structure = tree.flatten(differentiated)
         given = [array_node(x, self._what) for x in leaves]
 
         some = tree.unflatten(structure, [wrap(n, weak) for n, weak in given])
-        values, out = result_nodes(self.f(*_inserted(some, self.nondiff, plain), **options), self._what)
+        values, out = result_nodes(self.f(*_inserted(some, self.nondiff, plain)), self._what)
         rule = self._rule(plain, structure, out)
         return tensors(out, wrapped(values, [n for n, _ in given], rule))
 

@@ -9,7 +9,7 @@ from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.node import Node
 from hologram.trace.tree import Treedef
-from hologram.transform.arguments import differentiable_node, result_nodes
+from hologram.transform.arguments import differentiable_node, result_nodes, with_aux
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
 from hologram.transform.nodes import zeros_like
@@ -33,7 +33,7 @@ class Linearised:
             out = f(*tree.unflatten(self.in_structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)]))
             self.aux: Any = None
             if has_aux:
-                out, self.aux = out
+                out, self.aux = with_aux(out, what)
             self.results, self.structure = result_nodes(out, what)
             self.tangents = [marked(x) for x in marks]
             self.linear = push(self.level, self.results, dict(zip(marks, self.tangents, strict=True)), reverse)

@@ -24,12 +24,20 @@ def stacked(f: Callable[[list[Node]], Sequence[Node]], inputs: Sequence[Node], b
 
     Inputs whose flag is True, and all results, have the stack's axis in front. Raises TransformError for an op without a rule.
     """
+    results, stacks = _run(f, inputs, batched, size)
+    return [stacks[x] if x in stacks else stack_of(x, size) for x in results]
+
+
+def _run(
+    f: Callable[[list[Node]], Sequence[Node]], inputs: Sequence[Node], batched: Sequence[bool], size: Int
+) -> tuple[Sequence[Node], dict[Node, Node]]:
+    """The results of ``f`` for one example, and the stacks of those that depend on the example."""
     with Level(stacking=True) as level:
         given = [example_of(x.shape[1:], x.dtype) if flag else x for x, flag in zip(inputs, batched, strict=True)]
         results = f(given)
         stacks = {e: x for e, x, flag in zip(given, inputs, batched, strict=True) if flag}
         _stack(level, results, stacks, size)
-    return [stacks[x] if x in stacks else stack_of(x, size) for x in results]
+    return results, stacks
 
 
 def _stack(level: Level, results: Sequence[Node], stacks: dict[Node, Node], size: Int) -> None:
@@ -60,7 +68,7 @@ def _axes(axes: Any, structure: Treedef, value: Any, what: str) -> list[int | No
 
 
 def _spread_axes(axes: Any, value: Any, found: list[int | None], what: str) -> None:
-    if axes is None or isinstance(axes, int):
+    if axes is None or type(axes) is int:
         found += [axes] * len(tree.leaves(value))
         return
     mine, theirs = tree.children_of(axes), tree.children_of(value)
@@ -95,7 +103,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: 
 
     ``in_axes`` says along which axis an argument's examples lie, None for an argument that all share; for positional arguments an integer, or a
     tuple with one entry an argument, each an integer, None or a pytree of them that may end early. Keyword arguments lie along axis 0.
-    ``out_axes`` is the same for results. A Python ``if`` cannot look at an example's value. Raises TransformError for an op without a rule.
+    ``out_axes`` is the same for results; None is for one that does not depend on the example, and gives it once. A Python ``if`` cannot look
+    at an example's value. Raises TransformError for an op without a rule.
     """
 
     @functools.wraps(f)
@@ -120,14 +129,18 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: 
             found.append(result_structure)
             return nodes
 
-        stacks = stacked(of_example, inputs, [True] * len(inputs), size)
+        nodes, stacks = _run(of_example, inputs, [True] * len(inputs), size)
         places = _axes(out_axes, found[0], results[0], "out_axes")
-        return tensors(found[0], [_placed(s, a) for s, a in zip(stacks, places, strict=True)])
+        return tensors(found[0], [_placed(x, stacks.get(x), a, size) for x, a in zip(nodes, places, strict=True)])
 
     return mapped
 
 
-def _placed(stack: Node, axis: int | None) -> Node:
-    if axis is None:
-        raise located(ArgumentError("vmap: a result has an axis of examples: out_axes is an integer"))
-    return moved(stack, 0, _axis(axis, len(stack.shape), "out_axes"))
+def _placed(x: Node, stack: Node | None, axis: int | None, size: Int) -> Node:
+    """The result ``x`` of one example with the stack's axis where ``out_axes`` says."""
+    if axis is not None:
+        whole = stack_of(x, size) if stack is None else stack
+        return moved(whole, 0, _axis(axis, len(whole.shape), "out_axes"))
+    if stack is not None:
+        raise located(ArgumentError("vmap: out_axes is None for a result that depends on the example: it takes an integer"))
+    return x
