@@ -20,7 +20,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram import errors, settings
+from hologram import dtypes, errors, settings
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.errors import ArgumentError
 from hologram.trace import tree
@@ -576,6 +576,31 @@ def test_no_python_between_caller_and_kernels(f: Any, args: Any, options: Any) -
     first = g(*args, **options)
     assert frames_of(lambda: g(*args, **options)) == 0
     close(g(*args, **options), tree.map(np.asarray, first))
+
+
+@native_only
+@pytest.mark.parametrize("dtype", [d.np for d in dtypes.ALL if d.kind != "c"], ids=str)
+def test_numpy_scalars_are_native_arguments(dtype: np.dtype) -> None:
+    """Each of its own type, beside arrays without axes and Python numbers, which are others."""
+    values = np.array([0, 1, 3]).astype(dtype)
+    g = hg.jit(lambda a, s: (hnp.broadcast_to(s, a.shape), {"twice": hnp.concat([s, s], axis=None)}))
+
+    def check(got: Any, v: Any) -> None:
+        for t, n in zip(tree.leaves(got), (6, 2), strict=True):
+            assert t.dtype == np.asarray(v).dtype
+            np.testing.assert_array_equal(np.asarray(t), np.full(n, v))
+
+    for v in [*values, *values[::-1]]:
+        check(g(X, v), v)
+        assert frames_of(lambda v=v: g(X, v)) == 0
+    check(g(X, np.asarray(values[2])), values[2])
+    check(g(X, hg.tensor(values[1])), values[1])
+    for v in (np.float64(2), np.int8(2), np.uint64(2), np.bool_(True)):
+        check(g(X, v), v)
+    assert [np.asarray(g(X, v)[0]).dtype.kind for v in (True, 1, 1.0)] == ["b", "i", "f"]
+    for v in values:
+        check(g(X, v), v)
+        assert frames_of(lambda v=v: g(X, v)) == 0
 
 
 @native_only

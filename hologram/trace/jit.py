@@ -84,7 +84,7 @@ class Specialisation:
     def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: misses.Record) -> None:
         self.executable, self.donated, self.record = executable, donated, record
         self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
-        self.native_forms: set[tuple[type, ...]] = set()  # types of leaves that native code knows: Tensors, arrays, scalars
+        self.native_forms: set[tuple[type, ...]] = set()  # types of leaves that native code knows
 
     def run(self, leaves: list[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
@@ -108,6 +108,8 @@ def _storage_of(x: Any) -> Any:
 
     if isinstance(x, np.ndarray):
         return storage.borrow(x) if storage.borrowable(x) else storage.copy_of(x)
+    if isinstance(x, np.generic):
+        return storage.copy_of(np.asarray(x))
     try:
         return storage.copy_of(np.asarray(x, SCALAR_TYPES[type(x)].np))
     except OverflowError:

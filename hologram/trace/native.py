@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.backends.cpu.runtime import dispatch
-from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
+from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
 from hologram.trace import lazy
 from hologram.trace.aval import aval
 from hologram.trace.convert import of_storage
@@ -85,7 +85,7 @@ def _leaf(x: Any, of: LeafType) -> Any:
         return TensorLeaf(aval(of.dtype, of.shape))  # type: ignore[arg-type]
     if isinstance(x, np.ndarray):
         return ArrayLeaf(aval(of.dtype, of.shape))  # type: ignore[arg-type]
-    return ScalarLeaf(type(x), of.dtype)
+    return ValueLeaf(x) if isinstance(x, np.generic) else ScalarLeaf(type(x), of.dtype)
 
 
 def _pattern(treedef: Treedef, leaves: Iterator[Any]) -> Any:

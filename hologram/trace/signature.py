@@ -45,7 +45,7 @@ _SCALAR_NAMES = {dtype: kind.__name__ for kind, dtype in SCALAR_TYPES.items()}
 
 
 class Call:
-    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays and Python scalars; ``keywords`` the names as the
+    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays, NumPy's and Python's scalars; ``keywords`` the names as the
     caller wrote them; ``sizes`` the values that symbolic extents have in this call."""
 
     __slots__ = ("key", "leaves", "types", "treedef", "statics", "keywords", "sizes")
@@ -165,13 +165,13 @@ class Signature:
         return place, _exactly(value)
 
     def _array(self, x: Any, i: int, args: Any, options: Any, statics: Any) -> Any:
-        """A leaf that is neither Tensor nor Python scalar as a native-endian array or Tensor."""
+        """A leaf that is neither Tensor nor Python scalar as an array, a NumPy scalar or a Tensor."""
         if isinstance(x, (np.ndarray, np.generic)):
             try:
                 dtypes.of(x.dtype)
             except TypeError as e:
                 raise located(ArgumentError(f"{self.name}: {self.paths(args, options, statics)[i]}: {e}")) from None
-            return np.asarray(x)
+            return x if isinstance(x, np.generic) else np.asarray(x)
         if hasattr(x, "__dlpack__"):
             return from_dlpack(x)
         raise located(
@@ -248,7 +248,7 @@ def _exactly(value: Any) -> Any:
 def _type_of(x: Any) -> LeafType:
     if type(x) is Tensor:
         return LeafType(*x._aval(), False)
-    if isinstance(x, np.ndarray):
+    if isinstance(x, (np.ndarray, np.generic)):
         return LeafType(x.shape, dtypes.of(x.dtype), False)
     return LeafType((), SCALAR_TYPES[type(x)], True)
 

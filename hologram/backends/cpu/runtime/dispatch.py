@@ -1,9 +1,9 @@
 """Native callables: what fits a specialisation runs without Python, everything else goes to a Python function.
 
 A specialisation says what the arguments look like (patterns), which graph they go to, and how its results are wrapped. Patterns of arguments:
-:class:`TensorLeaf`, :class:`ArrayLeaf`, :class:`ScalarLeaf`, :class:`Same`, None, and tuples, lists and dicts (with ``str`` keys) of
-patterns. Leaves are numbered in the order in which they are met, a dict's by sorted key, positional arguments before keywords. Results are
-the same with the index of an output in place of a leaf.
+:class:`TensorLeaf`, :class:`ArrayLeaf`, :class:`ValueLeaf`, :class:`ScalarLeaf`, :class:`Same`, None, and tuples, lists and dicts (with
+``str`` keys) of patterns. Leaves are numbered in the order in which they are met, a dict's by sorted key, positional arguments before
+keywords. Results are the same with the index of an output in place of a leaf.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from hologram import dtypes
 from hologram.backends.cpu.runtime import dispatch_code as code
 from hologram.backends.cpu.runtime.calls import flags
 from hologram.backends.cpu.runtime.language import fields_of, offset_of, size_of
-from hologram.backends.cpu.runtime.layout import slot_offset
+from hologram.backends.cpu.runtime.layout import holds_value, slot_offset
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, immortal, module, why_not_native
 from hologram.backends.cpu.runtime.pool import the_pool
 from hologram.backends.cpu.runtime.records import Output as OutputRecord
@@ -48,6 +50,13 @@ class ArrayLeaf:
     """An aligned C-contiguous ndarray in native byte order, of this type and shape."""
 
     aval: Aval
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLeaf:
+    """A NumPy scalar of exactly the type of ``example``."""
+
+    example: np.generic
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +154,10 @@ class _Words:
             self.words += (code.TENSOR, self.address(p.aval))
         elif kind is ArrayLeaf:
             self.words += (code.ARRAY, self.address(p.aval.dtype.np), len(p.aval.shape), *p.aval.shape)
+        elif kind is ValueLeaf:
+            if not holds_value(p.example):
+                raise NotNative(f"a NumPy {type(p.example).__name__} is not laid out as known")
+            self.words += (code.VALUE, self.address(type(p.example)))
         elif kind is ScalarLeaf:
             self.words += _scalar_words(p)
         else:

@@ -5,6 +5,7 @@ A specialisation's ``parameters`` are words in the order in which the arguments 
 ====================================  =====================================================================================
 ``TENSOR aval``                       a Tensor with a Storage of this Aval
 ``ARRAY descr ndim extents…``         an aligned C-contiguous ``ndarray`` with this very dtype object and shape
+``VALUE type``                        a NumPy scalar of this very type
 ``FLOAT format``                      a Python float, converted to the format
 ``INTEGER format low high``           a Python int within bounds, converted
 ``BOOLEAN format``                    a Python bool, converted
@@ -55,12 +56,12 @@ from hologram.backends.cpu.runtime.language import (
     to_float,
     void,
 )
-from hologram.backends.cpu.runtime.layout import layout
+from hologram.backends.cpu.runtime.layout import VALUE_OFFSET, layout
 from hologram.backends.cpu.runtime.records import Context, List, NDArray, Object, Sized, Spec, Storage, heap, process
 
 Words, Pointers, Doubles, Singles = Array[i64], Array[ptr], Array[f64], Array[f32]
 
-TENSOR, ARRAY, FLOAT, INTEGER, BOOLEAN, SAME, TUPLE, LIST, DICT, RESULT = range(10)
+TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, TUPLE, LIST, DICT, RESULT = range(11)
 # formats of converted Python scalars; an integer of any width is the low bytes of a word
 AS_INTEGER, AS_DOUBLE, AS_SINGLE, AS_HALF, AS_BFLOAT = range(5)
 EXACT_IN_DOUBLE = 1 << 53
@@ -199,6 +200,15 @@ def match_array(context: Context, obj: ptr) -> i64:
 
 
 @native
+def match_value(context: Context, obj: ptr) -> i64:
+    if Object(obj).type != Pointers(context.code)[context.position + 1]:
+        return 0
+    context.position += 2
+    take_leaf(context, obj, obj, offset(obj, VALUE_OFFSET))
+    return 1
+
+
+@native
 def match_same(context: Context, obj: ptr) -> i64:
     expected = Pointers(context.code)[context.position + 1]
     context.position += 2
@@ -250,6 +260,8 @@ def match(context: Context, obj: ptr) -> i64:
         return match_tensor(context, obj)
     if op == ARRAY:
         return match_array(context, obj)
+    if op == VALUE:
+        return match_value(context, obj)
     if op <= BOOLEAN:
         code = Words(offset(context.code, context.position << 3))
         cell = offset(context.scalars, context.leaf << 3)

@@ -21,6 +21,8 @@ from hologram.backends.cpu.runtime.prelude import ARCHITECTURES, FP_CONTROL
 from hologram.backends.cpu.runtime.records import List, NDArray, Object, Sized, Storage
 from hologram.backends.cpu.target import host
 
+VALUE_OFFSET = 16  # of a NumPy scalar's bytes, behind the head; holds_value() finds out whether it does
+
 
 class UnknownLayout(Exception):
     """An object is not laid out as native code expects."""
@@ -83,6 +85,12 @@ def slot_offset(cls: type, name: str) -> int:
     if len(found) != 1 or found[0] < 16:
         raise UnknownLayout(f"the slot {name} of {cls.__name__} is not a field of its instances")
     return found[0]
+
+
+def holds_value(x: np.generic) -> bool:
+    """Whether a NumPy scalar has its bytes at VALUE_OFFSET."""
+    basic = VALUE_OFFSET + x.itemsize <= type(x).__basicsize__
+    return basic and ctypes.string_at(id(x) + VALUE_OFFSET, x.itemsize) == x.tobytes()
 
 
 def _expect(holds: bool, what: str) -> None:
