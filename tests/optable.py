@@ -195,12 +195,21 @@ def _pads(s: Shape) -> Iterator[tuple[Any, ...]]:
     yield tuple(range(n)), (0,) * n
 
 
+def _windows(s: Shape) -> Iterator[tuple[Any, ...]]:
+    yield (), (), ()
+    if s and s[-1] > 0:
+        yield (min(3, s[-1]),), (2,), (1,)
+    if len(s) > 1 and 0 not in s[-2:]:
+        yield (min(2, (s[-2] + 1) // 2), min(3, s[-1])), (1, 3), (2, 1)
+
+
 MOVEMENTS: dict[tuple[str, ...], Callable[[Shape], Iterator[tuple[Any, ...]]]] = {
     ("shape",): _reshapes,
     ("perm",): lambda s: iter([(tuple(range(len(s)))[::-1],), ((*range(1, len(s)), 0) if s else (),)]),
     ("shape", "dims"): _broadcasts,
     ("start", "stop", "step"): _slices,
     ("low", "high"): _pads,
+    ("sizes", "steps", "dilations"): _windows,
     ("axis",): lambda s: ((i,) for i in range(len(s))),
 }
 
@@ -291,6 +300,23 @@ def _sort(row: Op, all: bool) -> Iterator[Case]:
                 yield row, (axis, descending), [np.where(rng.random(shape) < 0.5, few, tame_values(d, few.size, rng).reshape(shape)).astype(d.np)]
 
 
+def _contraction(row: Op, all: bool) -> Iterator[Case]:
+    """One and two space axes; sums longer than a page among them."""
+    shapes: list[tuple[Shape, Shape, tuple[Any, ...]]] = [
+        ((1, 2, 1, 5), (1, 3, 1, 2), ((1,), (1,))),
+        ((2, 1, 2, 9), (2, 3, 2, 3), ((2,), (2,))),
+        ((1, 2, 3, 4, 5), (1, 2, 3, 2, 3), ((1, 2), (2, 1))),
+        ((2, 1, 1, 7, 3), (2, 1, 1, 3, 1), ((2, 1), (1, 3))),
+        ((1, 2, 0, 4), (1, 3, 0, 2), ((1,), (1,))),
+        ((1, 2, 350, 20), (1, 9, 350, 9), ((1,), (1,))),
+        ((1, 1, 17, 9, 21), (1, 13, 17, 3, 3), ((1, 1), (1, 1))),
+    ]
+    for i, (d, (x, w, attrs)) in enumerate(itertools.product(REAL, shapes)):
+        if accepts(row, [_Operand(d, x), _Operand(d, w)], attrs) and (all or i % 3 == 0):
+            rng = seeded(row.name, d, x)
+            yield row, attrs, [tame_values(d, int(np.prod(s)), rng).reshape(s) for s in (x, w)]
+
+
 def _leaf(row: Op, all: bool) -> Iterator[Case]:
     """Rows whose value is in their attributes; an argument or a storage is in every other case."""
     for d in REAL:
@@ -311,6 +337,7 @@ _GENERATORS = {
     "gather": _gather,
     "scatter": _scatter,
     "sort": _sort,
+    "contraction": _contraction,
     "native": lambda row, all: iter(()),  # half of what they give has no meaning: tested through the rows made of them
     "leaf": _leaf,
     "control": lambda row, all: iter(()),  # rows with bodies: tested as programs

@@ -14,7 +14,7 @@ from hologram.primitives.leaves import input_
 from hologram.trace.node import Builder, Graph, Node
 
 BATCH = 16  # cases compiled together, each an output of its own: most of a compile's time is per compile
-KINDS = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "sort", "leaf")
+KINDS = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "sort", "leaf", "contraction")
 
 
 def runs_alone(row: Op) -> bool:

@@ -174,7 +174,7 @@ class Movements:
         self.draw, self.d = draw, d
 
     def step(self, x: Node) -> Node:
-        kind = self.draw(st.sampled_from(["reshape", "transpose", "slice", "broadcast", "pad", "concatenate"]))
+        kind = self.draw(st.sampled_from(["reshape", "transpose", "slice", "broadcast", "pad", "concatenate", "windows"]))
         out: Node = getattr(self, kind)(x)
         return out if 0 < out.size <= 400 else x  # type: ignore[operator]
 
@@ -202,6 +202,13 @@ class Movements:
     def pad(self, x: Node) -> Node:
         widths = st.lists(st.integers(0, 2), min_size=x.ndim, max_size=x.ndim).map(tuple)
         return self.d("pad", x, self.d.const(-1, "int64"), self.draw(widths), self.draw(widths))
+
+    def windows(self, x: Node) -> Node:
+        if not x.ndim:
+            return x
+        size, step, dilation = (self.draw(st.integers(1, 3)) for _ in range(3))
+        fits = (size - 1) * dilation < int(x.shape[-1])
+        return self.d("windows", x, (size,), (step,), (dilation,)) if fits else x
 
     def concatenate(self, x: Node) -> Node:
         if not x.ndim:

@@ -150,11 +150,20 @@ def _offsets(sizes: tuple[Int, ...]) -> list[Int]:
     return list(itertools.accumulate(sizes[:-1], initial=0))
 
 
+def _through_windows(node: Node, index: Index) -> Index:
+    sizes, steps, dilations = node.attrs
+    rank = len(sizes)
+    lead = len(index) - 2 * rank
+    places = zip(index[lead : lead + rank], index[lead + rank :], steps, dilations, strict=True)
+    return (*index[:lead], *[q * s + k * d for k, q, s, d in places])
+
+
 _SIMPLE: dict[str, Callable[[Node, Index], Index]] = {
     "reshape": lambda n, i: reshape_index(i, n.shape, n.inputs[0].shape),
     "transpose": _through_transpose,
     "broadcast": _through_broadcast,
     "slice": _through_slice,
+    "windows": _through_windows,
 }
 
 

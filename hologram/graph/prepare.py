@@ -15,6 +15,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.convolutions import window_products
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.sorts import prepare_sort
 from hologram.primitives.op import MULTIPLE, TABLE, Shape
@@ -115,6 +116,8 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: _Variatio
         return _reduce(b, node, inputs[0], varies)
     if node.op.kind == "reduce":
         return _position(b, node.op, _cast(b, inputs[0], dtypes.compute_type(inputs[0].dtype)), *node.attrs)
+    if node.op.kind == "contraction":
+        return _convolution(b, node, inputs)
     if node.op.kind == "scan":
         return _scan(b, node, inputs[0])
     if node.op.kind == "scatter":
@@ -153,6 +156,15 @@ def _reduce(b: Builder, node: Node, x: Node, varies: _Variation | None) -> Node:
         products = None if varies is None or run != (x.ndim - 1,) else _products(b, op, x, varies)
         x = products or _reduce_run(b, op, x, run)
     return _cast(b, x, node.dtype)
+
+
+def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+    steps, dilations = node.attrs
+    x, w = (_cast(b, v, dtypes.compute_type(v.dtype)) for v in inputs)
+    if x.size == 0:
+        return _full(b, 0, node.dtype, node.shape)
+    products = window_products(b, x, w, steps, dilations)
+    return _cast(b, _reduce_run(b, TABLE["reduce_sum"], products, tuple(range(3, 4 + len(steps)))), node.dtype)
 
 
 def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = False) -> Node:

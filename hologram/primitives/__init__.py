@@ -15,10 +15,11 @@ from hologram.primitives import (
     movement,
     reductions,
     sorting,
+    windows,
 )
 from hologram.primitives.op import TABLE, Op
 
 __all__ = [
     "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "host", "indexing", "leaves", "marks",
-    "mathematics", "movement", "reductions", "sorting",
+    "mathematics", "movement", "reductions", "sorting", "windows",
 ]  # fmt: skip

@@ -302,14 +302,14 @@ def _slice_transpose(ct: Node, linear: Any, x: Node, start: Any, stop: Any, step
             ct = along(ct, axis, k - 1, -1, -1)
             a, s = a + (k - 1) * s, -s
         if s > 1:
-            ct = _apart(ct, axis, s)
+            ct = apart(ct, axis, s)
         size = ct.shape[axis]
         low.append(a if k != 0 else 0)
         high.append(n - low[-1] - size)
     return (padded(ct, low, high),)
 
 
-def _apart(x: Node, axis: int, step: int) -> Node:
+def apart(x: Node, axis: int, step: int) -> Node:
     """``step - 1`` zeros between the elements along ``axis``."""
     k = x.shape[axis]
     if k == 0:

@@ -21,7 +21,9 @@ Shape = tuple[Int, ...]
 # (inputs, attrs) -> (shape, dtype) of the result; raises ShapeError or DTypeError
 TypeRule = Callable[[tuple["Node", ...], tuple[Any, ...]], tuple[Shape, DType]]
 
-KINDS = ("leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark", "host")
+KINDS = (
+    "leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark", "host", "contraction",
+)  # fmt: skip
 MULTIPLE = ("control", "host")  # kinds whose nodes have several results, which "project" nodes pick
 
 

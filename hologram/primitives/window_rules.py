@@ -1,0 +1,134 @@
+"""Derivatives and stacks of windows and convolutions.
+
+A convolution is linear in either factor, and its transposes are convolutions: with respect to ``w`` the cotangent's elements are the window, with
+steps and dilations swapped; with respect to ``x`` the window is turned round and slides over the cotangent, whose elements are moved apart by the
+steps and put amid zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hologram.primitives.derivatives import apart
+from hologram.primitives.op import TABLE, Shape, transforms
+from hologram.symbolic import Int
+from hologram.trace.node import Node
+from hologram.transform.nodes import along, apply, has_tangents, moved, padded, permuted, reshaped, sliced, sum_over, total
+
+Flags = Sequence[bool]
+Integers = tuple[int, ...]
+
+
+def windowed(x: Node, sizes: Shape, steps: Integers, dilations: Integers) -> Node:
+    return apply(TABLE["windows"], x, attrs=(tuple(sizes), tuple(steps), tuple(dilations)))
+
+
+def convolved(x: Node, w: Node, steps: Integers, dilations: Integers) -> Node:
+    return apply(TABLE["convolution"], x, w, attrs=(tuple(steps), tuple(dilations)))
+
+
+def _amid_zeros(ct: Node, space: Sequence[Int], sizes: Shape, steps: Integers, dilations: Integers, first: Integers) -> Node:
+    """A cotangent of windows such that a window turned round, of the same dilations, slides over it once for each element of ``space``, whose
+    elements are numbered from ``first``."""
+    lead = len(ct.shape) - len(steps)
+    counts = ct.shape[lead:]
+    for i, step in enumerate(steps):
+        ct = apart(ct, lead + i, step) if step > 1 else ct
+    low = [0] * lead + [(k - 1) * d - f for k, d, f in zip(sizes, dilations, first, strict=True)]
+    high = [0] * lead + [n + f - (q - 1) * s - 1 for n, q, s, f in zip(space, counts, steps, first, strict=True)]
+    return _widened(ct, low, high)
+
+
+def _widened(x: Node, low: Sequence[Int], high: Sequence[Int]) -> Node:
+    """``x`` amid zeros; where a width is negative, so much is cut off."""
+    start = [-a if isinstance(a, int) and a < 0 else 0 for a in low]
+    stop = [n + b if isinstance(b, int) and b < 0 else n for n, b in zip(x.shape, high, strict=True)]
+    widths = [[w if not isinstance(w, int) or w > 0 else 0 for w in side] for side in (low, high)]
+    return padded(sliced(x, start, stop), *widths)
+
+
+def turned_round(w: Node, rank: int) -> Node:
+    """``w`` read backward along its last ``rank`` axes."""
+    lead, sizes = w.shape[: len(w.shape) - rank], w.shape[len(w.shape) - rank :]
+    zeros, ones = [0] * len(lead), [1] * len(lead)
+    return sliced(w, [*zeros, *[n - 1 for n in sizes]], [*lead, *[-1] * rank], [*ones, *[-1] * rank])
+
+
+def by_input(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers) -> Node:
+    """The transpose of a convolution with respect to ``x``: a part of its space, from ``first`` on, of the extents ``space``."""
+    rank = len(steps)
+    over = _amid_zeros(ct, space, w.shape[3:], steps, dilations, first)
+    return convolved(over, moved(turned_round(w, rank), 2, 1), (1,) * rank, dilations)
+
+
+def _by_weights(ct: Node, x: Node, sizes: Shape, steps: Integers, dilations: Integers) -> Node:
+    """The transpose of a convolution with respect to ``w``. What no window reaches is cut off first."""
+    rank = len(steps)
+    reach = [(q - 1) * s + (k - 1) * d + 1 for q, k, s, d in zip(ct.shape[3:], sizes, steps, dilations, strict=True)]
+    seen = sliced(x, [0] * (3 + rank), [*x.shape[:3], *reach])
+    return moved(convolved(moved(seen, 2, 1), moved(ct, 2, 1), dilations, steps), 2, 1)
+
+
+def _convolution_jvp(tangents: Sequence[Node | None], out: Node, x: Node, w: Node, steps: Integers, dilations: Integers) -> Node:
+    dx, dw = tangents
+    by_x = None if dx is None else convolved(dx, w, steps, dilations)
+    by_w = None if dw is None else convolved(x, dw, steps, dilations)
+    tangent = total([by_x, by_w])
+    assert tangent is not None
+    return tangent
+
+
+def _convolution_transpose(ct: Node, linear: Flags, x: Node, w: Node, steps: Integers, dilations: Integers) -> tuple[Node | None, Node | None]:
+    return (
+        by_input(ct, w, x.shape[3:], steps, dilations, (0,) * len(steps)) if linear[0] else None,
+        _by_weights(ct, x, w.shape[3:], steps, dilations) if linear[1] else None,
+    )
+
+
+def _merged(x: Node, axis: int) -> Node:
+    """The stack's axis, which comes first, as the outer part of ``axis`` of one example."""
+    x = moved(x, 0, axis)
+    return reshaped(x, (*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :]))
+
+
+def _unmerged(x: Node, axis: int, size: Int, extent: Int) -> Node:
+    return moved(reshaped(x, (*x.shape[:axis], size, extent, *x.shape[axis + 1 :])), axis, 0)
+
+
+def _convolution_batch(size: Int, batched: Flags, x: Node, w: Node, steps: Integers, dilations: Integers) -> Node:
+    """Stacks of one factor lie beside its rows, those of both are groups."""
+    if batched[0] and batched[1]:
+        groups = x.shape[1]
+        return _unmerged(convolved(_merged(x, 0), _merged(w, 0), steps, dilations), 0, size, groups)
+    if batched[0]:
+        return _unmerged(convolved(_merged(x, 1), w, steps, dilations), 1, size, x.shape[2])
+    return _unmerged(convolved(x, _merged(w, 1), steps, dilations), 2, size, w.shape[2])
+
+
+def _windows_transpose(ct: Node, linear: Flags, x: Node, sizes: Shape, steps: Integers, dilations: Integers) -> tuple[Node]:
+    """Each element gets the sum over the windows' places: of place k the window that has the element there.
+
+    Windows of the same sizes slide over the cotangent amid zeros; wanted are the pairs (k, size - 1 - k) of places before and places now, which are
+    every (size - 1)-th of all pairs.
+    """
+    rank = len(sizes)
+    lead = len(x.shape) - rank
+    over = windowed(_amid_zeros(ct, x.shape[lead:], sizes, steps, dilations, (0,) * rank), sizes, (1,) * rank, dilations)
+    order = [*range(lead), *[a for i in range(rank) for a in (lead + i, lead + rank + i)], *range(lead + 2 * rank, len(over.shape))]
+    pairs = reshaped(permuted(over, order), (*x.shape[:lead], *[k * k for k in sizes], *x.shape[lead:]))
+    for i, k in enumerate(sizes):
+        assert isinstance(k, int)
+        if k > 1:
+            pairs = along(pairs, lead + i, k - 1, k * k - 1, k - 1)
+    return (sum_over(pairs, range(lead, lead + rank)),)
+
+
+def _windows_jvp(tangents: Sequence[Node | None], out: Node, x: Node, *attrs: Any) -> Node | None:
+    (t,) = tangents
+    assert t is not None
+    return windowed(t, *attrs) if has_tangents(x.dtype) else None
+
+
+transforms(TABLE["windows"], jvp=_windows_jvp, transpose=_windows_transpose, batch=lambda size, batched, x, *attrs: windowed(x, *attrs))
+transforms(TABLE["convolution"], jvp=_convolution_jvp, transpose=_convolution_transpose, batch=_convolution_batch)
