@@ -604,6 +604,39 @@ def test_numpy_scalars_are_native_arguments(dtype: np.dtype) -> None:
 
 
 @native_only
+def test_sizes_of_dynamic_axes_that_come_again_are_native() -> None:
+    """Native code keeps each size apart; those for which an assumption fails have programs of their own."""
+    f = Counted(lambda a, b, s: (a[2:] * s + hnp.sum(b), {"both": hnp.concat([a, b]), "rows": hnp.cumsum(a * b.shape[0])}))
+    g = hg.jit(f, dynamic={0: 0, 1: 0})
+
+    def check(n: int, m: int) -> None:
+        a, b = np.arange(n, dtype=np.float32) % 5, np.arange(m, dtype=np.float32) % 3
+        close(g(a, b, 2.0), (a[2:] * 2 + b.sum(), {"both": np.concatenate([a, b]), "rows": np.cumsum(a * np.float32(m))}))
+
+    sizes = [(n, m) for n in (7, 2, 1, 9, 4000) for m in (7, 5, 3, 4000)]
+    for _ in range(3):
+        for n, m in sizes:
+            check(n, m)
+    traced = f.count
+    for n, m in sizes:
+        a, b = np.arange(n, dtype=np.float32), np.arange(m, dtype=np.float32)
+        assert frames_of(lambda a=a, b=b: g(a, b, 2.0)) == 0
+        check(n, m)
+    assert f.count == traced < len(sizes)
+
+
+@native_only
+def test_donated_buffers_of_dynamic_axes() -> None:
+    g = hg.jit(lambda a: (a * 2, a[::-1] + 1), dynamic=True, donate_argnums=0)
+    for n in (5, 5, 5, 8, 8, 8, 5):
+        x = np.arange(n, dtype=np.float32)
+        t = hg.tensor(x)
+        close(g(t), (x * 2, x[::-1] + 1))
+        with pytest.raises(errors.DonatedBufferError):
+            t.numpy()
+
+
+@native_only
 def test_native_calls_keep_specialisations_apart() -> None:
     f = Counted(lambda a, n: a * n)
     g = hg.jit(f, static_argnames="n")

@@ -79,12 +79,19 @@ def _output(x: Any, name: str) -> Node:
 class Specialisation:
     """The compiled form of one signature."""
 
-    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record", "native_forms")
+    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record", "_forms")
 
     def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: misses.Record) -> None:
         self.executable, self.donated, self.record = executable, donated, record
         self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
-        self.native_forms: set[tuple[type, ...]] = set()  # types of leaves that native code knows
+        self._forms = Recent(SPECIALISATION_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
+
+    def is_new(self, call: Call) -> bool:
+        """Whether native code should now learn of calls like this one: the first, or the second where sizes vary and each costs a specialisation."""
+        form = (*[type(x) for x in call.leaves], *call.sizes.values())
+        before = self._forms.get(form) or 0
+        self._forms.put(form, before + 1)
+        return before == (1 if call.sizes else 0)
 
     def run(self, leaves: list[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
@@ -183,9 +190,7 @@ class Jitted:
             return self.__wrapped__(*args, **options)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
-        form = tuple([type(x) for x in call.leaves])
-        if settings.native and form not in found.native_forms:
-            found.native_forms.add(form)
+        if settings.native and found.is_new(call):
             self._go_native(call, found)
         return found.run(call.leaves)
 

@@ -28,9 +28,10 @@ class _NotNative(Exception):
 
 
 def add(dispatcher: Dispatch, call: Call, made: Specialisation) -> None:
-    """Lets native code serve the calls that are like ``call``, where it can: not those with symbolic extents, or registered classes."""
-    if call.sizes:
-        return
+    """Lets native code serve the calls that are like ``call``, where it can: not those with registered classes.
+
+    A program whose extents are symbolic is told apart by its sizes: what native code knows of it is one specialisation for each.
+    """
     try:
         spec = _specification(call, made)
     except _NotNative:
@@ -40,7 +41,11 @@ def add(dispatcher: Dispatch, call: Call, made: Specialisation) -> None:
 
 def _specification(call: Call, made: Specialisation) -> Spec:
     executable: Any = made.executable
-    leaves = iter([_leaf(x, t) for x, t in zip(call.leaves, call.types, strict=True)])
+    types = call.concrete().types if call.sizes else call.types
+    leaves = iter([_leaf(x, t) for x, t in zip(call.leaves, types, strict=True)])
+    computed, symbols, arena_bytes = executable.computed, (), executable.arena_bytes
+    if computed is None:
+        computed, symbols, arena_bytes = executable.at_sizes([t.shape for t in types])
     arguments, keywords = call.treedef.children
     positional = [_pattern(child, leaves) for child in arguments.children]
     options = {name: _pattern(child, leaves) for name, child in zip(keywords.data, keywords.children, strict=True)}
@@ -52,7 +57,7 @@ def _specification(call: Call, made: Specialisation) -> Spec:
     donated = {i for i in made.donated if type(call.leaves[i]) is Tensor}
     spare = set(donated)
     outputs: list[Output | Argument] = []
-    for a, donors in zip(executable.computed, executable.donors, strict=True):
+    for a, donors in zip(computed, executable.donors, strict=True):
         donor = next((d for d in donors if d in spare), None)
         if donor is not None:
             spare.remove(donor)
@@ -73,8 +78,9 @@ def _specification(call: Call, made: Specialisation) -> Spec:
         address=executable.address,
         keep=executable,
         constants=executable.constants,
+        symbols=symbols,
         donated=sorted(donated),
-        arena_bytes=executable.arena_bytes,
+        arena_bytes=arena_bytes,
         long=executable.long,
         parallel=executable.parallel,
     )

@@ -131,16 +131,16 @@ class Executable:
         symbols: list[int] = []
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
-            computed, symbols, arena = self._dynamic(inputs)
+            computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs])
         outs = [storage.empty(a) for a in computed]
         with debug.timed("call"):
             calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long, self.parallel)
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
 
-    def _dynamic(self, inputs: Sequence[Any]) -> tuple[list[Aval], list[int], int]:
-        """Result types, integers and arena of a call whose extents are known only now."""
-        values = bind_symbols(self.schedule.inputs, [x.aval.shape for x in inputs])
+    def at_sizes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
+        """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
+        values = bind_symbols(self.schedule.inputs, list(shapes))
         key = tuple(values[name] for name in self.schedule.symbols)
         found = self._sizes.get(key)
         if found is None:
@@ -150,7 +150,7 @@ class Executable:
         return found
 
     def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
-        """What :meth:`_dynamic` gives for values of the symbols."""
+        """What :meth:`at_sizes` gives for values of the symbols."""
         s = self.schedule
         plan = s.plan(values)
         offsets = [plan.buffers[i].offset for i in range(len(s.temporaries))]
