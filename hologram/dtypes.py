@@ -167,6 +167,11 @@ def real_of(d: DType) -> DType:
     return {complex64: float32, complex128: float64}.get(d, d)
 
 
+def loses_part(a: DType, b: DType) -> bool:
+    """Whether values of type ``a`` as ``b`` lose their imaginary part; bool tells a number from zero."""
+    return a.is_complex and b.kind in "iuf"
+
+
 @cache
 def compute_type(d: DType) -> DType:
     """The type arithmetic is done in: the two 16-bit floats compute in float32."""

@@ -13,7 +13,7 @@ from hologram.symbolic import Expr, Int
 from hologram.trace.apply import extent_node, node_as, operand, weak_default, wrap
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, located, plain, record
+from hologram.trace.recorder import located, plain, record, whole_cast
 
 __all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
 
@@ -83,5 +83,5 @@ def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
 
 
 def cast_to(node: Node, dtype: Any) -> Node:
-    """``node`` as the user's ``dtype``; as it is for None."""
-    return node if dtype is None else cast_node(node, element_type(dtype))
+    """``node`` as the user's ``dtype``; as it is for None. Raises DTypeError where imaginary parts would be lost."""
+    return node if dtype is None else whole_cast(node, element_type(dtype))

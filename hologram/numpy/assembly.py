@@ -12,6 +12,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axis_of, shape_of, wrap
+from hologram.numpy.complexes import conj
 from hologram.numpy.creation import ones, zeros
 from hologram.numpy.elementwise import FUNCTIONS, logaddexp, round, where
 from hologram.numpy.indexing import take
@@ -180,8 +181,8 @@ def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
 
 
 def vdot(x1: Any, x2: Any, /) -> Tensor:
-    """The sum of products of two arrays flattened."""
-    a, b = _array(x1, "vdot").reshape(-1), _array(x2, "vdot").reshape(-1)
+    """The sum of products of two arrays flattened, the first conjugated."""
+    a, b = conj(_array(x1, "vdot")).reshape(-1), _array(x2, "vdot").reshape(-1)
     return sum(a * b, dtype=(a * b).dtype)
 
 

@@ -11,6 +11,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, cast_to, element_type, shape_of, spread, wrap
+from hologram.primitives import complexes
 from hologram.primitives import elementwise as ew
 from hologram.primitives.leaves import iota
 from hologram.primitives.op import Shape
@@ -83,7 +84,7 @@ def count(shape: Shape, axis: int, dtype: DType) -> Node:
 
 def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
     """``start + i * step``; floats are computed in float64 and rounded once, as NumPy does."""
-    work = dtypes.float64 if dtype.is_float else dtype
+    work = dtype if dtype.is_integer else dtypes.float64
     node = count((n,), 0, work)
     if step != 1:
         node = record(ew.mul, (node, constant(step, work)))
@@ -111,17 +112,29 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
-    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``."""
+    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. Complex ends give complex numbers."""
     check_device(device)
-    start, stop = float(start), float(stop)
+    start, stop = _number(start), _number(stop)
     n = operator.index(num)
-    to = dtypes.default_float if dtype is None else element_type(dtype)
+    if isinstance(start, complex) or isinstance(stop, complex):
+        parts = [_spaced(a, b, n, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag))]
+        return wrap(cast_to(record(complexes.complex_, tuple(parts)), dtypes.default_complex if dtype is None else dtype))
+    return wrap(cast_node(_spaced(start, stop, n, endpoint), dtypes.default_float if dtype is None else element_type(dtype)))
+
+
+def _number(x: Any) -> float | complex:
+    value = x.item() if hasattr(x, "item") else x
+    return complex(value) if isinstance(value, complex) else float(value)
+
+
+def _spaced(start: float, stop: float, n: int, endpoint: bool) -> Node:
+    """:func:`linspace` in float64."""
     gaps = n - 1 if endpoint else n
     node = _scaled_count(n, start, (stop - start) / gaps if gaps > 0 else 0.0, dtypes.float64)
     if endpoint and n > 1:
         last = record(ew.eq, (count((n,), 0, dtypes.int64), constant(n - 1, dtypes.int64)))
         node = record(ew.select, (last, constant(stop, dtypes.float64), node))
-    return wrap(cast_node(node, to))
+    return node
 
 
 def _band(matrix: Any, k: int, op: Any) -> Node:

@@ -8,6 +8,7 @@ from typing import Any
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, spread, wrap
+from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
@@ -52,10 +53,10 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """The sum of products along ``axis``."""
+    """The sum along ``axis`` of the products of ``x1``, conjugated, and ``x2``."""
     (a, b), _, weak = promoted("vecdot", (x1, x2))
     moved = []
-    for node in (a, b):
+    for node in (conjugated(a), b):
         i = axis_of(axis, len(node.shape), "vecdot")
         moved.append(permuted(node, [*[j for j in range(len(node.shape)) if j != i], i]))
     if moved[0].shape[-1] != moved[1].shape[-1]:

@@ -8,6 +8,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_node, reshaped, wrap
+from hologram.numpy.complexes import conj, real
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
 from hologram.numpy.manipulation import broadcast_arrays, concat
@@ -148,7 +149,10 @@ def _variance(x: Any, axis: Any, correction: float | None, keepdims: bool, ddof:
         raise located(ArgumentError(f"{what}: correction and ddof are two names of one thing"))
     node, result = _inexact(x, dtype, what)
     centred = wrap(node) - wrap(_mean(node, axis, True))
-    squares = array(centred * centred, what)
+    if node.dtype.is_complex:  # the mean square of the distance, which is real
+        squares, result = array(real(centred * conj(centred)), what), dtypes.real_of(result)
+    else:
+        squares = array(centred * centred, what)
     return _mean(squares, axis, keepdims, float(correction or ddof or 0.0)), result
 
 

@@ -11,6 +11,7 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy import reductions as plain
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
+from hologram.numpy.complexes import conj
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing import take_along_axis
 from hologram.numpy.manipulation import concat, diagonal, moveaxis
@@ -191,7 +192,7 @@ def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof:
     rows = concat(parts, axis=0)
     centred = rows - plain.mean(rows, 1, keepdims=True)
     free = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    matrix = centred @ centred.mT / free
+    matrix = centred @ conj(centred.mT) / free
     return matrix[0, 0] if matrix.shape == (1, 1) else matrix
 
 

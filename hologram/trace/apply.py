@@ -258,9 +258,9 @@ def relieve(t: Tensor) -> None:
 def _remember(node: Any, dtype: DType, scalar: Any) -> None:
     """Lets the lean path reuse the constant that ``scalar`` became in ``node``, beside an operand of type ``dtype``.
 
-    Not where the constant has another type, nor for a float whose key does not determine its bits (zeros and NaNs).
+    Not where the constant has another type, nor for a number whose key does not determine its bits (zeros and NaNs, as parts too).
     """
-    if type(scalar) is float and not (scalar < 0.0 or scalar > 0.0):
+    if type(scalar) is complex or (type(scalar) is float and not (scalar < 0.0 or scalar > 0.0)):
         return
     made = [x for x in node.inputs if x.op is recorder.const]
     if len(node.inputs) == 2 and len(made) == 1 and made[0].dtype is dtype:

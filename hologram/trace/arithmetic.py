@@ -23,7 +23,7 @@ def power(x: Any, y: Any) -> Any:
     if exponent is not None:
         base = operand(x, "pow")
         dtype, weak = common_type([base, operand(y, "pow")])
-        if dtype.is_integer or (dtype.is_float and abs(exponent) <= _PRODUCTS):
+        if dtype.is_integer or (dtype.kind in "fc" and abs(exponent) <= _PRODUCTS):
             node = node_as(base[0], dtype)
             if exponent == 1:
                 return wrap(node, weak)

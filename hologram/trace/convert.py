@@ -13,7 +13,7 @@ from hologram.errors import ArgumentError, DeviceError, DTypeError
 from hologram.primitives.elementwise import cast_reference
 from hologram.trace.apply import SCALARS, extent_node, node_of, wrap
 from hologram.trace.extent import Extent
-from hologram.trace.recorder import cast_node, constant, current, located, plain
+from hologram.trace.recorder import constant, current, located, plain, require_whole, whole_cast
 from hologram.trace.tensor import Tensor, namespace
 
 
@@ -67,7 +67,7 @@ def _made(data: Any, dtype: Any, device: Any, borrow: bool, strict: bool = False
     if type(data) is Tensor:
         if to is None:
             return data if borrow else copy(data)  # elements assigned to one are not the other's; the memory is shared
-        return wrap(cast_node(node_of(data), to))
+        return wrap(whole_cast(node_of(data), to))
     if type(data) in SCALARS:
         return wrap(constant(data, to or dtypes.of_scalar(data)))
     if isinstance(data, (list, tuple)):
@@ -129,6 +129,7 @@ def _storage_of(array: Any, to: DType | None, borrow: bool, strict: bool) -> Any
 
 def _converted(array: Any, to: DType) -> np.ndarray:
     array = np.asarray(array)
+    require_whole(element_type(array.dtype), to)
     return cast_reference(array.astype(array.dtype.newbyteorder("=")), to.name)
 
 

@@ -124,7 +124,7 @@ class _Walk:
 
 
 def _is_liftable(node: Node) -> bool:
-    return node.op is const and node.dtype.is_float
+    return node.op is const and node.dtype.kind in "fc"
 
 
 def realise(*tensors: Tensor) -> None:

@@ -23,8 +23,8 @@ import numpy as np
 
 import hologram
 from hologram.backends.cpu.runtime.tracing import closed, opened
-from hologram.dtypes import DType
-from hologram.errors import HologramError, IntegerRangeError, LeakedTracerError, ShapeError
+from hologram.dtypes import DType, loses_part
+from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
 from hologram.primitives.elementwise import cast
 from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.op import Op, Shape
@@ -272,7 +272,9 @@ _known_bits: dict[tuple[DType, Any], tuple[str, bytes]] = {}
 
 
 def constant(value: Any, dtype: DType) -> Node:
-    """The scalar ``value`` as a ``const`` node of type ``dtype``; Python integers must fit."""
+    """The scalar ``value`` as a ``const`` node of type ``dtype``; Python integers must fit, and complex numbers need a complex type or bool."""
+    if isinstance(value, complex) and dtype.kind in "iuf":
+        raise located(DTypeError(f"the complex number {value} does not fit {dtype}"))
     if dtype.is_integer and isinstance(value, int):
         info = np.iinfo(dtype.np)
         if not info.min <= value <= info.max:
@@ -308,8 +310,20 @@ def remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def cast_node(node: Node, dtype: DType) -> Node:
-    """``node`` as ``dtype``."""
+    """``node`` as ``dtype``; the real part of a complex one as a real type."""
     return node if node.dtype is dtype else record(cast, (node,), (dtype.name,))
+
+
+def whole_cast(node: Node, dtype: DType) -> Node:
+    """:func:`cast_node` for users: raises DTypeError where imaginary parts would be lost."""
+    require_whole(node.dtype, dtype)
+    return cast_node(node, dtype)
+
+
+def require_whole(a: DType, b: DType) -> None:
+    """Raises DTypeError where values of type ``a`` lose their imaginary parts as ``b``."""
+    if loses_part(a, b):
+        raise located(DTypeError(f"{a} to {b} would lose the imaginary parts: take real, imag or abs first"))
 
 
 # --- source lines ----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, LeakedTracerError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError, TracedValueError
 from hologram.primitives import composite
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Shape
@@ -198,11 +198,17 @@ class Tensor:
     def __bool__(self) -> bool:
         return bool(self._scalar("bool()"))
 
+    def _real_scalar(self, reading: str) -> Any:
+        dtype = self._aval()[1]
+        if dtype.is_complex:
+            raise located(DTypeError(f"{reading} of a {dtype} Tensor would lose the imaginary part: take real or abs first"))
+        return self._scalar(reading)
+
     def __float__(self) -> float:
-        return float(self._scalar("float()"))
+        return float(self._real_scalar("float()"))
 
     def __int__(self) -> int:
-        return int(self._scalar("int()"))
+        return int(self._real_scalar("int()"))
 
     def __complex__(self) -> complex:
         return complex(self._scalar("complex()"))
@@ -363,6 +369,7 @@ class Tensor:
     repeat = _from_namespace("repeat")
     dot = _from_namespace("dot")
     conj = _from_namespace("conj")
+    conjugate = _from_namespace("conj")
     ravel = _from_namespace("ravel")
     flatten = _from_namespace("ravel")
     copy = _from_namespace("copy")

@@ -46,7 +46,17 @@ def _like_argnums(values: Sequence[Any], argnums: Argnums) -> Any:
     return values[0] if isinstance(argnums, int) else tuple(values)
 
 
-def _scalar_result(made: Linearised, what: str) -> Node:
+def _require_kinds(nodes: Sequence[Node], which: str, what: str, holomorphic: bool) -> None:
+    """Raises DifferentiationError unless nodes are complex for a holomorphic function, real for any other: only then is the derivative one number."""
+    for x in nodes:
+        if holomorphic and not x.dtype.is_complex:
+            raise located(DifferentiationError(f"{what}: holomorphic=True is for functions of complex numbers, and {which} is {x.dtype}"))
+        if not holomorphic and x.dtype.is_complex:
+            advice = "pass holomorphic=True if the function is holomorphic, take real, imag or abs, or use jvp or vjp"
+            raise located(DifferentiationError(f"{what}: {which} is {x.dtype}: {advice}"))
+
+
+def _scalar_result(made: Linearised, what: str, holomorphic: bool) -> Node:
     if len(made.results) != 1 or made.structure is not tree.LEAF:
         raise located(DifferentiationError(f"{what} takes a function with one scalar result, not {made.structure}: see vjp, jacrev, has_aux"))
     (out,) = made.results
@@ -54,17 +64,18 @@ def _scalar_result(made: Linearised, what: str) -> Node:
         raise located(
             DifferentiationError(f"{what} takes a function whose result is a scalar float, not {out.dtype}{list(out.shape)}: sum it, or use jacrev")
         )
+    _require_kinds([out, *(made.inputs if holomorphic else ())], "an argument or the result" if holomorphic else "the result", what, holomorphic)
     return out
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The function that gives ``(f(*args), gradient)``; see :func:`grad`. With ``has_aux``: ``((value, aux), gradient)``."""
 
     @functools.wraps(f)
     def with_gradient(*args: Any, **options: Any) -> Any:
         of_chosen, chosen = _chosen(f, args, options, argnums, "grad")
         made = Linearised(of_chosen, chosen, "grad", has_aux, reverse=True)
-        out = _scalar_result(made, "grad")
+        out = _scalar_result(made, "grad", holomorphic)
         gradient = tensors(made.in_structure, made.backward([number(1, out)]))
         value = wrap(out)
         return ((value, made.aux) if has_aux else value), _like_argnums(gradient, argnums)
@@ -72,14 +83,18 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     return with_gradient
 
 
-def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The gradient of ``f``, a function with a scalar float result, with respect to the positional arguments ``argnums``.
 
     The gradient has the structure, shapes and types of the argument; a sequence of argnums gives a tuple. With ``has_aux``, ``f`` returns
-    ``(result, aux)`` and the gradient function ``(gradient, aux)``. Raises DifferentiationError for integer arguments, for results that are
-    not one float, and for ops that have no derivative.
+    ``(result, aux)`` and the gradient function ``(gradient, aux)``.
+
+    The gradient with respect to ``z = x + iy`` of a real function is ``df/dx - i df/dy``, as JAX's: descent steps go along its conjugate.
+    ``holomorphic`` is for complex functions of complex arguments, and gives ``df/dz``.
+
+    Raises DifferentiationError for integer arguments, for results that are not one float, and for ops that have no derivative.
     """
-    both = value_and_grad(f, argnums, has_aux)
+    both = value_and_grad(f, argnums, has_aux, holomorphic)
 
     @functools.wraps(f)
     def gradient(*args: Any, **options: Any) -> Any:
@@ -165,14 +180,16 @@ def _split(stack: Node, nodes: Sequence[Node], last: bool) -> list[Node]:
     return parts
 
 
-def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The Jacobian of ``f``, column by column: for each result and each argument an array of shape ``result.shape + argument.shape``, in the
-    structure of the results, each of whose leaves has the structure of the arguments. Best where there are fewer arguments than results."""
+    structure of the results, each of whose leaves has the structure of the arguments. Best where there are fewer arguments than results. Arguments
+    are real, or complex if ``holomorphic``."""
 
     @functools.wraps(f)
     def jacobian(*args: Any, **options: Any) -> Any:
         of_chosen, chosen = _chosen(f, args, options, argnums, "jacfwd")
         made = Linearised(of_chosen, chosen, "jacfwd", has_aux)
+        _require_kinds(made.inputs, "an argument", "jacfwd", holomorphic)
         basis = _basis(made.inputs, "jacfwd")
         columns = stacked(made.forward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
         entries = [_split(c, made.inputs, last=True) for c in columns] if basis else [[] for _ in made.results]
@@ -182,13 +199,16 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     return jacobian
 
 
-def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As :func:`jacfwd`, row by row: best where there are fewer results than arguments."""
+def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
+    """As :func:`jacfwd`, row by row: best where there are fewer results than arguments. Results are real, or complex if ``holomorphic``."""
 
     @functools.wraps(f)
     def jacobian(*args: Any, **options: Any) -> Any:
         of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
         made = Linearised(of_chosen, chosen, "jacrev", has_aux, reverse=True)
+        _require_kinds(
+            [*made.results, *(made.inputs if holomorphic else ())], "an argument or a result" if holomorphic else "a result", "jacrev", holomorphic
+        )
         basis = _basis(made.results, "jacrev")
         rows = _rows(made, basis)
         by_input = [_split(r, made.results, last=False) for r in rows]
@@ -207,6 +227,6 @@ def _rows(made: Linearised, basis: list[Node]) -> list[Node]:
     return [reshaped(x, (1, *x.shape)) for x in made.backward([reshaped(b, b.shape[1:]) for b in basis])]
 
 
-def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The second derivatives of ``f``: its gradient differentiated forwards."""
-    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
+    return jacfwd(jacrev(f, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
