@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import hypothesis
 import numpy as np
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, DifferentiationError
+from hologram.errors import ArgumentError, DifferentiationError, ShapeError
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -243,7 +243,7 @@ def test_counters_have_the_type_of_the_bounds(low: Any, high: Any, dtype: str) -
 
 
 def test_scan_takes_a_list_of_two() -> None:
-    last, every = hg.scan(lambda c, x: [c + x, c], np.float64(0.0), X)
+    last, every = hg.scan(cast(Any, lambda c, x: [c + x, c]), np.float64(0.0), X)
     close(last, X.sum())
     close(every, [0.0, 0.3, -0.9])
 
@@ -259,3 +259,36 @@ def test_reverse_mode_through_a_while_loop_that_leaves_the_value_alone() -> None
     close(hg.jvp(lambda x: both(x)[1:], (np.float64(2.0),), (np.float64(1.0),))[1], [1.0, 12.0])
     with pytest.raises(DifferentiationError, match="while_loop has no derivative in reverse mode"):
         hg.grad(lambda x: both(x)[2])(np.float64(2.0))
+
+
+# --- smooth functions written in pieces, and grids -------------------------------------------------------------------
+
+
+def derivatives_at_0(f: Any, orders: int) -> list[float]:
+    found = []
+    for _ in range(orders):
+        f = hg.grad(f)
+        found.append(float(f(np.float64(0.0))))
+    return found
+
+
+def test_smooth_functions_keep_their_derivatives_where_the_pieces_meet() -> None:
+    """By series: softplus is log 2 + x/2 + x²/8 - x⁴/192, sinc is 1 - (πx)²/3! + (πx)⁴/5!."""
+    close(derivatives_at_0(hg.nn.softplus, 4), [1 / 2, 1 / 4, 0, -1 / 8])
+    close(derivatives_at_0(lambda x: hnp.logaddexp(3 * x, x), 2), [2.0, 1.0])
+    close(derivatives_at_0(hnp.sinc, 4), [0, -(np.pi**2) / 3, 0, np.pi**4 / 5])
+    x = np.linspace(-1, 1, 12).reshape(4, 3)
+    close(hg.hessian(lambda w: hnp.sum(hg.nn.softplus(x @ w)))(np.zeros(3)), x.T @ x / 4)
+
+
+def test_the_ends_of_grids_have_derivatives() -> None:
+    a = np.float64(1.3)
+    for jit in (lambda f: f, hg.jit):
+        close(jit(hg.jacrev(lambda a: hnp.linspace(a, 2 * a, 4)))(a), [1, 4 / 3, 5 / 3, 2])
+        close(jit(hg.jacfwd(lambda a: hnp.linspace(0, a, 4, endpoint=False)))(a), [0, 1 / 4, 1 / 2, 3 / 4])
+        close(jit(hg.jacrev(lambda a: hnp.geomspace(a, 2 * a, 3)))(a), [1, np.sqrt(2), 2])
+        want = np.log(10) * np.array([1, 1.5, 2]) * np.logspace(a, 2 * a, 3)
+        close(jit(hg.jacrev(lambda a: hnp.logspace(a, 2 * a, 3)))(a), want)
+    close(hg.jit(lambda a: hnp.linspace(a, 7, 5))(np.float64(-1.0)), np.linspace(-1, 7, 5))
+    with pytest.raises(ShapeError, match="linspace: the ends are scalars"):
+        hnp.linspace(hnp.zeros(2), 1.0, 3)

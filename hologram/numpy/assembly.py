@@ -13,7 +13,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axis_of, shape_of, wrap
 from hologram.numpy.complexes import conj
-from hologram.numpy.creation import ones, zeros
+from hologram.numpy.creation import linspace, ones, zeros
 from hologram.numpy.elementwise import FUNCTIONS, logaddexp, round, where
 from hologram.numpy.indexing import take
 from hologram.numpy.linear import matmul
@@ -366,11 +366,15 @@ def isneginf(x: Any, /) -> Tensor:
 
 def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None) -> Tensor:
     """``num`` powers of ``base`` whose exponents lie at equal distances."""
+    if type(start) is Tensor or type(stop) is Tensor:
+        return FUNCTIONS["power"](base, linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
     return tensor(np.logspace(start, stop, num, endpoint, base), dtype=dtypes.default_float if dtype is None else dtype)
 
 
 def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
-    """``num`` numbers of which each is the same multiple of the one before."""
+    """``num`` numbers of which each is the same multiple of the one before; Tensors as ends are positive."""
+    if type(start) is Tensor or type(stop) is Tensor:
+        return FUNCTIONS["exp"](linspace(FUNCTIONS["log"](start), FUNCTIONS["log"](stop), num, endpoint=endpoint, dtype=dtype))
     return tensor(np.geomspace(start, stop, num, endpoint), dtype=dtypes.default_float if dtype is None else dtype)
 
 

@@ -16,7 +16,7 @@ from hologram.primitives import elementwise as ew
 from hologram.primitives.leaves import iota
 from hologram.primitives.op import Shape
 from hologram.symbolic import Expr
-from hologram.trace.apply import SCALARS, broadcast_node, broadcast_shapes
+from hologram.trace.apply import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
 from hologram.trace.convert import asarray, check_device, from_dlpack, tensor
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
@@ -112,14 +112,18 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
-    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. Complex ends give complex numbers."""
+    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. The ends are scalars, complex ones too; Tensors among them have
+    derivatives."""
     check_device(device)
-    start, stop = _number(start), _number(stop)
     n = operator.index(num)
+    gaps = n - 1 if endpoint else n
+    if type(start) is Tensor or type(stop) is Tensor:
+        return wrap(cast_to(_between(start, stop, n, gaps, endpoint), dtype))
+    start, stop = _number(start), _number(stop)
     if isinstance(start, complex) or isinstance(stop, complex):
-        parts = [_spaced(a, b, n, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag))]
+        parts = [_spaced(a, b, n, gaps, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag))]
         return wrap(cast_to(record(complexes.complex_, tuple(parts)), dtypes.default_complex if dtype is None else dtype))
-    return wrap(cast_node(_spaced(start, stop, n, endpoint), dtypes.default_float if dtype is None else element_type(dtype)))
+    return wrap(cast_node(_spaced(start, stop, n, gaps, endpoint), dtypes.default_float if dtype is None else element_type(dtype)))
 
 
 def _number(x: Any) -> float | complex:
@@ -127,14 +131,27 @@ def _number(x: Any) -> float | complex:
     return complex(value) if isinstance(value, complex) else float(value)
 
 
-def _spaced(start: float, stop: float, n: int, endpoint: bool) -> Node:
-    """:func:`linspace` in float64."""
-    gaps = n - 1 if endpoint else n
+def _spaced(start: float, stop: float, n: int, gaps: int, endpoint: bool) -> Node:
+    """The numbers of :func:`linspace` between numbers, in float64."""
     node = _scaled_count(n, start, (stop - start) / gaps if gaps > 0 else 0.0, dtypes.float64)
-    if endpoint and n > 1:
-        last = record(ew.eq, (count((n,), 0, dtypes.int64), constant(n - 1, dtypes.int64)))
-        node = record(ew.select, (last, constant(stop, dtypes.float64), node))
-    return node
+    return record(ew.select, (_last(n), constant(stop, dtypes.float64), node)) if endpoint and n > 1 else node
+
+
+def _last(n: int) -> Node:
+    """Whether a place is the last of ``n``."""
+    return record(ew.eq, (count((n,), 0, dtypes.int64), constant(n - 1, dtypes.int64)))
+
+
+def _between(start: Any, stop: Any, n: int, gaps: int, endpoint: bool) -> Node:
+    """The numbers of :func:`linspace` in the type that a quotient of the ends has."""
+    (first, last), _, _ = promoted("linspace", (start, stop), lambda d: working_type(ew.div, d))
+    for x in (first, last):
+        if x.shape:
+            raise located(ShapeError(f"linspace: the ends are scalars, not of shape {list(x.shape)}"))
+    gap = record(ew.div, (record(ew.sub, (last, first)), constant(max(gaps, 1), first.dtype)))
+    steps = record(ew.mul, (cast_node(count((n,), 0, dtypes.int64), first.dtype), gap))
+    node = record(ew.add, (steps, first))
+    return record(ew.select, (_last(n), last, node)) if endpoint and n > 1 else node
 
 
 def _band(matrix: Any, k: int, op: Any) -> Node:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -167,16 +169,22 @@ def _float_pair(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     """``log(exp(x1) + exp(x2))`` without overflow."""
     a, b = _float_pair("logaddexp", x1, x2)
-    high, low = FUNCTIONS["maximum"](a, b), FUNCTIONS["minimum"](a, b)
-    equal = high == low  # infinities of one sign differ by NaN
-    return high + FUNCTIONS["log1p"](FUNCTIONS["exp"](where(equal, 0.0, low - high)))
+    first = a >= b  # selected, not max and min: where operands are equal, either choice has the one smooth function's derivatives, of every order
+    high, low = where(first, a, b), where(first, b, a)
+    same = (high == low) & FUNCTIONS["isinf"](high)  # infinities of one sign differ by NaN
+    return high + FUNCTIONS["log1p"](FUNCTIONS["exp"](where(same, 0.0, low - high)))
+
+
+_SINC = [(-1) ** n / math.factorial(2 * n + 1) for n in range(10)]  # of sin(y) / y in powers of y * y, to float64's last digit up to 1
 
 
 def sinc(x: Any, /) -> Tensor:
-    """``sin(πx) / (πx)``, 1 at 0."""
+    """``sin(πx) / (πx)``, 1 at 0; a polynomial around 0, so that derivatives of every order the terms reach hold there."""
     y = wrap(array(x, "sinc")) * np.pi
-    zero = y == 0
-    return where(zero, 1.0, FUNCTIONS["sin"](y) / where(zero, 1.0, y))
+    small = FUNCTIONS["abs"](y) < 1
+    square = where(small, y * y, 0.0)
+    near = functools.reduce(lambda total, c: total * square + c, reversed(_SINC))
+    return where(small, near, FUNCTIONS["sin"](y) / where(small, 1.0, y))
 
 
 def degrees(x: Any, /) -> Tensor:
