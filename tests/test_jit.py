@@ -389,6 +389,18 @@ def test_equal_sizes_share_a_symbol() -> None:
 # --- stages ----------------------------------------------------------------------------------------------------------
 
 
+def test_reduction_counts_the_rules_that_fired() -> None:
+    compiled = hg.jit(lambda a: hnp.transpose(hnp.transpose(a * 1 + 0)) * 1, precision="fast").lower(np.ones((3, 4), np.float32)).compile()
+    reduction = compiled.reduction()
+    assert reduction.rules["transpose-transpose"] == 1 and reduction.rules["mul-one"] == 1, reduction
+    assert str(reduction).endswith("rules fired: " + ", ".join(f"{n} {k}" for n, k in sorted(reduction.rules.items(), key=lambda r: (-r[1], r[0]))))
+    nothing = hg.jit(lambda a: hnp.sin(a)).lower(X).compile().reduction()
+    assert not nothing.rules and "rules" not in str(nothing)
+    looped = hg.jit(lambda a: hg.fori_loop(0, 3, lambda i, c: c * 1 + i, a)).lower(2.0).compile().reduction()
+    assert looped.rules["mul-one"] == 1, looped
+    assert "rules fired" in str(hg.explain(lambda a: a * 1 + a)(X))
+
+
 def test_make_graph_prints() -> None:
     text = str(hg.make_graph(lambda a, b: hnp.sum(a * b))(X, Y))
     assert text.splitlines() == [

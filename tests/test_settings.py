@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +64,11 @@ def test_environment_that_is_no_number() -> None:
         [sys.executable, "-c", "import hologram.settings"], env={**os.environ, "HOLOGRAM_DEBUG": "loud"}, capture_output=True, text=True
     )
     assert done.returncode != 0 and "HOLOGRAM_DEBUG must be an integer, not 'loud'" in done.stderr
+
+
+def test_every_setting_is_documented() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text()
+    rows = [line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `")]
+    names = {name.strip(" `"): variable.strip(" `") for name, variable, _ in rows}
+    assert list(names) == [f.name for f in fields(Settings) if f.init]
+    assert all(variable == ("HOLOGRAM_DISABLE_PASSES" if n == "disabled_passes" else f"HOLOGRAM_{n.upper()}") for n, variable in names.items())

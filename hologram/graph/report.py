@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from hologram.graph.plan import Plan
 from hologram.graph.schedule import Schedule
@@ -13,9 +14,11 @@ from hologram.trace.node import Graph, Node
 
 @dataclass(frozen=True)
 class Reduction:
-    """Operations as traced, after canonical reduction, and kernels launched; scalar operations before and after; calls of host routines.
+    """Operations as traced, after canonical reduction, and kernels launched; scalar operations before and after; calls of host routines;
+    and how often each rewrite rule fired.
 
-    Work of routines is in the first two, and not in the scalar operations.
+    Work of routines is in the first two, and not in the scalar operations. Rules count in a body of control flow, too, unless an earlier program
+    has reduced the same body.
     """
 
     traced: int
@@ -24,12 +27,14 @@ class Reduction:
     arithmetic_traced: int
     arithmetic_canonical: int
     host_calls: int = 0
+    rules: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         host = f" and {self.host_calls} calls of the host" if self.host_calls else ""
+        rules = ", ".join(f"{name} {n}" for name, n in sorted(self.rules.items(), key=lambda r: (-r[1], r[0])))
         return (
             f"{self.traced} operations traced -> {self.canonical} canonical -> {self.kernels} kernels{host}; "
-            f"scalar operations {self.arithmetic_traced:,} -> {self.arithmetic_canonical:,}"
+            f"scalar operations {self.arithmetic_traced:,} -> {self.arithmetic_canonical:,}" + (f"\nrules fired: {rules}" if rules else "")
         )
 
 
@@ -94,9 +99,9 @@ def _arithmetic(graph: Graph) -> int:
     return total
 
 
-def reduction_of(traced: Graph, canonical: Graph, schedule: Schedule) -> Reduction:
+def reduction_of(traced: Graph, canonical: Graph, schedule: Schedule, rules: Mapping[str, int]) -> Reduction:
     kernels, host = len(schedule.kernels), len(schedule.host_steps)
-    return Reduction(_operations(traced), _operations(canonical), kernels, _arithmetic(traced), _arithmetic(canonical), host)
+    return Reduction(_operations(traced), _operations(canonical), kernels, _arithmetic(traced), _arithmetic(canonical), host, rules)
 
 
 def _nbytes(nodes: list[Node]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from hologram.cached import cached_property
 from hologram.graph.control import ControlStep
 from hologram.graph.host import host_nodes
 from hologram.graph.kernel_text import print_kernel
+from hologram.graph.passes import Context
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
 from hologram.settings import settings
@@ -104,11 +106,17 @@ class Executable:
                 return o.node.shape
         return node.shape
 
-    @cached_property
+    @property
     def canonical(self) -> Graph:
+        return self._reduced[0]
+
+    @cached_property
+    def _reduced(self) -> tuple[Graph, Counter[str]]:
+        """The canonical graph, and how often each rule fired on the way to it."""
+        context = Context(self.precision)
         with debug.timed("canonical reduction"):
-            graph: Graph = self._canonical(self.traced, self.precision)
-        return graph
+            graph: Graph = self._canonical(self.traced, self.precision, context)
+        return graph, context.rules()
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -185,7 +193,7 @@ class Executable:
         raise ValueError(f"no stage {stage!r}; the CPU has {', '.join(STAGES)}")
 
     def reduction(self) -> Reduction:
-        return reduction_of(self.traced, self.canonical, self.schedule)
+        return reduction_of(self.traced, self.canonical, self.schedule, self._reduced[1])
 
     def memory_analysis(self) -> Memory:
         return memory_of(self.schedule)
