@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import dtypes, errors, linalg, nn, numpy, random, settings
+    from hologram import dtypes, errors, fft, linalg, nn, numpy, random, settings
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
+    from hologram.control.callbacks import ShapeDtypeStruct, pure_callback
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from hologram.transform.stacking import vmap
 
 _WHERE = {
+    "ShapeDtypeStruct": "control.callbacks",
     "Tensor": "trace.tensor",
     "asarray": "trace.convert",
     "associative_scan": "control.associative",
@@ -52,6 +54,7 @@ _WHERE = {
     "jvp": "transform.api",
     "linearize": "transform.api",
     "make_graph": "trace.stages",
+    "pure_callback": "control.callbacks",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
     "stop_gradient": "transform.api",
@@ -62,14 +65,14 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_PACKAGES = ("dtypes", "errors", "linalg", "nn", "numpy", "random", "settings")
+_PACKAGES = ("dtypes", "errors", "fft", "linalg", "nn", "numpy", "random", "settings")
 _MODULES = {name: name for name in _PACKAGES} | {"tree": "trace.tree"}
 
 __all__ = [
-    "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp",
-    "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "fori_loop", "from_dlpack", "grad", "hessian",
-    "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "make_graph", "nn", "numpy", "random", "scan", "set_num_threads", "settings",
-    "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond",
+    "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "fft", "fori_loop",
+    "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "make_graph", "nn", "numpy", "pure_callback", "random",
+    "scan", "set_num_threads", "settings", "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import hologram.numpy as hnp
 import hologram.primitives.factorizations as rows
 from hologram import dtypes
 from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError
 from hologram.numpy.arguments import array
-from hologram.numpy.elementwise import FUNCTIONS
-from hologram.numpy.manipulation import matrix_transpose
 from hologram.primitives.op import Op
 from hologram.symbolic import Int
 from hologram.trace.apply import broadcast_node, broadcast_shapes, common_type, node_of, wrap
@@ -71,15 +70,15 @@ def stacked_alike(what: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose."""
-    return matrix_transpose(conj(x))
+    return hnp.matrix_transpose(conj(x))
 
 
 def conj(x: Tensor) -> Tensor:
-    return FUNCTIONS["conj"](x) if is_complex(x) else x
+    return hnp.conj(x) if is_complex(x) else x
 
 
 def real(x: Tensor) -> Tensor:
-    return FUNCTIONS["real"](x) if is_complex(x) else x
+    return hnp.real(x) if is_complex(x) else x
 
 
 def is_complex(x: Tensor) -> bool:

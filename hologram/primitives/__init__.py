@@ -7,6 +7,7 @@ from hologram.primitives import (
     division,
     elementwise,
     factorizations,
+    fourier,
     host,
     indexing,
     leaves,
@@ -20,6 +21,6 @@ from hologram.primitives import (
 from hologram.primitives.op import TABLE, Op
 
 __all__ = [
-    "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "host", "indexing", "leaves", "marks",
+    "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "fourier", "host", "indexing", "leaves", "marks",
     "mathematics", "movement", "reductions", "sorting", "windows",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ for it; otherwise its ``reference`` runs, called from native code, with the GIL.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +32,20 @@ def host_row(name: str, arity: int | None, results: Callable[..., list[Type]], r
     return register(Op(name, "host", arity, infer, reference, attrs=attrs, kinds=kinds, cost=cost, results=results))
 
 
-class Call:
+class Call(ABC):
     """A function of NumPy arrays, and the types of its results. Equal only to itself."""
 
-    __slots__ = ("function", "types", "__weakref__")
+    __slots__ = ("types", "__weakref__")
 
-    def __init__(self, function: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]], types: Sequence[Type]) -> None:
-        self.function, self.types = function, list(types)
+    def __init__(self, types: Sequence[Type]) -> None:
+        self.types = list(types)
+
+    @abstractmethod
+    def run(self, arrays: Sequence[np.ndarray], lead: tuple[int, ...] = ()) -> Sequence[np.ndarray]:
+        """The results; ``lead``: arrays and results are stacks with these axes in front."""
 
     def __str__(self) -> str:
-        return f"{getattr(self.function, '__name__', 'function')}@{id(self):x}"
+        return f"{type(self).__name__}@{id(self):x}"
 
 
 def _callback_results(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> list[Type]:
@@ -49,7 +54,7 @@ def _callback_results(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> list[
 
 def _callback(*args: Any) -> Sequence[np.ndarray]:
     *arrays, call = args
-    return call.function([a.copy() for a in arrays])  # what the function keeps does not change under it
+    return call.run([a.copy() for a in arrays])  # what the function keeps does not change under it
 
 
 callback = host_row("callback", None, _callback_results, _callback, "call", kinds="biufc")

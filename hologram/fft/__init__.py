@@ -1,0 +1,10 @@
+"""Discrete Fourier transforms: the Array API standard's extension, 2024.12, and NumPy's names for two axes. See docs/linalg.md.
+
+Transforms run in NumPy's pocketfft, in the precision of their argument: float32 gives complex64, float64 complex128; integers become float32.
+"""
+
+from hologram.fft import derivatives, frequencies, transforms
+
+_MODULES = (frequencies, transforms)
+globals().update({name: getattr(module, name) for module in _MODULES for name in module.__all__})
+__all__ = ["derivatives", *sorted(name for module in _MODULES for name in module.__all__)]

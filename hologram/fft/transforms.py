@@ -1,0 +1,214 @@
+"""Transforms along one axis (``n`` elements of it), along several (``s`` elements of ``axes``), and along the last two.
+
+An axis is cut to the wanted number of elements, or filled up with zeros. ``norm`` is ``backward``, which divides inverse transforms by the
+number of elements, ``forward``, which divides the others, or ``ortho``, which divides each by its root. Raises ShapeError for axes that are not
+there and for transforms of no elements, DTypeError for 16-bit floats and, in ``rfft`` and its like, complex numbers, ArgumentError for another
+norm.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import hologram.primitives.fourier as rows
+from hologram import dtypes
+from hologram.control.tracing import Type, emit
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.numpy.arguments import array, axis_of
+from hologram.numpy.complexes import conjugated
+from hologram.primitives.movement import pad
+from hologram.primitives.op import Op
+from hologram.symbolic import Int
+from hologram.trace.apply import node_of, wrap
+from hologram.trace.node import Node
+from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.tensor import Tensor
+from hologram.transform.nodes import along
+
+__all__ = [
+    "fft", "fft2", "fftn", "hfft", "ifft", "ifft2", "ifftn", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
+]  # fmt: skip
+
+OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _norm(norm: Any, what: str) -> str:
+    found = "backward" if norm is None else norm
+    if found not in OPPOSITE:
+        raise located(ArgumentError(f"{what}: norm {norm!r}: it is one of {', '.join(OPPOSITE)}"))
+    return str(found)
+
+
+def _operand(x: Any, what: str, kind: str) -> Node:
+    """``x`` as a real (``f``) or complex (``c``) node."""
+    node = array(x, what)
+    dtype = dtypes.to_inexact(node.dtype)
+    if dtype.bits == 16:
+        raise located(DTypeError(f"{what} does not take {dtype}: cast to float32"))
+    if kind == "f" and dtype.is_complex:
+        raise located(DTypeError(f"{what} takes real numbers, not {dtype}"))
+    if kind == "c" and not dtype.is_complex:
+        dtype = dtypes.complex128 if dtype is dtypes.float64 else dtypes.complex64
+    return cast_node(node, dtype)
+
+
+def _axes(x: Node, s: Any, axes: Any, what: str) -> tuple[tuple[int, ...], list[Int | None]]:
+    """The axes, and how many elements each is to have, None for those that it has. ``s`` without ``axes`` is of the last ones."""
+    ndim = len(x.shape)
+    if s is not None and axes is None:
+        axes = range(ndim - len(s), ndim)
+    chosen = tuple(axis_of(a, ndim, what) for a in (range(ndim) if axes is None else axes))
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise located(ShapeError(f"{what}: axes {list(chosen)} of shape {list(x.shape)}: at least one, and none twice"))
+    sizes: list[Int | None] = [None] * len(chosen) if s is None else [None if n is None else _size(n, what) for n in s]
+    if len(sizes) != len(chosen):
+        raise located(ShapeError(f"{what}: {len(sizes)} sizes for {len(chosen)} axes"))
+    return chosen, sizes
+
+
+def _size(n: Any, what: str) -> int:
+    try:
+        found = operator.index(n)
+    except TypeError:
+        raise located(ArgumentError(f"{what}: a number of elements is an integer, not {type(n).__name__}")) from None
+    if found < 1:
+        raise located(ShapeError(f"{what}: no transform of {found} elements"))
+    return found
+
+
+def _resized(x: Node, axis: int, n: Int | None) -> Node:
+    """``x`` with ``n`` elements along ``axis``."""
+    have = x.shape[axis]
+    if n is None or n == have:
+        return x
+    if not isinstance(have, int) or not isinstance(n, int):
+        raise located(ShapeError(f"fft: an axis of symbolic extent {have} keeps it: give no n or s for it"))
+    if n < have:
+        return along(x, axis, 0, n)
+    high = tuple(n - have if i == axis else 0 for i in range(len(x.shape)))
+    return record(pad, (x, constant(0, x.dtype)), ((0,) * len(x.shape), high))
+
+
+def _run(op: Op, x: Node, *attrs: Any) -> Tensor:
+    assert op.results is not None
+    try:
+        ((shape, dtype),) = op.results((x,), attrs)
+    except (ShapeError, DTypeError) as e:
+        raise located(e) from None
+    (out,) = emit(op, (x,), attrs, [Type(shape, dtype, False)])
+    return out
+
+
+# --- the three rows --------------------------------------------------------------------------------------------------
+
+
+def _complex(what: str, x: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Tensor:
+    node = _operand(x, what, "c")
+    chosen, sizes = _axes(node, s, axes, what)
+    for axis, n in zip(chosen, sizes, strict=True):
+        node = _resized(node, axis, n)
+    return _run(rows.fft, node, chosen, inverse, _norm(norm, what))
+
+
+def _from_real(what: str, x: Any, s: Any, axes: Any, norm: str) -> Tensor:
+    node = _operand(x, what, "f")
+    chosen, sizes = _axes(node, s, axes, what)
+    for axis, n in zip(chosen, sizes, strict=True):
+        node = _resized(node, axis, n)
+    return _run(rows.rfft, node, chosen, norm)
+
+
+def _to_real(what: str, node: Node, s: Any, axes: Any, norm: str) -> Tensor:
+    chosen, sizes = _axes(node, s, axes, what)
+    last = sizes[-1] if sizes[-1] is not None else 2 * (node.shape[chosen[-1]] - 1)
+    if isinstance(last, int) and last < 1:
+        raise located(ShapeError(f"{what}: no transform of {last} elements"))
+    half = last // 2 + 1 if isinstance(last, int) else None
+    for axis, n in zip(chosen, [*sizes[:-1], half], strict=True):
+        node = _resized(node, axis, n)
+    return _run(rows.irfft, node, chosen, last, norm)
+
+
+def _one(n: Any) -> Sequence[Any] | None:
+    return None if n is None else (n,)
+
+
+# --- one axis --------------------------------------------------------------------------------------------------------
+
+
+def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The transform along ``axis``: ``yₖ = Σⱼ xⱼ exp(-2πi jk/n)``."""
+    return _complex("fft", x, _one(n), (axis,), norm, False)
+
+
+def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The inverse of :func:`fft`."""
+    return _complex("ifft", x, _one(n), (axis,), norm, True)
+
+
+def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The first n // 2 + 1 elements of the transform of a real array along ``axis``; the others are their conjugates."""
+    return _from_real("rfft", x, _one(n), (axis,), _norm(norm, "rfft"))
+
+
+def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The inverse of :func:`rfft`: ``n`` real elements, by default 2 (m - 1) for m that are given."""
+    return _to_real("irfft", _operand(x, "irfft", "c"), _one(n), (axis,), _norm(norm, "irfft"))
+
+
+def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The real transform, of ``n`` elements, of an array of which ``x`` is the first half and the other half holds conjugates."""
+    return _to_real("hfft", conjugated(_operand(x, "hfft", "c")), _one(n), (axis,), OPPOSITE[_norm(norm, "hfft")])
+
+
+def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The inverse of :func:`hfft`."""
+    return wrap(conjugated(node_of(_from_real("ihfft", x, _one(n), (axis,), OPPOSITE[_norm(norm, "ihfft")]))))
+
+
+# --- several axes ----------------------------------------------------------------------------------------------------
+
+
+def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+    """:func:`fft` along each of ``axes``, by default all, or the last as many as ``s`` has sizes."""
+    return _complex("fftn", x, s, axes, norm, False)
+
+
+def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+    """The inverse of :func:`fftn`."""
+    return _complex("ifftn", x, s, axes, norm, True)
+
+
+def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+    """:func:`rfft` along the last of ``axes``, :func:`fft` along the others."""
+    return _from_real("rfftn", x, s, axes, _norm(norm, "rfftn"))
+
+
+def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+    """The inverse of :func:`rfftn`."""
+    return _to_real("irfftn", _operand(x, "irfftn", "c"), s, axes, _norm(norm, "irfftn"))
+
+
+def fft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+    """:func:`fftn` along two axes."""
+    return _complex("fft2", x, s, axes, norm, False)
+
+
+def ifft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+    """The inverse of :func:`fft2`."""
+    return _complex("ifft2", x, s, axes, norm, True)
+
+
+def rfft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+    """:func:`rfftn` along two axes."""
+    return _from_real("rfft2", x, s, axes, _norm(norm, "rfft2"))
+
+
+def irfft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+    """The inverse of :func:`rfft2`."""
+    return _to_real("irfft2", _operand(x, "irfft2", "c"), s, axes, _norm(norm, "irfft2"))
