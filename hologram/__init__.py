@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import dtypes, errors, fft, linalg, nn, numpy, random, settings
+    from hologram import dtypes, errors, fft, linalg, nn, numpy, random, settings, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import ShapeDtypeStruct, pure_callback
     from hologram.trace import tree
@@ -65,14 +65,14 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_PACKAGES = ("dtypes", "errors", "fft", "linalg", "nn", "numpy", "random", "settings")
+_PACKAGES = ("dtypes", "errors", "fft", "linalg", "nn", "numpy", "random", "settings", "special")
 _MODULES = {name: name for name in _PACKAGES} | {"tree": "trace.tree"}
 
 __all__ = [
     "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond",
     "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "fft", "fori_loop",
     "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "make_graph", "nn", "numpy", "pure_callback", "random",
-    "scan", "set_num_threads", "settings", "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "scan", "set_num_threads", "settings", "special", "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from hologram.graph.builder import Rare, decompose
 from hologram.primitives import Op
 
 
-def run(row: Op, arrays: list[np.ndarray], fused: bool) -> np.ndarray:
+def run(row: Op, arrays: list[np.ndarray], fused: bool, attrs: tuple[Any, ...] = ()) -> np.ndarray:
     """The decomposition of ``row`` on float32 or float64 arrays of one shape."""
-    parameters, body, result = decompose(row, tuple(dtypes.of(a.dtype) for a in arrays), ())
+    parameters, body, result = decompose(row, tuple(dtypes.of(a.dtype) for a in arrays), attrs)
     values: dict[Any, np.ndarray] = dict(zip(parameters, arrays, strict=True))
     with np.errstate(all="ignore"):
         _run_body(body, values, fused)

@@ -69,7 +69,15 @@ def differentiable_rows() -> list[Op]:
 def smooth_cases(row: Op) -> Iterator[tuple[tuple[Any, ...], list[np.ndarray]]]:
     """``(attrs, arrays)`` of float64 where the row is smooth; integer arrays stay as they are."""
     if row.kind == "elementwise":
-        for attrs in [(n,) for n in (-2, 0, 1, 2, 3, 5)] if row.attrs == ("n",) else [("float64",)] if row.attrs == ("dtype",) else [()]:
+        for attrs in (
+            [(n,) for n in (-2, 0, 1, 2, 3, 5)]
+            if row.attrs == ("n",)
+            else [(1,), (3,)]
+            if row.attrs == ("order",)
+            else [("float64",)]
+            if row.attrs == ("dtype",)
+            else [()]
+        ):
             for shape in ((), (3, 4)):
                 rng = seeded(row.name, attrs, shape)
                 arrays = [smooth_values(row, shape, rng) for _ in range(row.arity or 2)]

@@ -195,6 +195,57 @@ def _erfinv_fit(center: float, low: float, high: float, single: int, double: int
     return Fit(about, f, *span, lambda t: 1 / (f(t) + less), (single, double), two_part=not less)
 
 
+@cache
+def _normal_tail(s: mp.mpf) -> mp.mpf:
+    """erfinv(x) / (x*s) where ``s**2 = -log(1 - x**2)``, for x next to 1."""
+    rest = mp.exp(-s * s)
+    two_p = rest / (1 + mp.sqrt(1 - rest))  # 1 - x
+    z = mp.findroot(lambda z: mp.log(mp.erfc(z) / two_p), s - mp.log(mp.pi * s * s) / (4 * s))
+    return z / (1 - two_p) / s
+
+
+def _mobius(c: float, low: float, high: float) -> tuple[Function, mp.mpf, mp.mpf]:
+    """x of ``t = (x - c)/(x + c)``, and the ends of t."""
+    return lambda t: c * (1 + t) / (1 - t), (mp.mpf(low) - c) / (mp.mpf(low) + c), (mp.mpf(high) - c) / (mp.mpf(high) + c)
+
+
+def _mobius_fit(about: str, f: Function, c: float, low: float, high: float, single: int, double: int) -> Fit:
+    x, *span = _mobius(c, low, high)
+    about = f"{about} in t = (x - {c})/(x + {c}), {low} <= x <= {high}"
+    return Fit(about, lambda t: f(x(t)), *span, lambda t: 1 / f(x(t)), (single, double), two_part=True)
+
+
+_DIGAMMA_ZERO = mp.findroot(mp.digamma, 1.4616)
+
+
+def _stirling(z: mp.mpf) -> mp.mpf:
+    """What the leading terms of Stirling's formula lack, times x, at ``z = 1/x**2``."""
+    x = 1 / mp.sqrt(z)
+    return (mp.loggamma(x) - (x - 0.5) * mp.log(x) + x - mp.log(2 * mp.pi) / 2) * x
+
+
+def _digamma_tail(z: mp.mpf) -> mp.mpf:
+    x = 1 / mp.sqrt(z)
+    return (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / z
+
+
+def _bessel_near(n: int) -> Fit:
+    def scaled(z: mp.mpf) -> mp.mpf:
+        return mp.besseli(n, 2 * mp.sqrt(z)) / mp.sqrt(z) ** n
+
+    about = f"(I{n}(x) / (x/2)**{n} - 1) / z in z = (x/2)**2, x <= 7.75"
+    return Fit(about, lambda z: (scaled(z) - 1) / z, 0, mp.mpf(7.75) ** 2 / 4, lambda z: z / scaled(z), (9, 15))
+
+
+def _bessel_far(n: int) -> Fit:
+    def scaled(v: mp.mpf) -> mp.mpf:
+        return mp.exp(-1 / v) * mp.besseli(n, 1 / v) / mp.sqrt(v) if v > 1e-9 else 1 / mp.sqrt(2 * mp.pi)
+
+    about = f"exp(-x) * sqrt(x) * I{n}(x) in 1/x - 1/16, x >= 7.75"
+    center, high = 1 / mp.mpf(16), 1 / mp.mpf(7.75)
+    return Fit(about, lambda t: scaled(t + center), -center, high - center, lambda t: 1 / scaled(t + center), (8, 25), two_part=True)
+
+
 _ROOT = mp.sqrt(2)
 FITS: dict[str, Fit | tuple[Fit, ...]] = {
     "EXPM1": Fit("(expm1(r) - r) / r**2, |r| <= ln2/2", lambda r: (mp.expm1(r) - r) / r**2, -_HALF_LN2, _HALF_LN2, lambda r: r * r, (5, 10)),
@@ -233,6 +284,15 @@ FITS: dict[str, Fit | tuple[Fit, ...]] = {
         (3, 7),
     ),
     "ASIN": _odd_fit("asin", mp.asin, mp.mpf("0.5"), 5, 13),
+    "LGAMMA": _mobius_fit("lgamma(x) / ((x - 1)*(x - 2))", lambda x: mp.loggamma(x) / ((x - 1) * (x - 2)), 1.25, 0.5, 3.0, 13, 28),
+    "STIRLING": Fit("(lgamma(x) - (x - 1/2)*log(x) + x - log(2*pi)/2) * x in 1/x**2, x >= 8", _stirling, 0, 1 / mp.mpf(64), _one, (3, 7)),
+    "DIGAMMA": _mobius_fit("digamma(x) / (x - its zero)", lambda x: mp.digamma(x) / (x - _DIGAMMA_ZERO), 1.75, 1.0, 3.0, 10, 21),
+    "DIGAMMA_TAIL": Fit("(log(x) - 1/(2*x) - digamma(x)) * x**2 in 1/x**2, x >= 8", _digamma_tail, 0, 1 / mp.mpf(64), _one, (3, 8)),
+    "I0_NEAR": _bessel_near(0),
+    "I0_FAR": _bessel_far(0),
+    "I1_NEAR": _bessel_near(1),
+    "I1_FAR": _bessel_far(1),
+    "NDTRI_FAR": _mobius_fit("erfinv(y)/(x*y), x = sqrt(-log(1 - y**2))", _normal_tail, 12.0, 6.0, 27.5, 9, 25),
 }
 
 

@@ -16,11 +16,12 @@ from hologram.primitives import (
     movement,
     reductions,
     sorting,
+    special,
     windows,
 )
 from hologram.primitives.op import TABLE, Op
 
 __all__ = [
     "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "fourier", "host", "indexing", "leaves", "marks",
-    "mathematics", "movement", "reductions", "sorting", "windows",
+    "mathematics", "movement", "reductions", "sorting", "special", "windows",
 ]  # fmt: skip

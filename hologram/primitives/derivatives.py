@@ -141,6 +141,14 @@ def _abs_jvp(tangents: Tangents, out: Node, x: Node) -> Node:
     return _call("real", mul(_call("conj", _call("sign", x)), t))
 
 
+def _bessel_slope(out: Node, x: Node) -> Node:
+    """i0e - i1e/x - sign(x)*i1e; 1/2 at 0."""
+    zero = _call("eq", x, number(0, x))
+    over = div(out, select(zero, number(1, x), x))
+    slope = sub(_call("i0e", x), add(over, mul(_call("sign", x), out)))
+    return select(zero, number(0.5, x), slope)
+
+
 _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "sqrt": (lambda out, x: div(number(0.5, out), out),),
     "copysign": (lambda out, x, y: mul(_sign_of(x), _sign_of(y)), None),
@@ -180,6 +188,14 @@ _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "erf": (lambda out, x: _gauss(x, 1.0),),
     "erfinv": (lambda out, x: mul(number(math.sqrt(math.pi) / 2, x), _call("exp", mul(out, out))),),
     "erfc": (lambda out, x: _gauss(x, -1.0),),
+    "erfcx": (lambda out, x: sub(mul(number(2, x), mul(x, out)), number(2 / math.sqrt(math.pi), x)),),
+    "ndtr": (lambda out, x: _gauss(mul(number(math.sqrt(0.5), x), x), math.sqrt(0.125)),),
+    "ndtri": (lambda out, x: mul(number(math.sqrt(2 * math.pi), x), _call("exp", mul(number(0.5, x), mul(out, out)))),),
+    "lgamma": (lambda out, x: _call("digamma", x),),
+    "digamma": (lambda out, x: apply(TABLE["polygamma"], x, attrs=(1,)),),
+    "polygamma": (lambda out, x, order: apply(TABLE["polygamma"], x, attrs=(order + 1,)),),
+    "i0e": (lambda out, x: sub(_call("i1e", x), mul(_call("sign", x), out)),),
+    "i1e": (_bessel_slope,),
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from hologram import dtypes
 from hologram.primitives.vector_math.coefficients import (
@@ -26,7 +27,7 @@ from hologram.primitives.vector_math.logarithm import log_of_normal
 # above the first erf is 1 less a power of two, above the second it is 1
 _ERF_STEPS = {dtypes.float32: (0.9, 3.92), dtypes.float64: (1.0, 5.94)}
 # at the first erfc is 1/2, above the second it is 0
-_ERFC_STEPS = {dtypes.float32: (0.477, 10.25), dtypes.float64: (0.477, 27.28)}
+ERFC_STEPS = {dtypes.float32: (0.477, 10.25), dtypes.float64: (0.477, 27.28)}
 # minus this is the pole of the variable of ERFCX
 _ERFCX_POLE = {dtypes.float32: 1.0, dtypes.float64: 2.0}
 # of ERFINV's interval the centre and the end, and the centres of ERFINV_TAIL's and ERFINV_FAR's
@@ -51,7 +52,7 @@ def erf(x: Value) -> Value:
     return (a < first).select(a.mad(polynomial(a * a, ERF[x.dtype]), a), far).copysign(x)
 
 
-def _erfcx(a: Value) -> tuple[Value, Value]:
+def erfcx_parts(a: Value) -> tuple[Value, Value]:
     """exp(a**2) * erfc(a) and a correction, for a from 0.45 to the end of erfc: s*P(t), s = 1/(a + k), t = (a - k)/(a + k) = 1 - 2*k*s.
 
     s and P are carried as leading halves and rests.
@@ -69,23 +70,28 @@ def _erfcx(a: Value) -> tuple[Value, Value]:
     return s_high * p, s.mad(t.mad(q, (first - p) + ERFCX_LOW[a.dtype]), s_low * p)
 
 
-def erfc(x: Value) -> Value:
-    """1 - erf(x) for |x| < 0.477, else exp(-a**2) * erfcx(a), a = |x|, or 2 minus that for x < 0. a**2 is kept exact."""
-    f = format_of(x)
-    first, last = _ERFC_STEPS[x.dtype]
-    a = at_most(x.abs(), last)
-    g, g_low = _erfcx(a)
-    a_high = leading_bits(a)
-    square, square_low = a_high * a_high, (a - a_high) * (a + a_high)
-    magic = f.magic + 2.0 * f.bias
-    total = (a * a).mad(-LOG2_E, magic)
+def times_gauss(g: Value, g_low: Value, square: Value, square_low: Value, exponent: float = 0.0) -> Value:
+    """``(g + g_low) * exp(-square - square_low) * 2**exponent``, down to subnormal numbers."""
+    f = format_of(g)
+    magic = f.magic + 2.0 * f.bias + exponent
+    total = (square + square_low).mad(-LOG2_E, magic)
     n = total - magic
-    high, low = LN2[x.dtype]
+    high, low = LN2[g.dtype]
     top, tail = n.mad(-high, -square), n.mad(low, square_low)
     r = top - tail
-    rest = (r * r).mad(polynomial(r, EXPM1[x.dtype]), -tail)
     both = g + g_low
-    far = scale_by_sum(g + both.mad(top, both.mad(rest, g_low)), total)
+    rest = (r * r).mad(polynomial(r, EXPM1[g.dtype]), -tail)
+    return scale_by_sum(g + both.mad(top, both.mad(rest, g_low)), total)
+
+
+def erfc(x: Value) -> Value:
+    """1 - erf(x) for |x| < 0.477, else exp(-a**2) * erfcx(a), a = |x|, or 2 minus that for x < 0. a**2 is kept exact."""
+    first, last = ERFC_STEPS[x.dtype]
+    a = at_most(x.abs(), last)
+    g, g_low = erfcx_parts(a)
+    a_high = leading_bits(a)
+    square, square_low = a_high * a_high, (a - a_high) * (a + a_high)
+    far = times_gauss(g, g_low, square, square_low)
     near = 1.0 - x.mad(polynomial(x * x, ERF_NEAR[x.dtype]), x)
     return (x.abs() < first).select(near, (x < 0.0).select(2.0 - far, far))
 
@@ -96,20 +102,35 @@ def _times(x: Value, t: Value, coefficients: Sequence[float], low: float) -> Val
     return x.mad(first, x * t.mad(polynomial(t, others), low))
 
 
-def erfinv(x: Value) -> Value:
-    """x*P(w), w = -log((1 - x)*(1 + x)), with other polynomials where w is large (after Giles, Approximating the erfinv function, 2010)."""
+class Near(NamedTuple):
+    """A value, and where it is right."""
+
+    value: Value
+    ordinary: Value
+
+
+def erfinv_parts(x: Value, w: Value) -> tuple[Near, Callable[[], Value]]:
+    """erfinv(x), |x| < 1, where ``w = -log(1 - x**2)`` is small, and code for it elsewhere, up to w = 36."""
     d = x.dtype
-    a = x.abs()
-    rest = 1.0 - a
-    w = -log_of_normal(rest.mad(a, rest))
 
     def tail() -> Value:
         result = _times(x, w - _ERFINV_TAIL_CENTER[d], ERFINV_TAIL[d], ERFINV_TAIL_LOW[d])
         if d is dtypes.float64:
             far = _times(x, w - _ERFINV_FAR_CENTER, ERFINV_FAR[d], ERFINV_FAR_LOW[d])
             result = (w > _ERFINV_TAIL_END).select(far, result)
-        result = a.eq(1.0).select(x * float("inf"), result)
+        return result
+
+    return Near(x.mad(polynomial(w - _ERFINV_CENTER, ERFINV[d]), x), w < _ERFINV_END[d]), tail
+
+
+def erfinv(x: Value) -> Value:
+    """x*P(w), w = -log((1 - x)*(1 + x)), with other polynomials where w is large (after Giles, Approximating the erfinv function, 2010)."""
+    a = x.abs()
+    rest = 1.0 - a
+    near, tail = erfinv_parts(x, -log_of_normal(rest.mad(a, rest)))
+
+    def edge() -> Value:
+        result = a.eq(1.0).select(x * float("inf"), tail())
         return (a > 1.0).select(float("nan"), result)
 
-    near = x.mad(polynomial(w - _ERFINV_CENTER, ERFINV[d]), x).copysign(x)
-    return (~((w < _ERFINV_END[d]) & (a < 1.0))).rare(tail, near)
+    return (~(near.ordinary & (a < 1.0))).rare(edge, near.value.copysign(x))

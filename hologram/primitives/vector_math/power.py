@@ -23,7 +23,7 @@ _NAN = float("nan")
 _LOG2_SCALE = (0.9617966939259756, 5.0577616648125907e-17)  # 2/(3 ln2) as a float64 and what it lacks
 
 
-def _log2_two(x: Value, shift: float) -> tuple[Value, Value]:
+def log2_two(x: Value, shift: Value | float) -> tuple[Value, Value]:
     """``log2(x) + shift`` as a number with half the significant bits, and the rest; x > 0 normal.
 
     log2(m) = 2/(3 ln2) * s*(3 + s**2 + s**4*Q(s**2)), s = f/(f + 2), f = m - 1, carried as leading halves and rests. Products of leading
@@ -53,7 +53,7 @@ def _log2_two(x: Value, shift: float) -> tuple[Value, Value]:
 
 def _exponent(x: Value, y: Value, shift: float) -> tuple[Value, Value]:
     """``y * (log2(x) + shift)`` as a sum, the first part exact; x > 0 normal."""
-    high, low = _log2_two(x, shift)
+    high, low = log2_two(x, shift)
     y_high = leading_bits(y)
     return y_high * high, y.mad(low, (y - y_high) * high)
 

@@ -1,0 +1,161 @@
+"""hologram.special: accuracy against mpmath and SciPy, special values, derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special as scipy_special
+from scalar_code import run
+from test_vector_math import ulps, ulps_of_float64
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram import special
+from hologram.errors import ArgumentError
+from hologram.primitives import TABLE
+
+R = np.random.default_rng(21)
+
+
+def _ndtri(p: Any) -> Any:
+    rest = min(p, 1 - p)
+    start = scipy_special.ndtri(float(rest))
+    z = mpmath.findroot(lambda z: mpmath.log(mpmath.erfc(-z / mpmath.sqrt(2)) / 2 / rest), start)
+    return z if p < 0.5 else -z
+
+
+MPMATH: dict[str, Callable[..., Any]] = {
+    "lgamma": lambda x: mpmath.re(mpmath.loggamma(x)),
+    "digamma": mpmath.digamma,
+    "polygamma": lambda x, n: mpmath.polygamma(n, x),
+    "i0e": lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(0, x),
+    "i1e": lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x),
+    "ndtr": lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
+    "ndtri": _ndtri,
+    "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
+}
+RANGES: dict[str, list[tuple[float, float]]] = {
+    "lgamma": [(0, 0.5), (0.5, 3), (0.999, 1.001), (1.999, 2.001), (3, 8), (8, 30), (30, 1e6)],
+    "digamma": [(0, 1), (1, 3), (1.4616, 1.4617), (3, 8), (8, 1e3)],
+    "polygamma": [(0, 1), (1, 10), (10, 100)],
+    "i0e": [(-8, 8), (7.75, 9), (9, 300)],
+    "i1e": [(-8, 8), (7.75, 9), (9, 300)],
+    "ndtr": [(-38, -5), (-5, -0.6), (-0.7, 0.7), (0.6, 9)],
+    "ndtri": [(0, 0.01), (0.01, 0.99), (0.99, 1)],
+    "erfcx": [(-5, 0.5), (0.4, 5), (5, 100)],
+}
+CASES = [(name, ends, attrs) for name in RANGES for ends in RANGES[name] for attrs in ([(1,), (2,), (5,)] if name == "polygamma" else [()])]
+
+
+@pytest.mark.parametrize(("name", "ends", "attrs"), CASES)
+def test_accuracy(name: str, ends: tuple[float, float], attrs: tuple[int, ...], everything: bool) -> None:
+    """With and without FMA: float32 against the reference in float64, float64 against mpmath."""
+    row = TABLE[name]
+    x = R.uniform(*ends, 200_000 if everything else 5_000).astype(np.float32)
+    y = R.uniform(*ends, 1_000 if everything else 25)
+    if name == "ndtri" and ends[0] == 0:
+        y[::2] = np.exp(R.uniform(-740, -5, y[::2].size))
+    with mpmath.workprec(160):
+        exact = [MPMATH[name](mpmath.mpf(v), *attrs) for v in y.tolist()]
+    bound = row.tests["ulps"]
+    for fused in (True, False):
+        error = ulps(run(row, [x], fused, attrs), row.reference(x.astype(np.float64), *attrs))
+        assert error.max() <= bound, (x[error.argmax()], error.max())
+        for at, got, want in zip(y, run(row, [y], fused, attrs).tolist(), exact, strict=True):
+            assert ulps_of_float64(got, want) <= bound, at
+
+
+@pytest.mark.parametrize("name", ["lgamma", "digamma", "polygamma"])
+def test_reflection(name: str) -> None:
+    """Right to 4 ULP of the sum of the two terms; polygamma, whose second term is a polynomial, to 12."""
+    x = -R.uniform(0.0, 30.0, 40)
+    attrs = (2,) if name == "polygamma" else ()
+    f = MPMATH[name]
+    with mpmath.workprec(160):
+        exact = [f(mpmath.mpf(v), *attrs) for v in x.tolist()]
+        mirrored = [float(abs(f(1 - mpmath.mpf(v), *attrs))) for v in x.tolist()]
+    got = run(TABLE[name], [x], True, attrs)
+    bound = 12 if attrs else 4
+    for at, g, w, m in zip(x, got.tolist(), exact, mirrored, strict=True):
+        assert abs(g - float(w)) <= bound * np.spacing(max(abs(float(w)) + m, 1.0)), at
+
+
+SCIPY = ["erf", "erfc", "erfcx", "erfinv", "expit", "gammaln", "digamma", "i0", "i0e", "i1", "i1e", "logit", "log_ndtr", "ndtr", "ndtri", "entr"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", SCIPY)
+def test_as_scipy(name: str, dtype: Any) -> None:
+    """Compiled, on ordinary arguments and at the edges."""
+    f, reference = getattr(special, name), getattr(scipy_special, name)
+    x = np.concatenate([R.uniform(-6, 6, 2000), R.uniform(0, 1, 2000), [0.0, 1.0, np.inf, np.nan, 25.0]]).astype(dtype)
+    with np.errstate(all="ignore"):
+        want = reference(x.astype(np.float64)).astype(dtype)
+    tolerance = 512 * float(np.finfo(dtype).eps)  # near the poles SciPy errs by that much
+    near_zeros = 1e-6 if dtype is np.float32 else 3e-14  # SciPy's own error where terms cancel
+    np.testing.assert_allclose(f(x), want, rtol=tolerance, atol=near_zeros)
+    np.testing.assert_array_equal(hg.jit(f)(x), f(x))
+
+
+def test_pairs() -> None:
+    a, b = np.meshgrid(np.array([0.0, 0.3, 1.0, 2.5]), np.array([0.0, 0.1, 1.0, 4.0, np.nan]))
+    for name in ("xlogy", "xlog1py", "rel_entr", "kl_div"):
+        np.testing.assert_allclose(getattr(special, name)(a, b), getattr(scipy_special, name)(a, b), rtol=1e-14, err_msg=name)
+    x, y = R.uniform(0.1, 9, (2, 50))
+    np.testing.assert_allclose(special.betaln(x, y), scipy_special.betaln(x, y), rtol=1e-12, atol=1e-14)
+    for n in (0, 1, 2, 7):
+        np.testing.assert_allclose(special.polygamma(n, x), scipy_special.polygamma(n, x), rtol=1e-13)
+    assert special.logsumexp(x).shape == () and special.softmax(x).shape == x.shape
+
+
+def test_edges() -> None:
+    inf, nan = np.inf, np.nan
+    for name, at, want in (
+        ("gammaln", [0.0, -0.0, -1.0, -7.0, inf, -inf, nan], [inf, inf, inf, inf, inf, inf, nan]),
+        ("digamma", [0.0, -0.0, -1.0, inf, nan], [-inf, inf, nan, inf, nan]),
+        ("i0e", [0.0, inf, -inf, nan], [1.0, 0.0, 0.0, nan]),
+        ("i1e", [0.0, inf, -inf, nan], [0.0, 0.0, -0.0, nan]),
+        ("ndtr", [-inf, inf, nan, -50.0, 50.0], [0.0, 1.0, nan, 0.0, 1.0]),
+        ("ndtri", [0.0, 1.0, 0.5, -0.1, 1.1, nan], [-inf, inf, 0.0, nan, nan, nan]),
+        ("erfcx", [inf, -inf, nan, -40.0], [0.0, inf, nan, inf]),
+        ("log_ndtr", [-inf, inf, nan], [-inf, 0.0, nan]),
+    ):
+        for dtype in (np.float32, np.float64):
+            np.testing.assert_array_equal(getattr(special, name)(np.array(at, dtype)), np.array(want, dtype), err_msg=name)
+    assert float(special.log_ndtr(np.float64(-1e5))) == pytest.approx(float(scipy_special.log_ndtr(-1e5)), rel=1e-15)
+    assert special.gammaln(3).dtype == np.float32 and special.ndtr(np.float16(1)).dtype == np.float16
+
+
+@pytest.mark.parametrize("name", ["gammaln", "digamma", "i0", "i0e", "i1e", "log_ndtr", "ndtr", "ndtri", "erfcx", "logit", "entr"])
+def test_derivatives(name: str) -> None:
+    f = getattr(special, name)
+    x = R.uniform(0.05, 0.95, 20)
+    step = 1e-6
+    slope = np.asarray(hg.vmap(hg.grad(f))(x))
+    np.testing.assert_allclose(slope, (np.asarray(f(x + step)) - np.asarray(f(x - step))) / (2 * step), rtol=1e-7)
+    second = np.asarray(hg.vmap(hg.grad(hg.grad(f)))(x))
+    g = hg.vmap(hg.grad(f))
+    np.testing.assert_allclose(second, (np.asarray(g(x + step)) - np.asarray(g(x - step))) / (2 * step), rtol=1e-6, atol=1e-8)
+
+
+def test_derivatives_at_edges() -> None:
+    assert float(hg.grad(special.xlogy)(np.float64(0.0), np.float64(0.0))) == 0.0
+    assert float(hg.grad(special.i1e)(np.float64(0.0))) == 0.5
+    for x in (-30.0, -1.0, 0.0, 30.0):
+        want = np.exp(-x * x / 2 - scipy_special.log_ndtr(x)) / np.sqrt(2 * np.pi)
+        np.testing.assert_allclose(float(hg.grad(special.log_ndtr)(np.float64(x))), want, rtol=1e-12)
+
+
+def test_orders() -> None:
+    for n in (-1, 31, 1.5):
+        with pytest.raises(ArgumentError):
+            special.polygamma(n, hnp.ones(2))
+
+
+def test_fusion() -> None:
+    x = hnp.ones((100, 30))
+    assert "-> 1 kernel" in str(hg.jit(lambda x: special.gammaln(x * 2) - special.ndtr(x)).lower(x).compile().reduction())
