@@ -12,6 +12,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph import epilogue
+from hologram.graph.arrange import arrange
 from hologram.graph.boxes import find_boxes, side_by_side
 from hologram.graph.epilogue import Epilogue, at_row
 from hologram.graph.fuse import KERNEL_COST, Group, unpaged
@@ -82,6 +83,8 @@ def _work(values: Values) -> Any:
 
 def _emitted(group: Group, values: Values, stored: set[Node], precision: str, tile: Tile | None) -> Lowered:
     stores = [values.store(r) for r in group.roots if r in stored]
+    if values.box is None:
+        arrange(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
