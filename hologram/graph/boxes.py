@@ -6,6 +6,7 @@ a loop nest of its own that reads one piece and stores into its part of the resu
 *When.* A select costs a compare and a masked load an element for every piece, a nest some tens of instructions of code and a few nanoseconds; and
 boxes that lie side by side in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
 (:data:`RUN`), and it has more than :data:`FEW` parts or is the outermost of a space that is not :data:`SMALL`. A vector of many scalars is cut too.
+A short last axis (the channels of an image put together) is cut into boxes that one nest computes side by side, so that memory is written in order.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ RUN = 64  # neighbouring elements a box has on average, along the cut axis and t
 SMALL = 1024  # elements below which a few selects are as good
 FEW = 4  # parts along an axis that selects may look through
 MOST = 1024  # boxes of a space
+INTERLEAVED = 8  # the longest last axis whose elements one nest computes side by side
 
 
 class Box(NamedTuple):
@@ -36,27 +38,59 @@ class Box(NamedTuple):
         """Where its elements stand in the whole space, in terms of its own axes."""
         return tuple(a + v for a, v in zip(self.start, variables(self.shape), strict=True))
 
+    def at(self, axis: int, i: int) -> Box:
+        """The part of it that stands at ``i`` along one axis."""
+        start, shape = list(self.start), list(self.shape)
+        start[axis], shape[axis] = i, 1
+        return Box(tuple(start), tuple(shape))
+
 
 def is_assembled(node: Node) -> bool:
     """Whether the node is put together from so many pieces that no loop should look through them for each element."""
     return node.op.name == "concatenate" and len(node.inputs) > FEW and (not isinstance(node.size, int) or node.size >= SMALL)
 
 
-def find_boxes(shape: Shape, order: Iterable[Value]) -> list[Box]:
-    """The boxes into which a space is better cut, in C order; ``order``: what its elements are made of. Empty: the space stays whole."""
-    cuts = {axis: found for axis, found in _edges(shape, order).items() if _pays(shape, axis, len(found) + 1)}
+def find_boxes(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
+    """The boxes into which a space is better cut, in C order, those together that one nest computes side by side; none where it stays whole.
+
+    ``order``: what the elements of the whole space are made of.
+    """
+    edges = _edges(shape, order)
+    cuts = {axis: found for axis, found in edges.items() if _pays(shape, axis, len(found) + 1)}
     while cuts and prod(len(found) + 1 for found in cuts.values()) > MOST:  # type: ignore[operator]
         del cuts[min(cuts, key=lambda axis: len(cuts[axis]))]
-    if not cuts:
+    within = [axis for axis in edges if axis not in cuts and is_interleaved(shape, [axis])]
+    if not cuts and not within:
         return []
-    ranges: list[list[tuple[int, Int]]] = []
-    for axis, n in enumerate(shape):
-        if axis in cuts and isinstance(n, int):
-            ends = [0, *sorted(cuts[axis]), n]
-            ranges.append([(a, b - a) for a, b in itertools.pairwise(ends)])
-        else:
-            ranges.append([(0, n)])
-    return [Box(tuple(a for a, _ in r), tuple(n for _, n in r)) for r in itertools.product(*ranges)]
+    nests = []
+    for ranges in itertools.product(*(_ranges(n, cuts.get(axis, ())) for axis, n in enumerate(shape))):
+        nests.append(side_by_side(Box(tuple(a for a, _ in ranges), tuple(n for _, n in ranges)), within))
+    return nests
+
+
+def side_by_side(box: Box, axes: Sequence[int]) -> list[Box]:
+    """The parts of a box at each place along ``axes``."""
+    boxes = [box]
+    for axis in axes:
+        n = box.shape[axis]
+        assert isinstance(n, int)
+        boxes = [b.at(axis, box.start[axis] + i) for b in boxes for i in range(n)]
+    return boxes
+
+
+def is_interleaved(shape: Shape, axes: Sequence[int]) -> bool:
+    """Whether ``axes``, neighbours, are so short, and the last, that one loop over all else computes their elements side by side."""
+    before, n = prod(shape[: axes[0]]), prod(shape[a] for a in axes)
+    long = not isinstance(before, int) or before >= RUN
+    return isinstance(n, int) and 1 < n <= INTERLEAVED and long and all(m == 1 for m in shape[axes[-1] + 1 :])
+
+
+def _ranges(n: Int, cuts: Iterable[int]) -> list[tuple[int, Int]]:
+    """``(start, extent)`` of the parts of an axis."""
+    found = sorted(cuts)
+    if not found or not isinstance(n, int):
+        return [(0, n)]
+    return [(a, b - a) for a, b in itertools.pairwise([0, *found, n])]
 
 
 def _pays(shape: Shape, axis: int, parts: int) -> bool:
@@ -97,7 +131,7 @@ def _crossings(step: int, first: int, size: int) -> tuple[int, int]:
     return first // -step + 1, (first - size) // -step + 1
 
 
-def side_by_side(kernels: Sequence[Kernel]) -> Kernel:
+def joined(kernels: Sequence[Kernel]) -> Kernel:
     """One kernel of several that have the same parameters: it has all of their chunks, in turn."""
     out = kernels[0]
     counts = [k.chunks for k in kernels if isinstance(k.chunks, int)]

@@ -13,13 +13,13 @@ from typing import Any
 from hologram import dtypes
 from hologram.graph import epilogue
 from hologram.graph.arrange import arrange
-from hologram.graph.boxes import find_boxes, side_by_side
+from hologram.graph.boxes import Box, find_boxes, is_interleaved, joined, side_by_side
 from hologram.graph.epilogue import Epilogue, at_row
 from hologram.graph.fuse import KERNEL_COST, Group, unpaged
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
-from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest
+from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest, merge
 from hologram.graph.values import Values, Write
-from hologram.primitives.op import TABLE
+from hologram.primitives.op import TABLE, Shape
 from hologram.symbolic import Expr, Int, atoms, is_static, prod, split_linear
 from hologram.trace.node import Node, const_attrs
 
@@ -48,32 +48,43 @@ def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "e
     There is one kernel, unless the group is cut in more boxes than one kernel should hold.
     """
     whole = Values(group, roots)
-    whole.define_roots()
-    cut = _in_boxes(group, roots, whole)
+    writes = whole.define_roots(stored)
+    cut = _in_boxes(group, roots, stored, whole, writes)
     if not cut:
-        return [_emitted(group, whole, stored, precision, tile)]
+        return [_emitted(group, whole, writes, precision, tile)]
     batches: list[list[Lowered]] = []
     length = KERNEL_COST
-    for values in cut:
+    for values, writes in cut:
         own = len(values.order) + NEST_COST
         length += own
         if length > KERNEL_COST:
             batches.append([])
             length = own
-        batches[-1].append(_emitted(group, values, stored, precision, None))
+        batches[-1].append(_emitted(group, values, writes, precision, None))
     return [_together(batch, len(batches) == 1) for batch in batches]
 
 
-def _in_boxes(group: Group, roots: set[Node], whole: Values) -> list[Values]:
-    """The values of each box, where that saves work; else none."""
+def _in_boxes(group: Group, roots: set[Node], stored: set[Node], whole: Values, writes: list[Write]) -> list[tuple[Values, list[Write]]]:
+    """The values of each nest of boxes and how they are written, where that saves work or divisions; else none."""
     if group.axes is not None or any(unpaged(r) for r in group.roots):
         return []
-    cut: list[Values] = []
-    for box in find_boxes(group.shape, whole.order):
-        cut.append(Values(group, roots, box, whole))
-        cut[-1].define_roots()
-    work = sum(_work(values) for values in cut)
-    return cut if isinstance(work, int) and work <= LESS * _work(whole) else []
+    nests = find_boxes(group.shape, whole.order)
+    narrow = not nests and _narrow_axes(group.shape, whole, writes)
+    if narrow:
+        nests = [side_by_side(Box((0,) * len(group.shape), group.shape), narrow)]
+    cut: list[tuple[Values, list[Write]]] = []
+    for boxes in nests:
+        values = Values(group, roots, boxes, whole)
+        cut.append((values, values.define_roots(stored)))
+    work = sum(_work(values) for values, _ in cut)
+    return cut if narrow or (isinstance(work, int) and work <= LESS * _work(whole)) else []
+
+
+def _narrow_axes(shape: Shape, whole: Values, writes: list[Write]) -> list[int]:
+    """The last axes, where they are too short for a loop of their own and some access does not walk them and those before as one."""
+    blocks = merge(range(len(shape)), shape, _expressions(whole, writes))
+    fits = len(blocks) > 1 and is_interleaved(shape, blocks[-1].axes)
+    return blocks[-1].axes if fits and len(whole.order) * blocks[-1].size <= KERNEL_COST else []  # type: ignore[operator]
 
 
 def _work(values: Values) -> Any:
@@ -81,8 +92,7 @@ def _work(values: Values) -> Any:
     return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
 
 
-def _emitted(group: Group, values: Values, stored: set[Node], precision: str, tile: Tile | None) -> Lowered:
-    stores = [values.store(r) for r in group.roots if r in stored]
+def _emitted(group: Group, values: Values, stores: list[Write], precision: str, tile: Tile | None) -> Lowered:
     if values.box is None:
         arrange(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
@@ -94,7 +104,7 @@ def _emitted(group: Group, values: Values, stored: set[Node], precision: str, ti
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:
     """One kernel for several boxes. A result may stand where an input stood if this holds in every box, and no other kernel writes it."""
-    out = Lowered(side_by_side([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
+    out = Lowered(joined([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
     shared = set.intersection(*(set(p.in_place) for p in parts)) if alone else set()
     out.in_place = sorted(shared)
     return out
@@ -458,7 +468,7 @@ class _Emission:
         everything = [*self.order, *(self.epilogue.order if self.epilogue is not None else ())]
         k.ops = sum(1 for v in everything if isinstance(v, Ins) and not isinstance(v.op, str))
         per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
-        elements = prod(self.values.shape)
+        elements = prod(self.values.shape) * len(self.values.boxes)
         if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
             k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
         else:

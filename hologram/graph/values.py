@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from hologram import dtypes
@@ -25,11 +27,12 @@ class Write:
 
 
 class Values:
-    """The instructions of a group, or of one box of it, in dependency order, each element once."""
+    """The instructions of a group, or of boxes of it of one shape, in dependency order, each element once."""
 
-    def __init__(self, group: Group, roots: set[Node], box: Box | None = None, whole: Values | None = None) -> None:
-        self.group, self.roots, self.box = group, roots, box
-        self.shape = group.shape if box is None else box.shape
+    def __init__(self, group: Group, roots: set[Node], boxes: Sequence[Box | None] = (None,), whole: Values | None = None) -> None:
+        self.group, self.roots, self.boxes = group, roots, boxes
+        self.box = boxes[0]  # the one at hand
+        self.shape = group.shape if self.box is None else self.box.shape
         self.order: list[Value] = []
         self.made: dict[Any, Value] = {}
         self.defined: dict[Node, Value] = {}
@@ -59,9 +62,16 @@ class Values:
             mask = self._mask(((at, root.shape[-1]),)) if root.shape[-1] != prod(self.group.shape[-2:]) else None
         return Write(self.buffer(root, "out"), linear(index, root.shape), self.defined[root], mask)
 
-    def define_roots(self) -> None:
-        for root in self.group.roots:
-            self.define(root)
+    def define_roots(self, stored: set[Node]) -> list[Write]:
+        """Computes the roots; how those in ``stored`` are written."""
+        writes: dict[Node, list[Write]] = {r: [] for r in self.group.roots if r in stored}
+        for box in self.boxes:
+            self.box, self.defined = box, {}
+            for root in self.group.roots:
+                self.define(root)
+            for root, found in writes.items():
+                found.append(self.store(root))
+        return list(itertools.chain(*writes.values()))
 
     def define(self, root: Node) -> None:
         axes = reduction_axes(root)

@@ -12,7 +12,8 @@ import re
 from typing import Any
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg
-from hologram.backends.cpu.render import Integers, KernelWriter
+from hologram.backends.cpu.memory_code import Integers
+from hologram.backends.cpu.render import KernelWriter
 from hologram.backends.cpu.scalar_code import Functions
 from hologram.graph.control import ControlStep, nbytes
 from hologram.graph.host import HostStep
