@@ -61,7 +61,7 @@ class GraphWriter:
 
     def __init__(self, precision: str, target: Any) -> None:
         self.precision, self.target = precision, target
-        self.functions = Functions(target.native_half)
+        self.functions = Functions(target.native_half, target.rounds)
         self.texts: list[str] = []
         self.names: dict[Any, str] = {}
         self.declared: set[str] = set()  # kernels that are there already

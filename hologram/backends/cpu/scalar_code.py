@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends.cpu import rounding
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
 from hologram.dtypes import DType
 from hologram.graph.builder import Rare, decompose
@@ -19,8 +20,8 @@ FLAGS = {"exact": "", "standard": "contract ", "fast": "fast "}
 class Functions:
     """The helper functions of one module: each decomposition once for each width."""
 
-    def __init__(self, native_half: bool) -> None:
-        self.native_half = native_half
+    def __init__(self, native_half: bool, rounds: bool) -> None:
+        self.native_half, self.rounds = native_half, rounds
         self.text: dict[str, str] = {}
         self.parsed: dict[Any, Any] = {}
 
@@ -118,6 +119,8 @@ class ScalarCode:
         if op.spelling is None:
             name = self.functions.call(ins, width)
             return self.f.emit(f"call {vector(t, width)} {name}({', '.join(a.typed for a in args)})", t, width)
+        if op.name in rounding.OPS and not self.functions.rounds:
+            return rounding.rounded(self.f, op.name, args[0])
         d = ins.args[-1].dtype if op.name == "select" else ins.args[0].dtype
         return self.f.emit(self.spell(op, d, ins.dtype, args, width), t, width)
 

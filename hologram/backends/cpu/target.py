@@ -86,6 +86,11 @@ class Target:
         return self.architecture == "aarch64" or self.has("f16c") or self.has("avx512f")
 
     @cached_property
+    def rounds(self) -> bool:
+        """Whether rounding floats to whole numbers is an instruction."""
+        return self.architecture == "aarch64" or self.has("sse4.1")
+
+    @cached_property
     def data_layout(self) -> str:
         return str(machine(self).target_data)
 
