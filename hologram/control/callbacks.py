@@ -153,7 +153,7 @@ class _Stacked(Call):
         return found
 
     def _one_by_one(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        out = [np.empty(shape, dtype.np) for shape, dtype in self.types]  # type: ignore[arg-type]
+        out = [np.empty(shape, dtype.np) for shape, dtype in self.types]
         for i in range(self.size):
             found = self.inner.run([a[i] if flag else a for a, flag in zip(arrays, self.batched, strict=True)])
             for to, value in zip(out, found, strict=True):

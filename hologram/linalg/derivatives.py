@@ -199,7 +199,7 @@ def _eigh(tangents: Given, out: list[Tensor], x: Tensor, vectors: bool) -> Seque
     w, vh = out if vectors else factors.eigh(x, True)
     v = adjoint(vh)
     z = hnp.matmul(vh, hnp.matmul(_hermitian(t), v))
-    values = real(hnp.diagonal(z))
+    values = real(factors.diagonal(z))
     if not vectors:
         return [values, None]
     apart = hnp.expand_dims(w, axis=-2) - hnp.expand_dims(w, axis=-1)

@@ -12,7 +12,7 @@ from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError
 from hologram.numpy.arguments import array
 from hologram.primitives.op import Op
-from hologram.symbolic import Int
+from hologram.symbolic import Int, is_static
 from hologram.trace.apply import broadcast_node, broadcast_shapes, common_type, node_of, wrap
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, located
@@ -79,6 +79,11 @@ def conj(x: Tensor) -> Tensor:
 
 def real(x: Tensor) -> Tensor:
     return hnp.real(x) if is_complex(x) else x
+
+
+def diagonal(x: Tensor) -> Tensor:
+    """The diagonal of square matrices, of symbolic extents too."""
+    return hnp.diagonal(x) if is_static(extents(x)[0]) else hnp.sum(hnp.tril(hnp.triu(x)), axis=-1)
 
 
 def is_complex(x: Tensor) -> bool:

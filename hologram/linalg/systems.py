@@ -14,7 +14,7 @@ import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg import factors
 from hologram.linalg.decompositions import svd, svdvals
-from hologram.linalg.factors import adjoint, alike, conj, extents, matrices, real, square, stacked_alike
+from hologram.linalg.factors import adjoint, alike, conj, extents, is_complex, matrices, real, square, stacked_alike
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
@@ -104,16 +104,18 @@ def _exchanges(pivots: Tensor) -> Tensor:
 def det(x: Any, /) -> Tensor:
     """The determinants (…) of matrices (…, n, n). The derivative at a singular matrix is NaN."""
     packed, pivots = factors.lu(square(x, "det"))
-    product = hnp.prod(hnp.diagonal(packed), axis=-1)
+    product = hnp.prod(factors.diagonal(packed), axis=-1)
     return hnp.where(_exchanges(pivots), -product, product)
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
     """Sign and logarithm of the determinants (…) of matrices (…, n, n): 0 and -inf for a singular one."""
     packed, pivots = factors.lu(square(x, "slogdet"))
-    diagonal = hnp.diagonal(packed)
-    sign = hnp.prod(hnp.sign(diagonal), axis=-1)
-    return SlogdetResult(hnp.where(_exchanges(pivots), -sign, sign), hnp.sum(hnp.log(hnp.abs(diagonal)), axis=-1))
+    diagonal = factors.diagonal(packed)
+    sizes = hnp.abs(diagonal)
+    signs = diagonal / hnp.where(sizes == 0, 1.0, sizes) if is_complex(diagonal) else hnp.sign(diagonal)  # a complex sign has a derivative
+    sign = hnp.prod(signs, axis=-1)
+    return SlogdetResult(hnp.where(_exchanges(pivots), -sign, sign), hnp.sum(hnp.log(sizes), axis=-1))
 
 
 # --- rank ------------------------------------------------------------------------------------------------------------
