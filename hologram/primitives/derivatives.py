@@ -133,11 +133,11 @@ def _gauss(x: Node, scale: float) -> Node:
 
 
 def _abs_jvp(tangents: Tangents, out: Node, x: Node) -> Node:
-    """Of a complex number the part of the tangent along it; 0 at 0."""
+    """Of a complex number the part of the tangent along it, 0 at 0; of a real one at 0 the slope from above."""
     (t,) = tangents
     assert t is not None
     if not x.dtype.is_complex:
-        return mul(t, _call("sign", x))
+        return select(_call("ge", x, number(0, x)), t, neg(t))
     return _call("real", mul(_call("conj", _call("sign", x)), t))
 
 
