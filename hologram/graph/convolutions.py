@@ -1,18 +1,67 @@
-"""Convolutions, on their way to kernels: sums, in column form, of products of windows and weights."""
+"""Convolutions, on their way to kernels: sums, in column form, of products of windows and weights.
+
+A product of tiles wants long columns whose elements are neighbours, rows that share them, and for each row one number at a time. Where rows of the
+result are long, the columns are its last space axis: windows are what is shared, weights the numbers. Where they are short, as in the derivative
+by the weights, the columns are the channels of the result: weights, channels last, are shared, windows the numbers. The order of the sum is the same.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from hologram.primitives.op import TABLE
+from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Node
 
+LONG = 28  # windows in a row from which they make good columns
+PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
-def window_products(b: Builder, x: Node, w: Node, steps: tuple[int, ...], dilations: tuple[int, ...]) -> Node:
-    """The products (groups, n, o, c, sizes…, windows…) that a convolution sums over its axes from 3 on to the last size's."""
-    (groups, n, c, *_), (_, o, _, *sizes) = x.shape, w.shape
-    rank = len(steps)
-    seen = b(TABLE["windows"], (x,), (tuple(sizes), steps, dilations))
+
+class Products(NamedTuple):
+    """What is summed over ``axes``, neighbours, and the order in which the axes that are left are (groups, n, o, windows…)."""
+
+    terms: Node
+    axes: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+def window_products(b: Builder, x: Node, w: Node, steps: tuple[int, ...], dilations: tuple[int, ...]) -> Products:
+    sizes, o, rank = w.shape[3:], w.shape[1], len(steps)
+    seen = b(TABLE["windows"], (x,), (sizes, steps, dilations))
     counts = seen.shape[3 + rank :]
-    shape = (groups, n, o, c, *sizes, *counts)
+    if isinstance(counts[-1], int) and isinstance(o, int) and counts[-1] < min(LONG, o):
+        return _by_channels(b, seen, w, rank)
+    shape = (*x.shape[:2], o, x.shape[2], *sizes, *counts)
     windows = b(TABLE["broadcast"], (seen,), (shape, (0, 1, *range(3, 4 + 2 * rank))))
     weights = b(TABLE["broadcast"], (w,), (shape, (0, *range(2, 4 + rank))))
-    return b(TABLE["mul"], (windows, weights))
+    return Products(b(TABLE["mul"], (windows, weights)), tuple(range(3, 4 + rank)), tuple(range(3 + rank)))
+
+
+def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:
+    """Terms (groups, n, windows…, c, sizes…, o)."""
+    turned = b(TABLE["transpose"], (seen,), ((0, 1, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank)),))
+    last = b(TABLE["transpose"], (w,), ((0, *range(2, 3 + rank), 1),))
+    shape = (*turned.shape, w.shape[1])
+    windows = b(TABLE["broadcast"], (turned,), (shape, tuple(range(3 + 2 * rank))))
+    weights = b(TABLE["broadcast"], (last,), (shape, (0, *range(2 + rank, 4 + 2 * rank))))
+    return Products(b(TABLE["mul"], (windows, weights)), tuple(range(2 + rank, 3 + 2 * rank)), (0, 1, 2 + rank, *range(2, 2 + rank)))
+
+
+def in_parts(b: Builder, products: Products) -> tuple[Node, list[tuple[int, ...]]]:
+    """The terms, and runs of axes to sum over one after the other such that each is of moderate length. An axis may be cut in two."""
+    terms, axes, _ = products
+    extents = [terms.shape[a] for a in axes]
+    k = len(axes)
+    while k > 1 and _fits(prod(extents[k - 1 :])):
+        k -= 1
+    inside = prod(extents[k:])
+    if k == 1 and _fits(prod(extents)) or not isinstance(inside, int) or not isinstance(n := extents[k - 1], int):
+        return terms, [axes]
+    near = next((d for d in range(min(n, PART // inside), 0, -1) if n % d == 0), 1)
+    at = axes[k - 1]
+    cut = b(TABLE["reshape"], (terms,), ((*terms.shape[:at], n // near, near, *terms.shape[at + 1 :]),))
+    return cut, [tuple(range(at + 1, axes[-1] + 2)), tuple(range(axes[0], at + 1))]
+
+
+def _fits(n: Int) -> bool:
+    return isinstance(n, int) and n <= PART

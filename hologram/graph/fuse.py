@@ -17,7 +17,7 @@ from typing import TypeAlias
 from hologram.graph.access import Guard, Index, requests, take_index, variables
 from hologram.graph.boxes import is_assembled
 from hologram.primitives.op import MULTIPLE, Shape
-from hologram.symbolic import var
+from hologram.symbolic import is_static, var
 from hologram.trace.node import Graph, Node, topological
 
 DEAR = 12  # cost from which a value is kept rather than computed twice
@@ -133,7 +133,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
     roots |= _cuts(nodes) - swollen
-    roots |= _around_control(nodes)
+    roots |= _around_control(nodes) | _under_windows(nodes)
     roots = {n for n in roots if n.size != 0}
     uses = _uses(nodes, roots)
     cost: dict[Node, int] = {}
@@ -191,6 +191,31 @@ def _around_control(nodes: list[Node]) -> set[Node]:
         if n.op.kind in ("native", *MULTIPLE):
             roots.update(x for x in n.inputs if x.op.name not in ("input", "leaf"))
     return roots
+
+
+def _under_windows(nodes: list[Node]) -> set[Node]:
+    """The factors of products of windows, each element of which is read so often that none is computed, guarded at an edge or fetched from afar anew."""
+    out: set[Node] = set()
+    for n in nodes:
+        if n.op.name != "mul" or n.inputs[0].op.name != "broadcast" or n.inputs[1].op.name != "broadcast":
+            continue
+        sources = [_windowed(f.inputs[0]) for f in n.inputs]
+        for f, source, other in zip(n.inputs, sources, sources[::-1], strict=True):
+            often = is_static(n.size) and n.size >= SPREAD * f.inputs[0].size  # type: ignore[operator]
+            if often and source is not None and source.op.cost and source.op.kind not in _IN_MEMORY:
+                out.add(source)
+            elif often and source is None and other is not None and f.inputs[0].op.name == "transpose":
+                out.add(f.inputs[0])
+    return out
+
+
+def _windowed(n: Node) -> Node | None:
+    """What ``n`` has windows of, None if it is no such thing."""
+    found = False
+    while n.op.kind == "movement" and not n.op.cost:
+        found = found or n.op.name == "windows"
+        n = n.inputs[0]
+    return n if found else None
 
 
 def _source(n: Node) -> Node:

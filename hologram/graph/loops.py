@@ -183,8 +183,10 @@ def choose_nest(
     if axes[-1] == len(shape) - 1:
         return _row(before, reduced)
     rows = before + after[:-1]
-    if tile is not None and _rows_share(rows, reduced, after[-1:], loads):
-        return _tiled_column(rows, reduced, after[-1], loads, tile, itemsize)
+    sharing = [r for r in reversed(rows) if _rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
+    if tile is not None and sharing:
+        best = min(sharing, key=lambda r: _run_twice(r, tile))
+        return _tiled_column([*[r for r in rows if r is not best], best], reduced, after[-1], loads, tile, itemsize)
     return _column(before, reduced, after)
 
 
@@ -285,11 +287,24 @@ def _depends(e: Int, blocks: Iterable[Block]) -> bool:
     return any(a.name in names for a in atoms(e))
 
 
-def _rows_share(before: list[Block], reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
-    """Whether several rows of one result's last row axis read the same elements across the columns, and others each for itself."""
-    if len(after) != 1 or not before or not reduced:
+def _rows_at_once(row: Block, tile: Tile) -> int:
+    """Rows of a chunk: as many as a tile has, or fewer if then fewer are run twice."""
+    assert isinstance(row.size, int)
+    return -(-row.size // -(-row.size // tile.rows))
+
+
+def _run_twice(row: Block, tile: Tile) -> float:
+    """Rows that are run, for each that there is."""
+    assert isinstance(row.size, int)
+    rows = _rows_at_once(row, tile)
+    return -(-row.size // rows) * rows / row.size + 0.5 / rows  # and few rows share little
+
+
+def _rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
+    """Whether the rows numbered by ``row`` read the same elements across the columns, and others each for itself."""
+    if len(after) != 1 or not reduced:
         return False
-    row, n, width = before[-1], _size(reduced), after[0].size
+    n, width = _size(reduced), after[0].size
     if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 16:  # type: ignore[operator]
         return False
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, after) and not _depends(e, [row])]
@@ -299,12 +314,21 @@ def _rows_share(before: list[Block], reduced: list[Block], after: list[Block], l
 
 def _is_far(e: Int, reduced: list[Block], columns: Block, itemsize: int) -> bool:
     """Whether reads along the reduced axes are far apart, or those across the columns are not next to each other."""
-    if len(reduced) > 1:
+    steps = [_step(e, b) for b in reduced]
+    down = steps[-1]
+    across = _step(e, columns)
+    if across != 1 or not isinstance(down, int):
         return True
-    down, across = (split_linear(b.rewrite(e), _name(b.var)) for b in (reduced[0], columns))
-    if down is None or across is None or not isinstance(down[0], int):
-        return True
-    return across[0] != 1 or down[0] * itemsize >= FAR_BYTES
+    if down == 1:
+        return False  # windows that slide along the columns: the same elements again and again
+    as_one = all(d is not None and c == d * b.size for c, d, b in zip(steps, steps[1:], reduced[1:], strict=False))
+    return not as_one or down * itemsize >= FAR_BYTES
+
+
+def _step(e: Int, b: Block) -> Int | None:
+    """How far apart neighbours along a block are, None if that differs."""
+    split = split_linear(b.rewrite(e), _name(b.var))
+    return None if split is None else split[0]
 
 
 def _together(panels: Int, down: int, rows: int) -> int:
@@ -323,7 +347,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.blocks = [*before, *reduced, columns]
     row, n, width = before[-1], _size(reduced), columns.size
     assert isinstance(row.size, int) and isinstance(width, int) and isinstance(n, int)
-    rows = nest.rows_at_once = min(tile.rows, row.size)
+    rows = nest.rows_at_once = _rows_at_once(row, tile)
     block = min(width, tile.nbytes // itemsize)
     across, down = -(-width // block), -(-row.size // rows)
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, [row])]

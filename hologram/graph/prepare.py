@@ -15,7 +15,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.convolutions import window_products
+from hologram.graph.convolutions import in_parts, window_products
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.sorts import prepare_sort
 from hologram.primitives.op import MULTIPLE, TABLE, Shape
@@ -117,7 +117,7 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: _Variatio
     if node.op.kind == "reduce":
         return _position(b, node.op, _cast(b, inputs[0], dtypes.compute_type(inputs[0].dtype)), *node.attrs)
     if node.op.kind == "contraction":
-        return _convolution(b, node, inputs)
+        return _convolution(b, node, inputs, varies is None)
     if node.op.kind == "scan":
         return _scan(b, node, inputs[0])
     if node.op.kind == "scatter":
@@ -158,13 +158,18 @@ def _reduce(b: Builder, node: Node, x: Node, varies: _Variation | None) -> Node:
     return _cast(b, x, node.dtype)
 
 
-def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], exact: bool) -> Node:
+    """Windows times weights, summed in one run of axes; where order is free, a long sum by channels is cut along its axes."""
     steps, dilations = node.attrs
     x, w = (_cast(b, v, dtypes.compute_type(v.dtype)) for v in inputs)
     if x.size == 0:
         return _full(b, 0, node.dtype, node.shape)
     products = window_products(b, x, w, steps, dilations)
-    return _cast(b, _reduce_run(b, TABLE["reduce_sum"], products, tuple(range(3, 4 + len(steps)))), node.dtype)
+    total, runs = (products.terms, [products.axes]) if exact or products.axes[0] == 3 else in_parts(b, products)
+    for run in runs:
+        total = _reduce_run(b, TABLE["reduce_sum"], total, run)
+    turned = total if products.order == tuple(range(total.ndim)) else b(TABLE["transpose"], (total,), (products.order,))
+    return _cast(b, turned, node.dtype)
 
 
 def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = False) -> Node:
