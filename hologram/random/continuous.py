@@ -11,8 +11,9 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, element_type, shape_of, wrap
+from hologram.numpy.elementwise import where
 from hologram.primitives import elementwise as ew
-from hologram.primitives import mathematics
+from hologram.primitives import mathematics, special
 from hologram.primitives.op import Shape
 from hologram.random.keys import random_bits
 from hologram.trace.apply import broadcast_shapes, elementwise
@@ -57,7 +58,7 @@ def _between(key: Any, shape: Shape, dtype: DType, low: float, high: float, what
     return elementwise(ew.max_, unit(key, shape, dtype, what) * (high - low) + low, low)
 
 
-def _open_unit(key: Any, shape: Shape, dtype: DType, what: str) -> Tensor:
+def open_unit(key: Any, shape: Shape, dtype: DType, what: str) -> Tensor:
     """Uniform in (0, 1): the least number stands for 0."""
     return elementwise(ew.max_, unit(key, shape, dtype, what), float(dtype_tiny(dtype)))
 
@@ -100,12 +101,15 @@ def normal(key: Any, shape: Any = None, dtype: Any = None, loc: Any = 0.0, scale
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The standard normal distribution given that it lies between ``lower`` and ``upper``."""
+    """The standard normal distribution given that it lies between ``lower`` and ``upper``; in float64 up to 38 deviations out."""
     to, extents = float_type(dtype, "truncated_normal"), result_shape(shape, "truncated_normal", lower, upper)
     low, high = as_type(lower, to, "truncated_normal"), as_type(upper, to, "truncated_normal")
-    a, b = (elementwise(mathematics.erf, x * math.sqrt(0.5)) for x in (low, high))
+    mirrored = low > 0  # the lower tail has all its digits
+    near, far = where(mirrored, -high, low), where(mirrored, -low, high)
+    a, b = (elementwise(special.ndtr, x) for x in (near, far))
     u = elementwise(ew.max_, unit(key, extents, to, "truncated_normal") * (b - a) + a, a)
-    return elementwise(ew.min_, elementwise(ew.max_, elementwise(mathematics.erfinv, u) * math.sqrt(2.0), low), high)
+    z = elementwise(special.ndtri, u)
+    return elementwise(ew.min_, elementwise(ew.max_, where(mirrored, -z, z), low), high)
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
@@ -116,7 +120,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
     """The standard Gumbel distribution."""
-    u = _open_unit(key, shape_of(shape, "gumbel"), float_type(dtype, "gumbel"), "gumbel")
+    u = open_unit(key, shape_of(shape, "gumbel"), float_type(dtype, "gumbel"), "gumbel")
     return -elementwise(mathematics.log, -elementwise(mathematics.log, u))
 
 
@@ -125,3 +129,45 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
     to = float_type(dtype, "laplace")
     u = _between(key, shape_of(shape, "laplace"), to, -below_one(to), 1.0, "laplace")
     return elementwise(ew.copysign, elementwise(mathematics.log1p, -elementwise(ew.abs_, u)), u)
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
+    """The logistic distribution of mean 0 and scale 1."""
+    u = open_unit(key, shape_of(shape, "logistic"), float_type(dtype, "logistic"), "logistic")
+    return elementwise(mathematics.log, u) - elementwise(mathematics.log1p, -u)
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
+    """The standard Cauchy distribution."""
+    to = float_type(dtype, "cauchy")
+    u = _between(key, shape_of(shape, "cauchy"), to, -below_one(to), 1.0, "cauchy")
+    return elementwise(mathematics.tan, u * (math.pi / 2))
+
+
+def _scaled_exponential(key: Any, shape: Any, dtype: Any, what: str, *parameters: Any) -> tuple[Tensor, list[Tensor]]:
+    """Standard exponential numbers of the parameters' common shape, and the parameters in the result's type."""
+    to, extents = float_type(dtype, what), result_shape(shape, what, *parameters)
+    return exponential(key, extents, to.np), [as_type(p, to, what) for p in parameters]
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+    """The Pareto distribution of exponent ``b`` and least value 1."""
+    e, (exponent,) = _scaled_exponential(key, shape, dtype, "pareto", b)
+    return elementwise(mathematics.exp, e / exponent)
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+    """The Weibull distribution."""
+    e, (size, power) = _scaled_exponential(key, shape, dtype, "weibull_min", scale, concentration)
+    return size * e ** (1 / power)
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+    """The Rayleigh distribution: lengths of normal vectors in the plane."""
+    e, (size,) = _scaled_exponential(key, shape, dtype, "rayleigh", scale)
+    return size * elementwise(ew.sqrt, e * 2.0)
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Tensor:
+    """Exponentials of normal numbers of mean 0 and standard deviation ``sigma``."""
+    return elementwise(mathematics.exp, normal(key, shape, dtype, 0.0, sigma))

@@ -1,0 +1,151 @@
+"""Distributions of counts. Everything is computed in float64, the acceptance ratios included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram.control.loops import while_loop
+from hologram.dtypes import DType
+from hologram.errors import DTypeError
+from hologram.numpy.arguments import element_type, shape_of
+from hologram.numpy.creation import zeros, zeros_like
+from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.manipulation import broadcast_to
+from hologram.numpy.reductions import all
+from hologram.primitives.op import Shape
+from hologram.random.continuous import as_type, open_unit, result_shape, unit
+from hologram.random.discrete import bernoulli
+from hologram.random.keys import fold_in, split
+from hologram.random.rejection import first_accepted
+from hologram.special import gammaln
+from hologram.trace.recorder import located
+from hologram.trace.tensor import Tensor
+
+_abs, _floor, _log, _log1p, _sqrt = (FUNCTIONS[name] for name in ("abs", "floor", "log", "log1p", "sqrt"))
+WIDE = dtypes.float64
+_FEW = 10.0  # up to this mean events are counted one by one
+
+
+def _integer_type(dtype: Any, what: str) -> DType:
+    to = dtypes.default_int if dtype is None else element_type(dtype)
+    if not to.is_integer:
+        raise located(DTypeError(f"{what} gives integers, not {to}"))
+    return to
+
+
+def _parameter(x: Any, shape: Shape, what: str) -> Tensor:
+    return broadcast_to(as_type(x, WIDE, what), shape)
+
+
+def _waiting(key: Any, gap: Any, limit: Tensor) -> Tensor:
+    """How many of the gaps ``gap(key)`` fit into ``limit``, one after the other."""
+
+    def step(state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        i, passed, count = state
+        passed = passed + gap(fold_in(key, i))
+        return i + 1, passed, where(passed <= limit, count + 1, count)
+
+    start = (zeros((), dtype=dtypes.int64), zeros_like(limit), zeros_like(limit))
+    return while_loop(lambda state: ~all(state[1] > limit), step, start)[2]
+
+
+# --- Poisson ---------------------------------------------------------------------------------------------------------
+
+
+def _many_events(key: Any, mean: Tensor, few: Tensor) -> Tensor:
+    """Transformed rejection (Hörmann, The transformed rejection method for generating Poisson random variables, 1993: PTRS) for a mean from 10 up."""
+    b = 0.931 + 2.53 * _sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    squeeze = 0.9277 - 3.6224 / (b - 2)
+
+    def propose(key: Tensor) -> tuple[Tensor, Tensor]:
+        first, second = split(key)
+        u = unit(first, mean.shape, WIDE, "poisson") - 0.5
+        v = open_unit(second, mean.shape, WIDE, "poisson")
+        rest = 0.5 - _abs(u)
+        k = _floor((2 * a / rest + b) * u + mean + 0.43)
+        possible = (k >= 0) & ((rest >= 0.013) | (v <= rest))
+        count = where(k >= 0, k, 0.0)
+        ratio = count * _log(mean) - mean - gammaln(count + 1)
+        accepted = ((rest >= 0.07) & (v <= squeeze)) | (possible & (_log(v * inverse_alpha / (a / (rest * rest) + b)) <= ratio))
+        return k, accepted
+
+    return first_accepted(propose, key, zeros_like(mean), few)
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+    """The Poisson distribution of mean ``lam``, up to 2**60; -1 where ``lam`` is negative, NaN or larger."""
+    to, extents = _integer_type(dtype, "poisson"), result_shape(shape, "poisson", lam)
+    mean = _parameter(lam, extents, "poisson")
+    valid = (mean >= 0) & (mean <= 2.0**60)
+    few = mean < _FEW
+    small, large = split(key)
+    counted = _waiting(small, lambda k: -_log(open_unit(k, extents, WIDE, "poisson")), where(valid & few, mean, -1.0))
+    drawn = _many_events(large, where(valid & ~few, mean, _FEW), few | ~valid)
+    return where(valid, where(few, counted, drawn), -1.0).astype(to)
+
+
+# --- trials ----------------------------------------------------------------------------------------------------------
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+    """How many trials with probability ``p`` it takes until the first success, at least 1; the greatest integer where ``p`` is 0."""
+    to, extents = _integer_type(dtype, "geometric"), result_shape(shape, "geometric", p)
+    return _trials(key, _parameter(p, extents, "geometric"), "geometric").astype(to)
+
+
+def _trials(key: Any, p: Tensor, what: str) -> Tensor:
+    return _floor(_log(open_unit(key, p.shape, WIDE, what)) / _log1p(-p)) + 1
+
+
+def _many_successes(key: Any, n: Tensor, p: Tensor, few: Tensor) -> Tensor:
+    """Transformed rejection (Hörmann, The generation of binomial random variates, 1993: BTRS) for p up to 1/2 and a mean from 10 up."""
+    q = 1 - p
+    deviation = _sqrt(n * p * q)
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = n * p + 0.5
+    squeeze = 0.92 - 4.2 / b
+    alpha = (2.83 + 5.1 / b) * deviation
+    mode = _floor((n + 1) * p)
+    at_mode = gammaln(mode + 1) + gammaln(n - mode + 1)
+    odds = _log(p / q)
+
+    def propose(key: Tensor) -> tuple[Tensor, Tensor]:
+        first, second = split(key)
+        u = unit(first, n.shape, WIDE, "binomial") - 0.5
+        v = open_unit(second, n.shape, WIDE, "binomial")
+        rest = 0.5 - _abs(u)
+        k = _floor((2 * a / rest + b) * u + c)
+        possible = (k >= 0) & (k <= n)
+        count = where(possible, k, mode)
+        ratio = at_mode - gammaln(count + 1) - gammaln(n - count + 1) + (count - mode) * odds
+        accepted = possible & (((rest >= 0.07) & (v <= squeeze)) | (_log(v * alpha / (a / (rest * rest) + b)) <= ratio))
+        return k, accepted
+
+    return first_accepted(propose, key, zeros_like(n), few)
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+    """Successes among ``n`` trials with probability ``p``; -1 where ``n`` is not from 0 to 2**53, or ``p`` not from 0 to 1."""
+    to, extents = _integer_type(dtype, "binomial"), result_shape(shape, "binomial", n, p)
+    trials, chance = _floor(_parameter(n, extents, "binomial")), _parameter(p, extents, "binomial")
+    valid = (trials >= 0) & (trials <= 2.0**53) & (chance >= 0) & (chance <= 1)
+    rarer = where(valid, where(chance > 0.5, 1 - chance, chance), 0.0)
+    few = ~(trials * rarer >= _FEW)
+    small, large = split(key)
+    sparse = where(few, rarer, 0.5)
+    counted = _waiting(small, lambda k: _trials(k, sparse, "binomial"), where(valid & few, trials, -1.0))
+    drawn = _many_successes(large, where(few, 2 * _FEW, trials), where(few, 0.5, rarer), few)
+    found = where(few, counted, drawn)
+    return where(valid, where(chance > 0.5, trials - found, found), -1.0).astype(to)
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
+    """-1 or 1 with equal probabilities."""
+    to = dtypes.default_int if dtype is None else element_type(dtype)
+    if to.kind not in "if":
+        raise located(DTypeError(f"rademacher gives signed numbers, not {to}"))
+    return bernoulli(key, 0.5, shape_of(shape, "rademacher")).astype(to) * 2 - 1

@@ -1,0 +1,167 @@
+"""hologram.random: distributions made by rejection or of several numbers, against SciPy's; the same draws everywhere; derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hologram as hg
+from hologram import errors
+from hologram.trace import tree
+
+R = hg.random
+N = 10_000
+
+CONTINUOUS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    **{f"gamma {a}": (lambda k, d, a=a: R.gamma(k, a, (N,), d), stats.gamma(a)) for a in (0.1, 1.0, 3.0, 1e4)},
+    "loggamma": (lambda k, d: R.loggamma(k, 0.01, (N,), d), stats.loggamma(0.01)),
+    "beta": (lambda k, d: R.beta(k, 0.5, 2.0, (N,), d), stats.beta(0.5, 2)),
+    "chisquare": (lambda k, d: R.chisquare(k, 3.0, (N,), d), stats.chi2(3)),
+    "t": (lambda k, d: R.t(k, 3.0, (N,), d), stats.t(3)),
+    "logistic": (lambda k, d: R.logistic(k, (N,), d), stats.logistic()),
+    "cauchy": (lambda k, d: R.cauchy(k, (N,), d), stats.cauchy()),
+    "pareto": (lambda k, d: R.pareto(k, 2.5, (N,), d), stats.pareto(2.5)),
+    "weibull_min": (lambda k, d: R.weibull_min(k, 2.0, 1.5, (N,), d), stats.weibull_min(1.5, scale=2)),
+    "rayleigh": (lambda k, d: R.rayleigh(k, 2.0, (N,), d), stats.rayleigh(scale=2)),
+    "lognormal": (lambda k, d: R.lognormal(k, 0.5, (N,), d), stats.lognorm(0.5)),
+    "far truncated_normal": (lambda k, d: R.truncated_normal(k, 6.0, 9.0, (N,), d), stats.truncnorm(6, 9)),
+}
+COUNTS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    **{f"poisson {m}": (lambda k, m=m: R.poisson(k, m, (N,)), stats.poisson(m)) for m in (0.3, 9.9, 10.0, 1000.0)},
+    **{
+        f"binomial {n} {p}": (lambda k, n=n, p=p: R.binomial(k, n, p, (N,)), stats.binom(n, p))
+        for n, p in ((5, 0.3), (40, 0.9), (100, 0.5), (10**6, 0.3))
+    },
+    "geometric": (lambda k: R.geometric(k, 0.3, (N,)), stats.geom(0.3)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_laws(name: str, dtype: str) -> None:
+    draw, law = CONTINUOUS[name]
+    x = draw(R.key(31), dtype)
+    assert x.dtype.name == dtype and x.shape == (N,)
+    assert stats.kstest(np.asarray(x, np.float64), law.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts(name: str) -> None:
+    draw, law = COUNTS[name]
+    x = np.asarray(draw(R.key(33)))
+    assert x.dtype == np.int64
+    low, high = int(law.ppf(0.002)), int(law.ppf(0.998))
+    edges = np.unique(np.linspace(low - 1, high, 40).astype(int))  # bins end at these counts
+    counts = np.bincount(np.searchsorted(edges, x), minlength=edges.size + 1)
+    p = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
+    kept = p * N > 5
+    counts, p = np.append(counts[kept], counts[~kept].sum()), np.append(p[kept], p[~kept].sum())
+    if p[-1] < 1e-4:
+        assert counts[-1] <= 5
+        counts, p = counts[:-1], p[:-1]
+    assert stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue > 1e-3
+
+
+def test_vectors() -> None:
+    alpha = np.array([1.0, 2.0, 3.0])
+    x = np.asarray(R.dirichlet(R.key(1), alpha, (N,), "float64"))
+    np.testing.assert_allclose(x.sum(1), 1.0, rtol=1e-14)
+    assert stats.kstest(x[:, 1], stats.beta(2, 4).cdf).pvalue > 1e-3
+    assert np.isfinite(np.asarray(R.dirichlet(R.key(1), np.full(4, 1e-4), (50,)))).all()
+    for p in (1, 2, 4.0):
+        b = np.asarray(R.ball(R.key(2), 3, p, (N,), "float64"))
+        norm = (np.abs(b) ** p).sum(1) ** (1 / p)
+        assert stats.kstest(norm**3, "uniform").pvalue > 1e-3 and np.abs(b.mean(0)).max() < 0.02
+    mean, cov = np.array([1.0, -1.0]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    z = np.asarray(R.multivariate_normal(R.key(3), mean, cov, (N,), "float64"))
+    white = np.linalg.solve(np.linalg.cholesky(cov), (z - mean).T)
+    assert all(stats.kstest(row, "norm").pvalue > 1e-3 for row in white) and abs(np.corrcoef(white)[0, 1]) < 0.04
+    assert R.multivariate_normal(R.key(3), np.zeros((4, 1, 2)), np.stack([cov] * 3)).shape == (4, 3, 2)
+
+
+def test_rademacher() -> None:
+    x = np.asarray(R.rademacher(R.key(4), (N,)))
+    assert set(x.tolist()) == {-1, 1} and abs(x.mean()) < 0.04
+    assert R.rademacher(R.key(4), 3, "float32").dtype == np.float32
+
+
+def test_parameters_broadcast() -> None:
+    x = np.asarray(R.gamma(R.key(5), np.array([1.0, 50.0]), (N, 2)))
+    np.testing.assert_allclose(x.mean(0), [1, 50], rtol=0.05)
+    x = np.asarray(R.poisson(R.key(5), np.array([[2.0], [200.0]]), (2, N)))
+    np.testing.assert_allclose(x.mean(1), [2, 200], rtol=0.05)
+    assert R.beta(R.key(5), np.ones((3, 1)), np.ones(4)).shape == (3, 4)
+    assert R.binomial(R.key(5), np.arange(5), 0.5).shape == (5,)
+
+
+def test_parameters_out_of_range() -> None:
+    """No loop waits for a sample that never comes."""
+    inf, nan = np.inf, np.nan
+    np.testing.assert_array_equal(R.gamma(R.key(6), np.array([-1.0, 0.0, nan, inf])), [nan, nan, nan, inf])
+    assert R.poisson(R.key(6), np.array([-1.0, 0.0, nan, inf])).tolist() == [-1, 0, -1, -1]
+    assert R.binomial(R.key(6), np.array([-1.0, 0.0, 5.0, 5.0, 5.0, nan]), np.array([0.5, 0.5, 0.0, 1.0, 2.0, 0.5])).tolist() == [-1, 0, 0, 5, -1, -1]
+    assert R.geometric(R.key(6), np.array([1.0, 1e-300])).tolist() == [1, np.iinfo(np.int64).max]
+
+
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "gamma": lambda k: R.gamma(k, np.array([0.3, 4.0, 90.0])),
+    "beta": lambda k: R.beta(k, 0.5, 3.0, (4,)),
+    "dirichlet": lambda k: R.dirichlet(k, np.array([0.5, 3.0])),
+    "t": lambda k: R.t(k, 3.0, (4,)),
+    "poisson": lambda k: R.poisson(k, np.array([0.5, 8.0, 90.0])),
+    "binomial": lambda k: R.binomial(k, np.array([3, 50, 900]), 0.4),
+    "ball": lambda k: R.ball(k, 3, shape=(2,)),
+    "truncated_normal": lambda k: R.truncated_normal(k, np.array([-1.0, 3.0]), np.array([0.5, 4.0])),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_same_everywhere(name: str) -> None:
+    """Lazily, jitted, in a loop, and for every key of a stack, however long each takes."""
+    draw = DRAWS[name]
+    keys = R.split(R.key(7), 5)
+    want = np.stack([np.asarray(draw(k)) for k in keys])
+    np.testing.assert_array_equal(hg.vmap(draw)(keys), want)
+    np.testing.assert_array_equal(hg.jit(hg.vmap(draw))(keys), want)
+    np.testing.assert_array_equal(hg.jit(draw)(keys[2]), want[2])
+    np.testing.assert_array_equal(hg.scan(lambda c, k: (c, draw(k)), 0.0, keys)[1], want)
+
+
+@pytest.mark.parametrize("a", [0.05, 2.5, 300.0, 2e6])
+def test_derivatives_of_gamma(a: float) -> None:
+    """That of the quantile."""
+    x = np.asarray(R.gamma(R.key(8), a, (6,), "float64"))
+    q, step = stats.gamma.cdf(x, a), 1e-5 * a
+    want = (stats.gamma.ppf(q, a + step) - stats.gamma.ppf(q, a - step)) / (2 * step)
+    for derivative in (hg.jacfwd, hg.jacrev):
+        got = derivative(lambda a: R.gamma(R.key(8), a, (6,), "float64"))(np.float64(a))
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_derivatives_of_what_is_made_of_gamma() -> None:
+    mean = hg.jit(hg.grad(lambda a, b: R.beta(R.key(9), a, b, (N,), "float64").mean(), (0, 1)))(np.float64(2.0), np.float64(3.0))
+    np.testing.assert_allclose(mean, [3 / 25, -2 / 25], rtol=0.05)
+    slope = hg.vmap(hg.grad(lambda a, k: R.gamma(k, a, (), "float64")))(np.array([0.5, 2.5]), R.split(R.key(1), 2))
+    assert all(np.isfinite(leaf).all() for leaf in tree.leaves(slope))
+
+
+@pytest.mark.parametrize(
+    ("error", "work"),
+    [
+        (errors.DTypeError, lambda: R.gamma(R.key(0), 1.0, dtype="int32")),
+        (errors.DTypeError, lambda: R.poisson(R.key(0), 1.0, dtype="float32")),
+        (errors.DTypeError, lambda: R.rademacher(R.key(0), 3, "uint8")),
+        (errors.ShapeError, lambda: R.dirichlet(R.key(0), 1.0)),
+        (errors.ShapeError, lambda: R.multivariate_normal(R.key(0), np.zeros(2), np.eye(3))),
+        (errors.ShapeError, lambda: R.multivariate_normal(R.key(0), np.zeros((4, 2)), np.eye(2), (3,))),
+        (errors.ArgumentError, lambda: R.ball(R.key(0), 3, 0.5)),
+        (errors.ShapeError, lambda: R.gamma(R.key(0), np.ones(3), (2,))),
+    ],
+)
+def test_errors(error: Any, work: Any) -> None:
+    with pytest.raises(error):
+        work()
