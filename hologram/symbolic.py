@@ -11,6 +11,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from hologram.errors import TracedValueError
+
 _order = itertools.count()
 
 
@@ -103,10 +105,10 @@ class Expr:
         return "".join(parts)
 
     def __bool__(self) -> bool:
-        raise TypeError(f"the symbolic extent {self} has no truth value; compare extents with == instead")
+        raise TracedValueError(f"the symbolic extent {self} has no truth value while tracing: leave its axis out of dynamic")
 
     def __int__(self) -> int:
-        raise TypeError(f"the extent {self} is symbolic: its value is not known while tracing")
+        raise TracedValueError(f"the extent {self} is symbolic: its value is not known while tracing; leave its axis out of dynamic")
 
     __index__ = __int__
 

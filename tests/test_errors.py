@@ -237,3 +237,28 @@ def test_attributes_that_are_not_there() -> None:
         hnp.nothing  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         hg.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "use", [hg.tensor, hg.asarray, lambda x: hg.tensor(1.0) + x, hnp.sin, hg.jit(lambda x: x), lambda x: hg.jit(lambda: hnp.sin(x))()]
+)
+def test_masks_are_not_lost(use: Any) -> None:
+    with pytest.raises(errors.ArgumentError, match="masked arrays are not supported.*test_errors.py"):
+        use(np.ma.array([1.0, 2.0], mask=[False, True]))
+
+
+def test_containers_in_themselves() -> None:
+    chain: dict[str, Any] = {}
+    chain["next"] = chain
+    with pytest.raises(errors.TreeError, match="does a container contain itself.*test_errors.py"):
+        hg.jit(lambda x: 1.0)(chain)
+    deep: Any = 1.0
+    for _ in range(150):
+        deep = [deep]
+    assert hg.tree.leaves(hg.jit(lambda x: x)(deep))[0].item() == 1.0
+
+
+def test_library_code_that_needs_an_extent() -> None:
+    with pytest.raises(errors.TracedValueError, match="symbolic") as caught:
+        hg.jit(lambda x: hnp.split(x, 2), dynamic=True)(np.ones(6))
+    assert "n0 = 6, at " in caught.value.__notes__[0] and "test_errors.py" in caught.value.__notes__[0]

@@ -401,6 +401,14 @@ def test_reduction_counts_the_rules_that_fired() -> None:
     assert "rules fired" in str(hg.explain(lambda a: a * 1 + a)(X))
 
 
+def test_compiled_calls_refuse_sizes_that_their_program_does_not_hold_for() -> None:
+    """Beyond those it would read out of range."""
+    compiled = hg.jit(lambda a: a[4] + a[2:4], dynamic=True).lower(np.arange(8.0)).compile()
+    close(compiled(np.arange(5.0)), np.array([6.0, 7.0]))
+    with pytest.raises(ArgumentError, match="not n0 = 3: call the jitted function.*test_jit.py"):
+        compiled(np.arange(3.0))
+
+
 def test_make_graph_prints() -> None:
     text = str(hg.make_graph(lambda a, b: hnp.sum(a * b))(X, Y))
     assert text.splitlines() == [

@@ -116,6 +116,12 @@ def array_node(x: np.ndarray | np.generic) -> Node:
     return leaf_node(storage.copy_of(np.asarray(x)))
 
 
+def check_unmasked(x: np.ndarray | np.generic, what: str) -> None:
+    """Raises ArgumentError for a masked array, whose mask would be lost."""
+    if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
+        raise located(ArgumentError(f"{what}: masked arrays are not supported: pass x.filled(value), or x.data and x.mask"))
+
+
 def is_operand(x: Any) -> bool:
     """Whether ops take ``x``; an infix operator leaves anything else to the other side."""
     return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic, Extent))
@@ -130,6 +136,7 @@ def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
     if kind in SCALARS:
         return x, dtypes.of_scalar(x), True
     if isinstance(x, (np.ndarray, np.generic)):
+        check_unmasked(x, what)
         try:
             node = array_node(x)
         except TypeError as e:

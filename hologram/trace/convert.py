@@ -11,7 +11,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
 from hologram.primitives.elementwise import cast_reference
-from hologram.trace.apply import SCALARS, extent_node, node_of, wrap
+from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, wrap
 from hologram.trace.extent import Extent
 from hologram.trace.recorder import constant, current, located, plain, require_whole, whole_cast
 from hologram.trace.tensor import Tensor, namespace
@@ -114,6 +114,7 @@ def _of_array(array: Any, to: DType | None, borrow: bool, strict: bool = False) 
 def _storage_of(array: Any, to: DType | None, borrow: bool, strict: bool) -> Any:
     from hologram.backends.cpu.runtime import storage
 
+    check_unmasked(array, "tensor")
     dtype = element_type(array.dtype)
     if to is not None and to is not dtype:
         if strict:

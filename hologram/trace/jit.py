@@ -23,7 +23,7 @@ from hologram.trace.convert import check_device, of_storage
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.recent import Recent
-from hologram.trace.recorder import Trace, current, located, transforming
+from hologram.trace.recorder import Trace, current, located, transforming, user_line
 from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, name_of
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
@@ -59,11 +59,12 @@ def _sizes_noted(call: Call) -> Iterator[None]:
     except (ShapeError, TracedValueError) as e:
         if call.sizes:
             sizes = ", ".join(f"{symbol} = {n}" for symbol, n in call.sizes.items())
-            e.add_note(f"traced for extents that are symbols, by dynamic; in this call {sizes}. Different symbols never have one size.")
+            where = "" if " (at " in str(e) else f", at {user_line(e)}"
+            e.add_note(f"traced for extents that are symbols, by dynamic; in this call {sizes}{where}. Different symbols never have one size.")
         raise
 
 
-def _holds(assumptions: list[Expr], call: Call) -> bool:
+def holds(assumptions: list[Expr], call: Call) -> bool:
     """Whether the call's sizes keep to what its program takes for granted."""
     return all(substitute(a, call.sizes) >= 0 for a in assumptions)  # type: ignore[operator]
 
@@ -200,7 +201,7 @@ class Jitted:
         found = self._specialisations.get(key)
         if found is None:
             found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call))
-        if found.assumptions and not _holds(found.assumptions, call):
+        if found.assumptions and not holds(found.assumptions, call):
             return self._specialised(call.concrete())
         return found
 

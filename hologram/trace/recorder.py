@@ -342,6 +342,17 @@ def _user_line() -> tuple[str, int] | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
+def user_line(error: BaseException) -> str:
+    """The innermost line outside the package that ``error`` came through."""
+    place, traceback = "", error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            place = f"{code.co_filename}:{traceback.tb_lineno}, in {code.co_name}"
+        traceback = traceback.tb_next
+    return place
+
+
 def where() -> str:
     """`` (at file.py:12, in f)``, or nothing where no user's frame is left."""
     frame = user_frame()

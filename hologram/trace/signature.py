@@ -18,7 +18,7 @@ from hologram.errors import ArgumentError, StaticArgumentError, TreeError
 from hologram.primitives.op import Shape
 from hologram.symbolic import substitute, var
 from hologram.trace import tree
-from hologram.trace.apply import SCALARS
+from hologram.trace.apply import SCALARS, check_unmasked
 from hologram.trace.convert import from_dlpack
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
@@ -167,6 +167,7 @@ class Signature:
     def _array(self, x: Any, i: int, args: Any, options: Any, statics: Any) -> Any:
         """A leaf that is neither Tensor nor Python scalar as an array, a NumPy scalar or a Tensor."""
         if isinstance(x, (np.ndarray, np.generic)):
+            check_unmasked(x, self.name)
             try:
                 dtypes.of(x.dtype)
             except TypeError as e:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hologram.errors import ArgumentError
 from hologram.trace import compiling, misses
-from hologram.trace.jit import Jitted, Specialisation, Traced, jit, trace_call
+from hologram.trace.jit import Jitted, Specialisation, Traced, holds, jit, trace_call
 from hologram.trace.node import Graph
 from hologram.trace.printing import text
 from hologram.trace.recorder import located
@@ -46,11 +46,14 @@ class Compiled:
         self._run = Specialisation(executable, traced, [], misses.Record(signature, call))
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Runs. Raises ArgumentError for arguments of another signature."""
+        """Runs. Raises ArgumentError for arguments of another signature, or of sizes for which the program does not hold."""
         call = self._signature.take_apart(args, options)
         if call.key != self._key:
             difference = misses.explain(self.name, misses.Record(self._signature, call), [self._run.record]).partition("because")[2]
             raise located(ArgumentError(f"{self.name} was compiled for another signature:{difference}"))
+        if not holds(self._run.assumptions, call):
+            sizes = ", ".join(f"{symbol} = {n}" for symbol, n in call.sizes.items())
+            raise located(ArgumentError(f"{self.name} was compiled for sizes that its slices and indices fit, not {sizes}: call the jitted function"))
         return self._run.run(call.leaves)
 
     def as_text(self, stage: str = "kernels") -> str:

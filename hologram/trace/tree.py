@@ -50,6 +50,7 @@ class Treedef:
         return "None" if self.kind is type(None) else f"{self.kind.__name__}({', '.join(inside)})"
 
 
+DEEPEST = 200  # levels of containers
 LEAF = Treedef(None, None, ())
 NONE = Treedef(type(None), None, ())
 
@@ -136,20 +137,25 @@ def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
 
 
 def flatten(x: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
-    """The leaves of ``x`` from left to right, and its structure. ``is_leaf`` stops the descent where it holds."""
+    """The leaves of ``x`` from left to right, and its structure. ``is_leaf`` stops the descent where it holds.
+
+    Raises TreeError for containers nested deeper than DEEPEST, as those that contain themselves are.
+    """
     leaves: list[Any] = []
-    return leaves, _flatten(x, leaves, is_leaf)
+    return leaves, _flatten(x, leaves, is_leaf, 0)
 
 
-def _flatten(x: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Treedef:
+def _flatten(x: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None, depth: int) -> Treedef:
     parts = None if is_leaf is not None and is_leaf(x) else children_of(x)
     if parts is None:
         leaves.append(x)
         return LEAF
     if x is None:
         return NONE
+    if depth == DEEPEST:
+        raise TreeError(f"a {type(x).__name__} in a pytree is nested deeper than {DEEPEST} levels: does a container contain itself?")
     data, children = parts
-    defs = tuple([_flatten(c, leaves, is_leaf) for c in children])
+    defs = tuple([_flatten(c, leaves, is_leaf, depth + 1) for c in children])
     try:
         return Treedef(type(x), data, defs)
     except TypeError:
