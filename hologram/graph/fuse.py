@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from hologram.graph.access import Guard, Index, requests, take_index, variables
 from hologram.graph.boxes import is_assembled
+from hologram.graph.pages import unpaged
 from hologram.primitives.op import MULTIPLE, Shape
 from hologram.symbolic import is_static, var
 from hologram.trace.node import Graph, Node, topological
@@ -92,17 +93,6 @@ def reduction_axes(node: Node) -> Axes | None:
     if node.op.kind == "reduce":
         return node.attrs[0] if node.op.monoid is not None else (node.attrs[0],)
     return (node.attrs[0],) if node.op.kind == "scan" else None
-
-
-def unpaged(node: Node) -> Node | None:
-    """The value in pages behind a scan's result, where ``node`` is that result: the pages side by side, and what fills up the last one cut off."""
-    if node.op.name != "slice" or node.inputs[0].op.name != "reshape":
-        return None
-    base = node.inputs[0].inputs[0]
-    if not any(x.op.kind == "scan" for x in base.inputs) or any(s != 1 for s in node.attrs[2]) or any(a != 0 for a in node.attrs[0]):
-        return None
-    rows = node.shape[:-1]
-    return base if base.shape[:-2] == rows and node.inputs[0].shape == (*rows, base.shape[-2] * base.shape[-1]) else None
 
 
 def space(node: Node) -> Shape:

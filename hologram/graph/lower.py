@@ -15,9 +15,10 @@ from hologram.graph import epilogue
 from hologram.graph.arrange import arrange
 from hologram.graph.boxes import Box, find_boxes, is_interleaved, joined, side_by_side
 from hologram.graph.epilogue import Epilogue, at_row
-from hologram.graph.fuse import KERNEL_COST, Group, unpaged
+from hologram.graph.fuse import KERNEL_COST, Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
 from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest, merge
+from hologram.graph.pages import unpaged
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE, Shape
 from hologram.symbolic import Expr, Int, atoms, is_static, prod, split_linear

@@ -2,7 +2,7 @@
 
 - A reduction's axes become one run of neighbours; runs are reduced one after the other, the last first.
 - 16-bit floats are summed and scanned in float32 and rounded once.
-- A reverse scan is a scan between two flips.
+- A reverse scan is a scan between two flips. What is computed from a long scan element by element is computed in its pages.
 - A long reduction of few rows is cut in pages, and so can be shared among threads; a long scan is cut in pages with a carry. The written order
   of reductions makes both give the same bits.
 - An empty reduction is its value.
@@ -16,6 +16,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.convolutions import in_parts, window_products
+from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.sorts import prepare_sort
 from hologram.primitives.op import MULTIPLE, TABLE, Shape
@@ -124,7 +125,7 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: _Variatio
         return prepare_scatter(b, node, inputs)
     if node.op.kind == "sort":
         return prepare_sort(b, node, inputs[0])
-    return b(node.op, inputs, node.attrs)
+    return in_pages(b, node, inputs) or b(node.op, inputs, node.attrs)
 
 
 def _const(b: Builder, value: Any, d: DType) -> Node:
@@ -233,22 +234,20 @@ def _scan(b: Builder, node: Node, x: Node) -> Node:
     x = _cast(b, x, dtypes.compute_type(x.dtype))
     if reverse:
         x = _flip(b, x, axis)
-    x = _forward_scan(b, node.op, x, axis)
-    if reverse:
-        x = _flip(b, x, axis)
-    return _cast(b, x, node.dtype)
-
-
-def _forward_scan(b: Builder, op: Any, x: Node, axis: int) -> Node:
     n = x.shape[axis]
-    if axis != x.ndim - 1 or (isinstance(n, int) and n <= PAGE):
-        return b(op, (x,), (axis, False))
-    pages = _in_pages(b, x, axis, n, op.identity(x.dtype))
+    if axis == x.ndim - 1 and not (isinstance(n, int) and n <= PAGE):
+        return side_by_side(b, _cast(b, _scan_of_pages(b, node.op, x, axis), node.dtype), n, reverse)
+    x = b(node.op, (x,), (axis, False))
+    return _cast(b, _flip(b, x, axis) if reverse else x, node.dtype)
+
+
+def _scan_of_pages(b: Builder, op: Any, x: Node, axis: int) -> Node:
+    """The running values of a long axis, (…, pages, PAGE)."""
+    pages = _in_pages(b, x, axis, x.shape[axis], op.identity(x.dtype))
     inside = b(op, (pages,), (axis + 1, False))
     carry = _carry(b, op, _last_of_scan(pages, op, axis + 1), axis)
     spread = b(TABLE["broadcast"], (carry,), (inside.shape, tuple(range(carry.ndim))))
-    y = b(op.monoid, (spread, inside))
-    return _slice_axis(b, _reshape(b, y, (*x.shape[:axis], y.shape[axis] * PAGE)), axis, 0, n)
+    return b(op.monoid, (spread, inside))
 
 
 def _last_of_scan(x: Node, op: Any, axis: int) -> Node:

@@ -10,8 +10,9 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import Guard, Index, linear, requests, take_index, variables
 from hologram.graph.boxes import Box
-from hologram.graph.fuse import Group, is_last, reduction_axes, unpaged
+from hologram.graph.fuse import Group, is_last, reduction_axes
 from hologram.graph.kernel_ir import Acc, Buffer, Ins, Value
+from hologram.graph.pages import is_reversed, unpaged
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, is_static, prod, var
 from hologram.trace.node import Node, const_attrs
@@ -57,9 +58,9 @@ class Values:
         mask = None
         if unpaged(root) is not None:
             *rows, page, i = index
-            at = page * self.group.shape[-1] + i
-            index = (*rows, at)
-            mask = self._mask(((at, root.shape[-1]),)) if root.shape[-1] != prod(self.group.shape[-2:]) else None
+            at, n = page * self.group.shape[-1] + i, root.shape[-1]
+            index = (*rows, n - 1 - at if is_reversed(root) else at)
+            mask = self._mask(((at, n),)) if n != prod(self.group.shape[-2:]) else None
         return Write(self.buffer(root, "out"), linear(index, root.shape), self.defined[root], mask)
 
     def define_roots(self, stored: set[Node]) -> list[Write]:
