@@ -3,13 +3,16 @@
 Least significant digit radix sort (Knuth, The Art of Computer Programming, vol. 3, 5.2.5): digit by digit the keys are counted and moved, to and fro
 between the two halves of the result; a digit that all keys share moves nothing. Short rows are sorted by insertion.
 
+One insertion and one radix pass serve all kernels, copied into each with its constants: ``size`` is the bytes of an item, 4 or 8, and ``order`` is 1
+where what is moved are the indices of 64-bit keys in place of the keys.
+
 As every kernel these run rows [begin, end) of their parallel loop. ``args`` holds the addresses of the keys (rows, n) and of the result (rows, 2, n),
 of which the second half is left over, then n, and for 64 bits the lowest bit that counts.
 """
 
 from __future__ import annotations
 
-from hologram.backends.cpu.runtime.language import Array, copy, exported, i64, native, offset, ptr, shift_right, u32, void
+from hologram.backends.cpu.runtime.language import Array, copy, exported, i64, inlined, native, offset, ptr, shift_right, u32, void
 
 Words = Array[i64]
 Halves = Array[u32]
@@ -41,169 +44,103 @@ def to_starts(counts: Words, buckets: i64) -> void:
         total += here
 
 
-# --- 32 bits ---------------------------------------------------------------------------------------------------------
+@inlined
+def load(items: ptr, i: i64, size: i64) -> i64:
+    if size == 4:
+        return Halves(items)[i]
+    return Words(items)[i]
 
 
-@native
-def insert_u32(keys: Halves, result: Halves, n: i64) -> void:
+@inlined
+def store(items: ptr, i: i64, item: i64, size: i64) -> void:
+    if size == 4:
+        Halves(items)[i] = item
+    else:
+        Words(items)[i] = item
+
+
+@inlined
+def key_of(item: i64, keys: ptr, order: i64) -> i64:
+    if order != 0:
+        return Words(keys)[item]
+    return item
+
+
+@inlined
+def insert(keys: ptr, result: ptr, n: i64, low: i64, size: i64, order: i64) -> void:
+    """Sorts by the keys' bits from ``low`` on."""
     for i in range(n):
-        key = keys[i]
+        item = i
+        if order == 0:
+            item = load(keys, i, size)
+        rank = (key_of(item, keys, order) ^ SIGN) >> low
         j = i
-        while j > 0 and result[j - 1] > key:
-            result[j] = result[j - 1]
+        while j > 0 and (key_of(load(result, j - 1, size), keys, order) ^ SIGN) >> low > rank:
+            store(result, j, load(result, j - 1, size), size)
             j -= 1
-        result[j] = key
+        store(result, j, item, size)
 
 
-@native
-def radix_u32(keys: Halves, result: Halves, spare: Halves, n: i64, counts: Words) -> void:
+@inlined
+def radix(keys: ptr, result: ptr, spare: ptr, n: i64, low: i64, size: i64, order: i64, counts: Words) -> void:
+    """Sorts by the keys' bits from ``low`` on."""
     bits = digit_bits(n)
     buckets = 1 << bits
-    passes = (32 + bits - 1) // bits
+    passes = (8 * size - low + bits - 1) // bits
     source = keys
     target = result if passes & 1 != 0 else spare
+    if order != 0:
+        source = spare
+        target = result
+        for i in range(n):
+            store(source, i, i, size)
     for k in range(passes):
-        shift = k * bits
+        shift = low + k * bits
+        counted = keys if order != 0 else source
         clear(counts, buckets)
         for i in range(n):
-            d = (source[i] >> shift) & (buckets - 1)
+            d = shift_right(load(counted, i, size), shift) & (buckets - 1)
             counts[d] = counts[d] + 1
-        if counts[(source[0] >> shift) & (buckets - 1)] == n:
+        if counts[shift_right(load(counted, 0, size), shift) & (buckets - 1)] == n:
             continue
         to_starts(counts, buckets)
         for i in range(n):
-            key = source[i]
-            d = (key >> shift) & (buckets - 1)
+            item = load(source, i, size)
+            d = shift_right(key_of(item, keys, order), shift) & (buckets - 1)
             place = counts[d]
             counts[d] = place + 1
-            target[place] = key
+            store(target, place, item, size)
         source = target
         target = spare if source is result else result
     if source is not result:
-        copy(result, source, n * 4)
+        copy(result, source, n * size)
+
+
+@inlined
+def sort_rows(args: ptr, begin: i64, end: i64, scratch: ptr, low: i64, size: i64, order: i64) -> void:
+    n = Words(args)[2]
+    for row in range(begin, end):
+        keys = offset(Pointers(args)[0], row * n * size)
+        result = offset(Pointers(args)[1], row * n * 2 * size)
+        if n <= SHORT:
+            insert(keys, result, n, low, size, order)
+        else:
+            radix(keys, result, offset(result, n * size), n, low, size, order, Words(scratch))
 
 
 @exported
 def sort_keys_uint32(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """Sorts uint32 keys."""
-    n = Words(args)[2]
-    for row in range(begin, end):
-        keys = Halves(offset(Pointers(args)[0], row * n * 4))
-        result = Halves(offset(Pointers(args)[1], row * n * 8))
-        if n <= SHORT:
-            insert_u32(keys, result, n)
-        else:
-            radix_u32(keys, result, Halves(offset(result, n * 4)), n, Words(scratch))
-
-
-# --- 64 bits ---------------------------------------------------------------------------------------------------------
-
-
-@native
-def insert_u64(keys: Words, result: Words, n: i64, low: i64) -> void:
-    for i in range(n):
-        key = keys[i]
-        j = i
-        while j > 0 and (result[j - 1] ^ SIGN) >> low > (key ^ SIGN) >> low:
-            result[j] = result[j - 1]
-            j -= 1
-        result[j] = key
-
-
-@native
-def radix_u64(keys: Words, result: Words, spare: Words, n: i64, low: i64, counts: Words) -> void:
-    bits = digit_bits(n)
-    buckets = 1 << bits
-    passes = (64 - low + bits - 1) // bits
-    source = keys
-    target = result if passes & 1 != 0 else spare
-    for k in range(passes):
-        shift = low + k * bits
-        clear(counts, buckets)
-        for i in range(n):
-            d = shift_right(source[i], shift) & (buckets - 1)
-            counts[d] = counts[d] + 1
-        if counts[shift_right(source[0], shift) & (buckets - 1)] == n:
-            continue
-        to_starts(counts, buckets)
-        for i in range(n):
-            key = source[i]
-            d = shift_right(key, shift) & (buckets - 1)
-            place = counts[d]
-            counts[d] = place + 1
-            target[place] = key
-        source = target
-        target = spare if source is result else result
-    if source is not result:
-        copy(result, source, n * 8)
+    sort_rows(args, begin, end, scratch, 0, 4, 0)
 
 
 @exported
 def sort_keys_uint64(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """Sorts uint64 keys by their bits from a lowest one on."""
-    n = Words(args)[2]
-    low = Words(args)[3]
-    for row in range(begin, end):
-        keys = Words(offset(Pointers(args)[0], row * n * 8))
-        result = Words(offset(Pointers(args)[1], row * n * 16))
-        if n <= SHORT:
-            insert_u64(keys, result, n, low)
-        else:
-            radix_u64(keys, result, Words(offset(result, n * 8)), n, low, Words(scratch))
-
-
-# --- the order of 64 bits --------------------------------------------------------------------------------------------
-
-
-@native
-def insert_order(keys: Words, result: Words, n: i64) -> void:
-    for i in range(n):
-        key = keys[i] ^ SIGN
-        j = i
-        while j > 0 and (keys[result[j - 1]] ^ SIGN) > key:
-            result[j] = result[j - 1]
-            j -= 1
-        result[j] = i
-
-
-@native
-def radix_order(keys: Words, result: Words, spare: Words, n: i64, counts: Words) -> void:
-    bits = digit_bits(n)
-    buckets = 1 << bits
-    passes = (64 + bits - 1) // bits
-    source = spare
-    for i in range(n):
-        source[i] = i
-    target = result
-    for k in range(passes):
-        shift = k * bits
-        clear(counts, buckets)
-        for i in range(n):
-            d = shift_right(keys[i], shift) & (buckets - 1)
-            counts[d] = counts[d] + 1
-        if counts[shift_right(keys[0], shift) & (buckets - 1)] == n:
-            continue
-        to_starts(counts, buckets)
-        for i in range(n):
-            at = source[i]
-            d = shift_right(keys[at], shift) & (buckets - 1)
-            place = counts[d]
-            counts[d] = place + 1
-            target[place] = at
-        source = target
-        target = spare if source is result else result
-    if source is not result:
-        copy(result, source, n * 8)
+    sort_rows(args, begin, end, scratch, Words(args)[3], 8, 0)
 
 
 @exported
 def order_keys_uint64(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """The indices that sort uint64 keys."""
-    n = Words(args)[2]
-    for row in range(begin, end):
-        keys = Words(offset(Pointers(args)[0], row * n * 8))
-        result = Words(offset(Pointers(args)[1], row * n * 16))
-        if n <= SHORT:
-            insert_order(keys, result, n)
-        else:
-            radix_order(keys, result, Words(offset(result, n * 8)), n, Words(scratch))
+    sort_rows(args, begin, end, scratch, 0, 8, 1)
