@@ -7,9 +7,10 @@ by the weights, the columns are the channels of the result: weights, channels la
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
-from hologram.primitives.op import TABLE
+from hologram.primitives.op import TABLE, Op
 from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Node
 
@@ -65,3 +66,31 @@ def in_parts(b: Builder, products: Products) -> tuple[Node, list[tuple[int, ...]
 
 def _fits(n: Int) -> bool:
     return isinstance(n, int) and n <= PART
+
+
+# --- short sums ------------------------------------------------------------------------------------------------------
+
+
+def has_windows(x: Node) -> bool:
+    """Whether ``x`` is windows, or a product of them."""
+    return x.op.name == "windows" or (x.op.name == "mul" and any(f.op.name == "broadcast" and f.inputs[0].op.name == "windows" for f in x.inputs))
+
+
+def written_out(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
+    """``x`` reduced over neighbouring axes in their order, one operation for each element."""
+    total: Node | None = None
+    for places in itertools.product(*[range(x.shape[a]) for a in axes]):
+        term = _at(b, x, dict(zip(axes, places, strict=True)))
+        total = term if total is None else b(monoid, (total, term))
+    assert total is not None
+    return total
+
+
+def _at(b: Builder, x: Node, places: dict[int, int]) -> Node:
+    """``x`` at a place along some axes, which go; of a product each factor there, lest the whole product be kept."""
+    if x.op.name == "mul":
+        return b(x.op, tuple(_at(b, f, places) for f in x.inputs))
+    start = tuple(places.get(a, 0) for a in range(x.ndim))
+    stop = tuple(places[a] + 1 if a in places else n for a, n in enumerate(x.shape))
+    part = b(TABLE["slice"], (x,), (start, stop, (1,) * x.ndim))
+    return b(TABLE["reshape"], (part,), (tuple(n for a, n in enumerate(x.shape) if a not in places),))
