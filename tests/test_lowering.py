@@ -328,7 +328,9 @@ def test_products_share_reads_among_rows(rows: int, columns: int) -> None:
     arrays = [rng.standard_normal([int(n) for n in i.shape]).astype(np.float32) for i in graph.inputs]
     schedule = scheduled(graph)
     (kernel,) = kernels(schedule)
-    assert sum(len(s.accs) for s in kernel.walk() if isinstance(s, Loop)) == -(-rows // -(-rows // 6))  # no row is run twice where fewer at once will do
+    assert sum(len(s.accs) for s in kernel.walk() if isinstance(s, Loop)) == -(
+        -rows // -(-rows // 6)
+    )  # no row is run twice where fewer at once will do
     for got, want in zip(run_schedule(schedule, arrays), evaluate(graph, arrays), strict=True):
         assert not mismatch(got, want, 0).any()
 

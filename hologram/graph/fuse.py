@@ -105,9 +105,12 @@ def space(node: Node) -> Shape:
 
 def fuse(graph: Graph) -> list[Group | Call]:
     """Groups in an order in which they can run."""
+    from hologram.graph.heads import row_heads
+
     nodes = topological(graph.outputs)
-    roots = find_roots(nodes, graph.outputs)
-    return _Grouping(nodes, roots).groups
+    grouping = Grouping(nodes, find_roots(nodes, graph.outputs))
+    heads = row_heads(grouping, nodes, graph.outputs)
+    return Grouping(nodes, grouping.roots - heads).groups if heads else grouping.groups
 
 
 # --- roots -----------------------------------------------------------------------------------------------------------
@@ -242,7 +245,9 @@ class Reads:
         self.cost = 0
 
 
-class _Grouping:
+class Grouping:
+    """Roots in groups: ``groups`` in an order in which they can run, ``group_of`` the number of each root's."""
+
     def __init__(self, nodes: list[Node], roots: set[Node]) -> None:
         self.roots, self.blown_up = roots, blown_up(nodes)
         self.groups: list[Group | Call] = []
