@@ -125,6 +125,8 @@ TABLE: dict[str, Callable[..., Any]] = {
     "unwrap": lambda xp, x: xp.unwrap(x * 7),
     "vander": lambda xp, x: (xp.vander(x[0], 3), xp.vander(x[0], increasing=True)),
     "sinc": lambda xp, x: xp.sinc(x),
+    "i0": lambda xp, x: xp.i0(x * 9),
+    "complex vecmat": lambda xp, x: xp.vecmat(x[:, 0] + 1j, x * 1j),
 }  # fmt: skip
 
 

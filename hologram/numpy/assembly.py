@@ -195,8 +195,8 @@ def matvec(x1: Any, x2: Any, /) -> Tensor:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Tensor:
-    """The products of vectors ``(…, k)`` and matrices ``(…, k, n)``, whose other axes broadcast."""
-    a, b = _array(x1, "vecmat"), _array(x2, "vecmat")
+    """The products of vectors ``(…, k)``, conjugated, and matrices ``(…, k, n)``, whose other axes broadcast."""
+    a, b = conj(_array(x1, "vecmat")), _array(x2, "vecmat")
     if not a.ndim or b.ndim < 2:
         raise located(ShapeError(f"vecmat takes vectors and matrices, not shapes {list(a.shape)} and {list(b.shape)}"))
     return matmul(a[..., None, :], b)[..., 0, :]

@@ -1,4 +1,4 @@
-"""Window functions: weights of ``M`` samples, known when the program is traced."""
+"""Window functions: weights of ``M`` samples, known when the program is traced; and what one of them is made of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hologram.trace.convert import tensor
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 def _window(weights: Callable[..., Any], M: int, *shape: float) -> Tensor:
@@ -43,6 +43,13 @@ def hamming(M: int) -> Tensor:
 def hanning(M: int) -> Tensor:
     """``0.5 - 0.5*cos(2πn/(M-1))``."""
     return _window(np.hanning, M)
+
+
+def i0(x: Any, /) -> Tensor:
+    """The modified Bessel function of order 0; see :mod:`hologram.special`."""
+    from hologram import special
+
+    return special.i0(x)
 
 
 def kaiser(M: int, beta: float) -> Tensor:

@@ -53,7 +53,8 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
 def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> Tensor:
     """Uniform in the unit ball of the ``p``-norm in ``d`` dimensions.
 
-    The method is that of Barthe and others, A probabilistic approach to the geometry of the l_p^n-ball, 2005. ``p`` is a known number from 1 up; ``shape`` is without the vectors' axis.
+    The method is that of Barthe and others, A probabilistic approach to the geometry of the l_p^n-ball, 2005. ``p`` is a known number from 1 up;
+    ``shape`` is without the vectors' axis.
     """
     to, extents, n = float_type(dtype, "ball"), shape_of(shape, "ball"), count_of(d, "ball")
     if type(p) not in (int, float) or not p >= 1:
