@@ -166,6 +166,14 @@ def test_arrays_are_not_written_to_unnoticed() -> None:
     np.testing.assert_array_equal(x, 2 * X)
 
 
+def test_transforms_of_numpy_functions() -> None:
+    loss = lambda x: np.sum(np.sin(x) ** 2 + np.float32(1) * x)  # noqa: E731
+    want = np.sin(2 * X[0]) + 1
+    for gradient in (hg.grad(loss), hg.jit(hg.grad(loss))):
+        np.testing.assert_allclose(np.asarray(gradient(T[0])), want, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(hg.vmap(hg.grad(loss))(T)), np.sin(2 * X) + 1, rtol=1e-5)
+
+
 def test_other_protocols_have_their_say() -> None:
     class Other:
         def __array_ufunc__(self, *args: Any, **options: Any) -> str:

@@ -276,7 +276,8 @@ def jit(
     - ``static_argnums``, ``static_argnames``: arguments that are plain Python values while tracing; each value is a signature.
     - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
     - ``precision``: ``exact``, ``standard`` or ``fast``.
-    - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size.
+    - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size
+      (see docs/shapes.md). An axis or argument that a call does not have is an ArgumentError.
     """
     if precision not in PRECISIONS:
         raise located(ArgumentError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}"))
