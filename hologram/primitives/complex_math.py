@@ -187,7 +187,7 @@ def expm1(z: Pair) -> Pair:
     half = (y * 0.5).op("sin")
     re = x.op("expm1") * y.op("cos") - half * half * 2.0
     re = (~_is_finite(y) & x.eq(-math.inf)).select(x.const(-1), (x > 1.0).select(e.re - 1.0, re))
-    return Pair(re, e.im)
+    return Pair((x.eq(0) & y.eq(0)).select(x.abs(), re), e.im)
 
 
 def _hyperbolic(z: Pair) -> tuple[Any, Any, Any]:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hologram.dtypes import DType
+from hologram.dtypes import DType, real_of
 
 _SCALAR = {"bool": "i1", "bfloat16": "i16", "float16": "half", "float32": "float", "float64": "double"}
 
@@ -19,6 +19,11 @@ def scalar_type(d: DType) -> str:
 def memory_type(d: DType) -> str:
     """The type in memory: bool is a byte that holds 0 or 1."""
     return "i8" if d.kind == "b" else scalar_type(d)
+
+
+def alignment(d: DType) -> int:
+    """To how many bytes elements in memory are aligned: those of a complex type as their parts."""
+    return real_of(d).itemsize
 
 
 def vector(t: str, width: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, suffix, vector
+from hologram.backends.cpu.llvm_text import FunctionText, Reg, alignment, lane_numbers, memory_type, suffix, vector
 from hologram.backends.cpu.scalar_code import ScalarCode
 from hologram.backends.cpu.strided import interleave, largest_step, pick, vector_starts
 from hologram.dtypes import DType
@@ -136,7 +136,7 @@ class MemoryWriter(Integers):
         if kind == "uniform":  # one address, some lanes: a gather from it
             p = f.splat(p, width)
             kind = "scattered"
-        align = buffer.dtype.itemsize
+        align = alignment(buffer.dtype)
         vt, s = vector(t, width), suffix(t, width)
         if kind == "scattered":
             m = live.text if live else self._all(width)
@@ -150,7 +150,7 @@ class MemoryWriter(Integers):
         elif live is None:
             r = f.emit(f"load {vt}, ptr {p.text}, align {align}", t, width)
         else:
-            r = f.emit(f"call {vt} @llvm.masked.load.{s}.p0(ptr {p.text}, i32 {align}, <{width} x i1> {live.text}, {vt} zeroinitializer)", t, width)
+            r = self._masked_load(p, t, width, align, live)
         return self._from_memory(r, buffer.dtype)
 
     def _load_apart(self, buffer: Buffer, index: Int) -> Reg | None:
@@ -192,16 +192,16 @@ class MemoryWriter(Integers):
             got = self.blocks[key] = []
             for at in starts:
                 q = f.emit(f"getelementptr {t}, ptr {p.text}, i64 {at}", "ptr", 1)
-                got.append(f.emit(f"load {vector(t, unit)}, ptr {q.text}, align {buffer.dtype.itemsize}", t, unit))
+                got.append(f.emit(f"load {vector(t, unit)}, ptr {q.text}, align {alignment(buffer.dtype)}", t, unit))
         return got
 
     def _uniform_load(self, p: Reg, t: str, d: DType, mask: Reg | None) -> Reg:
         f = self.f
         if mask is None:
-            return self._from_memory(f.emit(f"load {t}, ptr {p.text}, align {d.itemsize}", t, 1), d)
+            return self._from_memory(f.emit(f"load {t}, ptr {p.text}, align {alignment(d)}", t, 1), d)
         zero = {"half": "0xH0000", "float": "0.0", "double": "0.0"}.get(t, "0")
         return self._from_memory(
-            f.branch_around(mask, lambda: f.emit(f"load {t}, ptr {p.text}, align {d.itemsize}", t, 1), Reg(zero, t, 1), likely=True), d
+            f.branch_around(mask, lambda: f.emit(f"load {t}, ptr {p.text}, align {alignment(d)}", t, 1), Reg(zero, t, 1), likely=True), d
         )
 
     def _reversed_load(self, p: Reg, t: str, width: int, align: int, live: Reg | None) -> Reg:
@@ -210,13 +210,30 @@ class MemoryWriter(Integers):
         if live is None:
             r = f.emit(f"load {vt}, ptr {low.text}, align {align}", t, width)
         else:
-            m = self._reverse(live)
-            r = f.emit(
-                f"call {vt} @llvm.masked.load.{suffix(t, width)}.p0(ptr {low.text}, i32 {align}, <{width} x i1> {m.text}, {vt} zeroinitializer)",
-                t,
-                width,
-            )
+            r = self._masked_load(low, t, width, align, self._reverse(live))
         return self._reverse(r)
+
+    def _masked_load(self, p: Reg, t: str, width: int, align: int, live: Reg) -> Reg:
+        """Zero where ``live`` is not. Masks are for elements of 8 bytes at most, so larger ones are loaded in halves."""
+        f, vt = self.f, vector(t, width)
+        if t == "i128":
+            halves = self._masked_load(p, "double", 2 * width, align, self._twice(live))
+            return f.emit(f"bitcast {halves.typed} to {vt}", t, width)
+        call = f"call {vt} @llvm.masked.load.{suffix(t, width)}.p0(ptr {p.text}, i32 {align}, <{width} x i1> {live.text}, {vt} zeroinitializer)"
+        return f.emit(call, t, width)
+
+    def _masked_store(self, v: Reg, p: Reg, align: int, live: Reg) -> None:
+        if v.type == "i128":
+            halves = self.f.emit(f"bitcast {v.typed} to {vector('double', 2 * v.width)}", "double", 2 * v.width)
+            self._masked_store(halves, p, align, self._twice(live))
+            return
+        mask = f"<{v.width} x i1> {live.text}"
+        self.f.do(f"call void @llvm.masked.store.{suffix(v.type, v.width)}.p0({v.typed}, ptr {p.text}, i32 {align}, {mask})")
+
+    def _twice(self, live: Reg) -> Reg:
+        """A mask with every lane twice."""
+        order = ", ".join(f"i32 {i // 2}" for i in range(2 * live.width))
+        return self.f.emit(f"shufflevector {live.typed}, {vector('i1', live.width)} poison, <{2 * live.width} x i32> <{order}>", "i1", 2 * live.width)
 
     def _reverse(self, r: Reg) -> Reg:
         order = ", ".join(f"i32 {i}" for i in reversed(range(r.width)))
@@ -243,7 +260,7 @@ class MemoryWriter(Integers):
         width = self.lane.width if self.lane else 1
         kind, p, stride = self.address(s.buffer, s.index)
         assert p is not None
-        t, align = memory_type(d), d.itemsize
+        t, align = memory_type(d), alignment(d)
         if kind == "uniform":
             width = 1
         v = self.code.operand(s.value, self.env, width)
@@ -272,7 +289,7 @@ class MemoryWriter(Integers):
                 how = "align 64, !nontemporal !2" if stride == 1 and self._streams(s) else f"align {align}"
                 f.do(f"store {v.typed}, ptr {p.text}, {how}")
             else:
-                f.do(f"call void @llvm.masked.store.{suffix(t, width)}.p0({v.typed}, ptr {p.text}, i32 {align}, <{width} x i1> {live.text})")
+                self._masked_store(v, p, align, live)
 
     def _store_side_by_side(self, s: Store, body: list[Stmt]) -> list[Store]:
         """Writes ``s`` together with the stores of a block that fill the gaps between its elements; gives them, none where there are gaps left."""
@@ -292,7 +309,7 @@ class MemoryWriter(Integers):
         if d.kind == "b":
             columns = [f.emit(f"zext {c.typed} to {vector('i8', lane.width)}", "i8", lane.width) for c in columns]
         base = f.int_op("add", self.integer(rest), f.int_op("mul", lane.base, Reg(str(step), "i64", 1)))
-        how = "align 64, !nontemporal !2" if self._streams(s) else f"align {d.itemsize}"
+        how = "align 64, !nontemporal !2" if self._streams(s) else f"align {alignment(d)}"
         p = f.emit(f"getelementptr {memory_type(d)}, ptr {self.pointers[s.buffer]}, {base.typed}", "ptr", 1)
         for k, v in enumerate(interleave(f, columns, unit)):
             q = f.emit(f"getelementptr {memory_type(d)}, ptr {p.text}, i64 {k * unit}", "ptr", 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hologram.backends.cpu.llvm_text import FunctionText, Reg
+from hologram.backends.cpu.llvm_text import FunctionText, Reg, alignment
 from hologram.backends.cpu.memory_code import Integers
 from hologram.backends.cpu.render import KernelWriter
 from hologram.backends.cpu.scalar_code import Functions
@@ -125,7 +125,7 @@ class GraphWriter:
     def copy(self, to: Reg, source: Reg, node: Node) -> None:
         """Copies the bytes of an array like ``node``."""
         if to != source and nbytes(node):
-            f, align = self.f, node.dtype.itemsize
+            f, align = self.f, alignment(node.dtype)
             f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, i64 {nbytes(node)}, i1 false)")
 
     def return_if(self, status: Reg) -> None:
