@@ -122,6 +122,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     ],
     "polyder": lambda xp, x: [*[xp.polyder(x[0], m) for m in range(4)], *[xp.polyint(x[0], m) for m in range(3)], xp.polyint(x[0], 2, [1.5, -2.0])],
     "poly": lambda xp, x: (xp.poly(x[0]), xp.poly(x[0, :1]), *xp.polydiv(x[0], x[1, :3]), *xp.polydiv(x[0], x[1, :1])),
+    "polyfit": lambda xp, x: (xp.polyfit(x[0], x[1], 2), xp.polyfit(x[0], x[1:4].T, 3), xp.polyfit(x[0], x[1], 1, w=x[2] ** 2)),
     "unwrap": lambda xp, x: xp.unwrap(x * 7),
     "vander": lambda xp, x: (xp.vander(x[0], 3), xp.vander(x[0], increasing=True)),
     "sinc": lambda xp, x: xp.sinc(x),
@@ -132,7 +133,7 @@ TABLE: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", TABLE)
 def test_table(name: str) -> None:
-    check(TABLE[name], X, types=False, rtol=1e-11, jit=name != "mask_indices")
+    check(TABLE[name], X, types=False, rtol=1e-10, jit=name != "mask_indices")
 
 
 @pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning"])
@@ -210,6 +211,7 @@ def test_vectorize() -> None:
         (ShapeError, lambda: hnp.polyadd(X, X)),
         (ShapeError, lambda: hnp.polydiv(V, [])),
         (ArgumentError, lambda: hnp.polyder(V, -1)),
+        (ShapeError, lambda: hnp.polyfit(V, V[1:], 1)),
         (ShapeError, lambda: hnp.polyint(V, 2, [1.0, 2.0, 3.0])),
         (ArgumentError, lambda: hnp.block([[X], X])),
         (ArgumentError, lambda: hnp.piecewise(X, [X > 0], [1, 2, 3])),
