@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from building import Draft, layer_norm, scheduled, softmax
+from hypothesis import given
+from hypothesis import strategies as st
 from kernel_interpreter import run_schedule
 from optable import compiler, mismatch, rows, seeded
 from test_random_graphs import ordinary_values
@@ -398,7 +400,18 @@ def test_what_is_cut_at_computed_extents() -> None:
 
     def parts(t: Any) -> Any:
         n = t.shape[0]
-        return t[n - 5 :], t[: n - 4], t[n // 3 : n // 2], t[-n:], t[(n - 5) // 2 : n], t[: -(n // 2)], t[n - 3 :: -1], t[n - 1], t[: (n - 6) % 4]
+        return (
+            t[n - 5 :],
+            t[: n - 4],
+            t[n // 3 : n // 2],
+            t[-n:],
+            t[(n - 5) // 2 : n],
+            t[: -(n // 2)],
+            t[n - 3 :: -1],
+            t[n - 1],
+            t[: (n - 6) % 4],
+            t[: -(n // 4)],
+        )
 
     f = hg.jit(parts, dynamic=True)
     for n in [2, 3, 4, 5, 6, 7, 8, 13, 5, 4]:
@@ -545,3 +558,45 @@ def test_extents_of_bodies_belong_to_the_trace_around_them() -> None:
         return total + kept[0]
 
     assert float(hg.jit(f, dynamic={1: 0})(1.0, X)) == 21.0
+
+
+STEPS: list[Callable[[Any, Any, Any], Any]] = [
+    lambda x, n, xp: x[n // 2 :],
+    lambda x, n, xp: x[: n - 1],
+    lambda x, n, xp: x[::-1],
+    lambda x, n, xp: x[1:] + x[:-1],
+    lambda x, n, xp: x * n - n // 3,
+    lambda x, n, xp: x[n - 3 :],
+    lambda x, n, xp: x[-2:],
+    lambda x, n, xp: x[::2],
+    lambda x, n, xp: x[n % 3 :],
+    lambda x, n, xp: x[: -(n // 4)],
+    lambda x, n, xp: x.sum() / n + x,
+    lambda x, n, xp: xp.concatenate([x, x[: n // 2]]),
+    lambda x, n, xp: xp.cumsum(x),
+    lambda x, n, xp: xp.reshape(xp.stack([x, x]), (2 * n,)),
+    lambda x, n, xp: x[n - 1] + xp.pad(x, (1, 2)),
+    lambda x, n, xp: x[(n - 4) // 2 :],
+    lambda x, n, xp: x + xp.arange(n),
+    lambda x, n, xp: x[n - 5 : n - 2],
+]
+
+
+@given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=4), st.lists(st.integers(2, 40), min_size=3, max_size=6))
+def test_random_programs_over_sizes_that_vary(steps: list[int], sizes: list[int]) -> None:
+    """NumPy's values for every size, in whatever order the sizes come."""
+
+    def program(x: Any, xp: Any) -> Any:
+        for k in steps:
+            x = STEPS[k](x, x.shape[0], xp)
+        return x
+
+    f = hg.jit(lambda x: program(x, hnp), dynamic=True)
+    for n in sizes:
+        x = np.arange(n, dtype=np.float64) % 7
+        try:
+            with np.errstate(all="ignore"):
+                want = program(x, np)
+        except (IndexError, ZeroDivisionError):  # nothing is left to index or to divide by
+            continue
+        np.testing.assert_allclose(np.asarray(f(x)), want, rtol=1e-12)

@@ -185,9 +185,12 @@ def _in_range(i: Int, n: Int, axis: int) -> Int:
 
 
 def _from_start(i: Int, n: Int) -> Int:
-    """A position on an axis, as from its start: what is certainly negative counts from the end; the rest is assumed not to be negative."""
+    """A position on an axis, as from its start: what cannot be positive counts from the end, and is assumed to be negative; the rest not to be."""
     _, high = bounds(i)
-    at = n + i if high is not None and high < 0 else i
+    from_end = high is not None and (high < 0 or (high == 0 and isinstance(i, Expr)))
+    if from_end:
+        assume(-i - 1)
+    at = n + i if from_end else i
     assume(at)
     return at
 
