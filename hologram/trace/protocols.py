@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,40 +87,59 @@ def _counterpart(of: Callable[..., Any]) -> Callable[..., Any] | None:
     return found
 
 
-@cache
-def _parameters(of: Callable[..., Any]) -> tuple[inspect.Signature, list[inspect.Parameter]]:
-    signature = inspect.signature(of)
-    return signature, list(signature.parameters.values())
+Place = int | str  # of an argument: its number or name
 
 
-def _translated(of: Callable[..., Any], own: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The arguments of NumPy's ``of`` as positional and keyword ones of ``own``; None where they do not fit.
+class _Translation(NamedTuple):
+    """Where the arguments of a call go: to hologram.numpy's function by place or by name, or nowhere, if they have their defaults."""
+
+    positional: list[Place]
+    keywords: dict[str, Place]
+    defaults: list[tuple[Place, Any]]
+
+
+@lru_cache(maxsize=1024)
+def _translation(of: Callable[..., Any], own: Callable[..., Any], count: int, names: tuple[str, ...]) -> _Translation | None:
+    """How a call of NumPy's ``of`` with so many positional arguments and these keywords is one of ``own``; None where it is not.
 
     Parameters correspond by name, or by place where ``own`` has a name of its own. One that ``own`` lacks may have its default.
     """
-    signature, theirs = _parameters(of)
-    own_signature, ours = _parameters(own)
-    names = {p.name for p in ours if p.kind is not p.POSITIONAL_ONLY}
+    signature, own_signature = inspect.signature(of), inspect.signature(own)
+    theirs, ours = list(signature.parameters.values()), list(own_signature.parameters.values())
+    named = {p.name for p in ours if p.kind is not p.POSITIONAL_ONLY}
+    made = _Translation([], {}, [])
     if any(p.kind is p.VAR_POSITIONAL for p in theirs):
-        positional, keywords = list(args), options
+        made.positional.extend(range(count))
+        made.keywords.update({name: name for name in names})
     else:
-        positional, keywords = [], {}
-        for place, (name, value) in enumerate(signature.bind(*args, **options).arguments.items()):
+        for name, source in signature.bind(*range(count), **{n: n for n in names}).arguments.items():
             parameter = signature.parameters[name]
             at, name = theirs.index(parameter), _RENAMED.get(name, name)
             if parameter.kind is parameter.VAR_KEYWORD:
-                keywords |= value
-            elif name in names:
-                keywords[name] = value
-            elif at == place == len(positional) and at < len(ours) and (ours[at].name == name or ours[at].name not in signature.parameters):
-                positional.append(value)
-            elif value is not parameter.default:
-                return None
+                made.keywords.update(source)
+            elif name in named:
+                made.keywords[name] = source
+            elif at == len(made.positional) and at < len(ours) and (ours[at].name == name or ours[at].name not in signature.parameters):
+                made.positional.append(source)
+            else:
+                made.defaults.append((source, parameter.default))
     try:
-        own_signature.bind(*positional, **keywords)
+        own_signature.bind(*made.positional, **made.keywords)
     except TypeError:
         return None
-    return positional, keywords
+    return made
+
+
+def _translated(of: Callable[..., Any], own: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The arguments of NumPy's ``of`` as positional and keyword ones of ``own``; None where they do not fit."""
+    found = _translation(of, own, len(args), tuple(options))
+
+    def value(place: Place) -> Any:
+        return args[place] if isinstance(place, int) else options[place]
+
+    if found is None or any(value(place) is not default for place, default in found.defaults):
+        return None
+    return [value(p) for p in found.positional], {name: value(p) for name, p in found.keywords.items()}
 
 
 def _values(x: Any, reading: str) -> Any:
