@@ -242,6 +242,17 @@ def test_sums_and_products_are_numpys() -> None:
     assert not hnp.all(np.array([0j, 1j])) and hnp.count_nonzero(np.array([0j, 1j, complex(0, np.nan)])) == 2
 
 
+def test_nans_left_out() -> None:
+    z = tame_values(np.complex128, (5, 6), seeded("nans"))
+    z[1, 2], z[3, 0], z[4, 4] = complex(np.nan, 1), complex(2, np.nan), complex(np.inf, -np.inf)
+    np.testing.assert_array_equal(hnp.nan_to_num(z).numpy(), np.nan_to_num(z))
+    z[4, 4] = 1
+    for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd"):
+        np.testing.assert_allclose(getattr(hnp, name)(z, axis=1).numpy(), getattr(np, name)(z, axis=1), rtol=1e-12)
+    with pytest.raises(DTypeError, match="reduce_max does not take complex128"):
+        hnp.nanmax(z)
+
+
 def test_products_of_a_symbolic_number_of_elements_are_refused() -> None:
     with pytest.raises(ShapeError, match="symbolic extent"):
         hg.jit(lambda z: hnp.prod(z), dynamic=True)(np.ones(3, np.complex64))

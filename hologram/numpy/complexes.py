@@ -31,6 +31,11 @@ def real_part(node: Node) -> Node:
     return record(complexes.real, (node,)) if node.dtype.is_complex else node
 
 
+def squared_modulus(t: Tensor) -> Tensor:
+    """``|t|**2``, which is real."""
+    return (t * conj(t)).real if t._aval()[1].is_complex else t * t
+
+
 def real(x: Any, /) -> Tensor:
     """The real part; of a real array the array itself."""
     return wrap(real_part(array(x, "real")))

@@ -112,7 +112,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
-    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. The ends are scalars, complex ones too; Tensors among them have
+    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. The ends are scalars, complex ones too; Tensors have
     derivatives."""
     check_device(device)
     n = operator.index(num)

@@ -199,9 +199,11 @@ rad2deg, deg2rad = degrees, radians
 
 
 def nan_to_num(x: Any, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """``x`` with NaN and the infinities replaced, by default by 0 and the type's largest and smallest values."""
+    """``x`` with NaN and the infinities replaced, by default by 0 and the type's largest and smallest values; in both parts of complex numbers."""
     x = wrap(array(x, "nan_to_num"))
     dtype = x._aval()[1]
+    if dtype.is_complex:
+        return wrap(record(TABLE["complex"], tuple(array(nan_to_num(part, nan, posinf, neginf), "nan_to_num") for part in (x.real, x.imag))))
     if not dtype.is_float:
         return x
     low, high = limits(dtype)

@@ -8,7 +8,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_node, reshaped, wrap
-from hologram.numpy.complexes import conj, real
+from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
 from hologram.numpy.manipulation import broadcast_arrays, concat
@@ -148,18 +148,14 @@ def _variance(x: Any, axis: Any, correction: float | None, keepdims: bool, ddof:
     if correction is not None and ddof is not None:
         raise located(ArgumentError(f"{what}: correction and ddof are two names of one thing"))
     node, result = _inexact(x, dtype, what)
-    centred = wrap(node) - wrap(_mean(node, axis, True))
-    if node.dtype.is_complex:  # the mean square of the distance, which is real
-        squares, result = array(real(centred * conj(centred)), what), dtypes.real_of(result)
-    else:
-        squares = array(centred * centred, what)
-    return _mean(squares, axis, keepdims, float(correction or ddof or 0.0)), result
+    squares = array(squared_modulus(wrap(node) - wrap(_mean(node, axis, True))), what)
+    return _mean(squares, axis, keepdims, float(correction or ddof or 0.0)), dtypes.real_of(result)
 
 
 def var(
     x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, correction: float | None = None, ddof: float | None = None
 ) -> Tensor:
-    """The variance over ``axis``, divided by the count less ``correction`` (NumPy's ``ddof``)."""
+    """The variance over ``axis``, of complex numbers that of both parts together, divided by the count less ``correction`` (NumPy's ``ddof``)."""
     node, result = _variance(x, axis, correction, keepdims, ddof, dtype, "var")
     return wrap(cast_node(node, result))
 

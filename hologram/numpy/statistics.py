@@ -11,7 +11,7 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy import reductions as plain
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
-from hologram.numpy.complexes import conj
+from hologram.numpy.complexes import conj, squared_modulus
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing import take_along_axis
 from hologram.numpy.manipulation import concat, diagonal, moveaxis
@@ -116,7 +116,7 @@ def nanmedian(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 def _filled(x: Any, value: float, what: str) -> tuple[Tensor, Tensor | None]:
     """``x`` with ``value`` for NaNs, and where these are; None for types that have none."""
     t = wrap(array(x, what))
-    if not t._aval()[1].is_float:
+    if t._aval()[1].kind not in "fc":
         return t, None
     gaps = _isnan(t)
     return where(gaps, value, t), gaps
@@ -174,9 +174,9 @@ def nanvar(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float =
     values, gaps = _filled(x, 0.0, "nanvar")
     if gaps is None:
         return plain.var(values, axis, keepdims=keepdims, ddof=ddof)
-    centred = where(gaps, 0.0, values - nanmean(x, axis, True))
-    count = plain.sum(~gaps, axis, keepdims=keepdims).astype(values.dtype) - ddof
-    return where(count > 0, plain.sum(centred * centred, axis, keepdims=keepdims) / count, float("nan"))
+    squares = squared_modulus(where(gaps, 0.0, values - nanmean(x, axis, True)))
+    count = plain.sum(~gaps, axis, keepdims=keepdims).astype(squares.dtype) - ddof
+    return where(count > 0, plain.sum(squares, axis, keepdims=keepdims) / count, float("nan"))
 
 
 def nanstd(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:

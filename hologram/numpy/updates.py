@@ -65,7 +65,7 @@ class Place:
         if not chosen.arrays:
             return values
         if fill_value is None:
-            fill_value = float("nan") if node.dtype.is_float else 0
+            fill_value = float("nan") if node.dtype.kind in "fc" else 0
         return where(_inside(node, chosen, values.ndim), values, fill_value)
 
     def set(self, values: Any, *, mode: str = "drop") -> Tensor:
