@@ -10,7 +10,6 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.control.loops import while_loop
-from hologram.dtypes import DType
 from hologram.numpy.creation import ones_like, zeros_like
 from hologram.numpy.elementwise import FUNCTIONS, logaddexp, where
 from hologram.numpy.manipulation import broadcast_to
@@ -86,20 +85,16 @@ def log_gamma(key: Any, a: Any, shape: Shape, what: str) -> Tensor:
     return _differentiable(key, broadcast_to(as_type(a, WIDE, what), shape))
 
 
-def _made(x: Tensor, to: DType) -> Tensor:
-    return x.astype(to)
-
-
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """The gamma distribution of shape ``a`` and scale 1; NaN where ``a`` is not positive."""
     to = float_type(dtype, "gamma")
-    return _made(_exp(log_gamma(key, a, result_shape(shape, "gamma", a), "gamma")), to)
+    return _exp(log_gamma(key, a, result_shape(shape, "gamma", a), "gamma")).astype(to)
 
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """The logarithm of :func:`gamma`, finite for small ``a``, too."""
     to = float_type(dtype, "loggamma")
-    return _made(log_gamma(key, a, result_shape(shape, "loggamma", a), "loggamma"), to)
+    return log_gamma(key, a, result_shape(shape, "loggamma", a), "loggamma").astype(to)
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Tensor:
@@ -107,13 +102,13 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Tens
     to, extents = float_type(dtype, "beta"), result_shape(shape, "beta", a, b)
     keys = split(key)
     x, y = log_gamma(keys[0], a, extents, "beta"), log_gamma(keys[1], b, extents, "beta")
-    return _made(_exp(x - logaddexp(x, y)), to)
+    return _exp(x - logaddexp(x, y)).astype(to)
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """The chi-squared distribution of ``df`` degrees of freedom."""
     to, extents = float_type(dtype, "chisquare"), result_shape(shape, "chisquare", df)
-    return _made(2 * _exp(log_gamma(key, as_type(df, WIDE, "chisquare") / 2, extents, "chisquare")), to)
+    return (2 * _exp(log_gamma(key, as_type(df, WIDE, "chisquare") / 2, extents, "chisquare"))).astype(to)
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Tensor:
@@ -122,4 +117,4 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     keys = split(key)
     half = as_type(df, WIDE, "t") / 2
     z = standard_normal(keys[0], extents, WIDE, "t")
-    return _made(z * _sqrt(half) * _exp(-0.5 * log_gamma(keys[1], half, extents, "t")), to)
+    return (z * _sqrt(half) * _exp(-0.5 * log_gamma(keys[1], half, extents, "t"))).astype(to)
