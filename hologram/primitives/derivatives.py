@@ -138,7 +138,8 @@ def _abs_jvp(tangents: Tangents, out: Node, x: Node) -> Node:
     assert t is not None
     if not x.dtype.is_complex:
         return select(_call("ge", x, number(0, x)), t, neg(t))
-    return _call("real", mul(_call("conj", _call("sign", x)), t))
+    size = select(_call("eq", out, number(0, out)), number(1, out), out)  # not sign(x), which would count as constant in second derivatives
+    return div(_call("real", mul(_call("conj", x), t)), size)
 
 
 def _bessel_slope(out: Node, x: Node) -> Node:
