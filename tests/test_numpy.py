@@ -173,6 +173,8 @@ CREATIONS: dict[str, Any] = {
         xp.eye(3, dtype="float32"),
         xp.eye(2, 4, k=1, dtype="int64"),
         xp.eye(3, k=-1, dtype="float32"),
+        *[xp.eye(2, 3, k=k, dtype="float32") for k in (-9, -2, 3, 9)],
+        *[xp.tri(2, 3, k, dtype="float32") for k in (-9, 9)],
         xp.tri(3, 4, 1, dtype="float32"),
     ),
     "meshgrid": lambda xp: (list(xp.meshgrid(V, V[:3])), list(xp.meshgrid(V, V[:3], V[:2], indexing="ij"))),
@@ -184,6 +186,11 @@ def test_creation(name: str) -> None:
     want = CREATIONS[name](np)
     close(CREATIONS[name](hnp), want)
     close(hg.jit(lambda: CREATIONS[name](hnp))(), want)
+
+
+def test_diagonals_beyond_all_integers() -> None:
+    close(hnp.eye(2, 3, k=2**70), np.zeros((2, 3), np.float32))
+    close(hnp.tril(np.ones((2, 3)), k=-(2**70)), np.zeros((2, 3)))
 
 
 def test_default_types() -> None:

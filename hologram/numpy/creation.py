@@ -157,6 +157,9 @@ def _between(start: Any, stop: Any, n: int, gaps: int, endpoint: bool) -> Node:
 def _band(matrix: Any, k: int, op: Any) -> Node:
     """``column op row + k`` on a matrix of that shape."""
     shape = shape_of(matrix, "eye")
+    rows, columns = shape
+    if isinstance(rows, int) and isinstance(columns, int):  # diagonals further out are as empty
+        k = min(max(k, -rows), columns)
     row = record(ew.add, (count(shape, 0, dtypes.int64), constant(k, dtypes.int64)))
     return record(op, (count(shape, 1, dtypes.int64), row))
 
