@@ -17,6 +17,7 @@ from typing import TypeAlias
 from hologram.graph.access import Guard, Index, requests, take_index, variables
 from hologram.graph.boxes import is_assembled
 from hologram.graph.pages import unpaged
+from hologram.graph.short_rows import taken_apart
 from hologram.primitives.op import MULTIPLE, Shape
 from hologram.symbolic import is_static, var
 from hologram.trace.node import Graph, Node, topological
@@ -128,7 +129,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     roots |= _cuts(nodes) - swollen
     roots |= _around_control(nodes) | _under_windows(nodes)
     roots = {n for n in roots if n.size != 0}
-    uses = _uses(nodes, roots)
+    uses, apart = _uses(nodes, roots), taken_apart(nodes)
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
     for n in nodes:
@@ -140,7 +141,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
         dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
         shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
-        if n not in roots and n not in swollen and (shared or mixed[n] > RESHAPES):
+        if n not in roots and n not in swollen and ((shared and n not in apart) or mixed[n] > RESHAPES):
             roots.add(n)
     return roots
 
@@ -187,7 +188,7 @@ def _around_control(nodes: list[Node]) -> set[Node]:
 
 
 def _under_windows(nodes: list[Node]) -> set[Node]:
-    """The factors of products of windows, each element of which is read so often that none is computed, guarded at an edge or fetched from afar anew."""
+    """The factors of products of windows: read so often that none is computed, guarded at an edge or fetched from afar anew."""
     out: set[Node] = set()
     for n in nodes:
         if n.op.name != "mul" or n.inputs[0].op.name != "broadcast" or n.inputs[1].op.name != "broadcast":

@@ -5,7 +5,7 @@
 - A reverse scan is a scan between two flips. What is computed from a long scan element by element is computed in its pages.
 - A long reduction of few rows is cut in pages, and so can be shared among threads; a long scan is cut in pages with a carry. The written order
   of reductions makes both give the same bits.
-- An empty reduction is its value.
+- An empty reduction is its value; one over a few neighbours is written out.
 - Scatters and sorts have the form that :mod:`hologram.graph.scatters` and :mod:`hologram.graph.sorts` give them.
 """
 
@@ -18,6 +18,7 @@ from hologram.dtypes import DType
 from hologram.graph.convolutions import has_windows, in_parts, window_products, written_out
 from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.scatters import prepare_scatter
+from hologram.graph.short_rows import is_short, reduced
 from hologram.graph.sorts import prepare_sort
 from hologram.primitives.op import MULTIPLE, TABLE, Shape
 from hologram.primitives.reductions import PAGE, adjacent_runs
@@ -180,6 +181,8 @@ def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = 
     rows, columns, n = x.shape[:first], x.shape[last + 1 :], prod(x.shape[first : last + 1])
     if columns and isinstance(n, int) and n <= FEW_TERMS and has_windows(x):
         return written_out(b, op.monoid, x, run)
+    if is_short(x, run):
+        return reduced(b, op.monoid, x, run)
     if not _needs_cut(rows, columns, n, cut):
         return b(op, (x,), (run,))
     x = _reshape(b, x, (*rows, n, *columns))
