@@ -35,13 +35,20 @@ class SmallGrowth(Growth):
         if len(self.pool) > before and self.pool[-1].size > MOST_ELEMENTS:  # type: ignore[operator]
             self.pool.pop()
 
+    def real(self) -> Node | None:
+        """A value that casts to integers."""
+        found = [x for x in self.pool if not x.dtype.is_complex]
+        return self.draw(st.sampled_from(found)) if found else None
+
     def take(self, x: Node) -> None:
         """Elements of ``x`` at places that another value names, bent into range."""
         axes = [a for a, n in enumerate(x.shape) if n != 0]
         if not axes:
             return
         axis = self.draw(st.sampled_from(axes))
-        at = self.draw(st.sampled_from(self.pool))
+        at = self.real()
+        if at is None:
+            return
         if at.dtype is not dtypes.int64:
             at = self.build(TABLE["cast"], (at,), ("int64",))
         n = self.build(TABLE["const"], (), const_attrs(x.shape[axis], dtypes.int64))
@@ -79,7 +86,9 @@ class SmallGrowth(Growth):
         if not x.shape or x.dtype.kind not in row.kinds:
             return
         axis = self.draw(st.integers(0, x.ndim - 1))
-        at = self.draw(st.sampled_from(self.pool))
+        at = self.real()
+        if at is None:
+            return
         if not at.dtype.is_integer:
             at = self.build(TABLE["cast"], (at,), ("int32",))
         shape = scattered_shape(x.shape, at.shape, axis, 0)

@@ -22,6 +22,7 @@ from hologram.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linea
 
 COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
 NARROW = 8  # a last axis shorter than this is no loop of its own
+SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
 MANY = 1 << 40  # elements: too many to be kept in scratch
 FEW_ROWS = 48  # so many rows at least pay for packing what they share
 CHUNKS = 16  # packing kernels have at least so many, if they can, for threads to share
@@ -176,7 +177,7 @@ def choose_nest(
 ) -> Nest:
     """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes."""
     if axes is None:
-        return _map(merge(range(len(shape)), shape, expressions))
+        return _map(merge(range(len(shape)), shape, expressions), loads)
     before = merge(range(axes[0]), shape, expressions)
     reduced = merge(axes, shape, expressions)
     after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
@@ -194,13 +195,16 @@ def _counter(name: str, size: Int) -> Expr:
     return var(name, 0, size - 1 if isinstance(size, int) else None)
 
 
-def _map(blocks: list[Block]) -> Nest:
+def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
     nest = Nest()
     nest.blocks = blocks
     if not blocks:
         return nest
     if len(blocks) > 1 and isinstance(blocks[-1].size, int) and blocks[-1].size < NARROW:
         return _narrow_map(nest, blocks)
+    turned = _turned(blocks, loads)
+    if turned is not None:
+        return _square_map(nest, blocks, turned)
     last = blocks[-1]
     rows, n = _size(blocks[:-1]), last.size
     i = _counter("i", n)
@@ -226,6 +230,39 @@ def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block]) -> None:
     nest.rows(outer, floordiv(p, pages) if outer else 0)
     page = mod(p, pages) if outer else p
     nest.inner("lanes", "i", page * PAGE, PAGE, None if isinstance(n, int) and n % PAGE == 0 else n)
+
+
+def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
+    """The first axis, if any, along which elements are read next to each other that lie far apart along the last."""
+    last = blocks[-1]
+    for k, b in enumerate(blocks[:-1]):
+        if not all(isinstance(n, int) and n >= SQUARE // 4 for n in (b.size, last.size)):
+            continue
+        for e in loads:
+            down, across = (split_linear(x.rewrite(e), _name(x.var)) for x in (b, last))
+            if down is not None and across is not None and down[0] == 1 and isinstance(across[0], int) and abs(across[0]) > NARROW:
+                return k
+    return None
+
+
+def _square_map(nest: Nest, blocks: list[Block], turned: int) -> Nest:
+    """Squares of the last axis and of that along which reads are neighbours, so that whole cache lines are read and written."""
+    nest.blocks = blocks
+    down, last = blocks[turned], blocks[-1]
+    outer = [b for b in blocks if b is not down and b is not last]
+    high, wide = (floordiv(b.size + (SQUARE - 1), SQUARE) for b in (down, last))
+    nest.chunks = _size(outer) * high * wide
+    p = _counter("p", nest.chunks)
+    nest.rows(outer, floordiv(p, high * wide))
+    q, t = _counter("q", down.size), _counter("t", last.size)
+    nest.values[_name(down.var)], nest.values[_name(last.var)] = q, t
+    starts = mod(floordiv(p, wide), high) * SQUARE, mod(p, wide) * SQUARE
+    limits = [None if b.size % SQUARE == 0 else b.size for b in (down, last)]
+    nest._outer = [(1, Loop("serial", "q", starts[0], SQUARE, limits[0]))]
+    nest.element_level = 3
+    nest.level_of["q"] = 2
+    nest.inner("lanes", "t", starts[1], SQUARE, limits[1])
+    return nest
 
 
 def _narrow_map(nest: Nest, blocks: list[Block]) -> Nest:

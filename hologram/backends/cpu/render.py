@@ -7,16 +7,18 @@ loop; ``args`` holds one 8-byte slot a parameter, then a symbol.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hologram.backends.cpu.accumulate import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
-from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, vector
+from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, vector
 from hologram.backends.cpu.memory_code import Lane, MemoryWriter
 from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
+from hologram.backends.cpu.transposed import find_turned, transpose
 from hologram.dtypes import int64
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Prefetch, Stmt, Store
 from hologram.primitives.reductions import GROUP, LANES, PAGE
-from hologram.symbolic import Int
+from hologram.symbolic import Int, split_linear
 
 WIDEST = 128  # lanes
 
@@ -159,6 +161,10 @@ class KernelWriter(MemoryWriter):
 
     def _serial(self, loop: Loop) -> None:
         """Column form: each lane of the enclosing loop accumulates left to right, a partial result every PAGE iterations."""
+        turned = None if self.lane else find_turned(loop, self.target.vector_bytes)
+        if turned is not None:
+            self._in_blocks(loop, *turned)
+            return
         width = self.lane.width if self.lane else 1
         start, stop = self._range(loop)
         monoids = self._monoids(loop)
@@ -181,6 +187,85 @@ class KernelWriter(MemoryWriter):
             return self.f.counted(lo, hi, units[0], first, piece) if units else self.f.counted(lo, hi, 1, first, body)
 
         self._finish(monoids, run([] if self._scans(loop) or not monoids else _pieces(loop.extent), start, stop))
+
+    def _in_blocks(self, loop: Loop, side: int, turned: list[Ins]) -> None:
+        """A loop around lanes by blocks of ``side`` iterations and lanes, in which the loads ``turned`` are transposed; then what is left over."""
+        f, (*head, lanes) = self.f, loop.body
+        assert isinstance(lanes, Loop)
+        start, stop = self._range(loop)
+        main = self._whole(start, stop, side)
+
+        def at(i: Reg, body: Callable[[], None]) -> list[Reg]:
+            def inner() -> None:
+                self.vars[loop.var] = i
+                body()
+
+            self.scoped(inner)
+            return []
+
+        def band(i: Reg) -> None:
+            first, last = self._range(lanes)
+            edge = self._whole(first, last, side)
+            f.counted(first, edge, side, [], lambda t, _: self._turn(loop, side, turned, i, t))
+            if lanes.limit is not None or lanes.extent % side:
+                end = f.emit(f"add nsw i64 {i.text}, {side}", "i64", 1)
+                f.counted(i, end, 1, [], lambda k, _: at(k, lambda: self._some_vectors(head, lanes, edge, last)))
+
+        def bands(i: Reg, _: list[Reg]) -> list[Reg]:
+            self.scoped(lambda: band(i))
+            return []
+
+        f.counted(start, main, side, [], bands)
+        if loop.limit is not None or loop.extent % side:
+            f.counted(main, stop, 1, [], lambda i, _: at(i, lambda: self.block(loop.body)))
+
+    def _whole(self, start: Reg, stop: Reg, side: int) -> Reg:
+        """The last place before ``stop`` that is whole blocks away from ``start``."""
+        f = self.f
+        count = f.emit(f"sub nsw i64 {stop.text}, {start.text}", "i64", 1)
+        blocks = f.emit(f"and i64 {count.text}, {-side}", "i64", 1)
+        return f.emit(f"add nsw i64 {start.text}, {blocks.text}", "i64", 1)
+
+    def _some_vectors(self, head: list[Stmt], lanes: Loop, start: Reg, stop: Reg) -> None:
+        self.block(head)
+        some = Loop(lanes.kind, lanes.var, lanes.start, lanes.extent, lanes.start + lanes.extent)
+        some.body = lanes.body
+        self._vectors(some, [], start, stop, self._width(lanes))
+
+    def _turn(self, loop: Loop, side: int, turned: list[Ins], i: Reg, t: Reg) -> list[Reg]:
+        """One block: what is turned first, and then ``side`` iterations across it."""
+        f, (*head, lanes) = self.f, loop.body
+        assert isinstance(lanes, Loop)
+        columns = {load: transpose(f, self.scoped(lambda load=load: self._rows(load, loop, lanes, side, i, t))) for load in turned}
+        rest = [s for s in lanes.body if s not in turned]
+        for k in range(side):
+            row = f.emit(f"add nsw i64 {i.text}, {k}", "i64", 1)
+
+            def across(k: int = k, row: Reg = row) -> None:
+                self.vars[loop.var] = row
+                self.block(head)
+                outer, self.lane = self.lane, Lane(lanes.var, lanes.start, t, side, None)
+                for load, made in columns.items():
+                    self.env[load] = made[k]
+                self.block(rest)
+                self.lane = outer
+
+            self.scoped(across)
+        return []
+
+    def _rows(self, load: Ins, loop: Loop, lanes: Loop, side: int, i: Reg, t: Reg) -> list[Reg]:
+        """What ``load`` reads in a block: for each lane from ``t`` on a vector along the serial loop from ``i`` on."""
+        f, (buffer, index) = self.f, load.attrs
+        self.vars[loop.var], self.vars[lanes.var] = i, t
+        of_lane = split_linear(index, lanes.var)
+        assert of_lane is not None
+        kind, align = memory_type(buffer.dtype), buffer.dtype.itemsize
+        corner = f.emit(f"getelementptr {kind}, ptr {self.pointers[buffer]}, {self.integer(index).typed}", "ptr", 1)
+        rows = []
+        for k in range(side):
+            p = f.emit(f"getelementptr {kind}, ptr {corner.text}, i64 {k * of_lane[0]}", "ptr", 1)
+            rows.append(f.emit(f"load {vector(kind, side)}, ptr {p.text}, align {align}", kind, side))
+        return rows
 
     def _end(self, start: Reg, size: int, stop: Reg) -> Reg:
         """The end of a piece of ``size`` iterations."""
