@@ -166,6 +166,7 @@ def test_second_order_of_a_row(row: Op) -> None:
 CONVENTIONS: list[tuple[str, Callable[[Any], Any], float, float]] = [
     ("abs at 0", hnp.abs, 0.0, 1.0),
     ("sign", hnp.sign, 2.0, 0.0),
+    ("zeroth power", lambda x: x - x**0, 2.0, 1.0),
     ("floor", hnp.floor, 2.5, 0.0),
     ("sqrt at 0", hnp.sqrt, 0.0, math.inf),
     ("max of equals", lambda x: hnp.maximum(x, 1.0), 1.0, 0.5),

@@ -1,7 +1,7 @@
 """Derivatives of the op table's rows: how tangents go through them, and how cotangents go back through those that are linear.
 
 Conventions where mathematics leaves a choice are JAX's: half of the tangent each for equal operands of max and min, equal shares among the extremes
-of a reduction, 0 for ``abs`` at 0, infinity for ``sqrt`` at 0, 0 for the roundings and for ``sign``.
+of a reduction, 0 for ``abs`` at 0, infinity for ``sqrt`` at 0, 0 for the roundings and for ``sign`` of real numbers.
 """
 
 from __future__ import annotations
@@ -282,6 +282,18 @@ _transforms("barrier", jvp=lambda ts, out, x, after: None if ts[0] is None else 
 # Cotangents pair with tangents as Re(c * t), without a conjugate, as in JAX: the cotangent of z for the real function Re(w * z) is w.
 
 
+def _sign_jvp(tangents: Tangents, out: Node, x: Node) -> Node | None:
+    """Of a complex number the part of the tangent across it, over its size; 0 at 0, and for real numbers everywhere."""
+    (t,) = tangents
+    assert t is not None
+    if not x.dtype.is_complex:
+        return None
+    along = _call("real", mul(_call("conj", out), t))
+    zero = _call("eq", x, number(0, x))
+    size = cast_node(_call("abs", select(zero, number(1, x), x)), x.dtype)
+    return select(zero, number(0, x), div(sub(t, mul(out, cast_node(along, x.dtype))), size))
+
+
 def _complex_jvp(tangents: Tangents, out: Node, re: Node, im: Node) -> Node:
     parts = (zeros_like(x) if t is None else t for t, x in zip(tangents, (re, im), strict=True))
     return fit(_call("complex", *parts), out.shape)
@@ -291,6 +303,7 @@ def _complex_transpose(ct: Node, linear: Sequence[bool], re: Node, im: Node) -> 
     return _to(re, lambda: _call("real", ct), linear[0]), _to(im, lambda: neg(_call("imag", ct)), linear[1])
 
 
+_transforms("sign", jvp=_sign_jvp)
 _transforms("real", jvp=lambda ts, out, z: _call("real", ts[0]), transpose=_unary(lambda ct: _call("complex", ct, number(0, ct))))
 _transforms("imag", jvp=lambda ts, out, z: _call("imag", ts[0]), transpose=_unary(lambda ct: _call("complex", number(0, ct), neg(ct))))
 _transforms("conj", jvp=lambda ts, out, z: _call("conj", ts[0]), transpose=_unary(lambda ct: _call("conj", ct)))
@@ -590,7 +603,7 @@ _transforms("sort", jvp=_sort_jvp)
 # --- rows without a derivative ---------------------------------------------------------------------------------------
 
 _ZERO = {
-    "it is constant between its steps": ("floor", "ceil", "trunc", "round", "sign", "heaviside", "floordiv", "unit_scale", "nextafter"),
+    "it is constant between its steps": ("floor", "ceil", "trunc", "round", "heaviside", "floordiv", "unit_scale", "nextafter"),
     "it reads bits": ("bitcast", "sort_key", "sort_value", "sort_keys", "order_keys"),
     "it stops derivatives": ("stop",),
     "it has no inputs": ("input", "const", "leaf", "iota", "example"),

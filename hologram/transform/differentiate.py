@@ -45,6 +45,8 @@ def _push(level: Level, results: Sequence[Node], tangents: dict[Node, Any]) -> l
         for node in level.between(tangents, results):
             op, inputs, attrs = level.definition(node)
             given = tuple([tangents.get(x) for x in inputs])
+            if all(t is None for t in given):
+                continue  # behind a rule that found a tangent to be zero
             if op.jvp is None:
                 raise located(DifferentiationError(f"{op.name} cannot be differentiated"))
             at(node)
