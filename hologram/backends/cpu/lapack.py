@@ -114,7 +114,7 @@ def _lu(step: HostStep) -> Native | None:
 def _lu_solve(step: HostStep) -> Native | None:
     b = step.node.inputs[3]
     trans = "N" if step.node.attrs[0] else "T"  # what was factored is the transpose
-    return _made(step, "lu_solve", ("getrs",), (b.shape[-1], b.shape[-2], b.dtype.itemsize, ord(trans)), (1, 2, 3, 4))
+    return _made(step, "lu_solve", ("getrs",), (b.shape[-1], b.shape[-2], b.dtype.itemsize, int(not b.dtype.is_complex), ord(trans)), (1, 2, 3, 4))
 
 
 def _triangular_solve(step: HostStep) -> Native | None:

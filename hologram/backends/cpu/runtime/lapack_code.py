@@ -13,13 +13,33 @@ from __future__ import annotations
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
 from hologram.backends.cpu.runtime.capi import PyMem_RawFree, PyMem_RawMalloc
-from hologram.backends.cpu.runtime.language import Array, Function, Struct, address, copy, exported, i32, i64, native, offset, ptr, u32, void
+from hologram.backends.cpu.runtime.language import (
+    Array,
+    Function,
+    Struct,
+    address,
+    copy,
+    exported,
+    f32,
+    f64,
+    i32,
+    i64,
+    native,
+    offset,
+    ptr,
+    u32,
+    void,
+)
 from hologram.backends.cpu.runtime.records import Context
 
 Halves = Array[u32]
 Ints = Array[i32]
+Doubles = Array[f64]
+Singles = Array[f32]
 ONES = 0xFFFFFFFF
+TRANSPOSED = 84  # the letter T
 LINE = 64
+SMALL = 16  # systems up to this size are solved here: libraries wake threads of their own for less than it takes to wake one
 
 
 @native
@@ -129,11 +149,87 @@ class Getrs(Struct):
     n: i64
     rows: i64
     item: i64
+    real: i64
     trans: i64
     factors: ptr
     pivots: Array[i32]
     b: ptr
     out: ptr
+
+
+@native
+def widen(to: Doubles, source: ptr, n: i64, item: i64) -> void:
+    if item == 8:
+        copy(to, source, n * 8)
+        return
+    for k in range(n):
+        to[k] = Singles(source)[k]
+
+
+@native
+def narrow(to: ptr, source: Doubles, n: i64, item: i64) -> void:
+    if item == 8:
+        copy(to, source, n * 8)
+        return
+    for k in range(n):
+        Singles(to)[k] = source[k]
+
+
+@native
+def exchange_rows(y: Doubles, k: i64, other: i64) -> void:
+    before = y[k]
+    y[k] = y[other]
+    y[other] = before
+
+
+@native
+def substitute(factors: Doubles, pivots: Ints, y: Doubles, n: i64) -> void:
+    """p l u solved for in place: the factors' columns are rows here."""
+    for k in range(n):
+        exchange_rows(y, k, pivots[k])
+    for j in range(n):
+        for i in range(j + 1, n):
+            y[i] = y[i] - factors[j * n + i] * y[j]
+    for k in range(n):
+        j = n - 1 - k
+        y[j] = y[j] / factors[j * n + j]
+        for i in range(j):
+            y[i] = y[i] - factors[j * n + i] * y[j]
+
+
+@native
+def substitute_transposed(factors: Doubles, pivots: Ints, y: Doubles, n: i64) -> void:
+    """(p l u)^T solved for in place."""
+    for i in range(n):
+        total = y[i]
+        for j in range(i):
+            total = total - factors[i * n + j] * y[j]
+        y[i] = total / factors[i * n + i]
+    for k in range(n):
+        i = n - 1 - k
+        total = y[i]
+        for j in range(i + 1, n):
+            total = total - factors[i * n + j] * y[j]
+        y[i] = total
+    for k in range(n):
+        exchange_rows(y, n - 1 - k, pivots[n - 1 - k])
+
+
+@native
+def solve_small(a: Getrs, i: i64, scratch: ptr) -> void:
+    """The right sides of matrix ``i``, real and small, computed in double."""
+    n = a.n
+    factors = Doubles(offset(scratch, LINE))
+    y = Doubles(offset(scratch, LINE + SMALL * SMALL * 8))
+    widen(factors, offset(a.factors, i * n * n * a.item), n * n, a.item)
+    pivots = Ints(offset(a.pivots, i * n * 4))
+    for row in range(i * a.rows, (i + 1) * a.rows):
+        widen(y, offset(a.b, row * n * a.item), n, a.item)
+        if a.trans == TRANSPOSED:
+            substitute_transposed(factors, pivots, y, n)
+        else:
+            substitute(factors, pivots, y, n)
+        narrow(offset(a.out, row * n * a.item), y, n, a.item)
 
 
 @exported
@@ -143,6 +239,10 @@ def lapack_lu_solve(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     n = a.n
     size = a.rows * n * a.item
     if size == 0:
+        return
+    if a.real != 0 and n <= SMALL:
+        for i in range(begin, end):
+            solve_small(a, i, scratch)
         return
     pivots = Ints(PyMem_RawMalloc(n * 4))
     if pivots is None:
