@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hologram as hg
@@ -106,6 +106,7 @@ def problems(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, Any
     return (draw(st.integers(1, 2)), groups * c, *space), (groups * o, c, *sizes), {**options, "groups": groups}
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(problems())
 def test_any_parameters(problem: Any) -> None:
     *shapes, options = problem

@@ -22,14 +22,15 @@ class Epilogue:
 
     def __init__(self, order: list[Value], stores: list[Write], nest: Nest) -> None:
         self.order, self.stores, self.nest = order, stores, nest
-        self.block, self.column = nest.lanes().extent, nest.column
+        self.block, self.column = nest.block, nest.column
         size = nest.rows_at_once * self.block
         accs = [v for v in order if isinstance(v, Acc)]
         self.sums = {v: Buffer(f"sums{i}", v.dtype, "scratch", size) for i, v in enumerate(accs)}
 
     def keep(self, of_row: dict[Value, list[Value]]) -> list[Write]:
         """The writes that put the sums of every row into their buffers."""
-        return [Write(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
+        at = [r * self.block + self.column + on for r, on in self.nest.copies]
+        return [Write(buffer, i, acc, None) for v, buffer in self.sums.items() for i, acc in zip(at, of_row[v], strict=True)]
 
     def constants(self) -> list[Ins]:
         return [v for v in self.order if isinstance(v, Ins) and v.op == "const"]

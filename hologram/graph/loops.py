@@ -12,7 +12,7 @@ first. Then
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hologram.graph.access import variables
 from hologram.graph.kernel_ir import Loop
@@ -21,6 +21,7 @@ from hologram.primitives.reductions import PAGE
 from hologram.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linear, substitute, var
 
 COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
+LEAST_LANES = 4  # of a vector
 NARROW = 8  # a last axis shorter than this is no loop of its own
 SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
 MANY = 1 << 40  # elements: too many to be kept in scratch
@@ -31,10 +32,11 @@ PACK_BYTES = 64 * 12288
 
 
 class Tile(NamedTuple):
-    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the machine's registers hold."""
+    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold. ``vector``: bytes of one."""
 
     rows: int
     nbytes: int
+    vector: int = 0
 
 
 class Block:
@@ -105,6 +107,9 @@ class Nest:
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
         self.last_row = 0
         self.column: Int = 0  # the position within a block of columns, of chunks of several rows
+        self.column_var: Int = 0  # stands for it among all columns
+        self.block: Int = 0  # columns of a chunk
+        self.copies: list[tuple[int, int]] = []  # (row, columns on) at which the instructions of a chunk are written, each once
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None
@@ -156,7 +161,12 @@ class Nest:
     def column_loop(self) -> Loop:
         """A fresh loop across a block of columns."""
         lanes = self.lanes()
-        return Loop("lanes", "t", lanes.start, lanes.extent, lanes.limit)
+        return Loop("lanes", "t", lanes.start, self.block, lanes.limit)
+
+    def at_copy(self, x: Any, k: int) -> Any:
+        """An index expression in copy ``k`` of a chunk's instructions; anything else as it is."""
+        row, on = self.copies[k]
+        return substitute(x, {"row": self.row_var + row, "t": self.column_var + on}) if isinstance(x, Expr) else x
 
     # --- construction --------------------------------------------------------------------------------------------------
 
@@ -330,6 +340,12 @@ def _rows_at_once(row: Block, tile: Tile) -> int:
     return -(-row.size // -(-row.size // tile.rows))
 
 
+def _halves(width: int, tile: Tile, itemsize: int) -> int:
+    """The columns of half a vector, if a row is one block of an odd number of them, so that whole vectors would be half empty; else 0."""
+    half = tile.vector // 2 // itemsize
+    return half if half >= LEAST_LANES and width * itemsize <= tile.nbytes and width % half == 0 and width // half in (3, 5, 7) else 0
+
+
 def _run_twice(row: Block, tile: Tile) -> float:
     """Rows that are run, for each that there is."""
     assert isinstance(row.size, int)
@@ -384,6 +400,9 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.blocks = [*before, *reduced, columns]
     row, n, width = before[-1], _size(reduced), columns.size
     assert isinstance(row.size, int) and isinstance(width, int) and isinstance(n, int)
+    part = _halves(width, tile, itemsize)
+    if part:
+        tile = tile._replace(rows=tile.rows * tile.nbytes // tile.vector * part // width)
     rows = nest.rows_at_once = _rows_at_once(row, tile)
     block = min(width, tile.nbytes // itemsize)
     across, down = -(-width // block), -(-row.size // rows)
@@ -401,7 +420,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     t, q = _counter("t", width), _counter("q", n)
     nest.values[_name(columns.var)] = t
     nest.rows(reduced, q)
-    lanes = Loop("lanes", "t", start, block, width if width % block else None)
+    lanes = Loop("lanes", "t", start, part or block, width if width % block else None)
     if nest.packs:
         first = mod(p, groups) * together
         nest.row = _counter("r", down) * rows
@@ -412,7 +431,8 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.element_level = len(nest._outer) + 2
     nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
     nest.inner("serial", "q", 0, n)
-    nest.column = t - start
+    nest.column, nest.column_var, nest.block = t - start, t, block
+    nest.copies = [(r, on) for r in range(rows) for on in range(0, block, part or block)]
     nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
     nest.row_elements = MANY
     return nest

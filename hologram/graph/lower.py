@@ -14,14 +14,14 @@ from hologram import dtypes
 from hologram.graph import epilogue
 from hologram.graph.arrange import arrange
 from hologram.graph.boxes import Box, find_boxes, is_interleaved, joined, side_by_side
-from hologram.graph.epilogue import Epilogue, at_row
+from hologram.graph.epilogue import Epilogue
 from hologram.graph.fuse import KERNEL_COST, Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
 from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest, merge
 from hologram.graph.pages import unpaged
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE, Shape
-from hologram.symbolic import Expr, Int, atoms, is_static, prod, split_linear
+from hologram.symbolic import Int, atoms, is_static, prod, split_linear
 from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
@@ -176,9 +176,9 @@ class _Emission:
             self.stores = self.epilogue.keep(of_row)
             return
         self.stores = [
-            Write(w.buffer, at_row(w.index, self.nest.row_var + r), of_row[w.value][r], of_row[w.mask][r] if w.mask else None)
+            Write(w.buffer, nest.at_copy(w.index, k), of_row[w.value][k], of_row[w.mask][k] if w.mask else None)
             for w in self.stores
-            for r in range(nest.rows_at_once)
+            for k in range(len(nest.copies))
         ]
 
     def _of_sums(self) -> set[Value]:
@@ -217,18 +217,22 @@ class _Emission:
         return [down]
 
     def _rows_of(self, v: Value, of_row: dict[Value, list[Value]]) -> list[Value]:
-        """The value for each row of a chunk: one for all where it does not depend on the row."""
-        n = self.nest.rows_at_once
+        """The value for each copy of a chunk's instructions: one for all that it does not differ between."""
+        n = len(self.nest.copies)
         if isinstance(v, Acc):
             args = self.values.accumulates.pop(v)
             accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
-            for r, acc in enumerate(accs):
-                self.values.accumulates[acc] = tuple(of_row[a][r] for a in args)
+            for k, acc in enumerate(accs):
+                self.values.accumulates[acc] = tuple(of_row[a][k] for a in args)
             return list(accs)
-        expressions = [a for a in v.attrs if isinstance(a, Expr)]
-        if not any(a.name == "row" for e in expressions for a in atoms(e)) and all(of_row[a][0] is of_row[a][-1] for a in v.args):
-            return [v] * n
-        return [Ins(v.op, tuple(of_row[a][r] for a in v.args), tuple(at_row(a, self.nest.row_var + r) for a in v.attrs), v.dtype) for r in range(n)]
+        made: dict[Any, Value] = {(v.args, v.attrs): v}
+        out: list[Value] = []
+        for k in range(n):
+            key = tuple(of_row[a][k] for a in v.args), tuple(self.nest.at_copy(a, k) for a in v.attrs)
+            if key not in made:
+                made[key] = Ins(v.op, *key, v.dtype)
+            out.append(made[key])
+        return out
 
     def _share_divisors(self) -> None:
         """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""

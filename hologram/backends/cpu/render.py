@@ -30,6 +30,7 @@ class KernelWriter(MemoryWriter):
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.kernel = kernel
         self.state: dict[Acc, list[Reg]] = {}
+        self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
         self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
         self.passed: Int = 0  # chunks of the parallel loops before the present one
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
@@ -168,6 +169,7 @@ class KernelWriter(MemoryWriter):
         width = self.lane.width if self.lane else 1
         start, stop = self._range(loop)
         monoids = self._monoids(loop)
+        self.of_columns.update(loop.accs)
         first = [r for m in monoids for r in m.identity(width)]
 
         def run(units: list[int], lo: Reg, hi: Reg) -> list[Reg]:
@@ -393,7 +395,7 @@ class KernelWriter(MemoryWriter):
         monoid = Monoid(s.acc, self.code)
         new = monoid.combine(old, monoid.lift([self.code.operand(a, self.env, width) for a in s.args]))
         mask = self.lane.mask if self.lane and width > 1 and self.lane.width == width else None
-        if mask is not None:
+        if mask is not None and s.acc not in self.of_columns:
             new = [self.f.emit(f"select {mask.typed}, {n.typed}, {o.typed}", n.type, width) for n, o in zip(new, old, strict=True)]
         self.state[s.acc] = new
 
