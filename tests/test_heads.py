@@ -67,3 +67,10 @@ def test_heads_of_rows(name: str) -> None:
     arrays = [seeded(name, i).standard_normal([int(n) for n in x.shape]).astype(np.float32) for i, x in enumerate(graph.inputs)]
     for got, want in zip(run_schedule(schedule, arrays), evaluate(graph, arrays), strict=True):
         assert not mismatch(got, want, 0).any()
+
+
+def test_a_broadcast_without_axes_has_no_rows() -> None:
+    d = Draft()
+    graph = d.graph(d("broadcast", d("sqrt", d("square", d("reshape", d.input(1), ()))), (), ()))
+    (got,) = run_schedule(d.schedule(*graph.outputs), [np.array([-2.0], np.float32)])
+    assert got == 2

@@ -40,7 +40,7 @@ def _spread_along_rows(nodes: list[Node]) -> set[Node]:
     """Elementwise values that are broadcast along a long last axis."""
     out: set[Node] = set()
     for n in nodes:
-        if n.op.name != "broadcast" or not isinstance(n.shape[-1], int) or n.shape[-1] < LONG:
+        if n.op.name != "broadcast" or not n.ndim or not isinstance(n.shape[-1], int) or n.shape[-1] < LONG:
             continue
         (x,), (shape, dims) = n.inputs, n.attrs
         if not dims or dims[-1] != len(shape) - 1 or x.shape[-1] == 1:

@@ -77,7 +77,7 @@ def _spread(n: Node, users: dict[Node, list[Node]]) -> bool:
         r = waiting.pop()
         if r.op.name == "reshape":
             waiting += users.get(r, [r.inputs[0]])
-        elif r.op.name != "broadcast" or not is_interleaved(r.shape, (r.ndim - 1,)) or r.inputs[0].size * r.shape[-1] != r.size:
+        elif r.op.name != "broadcast" or not r.ndim or not is_interleaved(r.shape, (r.ndim - 1,)) or r.inputs[0].size * r.shape[-1] != r.size:
             return False
         elif not _stays_in_rows(r, users):
             return False
