@@ -10,11 +10,13 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
+from hologram.graph.loops import NARROW
 from hologram.primitives.op import TABLE, Op
 from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Node
 
 LONG = 28  # windows in a row from which they make good columns
+MOST_TERMS = 32  # of a window that are written out
 PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
 
@@ -71,9 +73,15 @@ def _fits(n: Int) -> bool:
 # --- short sums ------------------------------------------------------------------------------------------------------
 
 
-def has_windows(x: Node) -> bool:
-    """Whether ``x`` is windows, or a product of them."""
-    return x.op.name == "windows" or (x.op.name == "mul" and any(f.op.name == "broadcast" and f.inputs[0].op.name == "windows" for f in x.inputs))
+def few_terms(x: Node) -> int:
+    """Up to how many terms a sum of ``x`` is better written out, each a value of its own: few where channels share windows, which tiles do better."""
+    if x.op.name == "windows":
+        return MOST_TERMS
+    seen = [f for f in x.inputs if f.op.name == "broadcast" and f.inputs[0].op.name == "windows"] if x.op.name == "mul" else []
+    if not seen:
+        return 0
+    channels = seen[0].shape[2]
+    return MOST_TERMS if isinstance(channels, int) and channels < NARROW else NARROW - 1
 
 
 def written_out(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:

@@ -15,7 +15,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.convolutions import has_windows, in_parts, window_products, written_out
+from hologram.graph.convolutions import few_terms, in_parts, window_products, written_out
 from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.short_rows import is_short, reduced
@@ -26,7 +26,6 @@ from hologram.symbolic import Int, floordiv, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
-FEW_TERMS = 32  # of a window: written out, each a value of its own, whose reads are aligned or known to be inside
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
@@ -179,7 +178,7 @@ def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = 
     """Reduces one run of axes; ``cut``: it already holds the partial results of pages."""
     first, last = run[0], run[-1]
     rows, columns, n = x.shape[:first], x.shape[last + 1 :], prod(x.shape[first : last + 1])
-    if columns and isinstance(n, int) and n <= FEW_TERMS and has_windows(x):
+    if columns and isinstance(n, int) and n <= few_terms(x):
         return written_out(b, op.monoid, x, run)
     if is_short(x, run):
         return reduced(b, op.monoid, x, run)
