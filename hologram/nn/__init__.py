@@ -37,11 +37,12 @@ from hologram.nn.pooling import (
     max_pool2d,
     max_pool3d,
 )
+from hologram.nn.products import dot_general
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "celu", "conv1d", "conv2d",
-    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cross_entropy", "dot_product_attention", "elu", "gelu", "glu", "hard_tanh",
-    "huber", "initializers", "layer_norm", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "max_pool1d", "max_pool2d", "max_pool3d", "mish",
-    "mse", "one_hot", "relu", "relu6", "rms_norm", "selu", "sigmoid", "sigmoid_binary_cross_entropy", "silu", "softmax", "softplus", "standardize",
-    "swish", "tanh",
+    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cross_entropy", "dot_general", "dot_product_attention", "elu", "gelu",
+    "glu", "hard_tanh", "huber", "initializers", "layer_norm", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "max_pool1d", "max_pool2d",
+    "max_pool3d", "mish", "mse", "one_hot", "relu", "relu6", "rms_norm", "selu", "sigmoid", "sigmoid_binary_cross_entropy", "silu", "softmax",
+    "softplus", "standardize", "swish", "tanh",
 ]  # fmt: skip

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from builtins import sum as sum_of
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, permuted, reshaped, spread, wrap
+from hologram.numpy.arguments import array, axis_of, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import diagonal
@@ -18,68 +21,107 @@ from hologram.primitives.reductions import reduce_any, reduce_sum
 from hologram.symbolic import Int
 from hologram.trace.apply import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.node import Node
-from hologram.trace.recorder import located, record
+from hologram.trace.recorder import cast_node, located, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["dot", "einsum", "inner", "matmul", "outer", "tensordot", "trace", "vecdot"]
+
+Labels = Sequence[Any]
+Pairs = tuple[Sequence[int], Sequence[int]]
+
+SOME = 256  # what a symbolic extent counts as where the cheapest order is chosen
 
 
 def _summed(dtype: DType) -> Op:
     return reduce_any if dtype.kind == "b" else reduce_sum
 
 
-def _product_sum(a: Node, b: Node, axis: int = -1) -> Node:
+def _factors(what: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Node], DType, bool]:
+    """``arrays`` in the type that products and sums are computed in, the type of the result, and whether that is weak.
+
+    16-bit floats are computed in float32, where the product of two of them is exact.
+    """
+    nodes, dtype, weak = promoted(what, arrays)
+    result = dtype
+    if preferred is not None:
+        result, weak = element_type(preferred), False
+        if _loses(dtype, result):
+            raise located(DTypeError(f"{what}: preferred_element_type {result} cannot hold sums of products of {dtype}"))
+    working = dtypes.compute_type(dtypes.promote(dtype, result))
+    return [cast_node(x, working) for x in nodes], result, weak
+
+
+def _loses(dtype: DType, result: DType) -> bool:
+    """Whether numbers become truth values, floats integers, or complex numbers real."""
+    return result.rank < dtype.rank and not (dtype.is_integer and result.is_integer)
+
+
+def _product_sum(a: Node, b: Node, result: DType, axis: int = -1) -> Node:
     """The sum over ``axis`` of ``a * b``, which broadcast."""
     shape = broadcast_shapes("matmul", [a.shape, b.shape])
     product = record(ew.mul, (broadcast_node(a, shape), broadcast_node(b, shape)))
-    return record(_summed(product.dtype), (product,), ((axis % len(shape),),))
+    return cast_node(record(_summed(product.dtype), (product,), ((axis % len(shape),),)), result)
 
 
-def matmul(x1: Any, x2: Any, /) -> Tensor:
-    """The product of matrices ``(…, m, k)`` and ``(…, k, n)``, whose leading axes broadcast; a vector is a row, or a column."""
-    (a, b), _, weak = promoted("matmul", (x1, x2))
+def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
+    """The product of matrices ``(…, m, k)`` and ``(…, k, n)``, whose leading axes broadcast; a vector is a row, or a column.
+
+    Sums of 16-bit floats run in float32 and are rounded once. ``preferred_element_type``, here and in the other products, is the type of the
+    result, in which products and sums are computed where it is the wider: int32 for int8, float32 for bfloat16.
+
+    Raises ShapeError where the extents do not fit, DTypeError for a preferred type of a lesser kind (integers for floats, reals for complex).
+    """
+    (a, b), dtype, weak = _factors("matmul", (x1, x2), preferred_element_type)
     if not a.shape or not b.shape:
         raise located(ShapeError(f"matmul takes arrays of at least one axis, not shapes {list(a.shape)} and {list(b.shape)}: multiply with *"))
     inner_extent = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
     if a.shape[-1] != inner_extent:
         raise located(ShapeError(f"matmul: shapes {list(a.shape)} and {list(b.shape)} do not fit: {a.shape[-1]} columns meet {inner_extent} rows"))
     if len(b.shape) == 1:
-        return wrap(_product_sum(a, b), weak)
+        return wrap(_product_sum(a, b, dtype), weak)
     if len(a.shape) == 1:
-        return wrap(_product_sum(reshaped(a, (*a.shape, 1)), b, -2), weak)
+        return wrap(_product_sum(reshaped(a, (*a.shape, 1)), b, dtype, -2), weak)
     broadcast_shapes("matmul", [a.shape[:-2], b.shape[:-2]])
     # summed over the last axis but one, so that a row of the result is computed from whole rows of x2
-    return wrap(_product_sum(reshaped(a, (*a.shape, 1)), reshaped(b, (*b.shape[:-2], 1, *b.shape[-2:])), -2), weak)
+    return wrap(_product_sum(reshaped(a, (*a.shape, 1)), reshaped(b, (*b.shape[:-2], 1, *b.shape[-2:])), dtype, -2), weak)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, preferred_element_type: Any = None) -> Tensor:
     """The sum along ``axis`` of the products of ``x1``, conjugated, and ``x2``."""
-    (a, b), _, weak = promoted("vecdot", (x1, x2))
+    (a, b), dtype, weak = _factors("vecdot", (x1, x2), preferred_element_type)
     moved = []
     for node in (conjugated(a), b):
         i = axis_of(axis, len(node.shape), "vecdot")
         moved.append(permuted(node, [*[j for j in range(len(node.shape)) if j != i], i]))
     if moved[0].shape[-1] != moved[1].shape[-1]:
         raise located(ShapeError(f"vecdot: extents {moved[0].shape[-1]} and {moved[1].shape[-1]} differ"))
-    return wrap(_product_sum(moved[0], moved[1]), weak)
+    return wrap(_product_sum(moved[0], moved[1], dtype), weak)
 
 
-def dot(x1: Any, x2: Any, /) -> Tensor:
+def dot(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
     """NumPy's dot: a product with a scalar, else the sum over the last axis of ``x1`` and the last but one of ``x2``."""
     a, b = array(x1, "dot"), array(x2, "dot")
     if not a.shape or not b.shape:
-        return FUNCTIONS["multiply"](x1, x2)
+        return _scaled("dot", x1, x2, preferred_element_type)
     if len(b.shape) <= 2:
-        return matmul(wrap(a), wrap(b))
-    return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 2,)))
+        return matmul(wrap(a), wrap(b), preferred_element_type=preferred_element_type)
+    return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 2,)), preferred_element_type=preferred_element_type)
 
 
-def inner(x1: Any, x2: Any, /) -> Tensor:
+def inner(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
     """The sum of products over the last axes."""
     a, b = array(x1, "inner"), array(x2, "inner")
     if not a.shape or not b.shape:
+        return _scaled("inner", x1, x2, preferred_element_type)
+    return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 1,)), preferred_element_type=preferred_element_type)
+
+
+def _scaled(what: str, x1: Any, x2: Any, preferred: Any) -> Tensor:
+    """The product with a scalar."""
+    if preferred is None:
         return FUNCTIONS["multiply"](x1, x2)
-    return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 1,)))
+    (a, b), dtype, _ = _factors(what, (x1, x2), preferred)
+    return wrap(cast_node(record(ew.mul, (a, b)), dtype))
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
@@ -88,51 +130,126 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return FUNCTIONS["multiply"](a.reshape((-1, 1)), b.reshape((1, -1)))
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, preferred_element_type: Any = None) -> Tensor:
     """The sum of products over ``axes``: the last n of ``x1`` with the first n of ``x2``, or a pair of sequences."""
     a, b = array(x1, "tensordot"), array(x2, "tensordot")
     na, nb = len(a.shape), len(b.shape)
     if isinstance(axes, int):
+        if not 0 <= axes <= min(na, nb):
+            raise located(ShapeError(f"tensordot: {axes} axes of shapes {list(a.shape)} and {list(b.shape)}"))
         pairs = [*range(na - axes, na)], [*range(axes)]
     else:
         first, second = (v if isinstance(v, (tuple, list)) else (v,) for v in axes)
         pairs = [axis_of(i, na, "tensordot") for i in first], [axis_of(i, nb, "tensordot") for i in second]
     if len(pairs[0]) != len(pairs[1]):
         raise located(ShapeError(f"tensordot: axes {axes} do not pair"))
-    left = list(range(na))
-    right = [na + i for i in range(nb)]
-    for i, j in zip(*pairs, strict=True):
-        right[j] = left[i]
-    result = [i for i in left if i not in right] + [j for j in right if j not in left]
-    return _contracted("tensordot", [wrap(a), wrap(b)], [left, right], result)
+    return paired("tensordot", a, b, pairs, ([], []), preferred_element_type)
 
 
-def _contracted(what: str, arrays: Sequence[Any], labels: Sequence[Sequence[Any]], result: Sequence[Any]) -> Tensor:
-    """The product of ``arrays``, whose axes carry ``labels``, summed over every label that ``result`` lacks."""
-    nodes, _, weak = promoted(what, arrays)
+def paired(what: str, a: Node, b: Node, summed: Pairs, batch: Pairs, preferred: Any) -> Tensor:
+    """The products of ``a`` and ``b`` summed over pairs of axes: (batch…, other axes of ``a``…, other axes of ``b``…). Axes count from the front.
+
+    Raises ShapeError where an axis is named twice, or the extents of a pair differ.
+    """
+    left, right = [*summed[0], *batch[0]], [*summed[1], *batch[1]]
+    if len(set(left)) != len(left) or len(set(right)) != len(right):
+        raise located(ShapeError(f"{what}: an axis is named twice in {left} or in {right}"))
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] != b.shape[j]:
+            raise located(ShapeError(f"{what}: extents {a.shape[i]} and {b.shape[j]} meet, axis {i} of {list(a.shape)} and {j} of {list(b.shape)}"))
+    first, second = list(range(len(a.shape))), [len(a.shape) + j for j in range(len(b.shape))]
+    for i, j in zip(left, right, strict=True):
+        second[j] = i
+    kept = [*batch[0], *[i for i in first if i not in left], *[j for j in second if j not in left]]
+    return _contracted(what, [wrap(a), wrap(b)], [first, second], kept, preferred)
+
+
+class _Term(NamedTuple):
+    """A factor of a contraction: a label an axis."""
+
+    node: Node
+    labels: Labels
+
+
+def _contracted(what: str, arrays: Sequence[Any], labels: Sequence[Labels], result: Labels, preferred: Any) -> Tensor:
+    """The product of ``arrays``, whose axes carry ``labels``, summed over every label that ``result`` lacks.
+
+    Labels of one factor alone are summed first; of more than two factors, the pair whose product grows the operands least goes first.
+    """
+    nodes, dtype, weak = _factors(what, arrays, preferred)
+    terms = [_Term(*term) for term in zip(nodes, labels, strict=True)]
+    _extents(what, terms)
+    for i, term in enumerate(terms):
+        others = {x for t in terms[:i] + terms[i + 1 :] for x in t.labels}
+        terms[i] = _product(what, [term], [x for x in term.labels if x in others or x in result]) if len(terms) > 1 else term
+    while len(terms) > 2:
+        i, j, kept = min(_pairs(terms, result), key=lambda pair: _growth(terms[pair[0]], terms[pair[1]], pair[2]))
+        terms = [t for k, t in enumerate(terms) if k not in (i, j)] + [_product(what, [terms[i], terms[j]], kept)]
+    return wrap(cast_node(_product(what, terms, result).node, dtype), weak)
+
+
+def _pairs(terms: list[_Term], result: Labels) -> Iterator[tuple[int, int, Labels]]:
+    """Every pair of terms, and the labels that their product keeps."""
+    for j in range(len(terms)):
+        for i in range(j):
+            wanted = {*result, *(x for k, t in enumerate(terms) if k not in (i, j) for x in t.labels)}
+            yield i, j, [x for x in dict.fromkeys((*terms[i].labels, *terms[j].labels)) if x in wanted]
+
+
+def _growth(a: _Term, b: _Term, kept: Labels) -> int:
+    """Elements of the product less those of its factors. A symbolic extent counts as :data:`SOME`."""
+    sizes = {x: n if isinstance(n, int) else SOME for t in (a, b) for x, n in zip(t.labels, t.node.shape, strict=True)}
+    return math.prod(sizes[x] for x in kept) - sum_of(math.prod(sizes[x] for x in t.labels) for t in (a, b))
+
+
+def _extents(what: str, terms: Sequence[_Term]) -> dict[Any, Int]:
+    """The extent of every label: 1 stretches. Raises ShapeError where two others meet."""
     extents: dict[Any, Int] = {}
-    for node, names in zip(nodes, labels, strict=True):
-        for name, n in zip(names, node.shape, strict=True):
+    for term in terms:
+        for name, n in zip(term.labels, term.node.shape, strict=True):
             known = extents.setdefault(name, n)
             if known == 1:
                 extents[name] = n
             elif n not in (1, known):
                 raise located(ShapeError(f"{what}: extents {known} and {n} meet on one index"))
-    order = [*result, *[x for x in extents if x not in result]]
+    return extents
+
+
+def _product(what: str, terms: Sequence[_Term], kept: Labels) -> _Term:
+    """The product of ``terms``, summed over every label that ``kept`` lacks."""
+    extents = _extents(what, terms)
+    summed = [x for x in extents if x not in kept]
+    place = len(kept) - 1 if _in_columns(terms, kept, summed) else len(kept)
+    order = [*kept[:place], *summed, *kept[place:]]
     shape = tuple(extents[x] for x in order)
     product: Node | None = None
-    for node, names in zip(nodes, labels, strict=True):
+    for node, names in terms:
         ascending = sorted(range(len(names)), key=lambda i, names=names: order.index(names[i]))  # type: ignore[misc]
         placed = spread(permuted(node, ascending), shape, [order.index(names[i]) for i in ascending])
         product = placed if product is None else record(ew.mul, (product, placed))
     assert product is not None
-    axes = tuple(range(len(result), len(order)))
-    return wrap(record(_summed(product.dtype), (product,), (axes,)) if axes else product, weak)
+    axes = tuple(range(place, place + len(summed)))
+    return _Term(record(_summed(product.dtype), (product,), (axes,)) if axes else product, kept)
 
 
-def einsum(subscripts: str, /, *operands: Any) -> Tensor:
-    """NumPy's einsum for operands that name no index twice; ``...`` stands for leading axes that broadcast.
+def _in_columns(terms: Sequence[_Term], kept: Labels, summed: Labels) -> bool:
+    """Whether the last kept axis stands after the summed ones, so that a row of the result is computed from whole rows.
 
+    So it is in a product of matrices; in a product with a vector, where that is how the matrix lies.
+    """
+    if not summed or not kept:
+        return False
+    with_last = [t.labels for t in terms if kept[-1] in t.labels]
+    without = [t.labels for t in terms if kept[-1] not in t.labels]
+    if any(x in labels for labels in without for x in kept if not any(x in other for other in with_last)):
+        return True
+    return all(labels[-1] == kept[-1] for labels in with_last)
+
+
+def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = None) -> Tensor:
+    """NumPy's einsum: ``...`` stands for leading axes that broadcast, an index that one operand names twice for its diagonal.
+
+    Three operands or more are multiplied pair by pair, the cheapest first.
     Raises ArgumentError where the subscripts do not parse, ShapeError where they do not fit the operands.
     """
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
@@ -148,10 +265,13 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
     else:
         names = [n for ls in labels for n in ls]
         result = [*range(-widest, 0), *sorted(n for n in set(names) if isinstance(n, str) and names.count(n) == 1)]
+    if len(set(result)) != len(result):
+        raise located(ArgumentError(f"einsum: {subscripts!r} has an index twice in its result"))
     unknown = [n for n in result if not any(n in ls for ls in labels)]
     if unknown:
         raise located(ArgumentError(f"einsum: {subscripts!r} has an index in its result that no operand has"))
-    return _contracted("einsum", arrays, labels, result)
+    diagonals = [_distinct(x, ls) for x, ls in zip(arrays, labels, strict=True)]
+    return _contracted("einsum", [x for x, _ in diagonals], [ls for _, ls in diagonals], result, preferred_element_type)
 
 
 def _labels(term: str, leading: int, widest: int, subscripts: str) -> list[Any]:
@@ -159,10 +279,20 @@ def _labels(term: str, leading: int, widest: int, subscripts: str) -> list[Any]:
     before, dots, after = term.partition("...")
     if leading < 0 or (leading > 0 and not dots) or not (before + after).replace("...", "?").isalpha() and before + after:
         raise located(ArgumentError(f"einsum: the term {term!r} of {subscripts!r} does not fit its operand"))
-    labels = [*before, *range(-leading, 0), *after]
-    if len(set(labels)) != len(labels):
-        raise located(DTypeError(f"einsum: {term!r} names an index twice, which is not supported: use diagonal"))
-    return labels
+    return [*before, *range(-leading, 0), *after]
+
+
+def _distinct(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
+    """The diagonals of axes that have one label, and distinct labels."""
+    labels = list(labels)
+    while repeated := [n for n in labels if labels.count(n) > 1]:
+        i, j = [k for k, n in enumerate(labels) if n == repeated[0]][:2]
+        if x.shape[i] != x.shape[j]:
+            raise located(ShapeError(f"einsum: the index {repeated[0]!r} has the extents {x.shape[i]} and {x.shape[j]} in one operand"))
+        others = [k for k in range(len(labels)) if k not in (i, j)]
+        x = diagonal(wrap(permuted(array(x, "einsum"), [*others, i, j])))
+        labels = [*(labels[k] for k in others), repeated[0]]
+    return x, labels
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
