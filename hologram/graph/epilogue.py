@@ -36,11 +36,13 @@ class Epilogue:
         return [v for v in self.order if isinstance(v, Ins) and v.op == "const"]
 
     def loop(self) -> Loop:
-        """Over the rows, and across the columns in each."""
-        rows = Loop("serial", "e", 0, self.nest.rows_at_once)
+        """Over the rows that no block before has finished, and across the columns in each."""
+        count = self.nest.rows_at_once
+        done = self.nest.row - self.nest.row_var if self.nest.last_row % count else 0
+        rows = Loop("serial", "e", done, count, count if done != 0 else None)
         lanes = self.nest.column_loop()
         rows.body.append(lanes)
-        e = var("e", 0, self.nest.rows_at_once - 1)
+        e = var("e", 0, count - 1)
         row = self.nest.row_var + e
         made: dict[Value, Value] = {}
         for v in self.order:

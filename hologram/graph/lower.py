@@ -480,20 +480,21 @@ class _Emission:
             k.cost = 3.0 + 3000 * 0.05 * per_element
 
     def _in_place(self) -> list[tuple[int, int]]:
-        """``(out, in)`` parameters where the input is only read at the very element that is then written, in one pass."""
-        loops = [s for s in self.kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
-        if len(loops) > 1 or self.row_start:  # the last rows of a tiled kernel may run twice
-            return []
-        reads: dict[Buffer, set[Int]] = {}
-        for s in self.kernel.walk():
+        """``(out, in)`` parameters where the input's elements are read only where the result's are written, and before that."""
+        if self.row_start and self.epilogue is None and self.nest.last_row % self.nest.rows_at_once:
+            return []  # the last rows are run twice
+        reads: dict[Buffer, dict[Int, int]] = {}
+        writes: dict[Buffer, dict[Int, int]] = {}
+        for moment, s in enumerate(self.kernel.walk()):
             if isinstance(s, Ins) and s.op == "load":
-                reads.setdefault(s.attrs[0], set()).add(s.attrs[1])
+                reads.setdefault(s.attrs[0], {})[s.attrs[1]] = moment
+            elif isinstance(s, Store):
+                writes.setdefault(s.buffer, {}).setdefault(s.index, moment)
         params = self.kernel.params
-        out = []
-        for w in self.stores:
-            if self._store_level(w) != self.element_level:
-                continue
-            for other, places in reads.items():
-                if other in params and places == {w.index} and other.dtype.itemsize == w.buffer.dtype.itemsize:
-                    out.append((params.index(w.buffer), params.index(other)))
-        return out
+        return [
+            (params.index(out), params.index(old))
+            for out, written in writes.items()
+            for old, read in reads.items()
+            if out in params and old in params and old.dtype.itemsize == out.dtype.itemsize
+            if read.keys() == written.keys() and all(read[index] < written[index] for index in read)
+        ]
