@@ -55,13 +55,8 @@ def _specification(call: Call, made: Specialisation) -> Spec:
         else:
             options[place] = Same(value)
     donated = {i for i in made.donated if type(call.leaves[i]) is Tensor}
-    spare = set(donated)
-    outputs: list[Output | Argument] = []
-    for a, donors in zip(computed, executable.donors, strict=True):
-        donor = next((d for d in donors if d in spare), None)
-        if donor is not None:
-            spare.remove(donor)
-        outputs.append(Output(a, donor))
+    donors = _matched([[d for d in possible if d in donated] for possible in executable.donors])
+    outputs: list[Output | Argument] = [Output(a, donor) for a, donor in zip(computed, donors, strict=True)]
     results: list[Any] = []
     for kind, index in executable.outputs:
         if kind == "computed":
@@ -84,6 +79,25 @@ def _specification(call: Call, made: Specialisation) -> Spec:
         long=executable.long,
         parallel=executable.parallel,
     )
+
+
+def _matched(possible: list[list[int]]) -> list[int | None]:
+    """One donor for as many results as can have one, from those possible for each: a maximum matching, by augmenting paths."""
+    owner: dict[int, int] = {}
+
+    def assign(result: int, tried: set[int]) -> bool:
+        for d in possible[result]:
+            if d not in tried:
+                tried.add(d)
+                if d not in owner or assign(owner[d], tried):
+                    owner[d] = result
+                    return True
+        return False
+
+    for result in range(len(possible)):
+        assign(result, set())
+    found = {result: d for d, result in owner.items()}
+    return [found.get(result) for result in range(len(possible))]
 
 
 def _leaf(x: Any, of: LeafType) -> Any:
