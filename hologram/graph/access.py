@@ -167,6 +167,11 @@ _SIMPLE: dict[str, Callable[[Node, Index], Index]] = {
 }
 
 
+def is_simple(node: Node) -> bool:
+    """Whether the node is a movement each of whose elements is one of its input's, without guards."""
+    return node.op.name in _SIMPLE
+
+
 def requests(node: Node, index: Index, guard: Guard) -> list[Request]:
     """The elements that element ``index`` of an elementwise or movement node is made of."""
     kind = node.op.kind

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from hologram.graph import attention
 from hologram.graph.access import Guard, Index, requests, take_index, variables
 from hologram.graph.boxes import is_assembled
 from hologram.graph.pages import unpaged
@@ -86,7 +87,7 @@ def is_last(node: Node) -> bool:
 
 def is_alone(node: Node) -> bool:
     """Whether the node has a group of its own."""
-    return node.op.kind in ("scatter", "native")
+    return node.op.kind in ("scatter", "native", "attention")
 
 
 def reduction_axes(node: Node) -> Axes | None:
@@ -123,12 +124,13 @@ def own_cost(node: Node) -> int:
 
 def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     """Values that are computed as such."""
-    roots = {n for n in nodes if n.op.kind in ("reduce", "scan", "scatter", "native") or unpaged(n) is not None or is_assembled(n)}
+    roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
     roots |= _cuts(nodes) - swollen
-    roots |= _around_control(nodes) | _under_windows(nodes)
-    roots = {n for n in roots if n.size != 0}
+    roots |= _around_control(nodes) | _under_windows(nodes) | attention.kept_for(nodes)
+    inside = attention.of_scores(nodes)
+    roots = {n for n in roots - inside if n.size != 0}
     uses, apart = _uses(nodes, roots), taken_apart(nodes)
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
@@ -141,7 +143,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
         dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
         shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
-        if n not in roots and n not in swollen and ((shared and n not in apart) or mixed[n] > RESHAPES):
+        if n not in roots and n not in swollen and n not in inside and ((shared and n not in apart) or mixed[n] > RESHAPES):
             roots.add(n)
     return roots
 

@@ -31,7 +31,7 @@ MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 def prepare(graph: Graph, precision: str = "exact") -> Graph:
     b = Builder()
-    varies = None if precision == "exact" else _Variation()
+    varies = None if precision == "exact" else Variation()
     made: dict[Node, Node] = {}
     lines: dict[Node, Any] = {}
     for node in graph.nodes():
@@ -45,7 +45,7 @@ def prepare(graph: Graph, precision: str = "exact") -> Graph:
     return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
 
 
-class _Variation:
+class Variation:
     """Along which axes a node's elements differ; all axes for what is not known."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class _Variation:
 LEAST_PRODUCT = 8  # extents from which a sum of products is worth the loops of a matrix product
 
 
-def _products(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
+def _products(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
     """A sum over the last axis whose terms are products, or sums of products, by :func:`_product`; None for anything else."""
     if op.name != "reduce_sum" or not x.dtype.is_float:
         return None
@@ -85,7 +85,7 @@ def _products(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
     return total
 
 
-def _product(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
+def _product(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
     """A sum over the last axis of products whose factors each lack one of the other axes: a matrix product. It is summed down columns.
 
     The columns are the last axis that one factor lacks, so that rows share what they read of the other: another order than the written one.
@@ -107,7 +107,7 @@ def _product(b: Builder, op: Any, x: Node, varies: _Variation) -> Node | None:
     return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
 
 
-def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: _Variation | None) -> Node:
+def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None) -> Node:
     if node.op.kind in MULTIPLE:
         return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
     if node.op.kind == "mark":
@@ -146,7 +146,7 @@ def _full(b: Builder, value: Any, d: DType, shape: Shape) -> Node:
     return b(TABLE["broadcast"], (c,), (shape, ())) if shape else c
 
 
-def _reduce(b: Builder, node: Node, x: Node, varies: _Variation | None) -> Node:
+def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
     op, (axes,) = node.op, node.attrs
     if not axes:
         return x

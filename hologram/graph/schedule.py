@@ -11,6 +11,8 @@ from typing import Any
 
 from hologram.errors import ShapeError
 from hologram.graph import plan as planner
+from hologram.graph.attention_kernel import lower_attention
+from hologram.graph.attention_match import join_attention
 from hologram.graph.control import ControlStep
 from hologram.graph.fuse import Call, Group, fuse
 from hologram.graph.host import HostStep
@@ -41,7 +43,7 @@ class Schedule:
 
     def __init__(self, graph: Graph, precision: str = "exact", tile: Tile | None = None) -> None:
         self.precision, self.tile = precision, tile
-        graph = prepare(graph, precision)
+        graph = prepare(graph if precision == "exact" or tile is None else join_attention(graph), precision)
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs
@@ -111,6 +113,9 @@ class Schedule:
         match group.roots[0].op.kind:
             case "scatter":
                 return lower_scatter(group, roots, self.precision)
+            case "attention":
+                assert self.tile is not None
+                return [lower_attention(group, roots, self.tile)]
             case "native":
                 return [lower_native(group)]
         return lower(group, roots, stored, self.precision, self.tile)

@@ -1,0 +1,357 @@
+"""The kernel of an attention node (:mod:`hologram.graph.attention`).
+
+A chunk is a block of rows (queries) of one head; rows are the lanes. Queries are turned to (depth, rows) in scratch. Then, block of keys by
+block of keys:
+
+1. scores (keys, rows) by register tiles: a few keys, each element of which meets a vector of rows;
+2. what is done with scores before the softmax, their maxima, exponentials and sums, down the keys, for a vector of rows at once;
+3. the product of exponentials and values (rows, width) by register tiles: a few rows, each exponential of which meets a vector of a value.
+
+So neither keys nor values are rearranged. With more than one block, sums and results so far are scaled by ``exp(old maximum - new maximum)``
+(Milakov and Gimelshein 2018). Invariant: after a block, ``sums`` and ``outs`` are those of all keys so far, in units of ``exp(tops)``.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.graph.access import Index, linear
+from hologram.graph.attention import SCORES
+from hologram.graph.fuse import Group
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
+from hologram.graph.loops import Tile
+from hologram.graph.lower import Lowered
+from hologram.graph.values import Values
+from hologram.primitives.op import TABLE
+from hologram.symbolic import Int, atoms, floordiv, mod, prod, var
+from hologram.trace.node import Node, const_attrs, topological
+
+ROWS = 64  # of a chunk: what is read of keys and values serves that many
+KEYS = 256  # of a block: its scores and values fit in the second-level cache
+GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
+
+
+def lower_attention(group: Group, roots: set[Node], tile: Tile) -> Lowered:
+    """The one kernel of a group whose only root is an attention node."""
+    return _Attention(group, roots, tile).lowered()
+
+
+def block_length(keys: int, tile: int) -> int:
+    """Keys of a block: even blocks of about :data:`KEYS`, of which the last one has those of a tile, too."""
+    even = -(-keys // -(-keys // KEYS))
+    return next(n for n in itertools.count(even) if keys % n == 0 or keys % n >= tile)
+
+
+class _Attention:
+    """Names: ``h0, h1, …`` the position along the other axes, ``row`` the chunk's first row, ``r`` a row of it, ``j`` the block, ``t`` a key of it,
+    ``at`` the first row or key of a tile, ``k`` an element of a query, ``d`` of a value."""
+
+    def __init__(self, group: Group, roots: set[Node], tile: Tile) -> None:
+        (self.root,) = group.roots
+        self.queries, self.keys, self.scores, self.values = self.root.inputs
+        self.row_axis, self.key_axis, self.safe = self.root.attrs
+        (self.products,) = (n for n in topological([self.scores]) if n.op is SCORES)
+        self.group, self.tile = group, tile.rows
+        self.buffers = Values(group, roots)
+        self.dtype = self.scores.dtype
+        self.vector = tile.nbytes // self.dtype.itemsize
+        self.count, self.length, self.depth, self.width = (
+            _static(n) for n in (self.scores.shape[self.row_axis], self.scores.shape[self.key_axis], self.queries.shape[-1], self.values.shape[-1])
+        )
+        self.chunks_of_head = -(-self.count // ROWS)
+        self.rows = -(-self.count // self.chunks_of_head)
+        self.stride = -(-self.rows // self.tile) * self.tile  # of rows in scratch: a last tile may be more than there are
+        self.block = block_length(self.length, self.tile)
+        self.blocks = -(-self.length // self.block)
+        self.turned = self._scratch("turned", self.depth * self.rows)
+        self.weights = self._scratch("weights", self.block * self.stride)
+        self.outs = self._scratch("outs", self.stride * self.width)
+        self.tops, self.sums, self.scales = (self._scratch(name, self.stride) for name in ("tops", "sums", "scales"))
+        self.head = self._head()
+
+    def _scratch(self, name: str, size: int) -> Buffer:
+        return Buffer(name, self.dtype, "scratch", size)
+
+    # --- where things are ----------------------------------------------------------------------------------------------
+
+    def _others(self) -> list[tuple[int, Int]]:
+        """The axes of scores but rows and keys, and their extents."""
+        return [(i, n) for i, n in enumerate(self.scores.shape) if i not in (self.row_axis, self.key_axis)]
+
+    def _head(self) -> dict[int, Int]:
+        return {i: 0 if n == 1 else _counter(f"h{i}", n) for i, n in self._others()}
+
+    def _index(self, row: Int, key: Int) -> Index:
+        """An element of the scores."""
+        return tuple(row if i == self.row_axis else key if i == self.key_axis else self.head[i] for i in range(self.scores.ndim))
+
+    @property
+    def row(self) -> Int:
+        return 0 if self.chunks_of_head == 1 else _counter("row", self.count - self.rows + 1)
+
+    @property
+    def first(self) -> Int:
+        """The block's first key."""
+        return _counter("j", self.blocks) * self.block if self.blocks > 1 else 0
+
+    @property
+    def ragged(self) -> bool:
+        return self.length % self.block != 0
+
+    @property
+    def here(self) -> Int:
+        """The keys of the block at hand."""
+        return _counter("here", self.block + 1) if self.ragged else self.block
+
+    # --- instructions --------------------------------------------------------------------------------------------------
+
+    def _element(self, node: Node, index: Index, inner: list[Stmt], names: set[str], outer: list[Stmt], products: Int | None = None) -> Value:
+        """An element; what depends on ``names`` goes to ``inner``, the rest to ``outer``. ``products``: where those of the scores stand."""
+        values = Values(self.group, self.buffers.roots, whole=self.buffers)
+        if products is not None:
+            values.defined[self.products] = values.emit("load", (), (self.weights, products), self.dtype)
+        out = values.element(node, index, ())
+        depends: set[Value] = set()
+        names = set(names)
+        for v in values.order:
+            assert isinstance(v, Ins)
+            if any(a in depends for a in v.args) or any(
+                a.name in names for e in v.attrs if not isinstance(e, (str, bytes, Buffer)) for a in atoms(e)
+            ):
+                depends.add(v)
+                names.add(v.name)
+                inner.append(v)
+            else:
+                outer.append(v)
+        return out
+
+    # --- the kernel ----------------------------------------------------------------------------------------------------
+
+    def lowered(self) -> Lowered:
+        kernel = Kernel()
+        kernel.chunks = prod(n for _, n in self._others()) * self.chunks_of_head
+        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        kernel.body.append(parallel)
+        body = parallel.body
+        self._where(body, _counter("p", kernel.chunks))
+        self._turn(body)
+        if self.blocks > 1:
+            self._start(body)
+            blocks = Loop("serial", "j", 0, self.blocks)
+            body.append(blocks)
+            self._one_block(blocks.body)
+        else:
+            self._one_block(body)
+        self._divide(body)
+        self._finish(kernel)
+        return Lowered(kernel, list(self.buffers.buffers), self.group)
+
+    def _where(self, body: list[Stmt], p: Int) -> None:
+        """The names of the chunk's head and first row. The last rows of a head may be computed twice, to the same bits."""
+        at = floordiv(p, self.chunks_of_head)
+        for i, n in reversed(self._others()):
+            if n != 1:
+                _named(_index(body, mod(at, n)), f"h{i}")
+            at = floordiv(at, n)
+        if self.chunks_of_head > 1:
+            _named(_least(body, mod(p, self.chunks_of_head) * self.rows, self.count - self.rows), "row")
+
+    def _turn(self, body: list[Stmt]) -> None:
+        """Queries to (depth, rows)."""
+        down, across = Loop("serial", "k", 0, self.depth), Loop("lanes", "r", 0, self.rows)
+        k, r = _counter("k", self.depth), _counter("r", self.rows)
+        query = self._element(self.queries, (*self._index(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
+        across.body.append(Store(self.turned, k * self.rows + r, query))
+        down.body.append(across)
+        body.append(down)
+
+    def _start(self, body: list[Stmt]) -> None:
+        """No key has been seen."""
+        lowest, zero = self._lowest(body), _const(body, 0.0, self.dtype)
+        rows, whole = Loop("lanes", "r", 0, self.rows), Loop("lanes", "z", 0, self.outs.size)
+        r = _counter("r", self.rows)
+        rows.body += [Store(self.tops, r, lowest), Store(self.sums, r, zero)]
+        whole.body.append(Store(self.outs, _counter("z", self.outs.size), zero))
+        body += [rows, whole]
+
+    def _one_block(self, body: list[Stmt]) -> None:
+        if self.ragged:
+            _named(_least(body, self.length - self.first, self.block), "here")
+        self._products(body)
+        self._softmax(body)
+        self._outputs(body)
+
+    def _tiles(self, body: list[Stmt], count: Int, most: int, overlap: bool) -> tuple[Loop, Int]:
+        """A loop over tiles of ``count`` rows or keys, and the first of each; ``overlap``: the last one ends at the last row or key."""
+        tiles = -(-most // self.tile)
+        loop = Loop("serial", "g", 0, tiles, floordiv(count + (self.tile - 1), self.tile) if count != most else None)
+        body.append(loop)
+        start = _counter("g", tiles) * self.tile
+        if not overlap or (count == most and most % self.tile == 0):
+            return loop, start
+        _named(_least(loop.body, start, count - self.tile), "at")
+        return loop, _counter("at", most - self.tile + 1)
+
+    def _across(self, body: list[Stmt], name: str, extent: int) -> Loop:
+        """A loop of lanes that a tile's accumulators have room for."""
+        if extent <= self.vector:
+            lanes = Loop("lanes", name, 0, extent)
+        else:
+            panels = Loop("serial", "w", 0, -(-extent // self.vector))
+            start = _counter("w", -(-extent // self.vector)) * self.vector
+            lanes = Loop("lanes", name, start, self.vector, extent if extent % self.vector else None)
+            body.append(panels)
+            body = panels.body
+        body.append(lanes)
+        return lanes
+
+    def _products(self, body: list[Stmt]) -> None:
+        """Step 1: the products of queries and the block's keys."""
+        tiles, at = self._tiles(body, self.here, self.block, overlap=True)
+        across = self._across(tiles.body, "r", self.rows)
+        k, r = _counter("k", self.depth), _counter("r", self.rows)
+        down = Loop("serial", "k", 0, self.depth)
+        query = _load(down.body, self.turned, k * self.rows + r)
+        for i in range(self.tile):
+            key = self._element(self.keys, (*self._index(0, self.first + at + i), k), down.body, {"k"}, across.body)
+            self._add_product(down, key, query)
+        across.body.append(down)
+        across.body += [Store(self.weights, (at + i) * self.stride + r, acc) for i, acc in enumerate(down.accs)]
+
+    def _add_product(self, loop: Loop, x: Value, y: Value) -> None:
+        acc = Acc(TABLE["reduce_sum"], self.dtype, self.dtype)
+        loop.accs.append(acc)
+        loop.body.append(Accumulate(acc, (_row(loop.body, "mul", x, y),)))
+
+    def _softmax(self, body: list[Stmt]) -> None:
+        """Step 2: the scores are finished, and become exponentials; the maxima, sums and scales of the rows."""
+        across = Loop("lanes", "r", 0, self.rows)
+        body.append(across)
+        body = across.body
+        r = _counter("r", self.rows)
+        several = self.blocks > 1
+        old = _load(body, self.tops, r) if several else self._lowest(body)
+        top = _row(body, "max", old, self._finished(body))
+        total = self._exponentials(body, top)
+        if several:
+            scale = _row(body, "exp", _row(body, "sub", old, top))
+            total = _row(body, "add", _row(body, "mul", _load(body, self.sums, r), scale), total)
+            body += [Store(self.tops, r, top), Store(self.scales, r, scale)]
+        body.append(Store(self.sums, r, total))
+
+    def _lowest(self, body: list[Stmt]) -> Ins:
+        """The least finite number, from which maxima start: the exponential of -inf is 0 even where there is nothing else, and so is the sum."""
+        return _const(body, float(np.finfo(self.dtype.np).min), self.dtype)
+
+    def _finished(self, body: list[Stmt]) -> Value:
+        """Scores in place of products; their maximum."""
+        down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
+        t, r = _counter("t", self.block), _counter("r", self.rows)
+        here = t * self.stride + r
+        score = self._element(self.scores, self._index(self.row + r, self.first + t), down.body, {"t"}, body, here)
+        if self.scores is not self.products:
+            down.body.append(Store(self.weights, here, score))
+        return self._reduced(body, down, "reduce_max", score)
+
+    def _exponentials(self, body: list[Stmt], unit: Value) -> Value:
+        """Exponentials in place of scores; their sum."""
+        down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
+        here = _counter("t", self.block) * self.stride + _counter("r", self.rows)
+        weight = _row(down.body, "exp", _row(down.body, "sub", _load(down.body, self.weights, here), unit))
+        down.body.append(Store(self.weights, here, weight))
+        return self._reduced(body, down, "reduce_sum", weight)
+
+    def _reduced(self, body: list[Stmt], loop: Loop, op: str, value: Value) -> Value:
+        acc = Acc(TABLE[op], self.dtype, self.dtype)
+        loop.accs.append(acc)
+        loop.body.append(Accumulate(acc, (value,)))
+        body.append(loop)
+        return acc
+
+    def _outputs(self, body: list[Stmt]) -> None:
+        """Step 3: the products of exponentials and the block's values, added to what earlier blocks gave."""
+        tiles, at = self._tiles(body, self.rows, self.rows, overlap=False)
+        across = self._across(tiles.body, "d", self.width)
+        t, d = _counter("t", self.block), _counter("d", self.width)
+        down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
+        value = self._element(self.values, (*self._index(0, self.first + t), d), down.body, {"t"}, across.body)
+        for i in range(self.tile):
+            self._add_product(down, _load(down.body, self.weights, t * self.stride + at + i), value)
+        across.body.append(down)
+        for i, acc in enumerate(down.accs):
+            place = (at + i) * self.width + d
+            total: Value = acc
+            if self.blocks > 1:
+                earlier = _row(across.body, "mul", _load(across.body, self.outs, place), _load(across.body, self.scales, at + i))
+                total = _row(across.body, "add", earlier, acc)
+            across.body.append(Store(self.outs, place, total))
+
+    def _divide(self, body: list[Stmt]) -> None:
+        """The results: outputs over sums."""
+        across, down, lanes = Loop("lanes", "r", 0, self.rows), Loop("serial", "e", 0, self.rows), Loop("lanes", "d", 0, self.width)
+        r, e, d = _counter("r", self.rows), _counter("e", self.rows), _counter("d", self.width)
+        total: Value = _load(across.body, self.sums, r)
+        one = _const(across.body, 1.0, self.dtype)
+        if self.safe:
+            total = _row(across.body, "select", _row(across.body, "eq", total, _const(across.body, 0.0, self.dtype)), one, total)
+        across.body.append(Store(self.sums, r, _row(across.body, "div", one, total)))
+        result = _row(lanes.body, "mul", _load(lanes.body, self.outs, e * self.width + d), _load(lanes.body, self.sums, e))
+        index = [n for i, n in enumerate(self._index(self.row + e, 0)) if i != self.key_axis]
+        lanes.body.append(Store(self.buffers.buffer(self.root, "out"), linear((*index, d), self.root.shape), result))
+        down.body.append(lanes)
+        body += [across, down]
+
+    def _finish(self, kernel: Kernel) -> None:
+        kernel.params = list(self.buffers.buffers.values())
+        kernel.scratch = [self.turned, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
+        own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
+        kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
+        kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
+        kernel.cost = 2 * self.rows * self.length * (self.depth + self.width) / GFLOPS
+
+
+def _static(n: Int) -> int:
+    assert isinstance(n, int), n
+    return n
+
+
+def _counter(name: str, size: Int) -> Int:
+    return var(name, 0, size - 1 if isinstance(size, int) else None)
+
+
+def _row(body: list[Stmt], op: str, *args: Value) -> Ins:
+    """A row of the op table on values of one type, or one that gives the type of its last operand."""
+    ins = Ins(TABLE[op], args, (), dtypes.bool_ if op == "eq" else args[-1].dtype)
+    body.append(ins)
+    return ins
+
+
+def _const(body: list[Stmt], value: float, d: DType) -> Ins:
+    ins = Ins("const", (), const_attrs(value, d), d)
+    body.append(ins)
+    return ins
+
+
+def _load(body: list[Stmt], b: Buffer, at: Int) -> Ins:
+    ins = Ins("load", (), (b, at), b.dtype)
+    body.append(ins)
+    return ins
+
+
+def _index(body: list[Stmt], e: Int) -> Ins:
+    ins = Ins("index", (), (e,), dtypes.int64)
+    body.append(ins)
+    return ins
+
+
+def _least(body: list[Stmt], x: Int, y: Int) -> Ins:
+    return _row(body, "min", _index(body, x), _index(body, y))
+
+
+def _named(ins: Ins, name: str) -> None:
+    """Index expressions may name the value."""
+    ins.name = name
