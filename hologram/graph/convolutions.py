@@ -19,6 +19,8 @@ LONG = 28  # windows in a row from which they make good columns
 MOST_TERMS = 32  # of a window that are written out
 PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
+LEAST_PART = PART // 8  # shorter ones are more results than sums
+
 
 class Products(NamedTuple):
     """What is summed over ``axes``, neighbours, and the order in which the axes that are left are (groups, n, o, windows…)."""
@@ -50,9 +52,11 @@ def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:
     return Products(b(TABLE["mul"], (windows, weights)), tuple(range(2 + rank, 3 + 2 * rank)), (0, 1, 2 + rank, *range(2, 2 + rank)))
 
 
-def in_parts(b: Builder, products: Products) -> tuple[Node, list[tuple[int, ...]]]:
-    """The terms, and runs of axes to sum over one after the other such that each is of moderate length. An axis may be cut in two."""
-    terms, axes, _ = products
+def in_parts(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list[tuple[int, ...]]]:
+    """The terms, and runs of axes to sum over one after the other such that each is of moderate length. An axis may be cut in two.
+
+    One whose extent has no divisor of about the right size stays whole.
+    """
     extents = [terms.shape[a] for a in axes]
     k = len(axes)
     while k > 1 and _fits(prod(extents[k - 1 :])):
@@ -61,6 +65,8 @@ def in_parts(b: Builder, products: Products) -> tuple[Node, list[tuple[int, ...]
     if k == 1 and _fits(prod(extents)) or not isinstance(inside, int) or not isinstance(n := extents[k - 1], int):
         return terms, [axes]
     near = next((d for d in range(min(n, PART // inside), 0, -1) if n % d == 0), 1)
+    if near * inside < LEAST_PART:
+        return terms, [axes]
     at = axes[k - 1]
     cut = b(TABLE["reshape"], (terms,), ((*terms.shape[:at], n // near, near, *terms.shape[at + 1 :]),))
     return cut, [tuple(range(at + 1, axes[-1] + 2)), tuple(range(axes[0], at + 1))]

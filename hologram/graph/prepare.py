@@ -101,10 +101,28 @@ def _product(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
         return None
     kept = [i for i in range(last) if i != columns]
     turned = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
-    result = _reduce_run(b, op, turned, (last - 1,))
+    result = _reduce_parts(b, op, turned, (last - 1,))
     order = [*kept, columns]
     back = tuple(order.index(i) for i in range(last))
     return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
+
+
+def _is_product(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
+    """Whether ``x`` is products whose factors each lack one of the other axes, long ones, summed down columns."""
+    if x.op.name != "mul" or len(run) > 1:
+        return False
+    first, second = (varies.of(f) for f in x.inputs)
+    long = [i for i, n in enumerate(x.shape) if isinstance(n, int) and n >= LEAST_PRODUCT and i not in run]
+    lonely = {i in first for i in long if (i in first) != (i in second)}
+    return len(lonely) == 2 and run[0] in first and run[0] in second
+
+
+def _reduce_parts(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
+    """Reduces one run of axes, a long one part by part: panels of what rows share then stay in the second-level cache."""
+    x, runs = in_parts(b, x, run)
+    for part in runs:
+        x = _reduce_run(b, op, x, part)
+    return x
 
 
 def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None) -> Node:
@@ -154,10 +172,16 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
     if n == 0:
         return _full(b, op.empty(x.dtype), x.dtype, node.shape)  # type: ignore[misc]
     x = _cast(b, x, dtypes.compute_type(x.dtype))
+    if varies is not None and all(x.shape[a] == 1 for a in range(axes[-1] + 1, x.ndim)):
+        x = _reshape(b, x, x.shape[: axes[-1] + 1])  # a column of one element is summed as a row
     for run in reversed(adjacent_runs(axes)):
-        products = None if varies is None or run != (x.ndim - 1,) else _products(b, op, x, varies)
-        x = products or _reduce_run(b, op, x, run)
-    return _cast(b, x, node.dtype)
+        if varies is not None and run == (x.ndim - 1,) and (products := _products(b, op, x, varies)):
+            x = products
+        elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and _is_product(x, run, varies):
+            x = _reduce_parts(b, op, x, run)
+        else:
+            x = _reduce_run(b, op, x, run)
+    return _cast(b, _reshape(b, x, node.shape), node.dtype)
 
 
 def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], exact: bool) -> Node:
@@ -167,9 +191,8 @@ def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], exact: bool) 
     if x.size == 0:
         return _full(b, 0, node.dtype, node.shape)
     products = window_products(b, x, w, steps, dilations)
-    total, runs = (products.terms, [products.axes]) if exact or products.axes[0] == 3 else in_parts(b, products)
-    for run in runs:
-        total = _reduce_run(b, TABLE["reduce_sum"], total, run)
+    reduce = _reduce_run if exact or products.axes[0] == 3 else _reduce_parts
+    total = reduce(b, TABLE["reduce_sum"], products.terms, products.axes)
     turned = total if products.order == tuple(range(total.ndim)) else b(TABLE["transpose"], (total,), (products.order,))
     return _cast(b, turned, node.dtype)
 
