@@ -130,3 +130,35 @@ def test_terms_of_products_are_not_kept() -> None:
     assert f.lower(a, b).compile().memory_analysis().peak < 10**7
     total, largest = f(a, b)
     assert float(total[0, 0]) == 300.0 and float(largest[3, 4]) == 1.0
+
+
+@pytest.mark.parametrize("shape", [(64, 96), (72, 40), (8, 8)], ids=str)
+def test_products_with_a_vector_read_the_matrix_as_it_lies(shape: tuple[int, int]) -> None:
+    a, v = _operands((*shape, 1), "float32")[0].T.copy(), np.linspace(-1, 1, shape[1], dtype=np.float32)
+    f = hg.jit(lambda x, y: x.T @ y)
+    np.testing.assert_allclose(np.asarray(f(a, v)), a.T @ v, rtol=1e-4, atol=1e-4)
+    assert "lanes t" in f.lower(a, v).as_text("kernels")  # across the columns of the matrix, not down them
+    assert "lanes i" in hg.jit(hnp.matmul).lower(a.T.copy(), v[:, None]).as_text("kernels")  # a column is a vector
+
+
+@pytest.mark.parametrize("rows", [64, 72, 80, 81])
+def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hologram.graph import prepare
+
+    monkeypatch.setattr(prepare, "FAR_BYTES", 1)
+    monkeypatch.setattr(prepare, "LONG_ROW_BYTES", 512)
+    hg.clear_caches()
+    a, b = _operands((1, rows, 200), "float32")
+    product, total = hg.jit(lambda x, y: x[0] @ y), hg.jit(lambda y: hnp.sum(y, axis=0))
+    _close(product(a, b)[None], a, b)
+    np.testing.assert_allclose(np.asarray(total(b)), b.sum(0), atol=1e-4)
+    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % prepare.BAND == 0 else 1)
+    assert hg.jit(hnp.matmul, precision="exact").lower(a, b).compile().reduction().kernels == 1
+    hg.clear_caches()
+
+
+def test_rows_far_down_are_hinted_at() -> None:
+    x = np.ones((1030, 2048), np.float32)
+    kernels = hg.jit(lambda y: hnp.sum(y, axis=0)).lower(x).as_text("kernels")
+    assert kernels.count("prefetch") == 1
+    assert "prefetch" not in hg.jit(lambda y: hnp.sum(y, axis=0)).lower(x[:, :64].copy()).as_text("kernels")

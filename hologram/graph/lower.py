@@ -28,6 +28,7 @@ KEEP_COST = 8  # an instruction this dear is kept in scratch rather than compute
 SCRATCH_BYTES = 24 * 12288
 LARGE_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
 LONG_ROW_BYTES = 2048
+ROWS_AHEAD = 16  # rows between a hint and the read
 NEST_COST = 4  # instructions that loops around a box are like
 LESS = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 TOP = 0  # level of what no loop variable touches
@@ -431,10 +432,24 @@ class _Emission:
             args = self.values.accumulates[a]
             if not (isinstance(args[0], Ins) and args[0].op == "scan"):  # a scan accumulates by itself
                 body.append(Accumulate(a, tuple(renamed.get(x, x) for x in args)))
+        if inner.kind == "serial" and stage == 0:
+            body += self._rows_ahead(inner)
         if stage == 1:
             body += self._next_row()
         body += [Store(w.buffer, w.index, renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores]
         return outer
+
+    def _rows_ahead(self, down: Loop) -> list[Any]:
+        """Hints for rows further down columns of large inputs: steps that the hardware does not foresee, beyond the ends of its pages."""
+        out: dict[Any, Prefetch] = {}
+        for v in self.order:
+            if isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level and not self.row_start:
+                b, index = v.attrs
+                step = split_linear(index, down.var)
+                large = is_static(b.size) and b.size * b.dtype.itemsize >= LARGE_BYTES
+                if large and step is not None and is_static(step[0]) and step[0] * b.dtype.itemsize >= LONG_ROW_BYTES:
+                    out[b] = Prefetch(b, index + ROWS_AHEAD * step[0])
+        return list(out.values())
 
     def _next_row(self) -> list[Any]:
         """Hints for the following row of large inputs: the second pass computes on cached data while memory is idle."""

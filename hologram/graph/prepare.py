@@ -26,6 +26,9 @@ from hologram.symbolic import Int, floordiv, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
+BAND = 8  # rows that are reduced as one piece where all of them are too large for the caches
+LONG_ROW_BYTES = 4096
+FAR_BYTES = 24 * 2**20
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
@@ -97,14 +100,24 @@ def _product(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
     long = [i for i in range(last) if isinstance(x.shape[i], int) and x.shape[i] >= LEAST_PRODUCT]  # type: ignore[operator]
     lonely = [i for i in long if (i in first) != (i in second)]
     columns = max(lonely, default=None)
-    if columns is None or not any((i in first) != (columns in first) for i in lonely):
+    if not any((i in first) != (columns in first) for i in lonely):
+        columns = _along_memory(x, lonely)
+    if columns is None:
         return None
     kept = [i for i in range(last) if i != columns]
     turned = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
-    result = _reduce_parts(b, op, turned, (last - 1,))
+    result = _reduce_parts(b, op, *_in_bands(b, op, turned, (last - 1,)))
     order = [*kept, columns]
     back = tuple(order.index(i) for i in range(last))
     return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
+
+
+def _along_memory(x: Node, lonely: list[int]) -> int | None:
+    """Of a product with a vector, the axis along which its matrix lies in memory, where that is not the reduced one."""
+    for f in x.inputs:
+        if f.op.name == "transpose" and (axis := f.attrs[0].index(x.ndim - 1)) in lonely:
+            return axis
+    return None
 
 
 def _is_product(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
@@ -179,9 +192,26 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
             x = products
         elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and _is_product(x, run, varies):
             x = _reduce_parts(b, op, x, run)
+        elif varies is not None:
+            x = _reduce_run(b, op, *_in_bands(b, op, x, run))
         else:
             x = _reduce_run(b, op, x, run)
     return _cast(b, _reshape(b, x, node.shape), node.dtype)
+
+
+def _in_bands(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
+    """The partial results of bands of rows, and the axis left to reduce, where many long rows become one: another order than the written one.
+
+    Memory is then read along rows, many at once, as it lies; down a block of columns it gives half of its bandwidth.
+    """
+    first, last = run[0], run[-1]
+    n, width = prod(x.shape[first : last + 1]), prod(x.shape[last + 1 :])
+    if not isinstance(n, int) or not isinstance(width, int) or prod(x.shape[:first]) != 1:
+        return x, run
+    if n % BAND or n == BAND or width * x.dtype.itemsize < LONG_ROW_BYTES or n * width * x.dtype.itemsize < FAR_BYTES:
+        return x, run
+    banded = _reshape(b, x, (*x.shape[:first], n // BAND, BAND, *x.shape[last + 1 :]))
+    return b(op, (banded,), ((first + 1,),)), (first,)
 
 
 def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], exact: bool) -> Node:

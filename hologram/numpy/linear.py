@@ -219,7 +219,7 @@ def _product(what: str, terms: Sequence[_Term], kept: Labels) -> _Term:
     """The product of ``terms``, summed over every label that ``kept`` lacks."""
     extents = _extents(what, terms)
     summed = [x for x in extents if x not in kept]
-    place = len(kept) - 1 if _in_columns(terms, kept, summed) else len(kept)
+    place = len(kept) - 1 if kept and _in_columns(terms, kept, summed) else len(kept)
     order = [*kept[:place], *summed, *kept[place:]]
     shape = tuple(extents[x] for x in order)
     product: Node | None = None
@@ -237,7 +237,7 @@ def _in_columns(terms: Sequence[_Term], kept: Labels, summed: Labels) -> bool:
 
     So it is in a product of matrices; in a product with a vector, where that is how the matrix lies.
     """
-    if not summed or not kept:
+    if not summed:
         return False
     with_last = [t.labels for t in terms if kept[-1] in t.labels]
     without = [t.labels for t in terms if kept[-1] not in t.labels]
