@@ -46,6 +46,11 @@ def block_length(keys: int, tile: int) -> int:
     return next(n for n in itertools.count(even) if keys % n == 0 or keys % n >= tile)
 
 
+def tile_length(count: int, most: int) -> int:
+    """Of how many rows or keys the tiles of ``count`` are best: the last is as long as the others, and each costs a quarter of a row itself."""
+    return min(range(most, 1, -1), key=lambda n: -(-count // n) * (n + 0.25))
+
+
 class _Attention:
     """Names: ``h0, h1, …`` the position along the other axes, ``row`` the chunk's first row, ``r`` a row of it, ``j`` the block, ``t`` a key of it,
     ``at`` the first row or key of a tile, ``k`` an element of a query, ``d`` of a value."""
@@ -55,7 +60,7 @@ class _Attention:
         self.queries, self.keys, self.scores, self.values = self.root.inputs
         self.row_axis, self.key_axis, self.safe = self.root.attrs
         (self.products,) = (n for n in topological([self.scores]) if n.op is SCORES)
-        self.group, self.tile = group, tile.rows
+        self.group = group
         self.buffers = Values(group, roots)
         self.dtype = self.scores.dtype
         self.vector = tile.nbytes // self.dtype.itemsize
@@ -64,8 +69,9 @@ class _Attention:
         )
         self.chunks_of_head = -(-self.count // ROWS)
         self.rows = -(-self.count // self.chunks_of_head)
-        self.stride = -(-self.rows // self.tile) * self.tile  # of rows in scratch: a last tile may be more than there are
-        self.block = block_length(self.length, self.tile)
+        self.block = block_length(self.length, tile.rows)
+        self.row_tile, self.key_tile = tile_length(self.rows, tile.rows), tile_length(self.block, tile.rows)
+        self.stride = -(-self.rows // self.row_tile) * self.row_tile  # of rows in scratch: a last tile may be more than there are
         self.blocks = -(-self.length // self.block)
         self.turned = self._scratch("turned", self.depth * self.rows)
         self.weights = self._scratch("weights", self.block * self.stride)
@@ -185,16 +191,16 @@ class _Attention:
         self._softmax(body)
         self._outputs(body)
 
-    def _tiles(self, body: list[Stmt], count: Int, most: int, overlap: bool) -> tuple[Loop, Int]:
-        """A loop over tiles of ``count`` rows or keys, and the first of each; ``overlap``: the last one ends at the last row or key."""
-        tiles = -(-most // self.tile)
-        loop = Loop("serial", "g", 0, tiles, floordiv(count + (self.tile - 1), self.tile) if count != most else None)
+    def _key_tiles(self, body: list[Stmt]) -> tuple[Loop, Int]:
+        """A loop over tiles of the block's keys, and the first of each. The last tile ends at the last key, and may have some of the one before."""
+        tile, tiles = self.key_tile, -(-self.block // self.key_tile)
+        loop = Loop("serial", "g", 0, tiles, floordiv(self.here + (tile - 1), tile) if self.ragged else None)
         body.append(loop)
-        start = _counter("g", tiles) * self.tile
-        if not overlap or (count == most and most % self.tile == 0):
+        start = _counter("g", tiles) * tile
+        if not self.ragged and self.block % tile == 0:
             return loop, start
-        _named(_least(loop.body, start, count - self.tile), "at")
-        return loop, _counter("at", most - self.tile + 1)
+        _named(_least(loop.body, start, self.here - tile), "at")
+        return loop, _counter("at", self.block - tile + 1)
 
     def _across(self, body: list[Stmt], name: str, extent: int) -> Loop:
         """A loop of lanes that a tile's accumulators have room for."""
@@ -211,12 +217,12 @@ class _Attention:
 
     def _products(self, body: list[Stmt]) -> None:
         """Step 1: the products of queries and the block's keys."""
-        tiles, at = self._tiles(body, self.here, self.block, overlap=True)
+        tiles, at = self._key_tiles(body)
         across = self._across(tiles.body, "r", self.rows)
         k, r = _counter("k", self.depth), _counter("r", self.rows)
         down = Loop("serial", "k", 0, self.depth)
         query = _load(down.body, self.turned, k * self.rows + r)
-        for i in range(self.tile):
+        for i in range(self.key_tile):
             key = self._element(self.keys, (*self._index(0, self.first + at + i), k), down.body, {"k"}, across.body)
             self._add_product(down, key, query)
         across.body.append(down)
@@ -274,12 +280,14 @@ class _Attention:
 
     def _outputs(self, body: list[Stmt]) -> None:
         """Step 3: the products of exponentials and the block's values, added to what earlier blocks gave."""
-        tiles, at = self._tiles(body, self.rows, self.rows, overlap=False)
+        tiles = Loop("serial", "g", 0, self.stride // self.row_tile)
+        body.append(tiles)
+        at = _counter("g", self.stride // self.row_tile) * self.row_tile
         across = self._across(tiles.body, "d", self.width)
         t, d = _counter("t", self.block), _counter("d", self.width)
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
         value = self._element(self.values, (*self._index(0, self.first + t), d), down.body, {"t"}, across.body)
-        for i in range(self.tile):
+        for i in range(self.row_tile):
             self._add_product(down, _load(down.body, self.weights, t * self.stride + at + i), value)
         across.body.append(down)
         for i, acc in enumerate(down.accs):
