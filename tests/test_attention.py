@@ -107,6 +107,22 @@ def test_axes_in_another_order() -> None:
     assert _kernels(grouped, q, k) == 1
 
 
+@pytest.mark.parametrize("terms", ["hbre,teb,bhrt,td,rhbd", "rbe,ebt,tbr,tdh,bhrd", "bre,bte,rtb,tdb,dbr"])
+def test_axes_in_any_order(terms: str) -> None:
+    """One of each pair of heads is of extent 1; values that are not side by side are read as they are, by separate kernels."""
+    extents = {"b": 3, "h": 1, "r": 40, "t": 300, "e": 16, "d": 24}
+    q, k, s, v, out = terms.split(",")
+    arrays = _arrays(*(tuple(extents[c] for c in x) for x in (q, k, v)))
+
+    def f(a: Any, b: Any, c: Any) -> Any:
+        return hnp.einsum(f"{s},{v}->{out}", nn.softmax(hnp.einsum(f"{q},{k}->{s}", a, b), axis=s.index("t")), c)
+
+    a, b, c = (x.astype(F64) for x in arrays)
+    e = np.exp(np.einsum(f"{q},{k}->{s}", a, b))
+    _near(hg.jit(f)(*arrays), np.einsum(f"{s},{v}->{out}", e / e.sum(s.index("t"), keepdims=True), c))
+    assert (_kernels(f, *arrays) > 2) == (v == "tdb")
+
+
 def test_vmap_of_one_head() -> None:
     q, k, v = _arrays((2, 3, 30, 16), (2, 3, 40, 16), (2, 3, 40, 24))
     mapped = hg.vmap(hg.vmap(lambda q, k, v: nn.softmax(0.3 * q @ k.T) @ v))

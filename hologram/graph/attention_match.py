@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram import dtypes
-from hologram.graph.access import Index, is_simple, requests, variables
+from hologram.graph.access import Index, is_simple, linear, requests, variables
 from hologram.graph.attention import ATTENTION, SCORES, moved
 from hologram.graph.prepare import Variation
 from hologram.primitives.op import TABLE, Shape
-from hologram.symbolic import Int, split_linear
+from hologram.symbolic import Int, atoms, split_linear, substitute, var
 from hologram.trace.node import Builder, Graph, Node, const_value
 
 LEAST_ROWS = 16  # queries of a head from which on it pays: they are the lanes
@@ -121,13 +121,27 @@ def _is(node: Node, value: float) -> bool:
     return node.op.name == "const" and bool(const_value(node) == value)
 
 
-def _factors(node: Node) -> tuple[Node, Node, int] | None:
-    """The factors of a product summed along one axis, and the axis."""
-    if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1 or node.inputs[0].op.name != "mul":
+class _Product(NamedTuple):
+    """A sum of products along one axis of the terms."""
+
+    factors: tuple[Node, Node]
+    axis: int
+    results: dict[int, int]  # the axis of the sums for each other long axis of the terms
+
+
+def _product(node: Node) -> _Product | None:
+    if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1:
         return None
-    x = node.inputs[0]
-    f, g = x.inputs
-    return (f, g, node.attrs[0][0]) if f.shape == g.shape == x.shape else None
+    summed = terms = node.inputs[0]
+    if terms.op.name == "reshape":  # by axes of extent 1
+        terms = terms.inputs[0]
+    f, g = terms.inputs if terms.op.name == "mul" else (summed, summed)
+    ((axis,),) = node.attrs
+    own, other = _long(terms.shape), _long(summed.shape)
+    if not f.shape == g.shape == terms.shape or axis not in other or [terms.shape[i] for i in own] != [summed.shape[i] for i in other]:
+        return None
+    along = own[other.index(axis)]
+    return _Product((f, g), along, {i: j - (j > axis) for i, j in zip(own, other, strict=True) if i != along}) if terms.op.name == "mul" else None
 
 
 def _long(shape: Shape) -> list[int]:
@@ -157,21 +171,20 @@ class _Search:
         return [m for n in self.nodes if (m := self._match(n)) is not None]
 
     def _match(self, root: Node) -> _Match | None:
-        factors = _factors(root)
-        if factors is None or root.dtype not in (dtypes.float32, dtypes.float64):
+        last = _product(root)
+        if last is None or root.dtype not in (dtypes.float32, dtypes.float64):
             return None
-        f, g, axis = factors
-        for weights, values in ((f, g), (g, f)):
+        for weights, values in (last.factors, last.factors[::-1]):
             p, index = moved(weights, variables(weights.shape))
             soft = _softmax(p)
             places = None if soft is None else _walked(index, p.shape, weights.shape)
             if soft is not None and places is not None:
-                return self._around(root, axis, p, {s: places[i] for s, i in soft.places.items()}, values, soft)
+                return self._around(root, last, p, {s: places[i] for s, i in soft.places.items()}, values, soft)
         return None
 
-    def _around(self, root: Node, axis: int, p: Node, places: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
+    def _around(self, root: Node, last: _Product, p: Node, places: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
         """The match around a softmax; ``places``: the axis of the last product's terms for each axis of the scores."""
-        space, length = values.shape, soft.scores.shape
+        space, length, axis = values.shape, soft.scores.shape, last.axis
         others = set(_long(space)) - set(places.values())
         inner = self._first_product(soft.scores, soft.axis)
         if places.get(soft.axis) != axis or len(others) != 1 or inner is None:
@@ -189,7 +202,7 @@ class _Search:
         kept = [places[i] for i in axes]
         return _Match(
             root,
-            tuple(x - (x > axis) for x in (*kept, wide) if x != axis),
+            tuple(last.results[x] for x in (*kept, wide) if x != axis),
             queries,
             keys,
             (*(there[i] for i in axes), summed),
@@ -207,16 +220,15 @@ class _Search:
         """The product of queries and keys that scores are made of: it, the axis of its terms for each axis of the scores, the one summed, queries,
         keys."""
         for node, indices in _reached(scores).items():
-            factors = _factors(node)
-            if factors is None or len(indices) != 1:
+            product = _product(node)
+            if product is None or len(indices) != 1:
                 continue
-            f, g, axis = factors
             (index,) = indices
             places = _walked(index, node.shape, scores.shape)
             if places is None or sorted(places.values()) != _long(scores.shape):
                 continue
-            there = {of: own + (own >= axis) for own, of in places.items()}
-            for queries, keys in ((f, g), (g, f)):
+            axis, there = product.axis, {places[own]: term for term, own in product.results.items()}
+            for queries, keys in (product.factors, product.factors[::-1]):
                 q, k = self.varies.of(queries), self.varies.of(keys)
                 if axis in q and axis in k and there[key_axis] in k and there[key_axis] not in q:
                     return node, there, axis, queries, keys
@@ -241,8 +253,12 @@ class _Search:
 
 def _between(root: Node, p: Node) -> set[Node]:
     """The terms of the last product, and the movements between them and the softmax."""
-    out = {root.inputs[0]}
-    for x in root.inputs[0].inputs:
+    terms = root.inputs[0]
+    out = {terms}
+    if terms.op.name == "reshape":
+        terms = terms.inputs[0]
+        out.add(terms)
+    for x in terms.inputs:
         while x is not p and is_simple(x):
             out.add(x)
             x = x.inputs[0]
@@ -270,9 +286,8 @@ def _worth(rows: Int, keys: Int, depth: Int, width: Int) -> bool:
 def _side_by_side(values: Node, axis: int) -> bool:
     """Whether the elements of a value are neighbours in memory."""
     core, index = moved(values, variables(values.shape))
-    name = f"d{axis}"
-    steps = [split_linear(e, name) for e in index]
-    return bool(core.shape) and all(s is not None for s in steps) and [s[0] for s in steps if s is not None] == [0] * (core.ndim - 1) + [1]
+    split = split_linear(linear(index, core.shape), f"d{axis}")
+    return split is not None and split[0] == 1
 
 
 # --- the softmax -----------------------------------------------------------------------------------------------------
@@ -335,7 +350,17 @@ def _of_row(value: Node, index: Index, op: str, x: Node, at: Index, instead: tup
         if test.op.name != "eq" or otherwise not in test.inputs or not any(_is(t, instead[0]) for t in test.inputs) or not _is(then, instead[1]):
             return None
         node, index = _followed(otherwise, index, nodes)
-    if node.op.name != op or node.inputs[0] is not x or len(node.attrs[0]) != 1:
+    if node.op.name != op or len(node.attrs[0]) != 1:
         return None
-    (axis,) = node.attrs[0]
-    return (axis, safe) if [e for e in index if e != 0] == [e for i, e in enumerate(at) if i != axis and e != 0] else None
+    (reduced,), ((along,),) = node.inputs, node.attrs
+    key = var("key", 0, _last(reduced.shape[along]))
+    core, there = _followed(reduced, (*index[:along], key, *index[along:]), nodes)
+    same, here = _followed(x, at, nodes)
+    for axis in _long(x.shape) if core is same else ():
+        if there == tuple(substitute(e, {a.name: key for a in atoms(at[axis])}) for e in here):
+            return axis, safe
+    return None
+
+
+def _last(n: Int) -> int | None:
+    return n - 1 if isinstance(n, int) else None
