@@ -8,6 +8,7 @@ kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). S
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,15 +47,16 @@ class _Match(NamedTuple):
 
 def join_attention(graph: Graph) -> Graph:
     """``graph`` with attention nodes where it computes attention; the graph itself where it does not."""
-    if not any(n.op.name == "reduce_max" for n in graph.nodes()):
+    nodes = graph.nodes()
+    if not any(n.op.name == "reduce_max" for n in nodes):
         return graph
-    found = {m.root: m for m in _Search(graph).matches()}
+    found = {m.root: m for m in _Search(nodes, graph.outputs).matches()}
     if not found:
         return graph
     b = Builder()
     made: dict[Node, Node] = {}
     lines: dict[Node, Any] = {}
-    for node in graph.nodes():
+    for node in nodes:
         match = found.get(node)
         new = b.like(node, tuple(made[x] for x in node.inputs)) if match is None else _joined(b, match, made)
         made[node] = new
@@ -157,9 +159,8 @@ def _walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
 
 
 class _Search:
-    def __init__(self, graph: Graph) -> None:
-        self.nodes = graph.nodes()
-        self.outputs = set(graph.outputs)
+    def __init__(self, nodes: list[Node], outputs: Iterable[Node]) -> None:
+        self.nodes, self.outputs = nodes, set(outputs)
         self.users: dict[Node, list[Node]] = {}
         self.varies = Variation()
         for n in self.nodes:
