@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -18,7 +20,8 @@ Random = np.random.Generator
 
 @dataclass(frozen=True)
 class Case:
-    """``nbytes`` is the least that must be moved: every input read once, every result written once."""
+    """``nbytes`` is the least that must be moved: every input read once, every result written once. ``flops`` counts what products must compute, an
+    operation in float64 as two."""
 
     name: str
     group: str
@@ -27,6 +30,7 @@ class Case:
     nbytes: int
     frameworks: tuple[str, ...] = EVERYONE
     compiled: bool = True  # False: operation by operation, as lazy or eager arrays are used without jit
+    flops: float = 0.0
 
 
 def normal(r: Random, *shape: int) -> np.ndarray:
@@ -173,4 +177,46 @@ def _dispatch() -> Iterator[Case]:
     yield Case("sixteen operations 8, not jitted", group, sixteen, lambda r: (normal(r, 8), normal(r, 8)), 96, lazy, compiled=False)
 
 
-CASES: dict[str, Case] = {case.name: case for case in (*_dispatch(), *_operations(), *_pipelines())}
+# Products of particular shapes and layouts: name, function, shapes of the factors and of the result.
+PRODUCTS: tuple[tuple[str, Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = (
+    ("x.T y 512", lambda xp, x, y: x.T @ y, (512, 512), (512, 512), (512, 512)),
+    ("x y.T 512", lambda xp, x, y: x @ y.T, (512, 512), (512, 512), (512, 512)),
+    ("x.T y.T 512", lambda xp, x, y: x.T @ y.T, (512, 512), (512, 512), (512, 512)),
+    ("matrix vector 4096", lambda xp, x, y: x @ y, (4096, 4096), (4096,), (4096,)),
+    ("vector matrix 4096", lambda xp, x, y: x @ y, (4096,), (4096, 4096), (4096,)),
+    ("x.T vector 4096", lambda xp, x, y: x.T @ y, (4096, 4096), (4096,), (4096,)),
+    ("8 rows by 1024x1024", lambda xp, x, y: x @ y, (8, 1024), (1024, 1024), (8, 1024)),
+    ("1024x1024 by 8 columns", lambda xp, x, y: x @ y, (1024, 1024), (1024, 8), (1024, 8)),
+    ("outer 1024", lambda xp, x, y: x @ y, (1024, 1), (1, 1024), (1024, 1024)),
+    ("16384 of 4x4", lambda xp, x, y: x @ y, (16384, 4, 4), (16384, 4, 4), (16384, 4, 4)),
+    ("4096 of 8x8", lambda xp, x, y: x @ y, (4096, 8, 8), (4096, 8, 8), (4096, 8, 8)),
+    ("2048 of 16x16", lambda xp, x, y: x @ y, (2048, 16, 16), (2048, 16, 16), (2048, 16, 16)),
+    ("512 of 32x32", lambda xp, x, y: x @ y, (512, 32, 32), (512, 32, 32), (512, 32, 32)),
+)
+
+
+def _product(
+    name: str, function: Callable[..., Any], first: tuple[int, ...], second: tuple[int, ...], result: tuple[int, ...], dtype: Any = np.float32
+) -> Case:
+    d = np.dtype(dtype)
+
+    def arguments(r: Random) -> Arrays:
+        arrays = (r.integers(-9, 10, s) if d.kind == "i" else r.standard_normal(s) for s in (first, second))
+        return tuple(a.astype(d) for a in arrays)
+
+    frameworks = tuple(f for f in WITHOUT_EXPRESSIONS if f != "numpy" or d.itemsize > 2)  # NumPy takes a second for 16-bit products
+    nbytes = d.itemsize * sum(map(math.prod, (first, second, result)))
+    flops = 2.0 * math.prod(result) * first[-1] * (2 if d == np.float64 else 1)
+    return Case(f"{name}{'' if d == np.float32 else ' ' + d.name}", "products", function, arguments, nbytes, frameworks, flops=flops)
+
+
+def _products() -> Iterator[Case]:
+    def square(n: int, dtype: Any = np.float32) -> Case:
+        return _product(f"{n}x{n}", lambda xp, x, y: x @ y, (n, n), (n, n), (n, n), dtype)
+
+    yield from map(square, (16, 32, 64, 128, 256, 512, 1024, 2048))
+    yield from (square(512, dtype) for dtype in (np.float64, ml_dtypes.bfloat16, np.float16, np.int32))
+    yield from (_product(*row) for row in PRODUCTS)
+
+
+CASES: dict[str, Case] = {case.name: case for case in (*_dispatch(), *_operations(), *_pipelines(), *_products())}

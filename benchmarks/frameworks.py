@@ -67,7 +67,11 @@ def torch(case: Case, arguments: tuple[Any, ...], compiled: bool = False) -> Cal
     def function(*args: Any) -> Any:
         return case.function(xp, *args)
 
-    tensors = map_tree(torch.from_numpy, arguments)
+    def tensor(x: np.ndarray) -> Any:
+        """``from_numpy`` does not know NumPy's bfloat16."""
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype.name == "bfloat16" else torch.from_numpy(x)
+
+    tensors = map_tree(tensor, arguments)
     run = torch.compile(function) if compiled and case.compiled else function
     return lambda: run(*tensors)
 

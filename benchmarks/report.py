@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import products
+
 OURS = "hologram"
 PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {  # by the name of the results: title, remark, columns
     "compile time": (
@@ -33,6 +35,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
     (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (folder / "results.md").write_text(markdown(results))
     plot(results["cases"], folder)
+    products.plot(results, folder / "products.png")
 
 
 def markdown(results: dict[str, Any]) -> str:
@@ -40,12 +43,12 @@ def markdown(results: dict[str, Any]) -> str:
     parts = [
         "# Measured",
         f"{results['machine']}; {threads} threads; a copy moves {gigabytes:.1f} GB/s. Times are in microseconds a call, medians. The floor is "
-        "the bytes that must be moved, at that bandwidth: data that stay in a cache can be faster. The ratio is Hologram's time to the best other's.",
+        "the bytes that must be moved, at that bandwidth, or the operations of a product, at the peak of multiply-adds: data that stay in a cache "
+        "can be faster. The ratio is Hologram's time to the best other's.",
     ]
     frameworks = results["frameworks"]
     for group, rows in _grouped(results["cases"]).items():
-        head = ["case", "floor", *frameworks, "ratio", "× floor", "GB/s"]
-        parts.append(f"## {group.capitalize()}\n\n{table(head, [_case_cells(r, frameworks) for r in rows])}")
+        parts.append(f"## {group.capitalize()}\n\n{cases(rows, frameworks, results.get('peak'))}")
     for name, (title, remark, columns) in PARTS.items():
         if rows := results.get(name):
             parts.append(f"## {title}\n\n{remark}\n\n{_figures(rows, columns)}")
@@ -57,6 +60,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def cases(rows: Sequence[dict[str, Any]], frameworks: Sequence[str], peak: float | None = None) -> str:
+    """The table of cases of one group; of products with their share of the peak in place of the bandwidth."""
+    counted = peak is not None and all(r.get("flops") for r in rows)
+    head = ["case", "floor", *frameworks, "ratio", "× floor", "% of peak" if counted else "GB/s"]
+    return table(head, [_case_cells(r, frameworks, peak if counted else None) for r in rows])
+
+
 def ratio(row: dict[str, Any]) -> float | None:
     """Hologram's time to the best other's, where both have one."""
     times = {f: r["time"] for f, r in row["results"].items() if "time" in r}
@@ -64,12 +74,15 @@ def ratio(row: dict[str, Any]) -> float | None:
     return ours / min(times.values()) if ours and times else None
 
 
-def _case_cells(row: dict[str, Any], frameworks: Sequence[str]) -> list[str]:
+def _case_cells(row: dict[str, Any], frameworks: Sequence[str], peak: float | None) -> list[str]:
     cells = [row["case"], f"{row['floor'] * 1e6:,.2f}"]
     cells += [_microseconds(row["results"][f]) if f in row["results"] else "" for f in frameworks]
     ours = row["results"].get(OURS, {}).get("time")
     r = ratio(row)
-    return [*cells, f"{r:.2f}" if r else "", f"{ours / row['floor']:.2f}" if ours else "", f"{row['bytes'] / ours / 1e9:.1f}" if ours else ""]
+    if not ours:
+        return [*cells, "", "", ""]
+    rate = f"{row['bytes'] / ours / 1e9:.1f}" if peak is None else f"{row['flops'] / ours / peak:.0%}"
+    return [*cells, f"{r:.2f}" if r else "", f"{ours / row['floor']:.2f}", rate]
 
 
 def _microseconds(result: dict[str, Any]) -> str:
@@ -103,7 +116,7 @@ def plot(rows: Iterable[dict[str, Any]], folder: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    groups = {g: r for g, r in _grouped(rows).items() if g not in ("pipelines", "dispatch")}
+    groups = {g: r for g, r in _grouped(rows).items() if g not in ("pipelines", "dispatch", products.GROUP)}
     if not groups:
         return
     columns = min(4, len(groups))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bandwidth, compile_time, launches, memory, report, throughput
+from benchmarks import bandwidth, compile_time, launches, memory, products, report, throughput
 from benchmarks.cases import CASES, Case
 
 DEFAULT = ("hologram", "numpy", "torch", "jax", "numexpr")
@@ -33,14 +33,19 @@ def main() -> None:
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(options.threads)))
     frameworks = [f for f in options.frameworks.split(",") if importlib.util.find_spec({"inductor": "torch"}.get(f, f)) is not None]
     results: dict[str, Any] = {"threads": options.threads, "bandwidth": bandwidth.copy_bandwidth(options.threads), "frameworks": frameworks}
-    print(f"copying moves {results['bandwidth'] / 1e9:.1f} GB/s with {options.threads} threads", flush=True)
-    results["cases"] = _measure([c for n, c in CASES.items() if re.search(options.workloads, n)], frameworks, options, results["bandwidth"])
+    results["peak"] = products.peak()
+    moves, computes = (results[k] / 1e9 for k in ("bandwidth", "peak"))
+    print(f"{options.threads} threads copy {moves:.1f} GB/s and compute {computes:.1f} GFLOP/s", flush=True)
+    results["cases"] = _measure([c for n, c in CASES.items() if re.search(options.workloads, n)], frameworks, options, results)
     if options.parts == "all":
         results["compile time"] = compile_time.measure(frameworks)
         results["throughput"] = throughput.measure()
         results["launches"] = launches.measure(frameworks)
         results["memory"] = memory.measure()
     report.write(results, options.output)
+    rows = [r for r in results["cases"] if r["group"] == products.GROUP]
+    if len(rows) == sum(c.group == products.GROUP for c in CASES.values()):
+        products.document(results, report.cases(rows, frameworks, results["peak"]), Path("docs"))
     print(f"wrote {options.output}")
 
 
@@ -57,7 +62,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measure(cases: list[Case], frameworks: list[str], options: argparse.Namespace, bytes_per_second: float) -> list[dict[str, Any]]:
+def _measure(cases: list[Case], frameworks: list[str], options: argparse.Namespace, machine: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each case. The floor is the larger of the bytes at the machine's bandwidth and the operations at its peak."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         workers = {f: stack.enter_context(_Worker(f, folder, options.seconds)) for f in frameworks}
@@ -67,7 +73,8 @@ def _measure(cases: list[Case], frameworks: list[str], options: argparse.Namespa
                 for f, got in answers.items():
                     if not got or "error" not in got[-1]:
                         got.append(workers[f].ask(case.name))
-            row = {"case": case.name, "group": case.group, "bytes": case.nbytes, "floor": case.nbytes / bytes_per_second}
+            floor = max(case.nbytes / machine["bandwidth"], case.flops / machine["peak"])
+            row = {"case": case.name, "group": case.group, "bytes": case.nbytes, "flops": case.flops, "floor": floor}
             row["results"] = {f: _summary(f, got, answers) for f, got in answers.items()}
             rows.append(row)
             print(report.line(row), flush=True)

@@ -60,8 +60,15 @@ def _seconds(call: Call, repeat: int) -> float:
 
 
 def _save(result: Any, path: Path) -> str:
-    np.savez(path, *[np.asarray(r) for r in (result if isinstance(result, (list, tuple)) else (result,))])
+    np.savez(path, *[_array(r) for r in (result if isinstance(result, (list, tuple)) else (result,))])
     return str(path)
+
+
+def _array(x: Any) -> np.ndarray:
+    """``x`` for NumPy, bfloat16 as float32: files know no bfloat16, and torch hands none over."""
+    if str(x.dtype).endswith("bfloat16"):
+        return x.float().numpy() if hasattr(x, "float") else np.asarray(x).astype(np.float32)
+    return np.asarray(x)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import report, worker
+from benchmarks import products, report, worker
 from benchmarks.bandwidth import copy_bandwidth
 from benchmarks.cases import CASES
 from benchmarks.frameworks import FRAMEWORKS, map_tree
@@ -80,6 +80,40 @@ def test_a_report_is_complete(results: dict[str, Any], tmp_path: Path) -> None:
         "| gelu | 6,400 | 6,400 | 0.0 |",
     ):
         assert line in text.splitlines()
+
+
+@pytest.fixture
+def product_results(results: dict[str, Any]) -> dict[str, Any]:
+    ours, theirs = ({"time": t, "first": 0.1, "agrees": True} for t in (2e-3, 4e-3))
+    row = {"case": "512x512", "group": "products", "bytes": 3 * 2**20, "flops": 2.0 * 512**3, "floor": 1e-3}
+    return results | {"cases": [row | {"results": {"hologram": ours, "numpy": theirs}}], "peak": 268e9}
+
+
+def test_products_are_compared_with_the_peak(product_results: dict[str, Any], tmp_path: Path) -> None:
+    report.write(product_results, tmp_path)
+    lines = (tmp_path / "results.md").read_text().splitlines()
+    assert "| case | floor | hologram | numpy | ratio | × floor | % of peak |" in lines
+    assert "| 512x512 | 1,000.00 | 2,000.00 | 4,000.00 | 0.50 | 2.00 | 50% |" in lines
+    assert (tmp_path / "products.png").stat().st_size > 5_000 and not (tmp_path / "operations.png").exists()
+
+
+def test_the_page_on_products_takes_the_table(product_results: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "products.md"
+    page.write_text("before\n<!-- measured -->\nold\n<!-- /measured -->\nafter\n")
+    for _ in range(2):
+        products.document(product_results, "| new |", tmp_path)
+    text = page.read_text()
+    assert text.startswith("before\n<!-- measured -->") and text.endswith("<!-- /measured -->\nafter\n")
+    assert text.count("| new |") == 1 and "old" not in text and "268 GFLOP/s" in text
+    assert (tmp_path / "products.png").exists()
+    assert "<!-- measured -->" in (Path(__file__).parent.parent / "docs" / "products.md").read_text()
+
+
+def test_bfloat16_is_saved_as_float32(tmp_path: Path) -> None:
+    import ml_dtypes
+
+    path = worker._save(np.arange(3).astype(ml_dtypes.bfloat16), tmp_path / "x.npz")
+    assert np.load(path)["arr_0"].dtype == np.float32
 
 
 def test_a_line_names_what_is_wrong(results: dict[str, Any]) -> None:
