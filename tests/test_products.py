@@ -157,6 +157,15 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
     hg.clear_caches()
 
 
+def test_products_summed_over_leading_axes_keep_no_terms() -> None:
+    """The gradients of weights: all axes of a batch are summed, rows and columns stand behind them."""
+    x, g = np.ones((8, 128, 256), np.float32), np.ones((8, 128, 500), np.float32)
+    gradient = hg.jit(hg.grad(lambda w, x, g: hnp.sum((x @ w) * g)))
+    w = np.ones((256, 500), np.float32)
+    assert gradient.lower(w, x, g).compile().memory_analysis().peak < 10**7
+    assert float(gradient(w, x, g)[3, 4]) == 1024.0
+
+
 def test_rows_far_down_are_hinted_at() -> None:
     x = np.ones((1030, 2048), np.float32)
     kernels = hg.jit(lambda y: hnp.sum(y, axis=0)).lower(x).as_text("kernels")

@@ -206,7 +206,9 @@ def _in_bands(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node,
     """
     first, last = run[0], run[-1]
     n, width = prod(x.shape[first : last + 1]), prod(x.shape[last + 1 :])
-    if not isinstance(n, int) or not isinstance(width, int) or prod(x.shape[:first]) != 1:
+    if not isinstance(n, int) or not isinstance(width, int) or sum(size != 1 for i, size in enumerate(x.shape) if i not in run) != 1:
+        return x, run  # several results' axes may be rows and columns of a product, whose terms are far more than its factors
+    if prod(x.shape[:first]) != 1:
         return x, run
     if n % BAND or n == BAND or width * x.dtype.itemsize < LONG_ROW_BYTES or n * width * x.dtype.itemsize < FAR_BYTES:
         return x, run
