@@ -165,9 +165,10 @@ def blown_up(nodes: list[Node]) -> set[Node]:
 
 
 def _cuts(nodes: list[Node]) -> set[Node]:
-    """Long programs are cut into segments of bounded cost; what crosses a cut is kept."""
+    """Long programs are cut into segments of bounded cost; what crosses a cut is kept, unless it is cheaply made of what crosses it anyway."""
     segment: dict[Node, int] = {}
     running, current = 0, 0
+    reach: dict[Node, int] = {}  # the last segment that wants a value
     crossing: set[Node] = set()
     for n in nodes:
         if n.op.kind == "leaf":
@@ -176,8 +177,32 @@ def _cuts(nodes: list[Node]) -> set[Node]:
         if running > KERNEL_COST:
             running, current = 0, current + 1
         segment[n] = current
-        crossing.update(_source(x) for x in n.inputs if x in segment and segment[x] != current)
-    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)}
+        for x in map(_source, n.inputs):
+            reach[x] = current
+            if segment.get(x, current) != current:
+                crossing.add(x)
+    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)} - _remade(nodes, crossing, reach)
+
+
+def _remade(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> set[Node]:
+    """What need not be kept for the segments that want it: a few operations on one value that stands in memory as long, or on two."""
+    made_of: dict[Node, tuple[frozenset[Node], int]] = {}
+    out: set[Node] = set()
+    for n in nodes:
+        if n.op.kind == "leaf":
+            made_of[n] = frozenset(), 0
+        elif n.op.kind not in ("elementwise", "movement") or any(x not in made_of for x in n.inputs):
+            made_of[n] = frozenset([n]), 0
+        else:
+            sources = frozenset[Node]().union(*(made_of[x][0] for x in n.inputs))
+            cost = own_cost(n) + sum(made_of[x][1] for x in n.inputs)
+            made_of[n] = sources, cost
+            stays = len(sources) <= 2 and cost < DEAR and all(reach.get(s, 0) >= reach.get(n, 0) for s in sources)
+            if n in crossing and sources and stays:
+                out.add(n)
+            elif n in crossing or cost >= DEAR:
+                made_of[n] = frozenset([n]), 0
+    return out
 
 
 def _around_control(nodes: list[Node]) -> set[Node]:
