@@ -47,7 +47,8 @@ def plot(results: dict[str, Any], path: Path) -> None:
 
 def document(results: dict[str, Any], table: str, folder: Path) -> None:
     """Puts the table into products.md, between its marks, and the plot beside it."""
-    machine = f"{results['threads']} threads, {results['bandwidth'] / 1e9:.0f} GB/s, {results['peak'] / 1e9:.0f} GFLOP/s"
+    threads = f"{results['threads']} thread{'s' if results['threads'] > 1 else ''}"
+    machine = f"{threads}, {results['bandwidth'] / 1e9:.0f} GB/s, {results['peak'] / 1e9:.0f} GFLOP/s"
     text = f"{MARKS[0]}\nMicroseconds a call, medians of one run; {machine}.\n\n{table}\n{MARKS[1]}"
     page = folder / "products.md"
     page.write_text(re.sub(f"{MARKS[0]}.*{MARKS[1]}", lambda _: text, page.read_text(), flags=re.DOTALL))

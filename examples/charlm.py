@@ -112,7 +112,7 @@ def sample(model: Model, count: int, p: Any, window: Any, key: Any, temperature:
     return hg.scan(append, window, random.split(key, count))[1]
 
 
-def peak(n: int = 1 << 18, chain: int = 64) -> float:
+def peak(n: int = 1 << 18, chain: int = 32) -> float:
     """Floating-point operations a second of chains of multiply-adds in registers, on all threads: what no program exceeds."""
     f = hg.jit(lambda x, a: [x := x * a + a for _ in range(chain)][-1])
     x, a = hg.tensor(np.ones(n, np.float32)), np.float32(0.5)
