@@ -68,6 +68,10 @@ class DeviceError(HologramError, RuntimeError):
     """A device or backend that cannot be had, and why."""
 
 
+class UnsupportedError(DeviceError, NotImplementedError):
+    """An op or an element type that a backend does not have, or not yet."""
+
+
 class CompileError(HologramError, RuntimeError):
     """A kernel that does not verify or compile: a defect of Hologram, with the kernel's text."""
 

@@ -61,7 +61,7 @@ def join(re: Any, im: Any) -> np.ndarray:
     return out
 
 
-_PARTS = {"llvm": "parts"}
+_PARTS = {"llvm": "parts", "c": "parts"}  # renderers write them
 real = register(
     Op("real", "elementwise", 1, _infer_part("real"), lambda x: x.real.copy(), spelling={"c": _PARTS}, split=lambda z: z.re, kinds="c", cost=0)
 )

@@ -1,8 +1,8 @@
 """Elementwise ops that machines have: arithmetic, comparison, selection, bits, rounding and casts.
 
-``spelling`` maps a kind of the first operand to an instruction for LLVM (and, per dialect, for C). Placeholders: ``{0} {1} {2}``
-operands, ``{t}`` the operand type, ``{s}`` its intrinsic suffix, ``{fl}`` floating-point flags, ``{i}``/``{u}`` signedness
-letters. Semantics that a machine instruction does not have by itself (shifts beyond the width, division by zero, float to
+``spelling`` maps a kind of the first operand to an instruction for LLVM and an expression in C. Placeholders: ``{0} {1} {2}``
+operands, ``{t}`` the operand type; for LLVM ``{s}`` its intrinsic suffix, ``{fl}`` floating-point flags, ``{k}`` the letter of
+signedness; for C ``{w}`` the unsigned type in which integers wrap, ``{f}`` the suffix of functions. Semantics that a machine instruction does not have by itself (shifts beyond the width, division by zero, float to
 integer) are decomposed in :mod:`hologram.primitives.composite`, so no poison and no trap can be reached.
 """
 
@@ -68,9 +68,13 @@ def rounded(f: Any) -> Any:
     return reference
 
 
-def _row(name: str, arity: int, reference: Any, kinds: str, spelling: dict[str, str], *, compare: bool = False, **more: Any) -> Op:
+def _row(
+    name: str, arity: int, reference: Any, kinds: str, spelling: dict[str, str], c: str | dict[str, str], *, compare: bool = False, **more: Any
+) -> Op:
+    """``spelling`` for LLVM by kinds, ``c`` the same for C, or one text for all kinds."""
     rule = same_type(name, kinds, dtypes.bool_ if compare else None)
-    by_kind = {k: {"llvm": v} for ks, v in spelling.items() for k in ks}
+    in_c = {k: v for ks, v in ({kinds: c} if isinstance(c, str) else c).items() for k in ks}
+    by_kind = {k: {"llvm": v, "c": in_c[k]} for ks, v in spelling.items() for k in ks}
     make = quiet if compare else rounded
     return register(Op(name, "elementwise", arity, rule, make(reference), spelling=by_kind, kinds=kinds, **more))
 
@@ -92,18 +96,25 @@ def _intrinsic(name: str, arity: int, flags: str = "") -> str:
 # arithmetic; on bool, add is "or" and mul is "and"
 _ADD = {"f": "fadd {fl}{t} {0}, {1}", "iu": "add {t} {0}, {1}", "b": "or {t} {0}, {1}"}
 _MUL = {"f": "fmul {fl}{t} {0}, {1}", "iu": "mul {t} {0}, {1}", "b": "and {t} {0}, {1}"}
+_WRAP = "({{t}})(({{w}}){{0}} {} ({{w}}){{1}})"  # integers in C: unsigned, where overflow wraps
+_ADD_C = {"f": "{0} + {1}", "iu": _WRAP.format("+"), "b": "{0} | {1}"}
+_SUB_C = {"f": "{0} - {1}", "iu": _WRAP.format("-")}
+_MUL_C = {"f": "{0} * {1}", "iu": _WRAP.format("*"), "b": "{0} & {1}"}
+_NEG_C = {"f": "-{0}", "iu": "({t})(({w})0 - ({w}){0})"}
+_ABS_C = {"f": "fabs{f}({0})", "i": "{0} < 0 ? ({t})(({w})0 - ({w}){0}) : {0}", "u": "{0}"}
 _ABS = {"f": _intrinsic("fabs", 1), "i": "call {t} @llvm.abs.{s}({t} {0}, i1 false)", "u": "freeze {t} {0}"}
-add = _row("add", 2, np.add, "biuf", _ADD, algebra=_CA, identity=0, symbol="+")
-sub = _row("sub", 2, np.subtract, "iuf", {"f": "fsub {fl}{t} {0}, {1}", "iu": "sub {t} {0}, {1}"}, symbol="-")
-mul = _row("mul", 2, np.multiply, "biuf", _MUL, algebra=_CA, identity=1, symbol="*")
-div = _row("div", 2, np.divide, "f", {"f": "fdiv {fl}{t} {0}, {1}"}, cost=4, symbol="/")
-neg = _row("neg", 1, np.negative, "iuf", {"f": "fneg {t} {0}", "iu": "sub {t} zeroinitializer, {0}"}, algebra=_algebra("involution"), symbol="-")
-abs_ = _row("abs", 1, np.abs, "iuf", _ABS, algebra=_algebra("idempotent"))
-sqrt = _row("sqrt", 1, np.sqrt, "f", {"f": _intrinsic("sqrt", 1, "{fl}")}, cost=6, tests={"low": 0.0})
-copysign = _row("copysign", 2, np.copysign, "f", {"f": _intrinsic("copysign", 2)})
+add = _row("add", 2, np.add, "biuf", _ADD, _ADD_C, algebra=_CA, identity=0, symbol="+")
+sub = _row("sub", 2, np.subtract, "iuf", {"f": "fsub {fl}{t} {0}, {1}", "iu": "sub {t} {0}, {1}"}, _SUB_C, symbol="-")
+mul = _row("mul", 2, np.multiply, "biuf", _MUL, _MUL_C, algebra=_CA, identity=1, symbol="*")
+div = _row("div", 2, np.divide, "f", {"f": "fdiv {fl}{t} {0}, {1}"}, "{0} / {1}", cost=4, symbol="/")
+_NEG = {"f": "fneg {t} {0}", "iu": "sub {t} zeroinitializer, {0}"}
+neg = _row("neg", 1, np.negative, "iuf", _NEG, _NEG_C, algebra=_algebra("involution"), symbol="-")
+abs_ = _row("abs", 1, np.abs, "iuf", _ABS, _ABS_C, algebra=_algebra("idempotent"))
+sqrt = _row("sqrt", 1, np.sqrt, "f", {"f": _intrinsic("sqrt", 1, "{fl}")}, "sqrt{f}({0})", cost=6, tests={"low": 0.0})
+copysign = _row("copysign", 2, np.copysign, "f", {"f": _intrinsic("copysign", 2)}, "copysign{f}({0}, {1})")
 # a*b + c, rounded once where the machine can, twice elsewhere; never made from a user's own ops in exact mode
 _MAD = {"f": _intrinsic("fmuladd", 3, "{fl}")}
-mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", _MAD, exact=False, tests={"guard": "positive"})
+mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", _MAD, "fma{f}({0}, {1}, {2})", exact=False, tests={"guard": "positive"})
 
 
 def _extreme(f: Any, sign: Any) -> Any:
@@ -121,19 +132,21 @@ def _extreme(f: Any, sign: Any) -> Any:
 
 _MAX = {"f": _intrinsic("maximum", 2), "iu": _intrinsic("{k}max", 2), "b": "or {t} {0}, {1}"}
 _MIN = {"f": _intrinsic("minimum", 2), "iu": _intrinsic("{k}min", 2), "b": "and {t} {0}, {1}"}
-max_ = _row("max", 2, _extreme(np.maximum, np.logical_and), "biuf", _MAX, algebra=_CAI)
-min_ = _row("min", 2, _extreme(np.minimum, np.logical_or), "biuf", _MIN, algebra=_CAI)
+_MAX_C = {"f": "hg_max_{t}({0}, {1})", "iu": "{0} > {1} ? {0} : {1}", "b": "{0} | {1}"}
+_MIN_C = {"f": "hg_min_{t}({0}, {1})", "iu": "{0} < {1} ? {0} : {1}", "b": "{0} & {1}"}
+max_ = _row("max", 2, _extreme(np.maximum, np.logical_and), "biuf", _MAX, _MAX_C, algebra=_CAI)
+min_ = _row("min", 2, _extreme(np.minimum, np.logical_or), "biuf", _MIN, _MIN_C, algebra=_CAI)
 
-floor = _row("floor", 1, np.floor, "f", {"f": _intrinsic("floor", 1)}, algebra=_algebra("idempotent"))
-ceil = _row("ceil", 1, np.ceil, "f", {"f": _intrinsic("ceil", 1)}, algebra=_algebra("idempotent"))
-trunc = _row("trunc", 1, np.trunc, "f", {"f": _intrinsic("trunc", 1)}, algebra=_algebra("idempotent"))
-round_ = _row("round", 1, np.rint, "f", {"f": _intrinsic("roundeven", 1)}, algebra=_algebra("idempotent"))
+floor = _row("floor", 1, np.floor, "f", {"f": _intrinsic("floor", 1)}, "floor{f}({0})", algebra=_algebra("idempotent"))
+ceil = _row("ceil", 1, np.ceil, "f", {"f": _intrinsic("ceil", 1)}, "ceil{f}({0})", algebra=_algebra("idempotent"))
+trunc = _row("trunc", 1, np.trunc, "f", {"f": _intrinsic("trunc", 1)}, "trunc{f}({0})", algebra=_algebra("idempotent"))
+round_ = _row("round", 1, np.rint, "f", {"f": _intrinsic("roundeven", 1)}, "rint{f}({0})", algebra=_algebra("idempotent"))
 
 
 def _comparison(name: str, reference: Any, ordered: str, integer: str, symbol: str, **more: Any) -> Op:
     """With a NaN every comparison is false, but for ``ne``."""
     spelling = {"f": f"fcmp {ordered} {{t}} {{0}}, {{1}}", "biu": f"icmp {integer} {{t}} {{0}}, {{1}}"}
-    return _row(name, 2, reference, "biuf", spelling, compare=True, symbol=symbol, **more)
+    return _row(name, 2, reference, "biuf", spelling, f"{{0}} {symbol} {{1}}", compare=True, symbol=symbol, **more)
 
 
 eq = _comparison("eq", np.equal, "oeq", "eq", "==", algebra=_algebra("commutative"))
@@ -143,10 +156,10 @@ le = _comparison("le", np.less_equal, "ole", "{k}le", "<=")
 gt = _comparison("gt", np.greater, "ogt", "{k}gt", ">")
 ge = _comparison("ge", np.greater_equal, "oge", "{k}ge", ">=")
 
-and_ = _row("and", 2, np.bitwise_and, "biu", {"biu": "and {t} {0}, {1}"}, algebra=_CAI, symbol="&")
-or_ = _row("or", 2, np.bitwise_or, "biu", {"biu": "or {t} {0}, {1}"}, algebra=_CAI, symbol="|")
-xor = _row("xor", 2, np.bitwise_xor, "biu", {"biu": "xor {t} {0}, {1}"}, algebra=_CA, symbol="^")
-not_ = _row("not", 1, np.invert, "biu", {"biu": "xor {t} {0}, {ones}"}, algebra=_algebra("involution"), symbol="~")
+and_ = _row("and", 2, np.bitwise_and, "biu", {"biu": "and {t} {0}, {1}"}, "({t})({0} & {1})", algebra=_CAI, symbol="&")
+or_ = _row("or", 2, np.bitwise_or, "biu", {"biu": "or {t} {0}, {1}"}, "({t})({0} | {1})", algebra=_CAI, symbol="|")
+xor = _row("xor", 2, np.bitwise_xor, "biu", {"biu": "xor {t} {0}, {1}"}, "({t})({0} ^ {1})", algebra=_CA, symbol="^")
+not_ = _row("not", 1, np.invert, "biu", {"biu": "xor {t} {0}, {ones}"}, {"b": "!{0}", "iu": "({t})~{0}"}, algebra=_algebra("involution"), symbol="~")
 
 
 def _infer_select(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -210,12 +223,12 @@ def _to_odd_float32(x: Any) -> Any:
     return np.where(np.isnan(exact) | (near == exact), near.view(np.uint32), bits | 1).astype(np.uint32).view(np.float32)
 
 
-select = register(
-    Op("select", "elementwise", 3, _infer_select, _select, spelling={k: {"llvm": "select {c} {0}, {t} {1}, {t} {2}"} for k in "biufc"}, kinds="b")
-)
-cast = register(
-    Op("cast", "elementwise", 1, _infer_cast, cast_reference, attrs=("dtype",), spelling={k: {"llvm": "cast"} for k in "biufc"}, kinds="biufc")
-)
+# the text of casts is the renderers' own
+_SELECT = {k: {"llvm": "select {c} {0}, {t} {1}, {t} {2}", "c": "{0} ? {1} : {2}"} for k in "biufc"}
+_CAST = {k: {"llvm": "cast", "c": "cast"} for k in "biufc"}
+_BITCAST = {k: {"llvm": "bitcast {t} {0} to {T}", "c": "bitcast"} for k in "iuf"}
+select = register(Op("select", "elementwise", 3, _infer_select, _select, spelling=_SELECT, kinds="b"))
+cast = register(Op("cast", "elementwise", 1, _infer_cast, cast_reference, attrs=("dtype",), spelling=_CAST, kinds="biufc"))
 bitcast = register(
     Op(
         "bitcast",
@@ -224,14 +237,17 @@ bitcast = register(
         _infer_bitcast,
         lambda x, to: x.view(dtypes.of(to).np),
         attrs=("dtype",),
-        spelling={k: {"llvm": "bitcast {t} {0} to {T}"} for k in "iuf"},
+        spelling=_BITCAST,
         kinds="iuf",
     )
 )
 # What users reach are the guarded forms of composite.py. These assume an integer divisor that is neither 0 nor the -1 of INT_MIN / -1,
 # and a shift count from 0 to the width - 1. On floats ``rem_trunc`` is C's ``fmod``, which is exact and has no precondition.
+_REM_C = {"f": "fmod{f}({0}, {1})", "iu": "({t})({0} % {1})"}
 _REM = {"f": "frem {t} {0}, {1}", "iu": "{k}rem {t} {0}, {1}"}
-div_trunc = _row("div_trunc", 2, _truncated_quotient, "iu", {"iu": "{k}div {t} {0}, {1}"}, cost=16, tests={"guard": "divisor"})
-rem_trunc = _row("rem_trunc", 2, np.fmod, "iuf", _REM, cost=16, tests={"guard": "divisor"})
-shl_low = _row("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"}, tests={"guard": "count"})
-shr_low = _row("shr_low", 2, np.right_shift, "iu", {"i": "ashr {t} {0}, {1}", "u": "lshr {t} {0}, {1}"}, tests={"guard": "count"})
+div_trunc = _row("div_trunc", 2, _truncated_quotient, "iu", {"iu": "{k}div {t} {0}, {1}"}, "({t})({0} / {1})", cost=16, tests={"guard": "divisor"})
+rem_trunc = _row("rem_trunc", 2, np.fmod, "iuf", _REM, _REM_C, cost=16, tests={"guard": "divisor"})
+shl_low = _row("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"}, "({t})(({w}){0} << {1})", tests={"guard": "count"})
+shr_low = _row(
+    "shr_low", 2, np.right_shift, "iu", {"i": "ashr {t} {0}, {1}", "u": "lshr {t} {0}, {1}"}, "({t})({0} >> {1})", tests={"guard": "count"}
+)

@@ -6,6 +6,7 @@ protocol; where native code cannot read the interpreter's objects, plain Python 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,13 @@ def copy_of(array: Any) -> Any:
     array = np.asarray(array)
     made = _made.new(aval(dtypes.of(array.dtype), array.shape))
     np.copyto(view(made), array)
+    return _made.seal(made)
+
+
+def filled(of: Aval, fill: Callable[[np.ndarray], None]) -> Any:
+    """A Storage of memory that ``fill`` writes. Raises OutOfMemory."""
+    made = _made.new(of)
+    fill(view(made))
     return _made.seal(made)
 
 

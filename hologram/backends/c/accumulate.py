@@ -1,0 +1,63 @@
+"""Accumulators in C: monoids, and the written order in which the items of a group combine their partial results.
+
+In row form item ``32*w + l`` of a group is lane l of page w: a group takes as many pages at one time as it has 32 items. Lanes combine by halves in
+memory that the group shares, pages in their order, so the result depends neither on how many items there are nor on the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram.backends.c.scalars import Scalars, type_name
+from hologram.dtypes import DType, int64
+from hologram.graph.kernel_ir import Acc
+from hologram.primitives.op import TABLE, Op
+
+INDEX_MAX = 2**63 - 1
+
+
+def identity_bits(row: Op, d: DType) -> bytes:
+    """The element that changes nothing: -0.0 for float sums, the far end of the type for max and min."""
+    if row.monoid is None:
+        row = TABLE["reduce_max" if row.name == "argmax" else "reduce_min"]
+    return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
+
+
+class Monoid:
+    """One accumulator: its components are variables, the value and for ``argmax`` and ``argmin`` also its index, the smaller of equals."""
+
+    def __init__(self, acc: Acc, scalars: Scalars) -> None:
+        self.acc, self.scalars = acc, scalars
+        self.by_position = acc.row.monoid is None
+        self.types: list[DType] = [acc.value_dtype, int64] if self.by_position else [acc.value_dtype]
+
+    @property
+    def identity(self) -> list[str]:
+        first = self.scalars.literal(self.acc.value_dtype, identity_bits(self.acc.row, self.acc.value_dtype))
+        return [first, self.scalars.integer(INDEX_MAX)] if self.by_position else [first]
+
+    def declare(self, names: list[str]) -> str:
+        parts = zip(self.types, names, self.identity, strict=True)
+        return " ".join(f"{type_name(d)} {name} = {start};" for d, name, start in parts)
+
+    def combine(self, into: list[str], a: list[str], b: list[str]) -> str:
+        """The statements ``into = a o b``, ``a`` being the earlier; ``into`` may be ``a``."""
+        if not self.by_position:
+            return f"{into[0]} = {self.scalars.spell(self.acc.row.monoid, self.acc.value_dtype, [a[0], b[0]])};"
+        (v, i), (w, j) = a, b
+        wins = f"{w} {'>' if self.acc.row.name == 'argmax' else '<'} {v}"
+        same = f"{w} == {v}"
+        if self.acc.value_dtype.is_float:  # the first NaN before all numbers
+            wins, same = f"{wins} || ({w} != {w} && {v} == {v})", f"({same} || ({w} != {w} && {v} != {v}))"
+        moved = " ".join(f"{to} = {of};" for to, of in zip(into, b, strict=True))
+        kept = "" if into == a else " else { " + " ".join(f"{to} = {of};" for to, of in zip(into, a, strict=True)) + " }"
+        return f"if ({wins} || ({same} && {j} < {i})) {{ {moved} }}{kept}"
+
+    def fused(self, into: str, product: Any) -> str | None:
+        """A sum that takes a product of ``(x, y)`` with one rounding; None for other monoids."""
+        d = self.acc.value_dtype
+        if self.by_position or self.acc.row.monoid is not TABLE["add"] or not d.is_float:
+            return None
+        return f"{into} = {self.scalars.fma(d, *product, into)};"

@@ -1,0 +1,104 @@
+"""Functions that kernels in C call: what C leaves open or devices lack, by integer arithmetic on bits.
+
+Each is the twin of what ``primitives.elementwise`` says the row means. A text's helpers are those that it names, and those that these name.
+"""
+
+from __future__ import annotations
+
+import re
+
+_EXTREMES = """\
+f{n} hg_{which}_f{n}(const f{n} a, const f{n} b) {{ /* NaN if either is; -0 below +0 */
+  if (a != a || b != b) return a + b;
+  if (a == b) return hg_f{n}(hg_bits_f{n}(a) {joint} hg_bits_f{n}(b));
+  return a {order} b ? a : b;
+}}
+"""
+_PLAIN = {
+    "hg_f16_to_f32": """\
+f32 hg_f16_to_f32(const u16 h) {
+  const u32 body = h & 0x7FFFu, sign = (u32)(h & 0x8000u) << 16;
+  if (body >= 0x7C00u) return hg_f32(sign | 0x7F800000u | body << 13);
+  if (body >= 0x400u) return hg_f32(sign | ((body << 13) + 0x38000000u));
+  return hg_f32(sign | hg_bits_f32((f32)body * 5.9604644775390625e-08f)); /* 2^-24 */
+}
+""",
+    "hg_f32_to_f16": """\
+u16 hg_f32_to_f16(const f32 x) {
+  const u32 bits = hg_bits_f32(x), body = bits & 0x7FFFFFFFu, sign = bits >> 16 & 0x8000u;
+  if (body > 0x7F800000u) return (u16)(sign | 0x7E00u);
+  if (body >= 0x477FF000u) return (u16)(sign | 0x7C00u);
+  if (body >= 0x38800000u) return (u16)(sign | (body + 0xC8000FFFu + (body >> 13 & 1u)) >> 13);
+  return (u16)(sign | (hg_bits_f32(hg_f32(body) + 0.5f) - 0x3F000000u)); /* the sum's last bit is the least of a float16 */
+}
+""",
+    "hg_bf16_to_f32": """\
+f32 hg_bf16_to_f32(const u16 h) {
+  return hg_f32((u32)h << 16);
+}
+""",
+    "hg_f32_to_bf16": """\
+u16 hg_f32_to_bf16(const f32 x) {
+  const u32 bits = hg_bits_f32(x);
+  return (u16)((x != x ? bits | 0x400000u : bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+""",
+    "hg_odd_f32": """\
+f32 hg_odd_f32(const f64 x) { /* inexact results have their last bit set, so that a second rounding is as good as one */
+  const f32 near = (f32)x;
+  const f64 back = (f64)near;
+  const u32 bits = hg_bits_f32(near);
+  if (back == x || x != x) return near;
+  return hg_f32((bits - (u32)((hg_bits_f64(back) & ~(1ul << 63)) > (hg_bits_f64(x) & ~(1ul << 63)))) | 1u);
+}
+""".replace("1ul << 63", "(u64)1 << 63"),
+    "hg_odd_i64": """\
+f64 hg_odd_i64(const i64 x) { /* as hg_odd_f32, to the 53 bits of a float64 */
+  const u64 size = x < 0 ? 0 - (u64)x : (u64)x;
+  return (f64)(size > (u64)1 << 52 ? (i64)(((u64)x & ~(u64)2047) | (u64)(((u64)x & 2047) != 0) << 11) : x);
+}
+""",
+    "hg_odd_u64": """\
+f64 hg_odd_u64(const u64 x) {
+  return (f64)(x > (u64)1 << 52 ? (x & ~(u64)2047) | (u64)((x & 2047) != 0) << 11 : x);
+}
+""",
+}
+
+
+def _saturating(real: str, signed: bool, bits: int) -> tuple[str, str]:
+    """Truncates, saturates at the ends, gives 0 for NaN."""
+    to = f"{'i' if signed else 'u'}{bits}"
+    name = f"hg_{real}_to_{to}"
+    high = 2.0 ** (bits - signed)
+    low = -high if signed else 0.0
+    suffix = "f" if real == "f32" else ""
+    least = f"({to})((u64)1 << {bits - 1})" if signed else "0"
+    most = f"({to})(((u64)1 << {bits - 1}) - 1)" if signed else f"({to})~(u64)0"
+    body = f"  return x != x ? 0 : x <= {low!r}{suffix} ? {least} : x >= {high!r}{suffix} ? {most} : ({to})x;\n"
+    return name, f"{to} {name}(const {real} x) {{\n{body}}}\n"
+
+
+HELPERS: dict[str, str] = {
+    **_PLAIN,
+    **{
+        f"hg_{which}_f{n}": _EXTREMES.format(which=which, n=n, joint=joint, order=order)
+        for which, joint, order in (("max", "&", ">"), ("min", "|", "<"))
+        for n in (32, 64)
+    },
+    **dict(_saturating(real, signed, bits) for real in ("f32", "f64") for signed in (True, False) for bits in (8, 16, 32, 64)),
+}
+
+
+def needed(text: str) -> list[str]:
+    """Names of the helpers that a text calls, and of those that these call, callees first."""
+    found: dict[str, None] = {}
+
+    def visit(part: str) -> None:
+        for name in re.findall(r"\bhg_\w+", part):
+            if name in HELPERS and name not in found:
+                visit(HELPERS[name].partition("{")[2])
+                found[name] = None
+
+    visit(text)
+    return list(found)
