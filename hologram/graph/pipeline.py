@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterator
+from typing import Any
 
 from hologram.backends.cpu.executable import Executable
+from hologram.backends.devices import CPU
 from hologram.graph.passes import canonicalise
 from hologram.trace.node import Graph
 
@@ -26,9 +28,14 @@ def _collected_later() -> Iterator[None]:
             gc.enable()
 
 
-def compile_graph(graph: Graph, *, precision: str = "standard") -> Executable:
-    """Canonical reduction, fusion, planning and code generation for the CPU. Raises ValueError for an unknown precision."""
+def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CPU) -> Any:
+    """Canonical reduction, fusion, planning and code generation for ``device``. Raises ValueError for an unknown precision."""
     if precision not in PRECISIONS:
         raise ValueError(f"precision {precision!r}: it is one of {', '.join(PRECISIONS)}")
     with _collected_later():
-        return Executable(graph, precision, canonicalise)
+        if device == CPU:
+            return Executable(graph, precision, canonicalise)
+        from hologram.backends.opencl import device as opencl
+        from hologram.backends.opencl.executable import Executable as OnOpenCL
+
+        return OnOpenCL(graph, precision, canonicalise, opencl.device(device))

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hologram import forks
-from hologram.errors import OutOfMemory
+from hologram.backends.devices import CPU
+from hologram.errors import DeviceError, OutOfMemory
 from hologram.settings import settings
 from hologram.trace.node import Graph
 from hologram.trace.recorder import located
@@ -65,18 +66,24 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
         return job.result
 
 
-def compile_graph(graph: Graph, precision: str = "standard") -> Executable:
-    """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled."""
+def compile_graph(graph: Graph, precision: str = "standard", device: str = CPU) -> Executable:
+    """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled. Raises DeviceError, with the user's line, for what
+    the device does not run."""
     with _importing:
         from hologram.graph.pipeline import compile_graph as pipeline
 
-    return pipeline(graph, precision=precision)
+    try:
+        return pipeline(graph, precision=precision, device=device)
+    except DeviceError as e:
+        raise located(e) from None
 
 
 def run(executable: Executable, storages: list[Any]) -> list[Any]:
-    """The results of one run. Raises OutOfMemory, with the user's line, where they cannot be had."""
+    """The results of one run. Raises OutOfMemory, with the user's line, where they cannot be had, and DeviceError for a device that fails."""
     try:
         return executable.run(storages)
+    except DeviceError as e:
+        raise located(e) from None
     except MemoryError as e:
         raise located(e if isinstance(e, OutOfMemory) else OutOfMemory(str(e) or "a result is too large to allocate")) from None
 

@@ -1,16 +1,18 @@
-"""Where arrays live, and what is cached on their behalf."""
+"""Where arrays live and programs run, and what is cached on their behalf."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from hologram.backends.devices import Devices
+from hologram.backends.devices import devices as every_device
 from hologram.trace import jit, lazy, tree
 from hologram.trace.convert import asarray, check_device
 
 
-def devices() -> list[str]:
-    """The devices that arrays can live on."""
-    return ["cpu"]
+def devices() -> Devices:
+    """The names of the devices that ``jit(device=…)`` takes: a list, whose ``missing`` says why others are not there. ``print`` shows both."""
+    return every_device()
 
 
 def default_device() -> str:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.cpu.runtime.tracing import closed, opened
-from hologram.errors import ArgumentError, IntegerRangeError, ShapeError, TracedValueError
+from hologram.backends.devices import CPU, resolve
+from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
 from hologram.trace.apply import node_as, operand, pinned, weak_default, wrap
-from hologram.trace.convert import check_device, of_storage
+from hologram.trace.convert import of_storage
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.recent import Recent
@@ -148,6 +149,7 @@ class Jitted:
         "__qualname__",
         "__weakref__",
         "__wrapped__",
+        "_device",
         "_dispatch",
         "_donated",
         "_last_miss",
@@ -164,7 +166,9 @@ class Jitted:
         donate_argnums: int | Iterable[int],
         precision: str,
         dynamic: Dynamic,
+        device: str,
     ) -> None:
+        self._device = device
         self.__wrapped__ = function
         self.__name__ = name_of(function)
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
@@ -191,7 +195,7 @@ class Jitted:
             return self.__wrapped__(*args, **options)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
-        if settings.native and found.is_new(call):
+        if settings.native and self._device == CPU and found.is_new(call):
             self._go_native(call, found)
         return found.run(call.leaves)
 
@@ -211,7 +215,7 @@ class Jitted:
         if settings.explain_misses:
             print(self._last_miss, file=sys.stderr)
         traced = trace_call(self.__name__, self.__wrapped__, call)
-        executable = compiling.compile_graph(traced.graph, self._precision)
+        executable = compiling.compile_graph(traced.graph, self._precision, self._device)
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
         return found
@@ -242,7 +246,7 @@ class Jitted:
         from hologram.trace.stages import Lowered
 
         call = self._signature.take_apart(args, options)
-        return Lowered(self.__name__, self._signature, call, trace_call(self.__name__, self.__wrapped__, call), self._precision)
+        return Lowered(self.__name__, self._signature, call, trace_call(self.__name__, self.__wrapped__, call), self._precision, self._device)
 
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
@@ -275,18 +279,22 @@ def jit(
 
     - ``static_argnums``, ``static_argnames``: arguments that are plain Python values while tracing; each value is a signature.
     - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
+    - ``device``: where it runs, one of :func:`hologram.devices`; None is the CPU. Arguments and results stay on the CPU (see docs/gpu.md).
     - ``precision``: ``exact``, ``standard`` or ``fast``.
     - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size
       (see docs/shapes.md). An axis or argument that a call does not have is an ArgumentError.
     """
     if precision not in PRECISIONS:
         raise located(ArgumentError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}"))
-    check_device(device)
+    try:
+        runs_on = resolve(device)
+    except DeviceError as e:
+        raise located(e) from None
 
     def decorate(function: Callable[..., Any]) -> Jitted:
         if not callable(function):
             raise located(ArgumentError(f"jit takes a function, not a {type(function).__name__}"))
-        return Jitted(function, static_argnums, static_argnames, donate_argnums, precision, dynamic)
+        return Jitted(function, static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on)
 
     return decorate if f is None else decorate(f)
 

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 class Lowered:
     """A traced call. ``graph`` is what was traced."""
 
-    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, precision: str) -> None:
-        self.name, self.graph, self.precision = name, traced.graph, precision
+    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str) -> None:
+        self.name, self.graph, self.precision, self.device = name, traced.graph, precision, device
         self._signature, self._call, self._traced = signature, call, traced
         self._compiled: Compiled | None = None
 
     def as_text(self, stage: str = "trace") -> str:
-        """The program at ``stage``: trace, canonical, kernels, llvm, asm."""
+        """The program at ``stage``: trace, canonical, kernels; on the CPU llvm and asm; on OpenCL devices opencl."""
         return text(self.graph, lines=True) if stage == "trace" else self.compile().as_text(stage)
 
     def compile(self) -> Compiled:
         """The native program."""
         if self._compiled is None:
-            executable: Any = compiling.compile_graph(self.graph, self.precision)
+            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device)
             self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable)
         return self._compiled
 
@@ -57,7 +57,7 @@ class Compiled:
         return self._run.run(call.leaves)
 
     def as_text(self, stage: str = "kernels") -> str:
-        """The program at ``stage``: trace, canonical, kernels, llvm, asm."""
+        """The program at ``stage``: trace, canonical, kernels; on the CPU llvm and asm; on OpenCL devices opencl."""
         return self.executable.as_text(stage)
 
     def memory_analysis(self) -> Any:

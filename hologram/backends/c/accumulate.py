@@ -46,14 +46,14 @@ class Monoid:
         """The statements ``into = a o b``, ``a`` being the earlier; ``into`` may be ``a``."""
         if not self.by_position:
             return f"{into[0]} = {self.scalars.spell(self.acc.row.monoid, self.acc.value_dtype, [a[0], b[0]])};"
-        (v, i), (w, j) = a, b
-        wins = f"{w} {'>' if self.acc.row.name == 'argmax' else '<'} {v}"
-        same = f"{w} == {v}"
+        kind = type_name(self.acc.value_dtype)
+        wins = f"hg_y {'>' if self.acc.row.name == 'argmax' else '<'} hg_x"
+        same = "hg_y == hg_x"
         if self.acc.value_dtype.is_float:  # the first NaN before all numbers
-            wins, same = f"{wins} || ({w} != {w} && {v} == {v})", f"({same} || ({w} != {w} && {v} != {v}))"
-        moved = " ".join(f"{to} = {of};" for to, of in zip(into, b, strict=True))
-        kept = "" if into == a else " else { " + " ".join(f"{to} = {of};" for to, of in zip(into, a, strict=True)) + " }"
-        return f"if ({wins} || ({same} && {j} < {i})) {{ {moved} }}{kept}"
+            wins, same = f"{wins} || (hg_y != hg_y && hg_x == hg_x)", f"({same} || (hg_y != hg_y && hg_x != hg_x))"
+        taken = f"const {kind} hg_x = {a[0]}, hg_y = {b[0]}; const i64 hg_i = {a[1]}, hg_j = {b[1]};"
+        chosen = f"const bool hg_later = {wins} || ({same} && hg_j < hg_i);"
+        return f"{{ {taken} {chosen} {into[0]} = hg_later ? hg_y : hg_x; {into[1]} = hg_later ? hg_j : hg_i; }}"
 
     def fused(self, into: str, product: Any) -> str | None:
         """A sum that takes a product of ``(x, y)`` with one rounding; None for other monoids."""

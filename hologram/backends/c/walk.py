@@ -34,8 +34,9 @@ class KernelWriter:
         self.shared_arrays: dict[str, str] = {}  # name: declaration
         self.in_lanes = False
         self.live: str | None = None  # in lanes that take turns: whether this item has an element
-        self.dirty = False  # whether memory was accessed since all items met
+        self.dirty = False  # whether memory of these was accessed since all items met
         self.both_ways = _loaded(kernel.body) & _stored(kernel.body)
+        self.hazards = self.both_ways | _in_place(kernel.body)
         self.products = {} if precision == "exact" else _fusible(kernel)
         self.put_off = set(self.products.values())
         self.count = 0
@@ -96,6 +97,9 @@ class KernelWriter:
         if self.dirty and not self.mapping.by_item:
             self._barrier()
 
+    def _is_hazardous(self, body: list[Stmt]) -> bool:
+        return bool((_loaded(body) | _stored(body)) & self.hazards)
+
     # --- statements ----------------------------------------------------------------------------------------------------
 
     def _block(self, body: list[Stmt]) -> None:
@@ -115,9 +119,8 @@ class KernelWriter:
         elif s.op == "scan":
             self._scan(s)
         elif s not in self.put_off:
-            if s.op == "load" and not self.in_lanes:
-                if s.attrs[0] in self.both_ways:
-                    self._settle()
+            if s.op == "load" and not self.in_lanes and s.attrs[0] in self.hazards:
+                self._settle()
                 self.dirty = True
             name = s.name or self._fresh("v")
             self.f.do(f"const {type_name(s.dtype)} {name} = {self._value(s)};")
@@ -149,7 +152,7 @@ class KernelWriter:
 
     def _store(self, s: Store) -> None:
         alone = not self.in_lanes and not self.mapping.by_item
-        if alone:
+        if alone and s.buffer in self.hazards:
             self._settle()
             self.dirty = True
         conditions = [f"{ITEM} == 0"] if alone else [self.live] if self.live else []
@@ -208,7 +211,7 @@ class KernelWriter:
         """Column form: left to right, a partial result every PAGE iterations."""
         start, stop = self._range(loop)
         monoids = self._declared(loop)
-        inside = self.dirty or (not self.in_lanes and bool(_stored(loop.body)))
+        inside = self.dirty or (not self.in_lanes and self._is_hazardous(loop.body))
         self._pieces(loop, name, monoids, [] if scans(loop) or not monoids else _pieces(loop.extent), start, stop, inside)
         self.dirty = self.dirty or inside
 
@@ -241,7 +244,8 @@ class KernelWriter:
     # --- lanes ---------------------------------------------------------------------------------------------------------
 
     def _lanes(self, loop: Loop, name: str) -> None:
-        if _stored(loop.body) or _loaded(loop.body) & self.both_ways:
+        hazardous = self._is_hazardous(loop.body)
+        if hazardous:
             self._settle()
         start, stop = self._range(loop)
         monoids = self._declared(loop)
@@ -251,10 +255,11 @@ class KernelWriter:
         elif monoids:
             self._row_form(loop, name, monoids, _pieces(loop.extent), start, stop)
         else:
-            self.f.open(f"for (i64 {name} = {start} + {ITEM}; {name} < {stop}; {name} += {self.mapping.items})")
+            self.f.open(f"for (i64 {name} = {_after(start)}; {name} < {stop}; {name} += {self.mapping.items})")
             self._block(loop.body)
             self.f.close()
-            self.dirty = True
+        if scans(loop) or not monoids:  # a reduction ends with a barrier
+            self.dirty = self.dirty or hazardous
         self.in_lanes = False
 
     def _row_form(self, loop: Loop, name: str, monoids: list[Monoid], units: list[int], start: str, stop: str) -> None:
@@ -263,7 +268,7 @@ class KernelWriter:
         if not units:
             self.f.open("")
             part = self._partial(monoids)
-            first = f"{start} + {ITEM}" if self.mapping.items == LANES else f"{ITEM} < {LANES} ? {start} + {ITEM} : {stop}"
+            first = _after(start) if self.mapping.items == LANES else f"{ITEM} < {LANES} ? {_after(start)} : {stop}"
             self._own_elements(loop, name, first, stop)
             self._by_halves(monoids, part)
             self._read(monoids, results)
@@ -332,10 +337,11 @@ class KernelWriter:
             end = self._fresh("end")
             f.do(f"const i64 {end} = {at} + {units[0]} < {stop} ? {at} + {units[0]} : {stop};")
             self._row_form(loop, name, monoids, units[1:], at, end)
+        place = self._fresh("place")
         f.open(f"if ({ITEM} < {at_once} && {at} + {ITEM} * {units[0]} < {stop})")
-        number = f"(({at} - ({start})) / {units[0]} + {ITEM}) % {LANES}"
+        f.do(f"const i64 {place} = (({at} - ({start})) / {units[0]} + {ITEM}) % {LANES};")
         for i, m in enumerate(monoids):
-            old = self._at(pages[m], number)
+            old = self._at(pages[m], place)
             new = self._at(self._partials(m, i), f"{ITEM} * {LANES}") if level == 1 else self.state[m.acc]
             f.do(m.combine(old, old, new))
         f.close()
@@ -371,7 +377,6 @@ class KernelWriter:
         self._block(loop.body)
         self.live = None
         self.f.close()
-        self.dirty = True
 
     def _scan(self, s: Ins) -> None:
         """The running value: of a serial loop the accumulator itself; in lanes by groups of 16, whose carries every item adds up."""
@@ -441,6 +446,11 @@ def _pieces(extent: Int) -> list[int]:
     return [n for n in (PAGE**2, PAGE) if not isinstance(extent, int) or extent > n]
 
 
+def _after(start: str) -> str:
+    """The item's own place from ``start`` on."""
+    return ITEM if start == "0" else f"{start} + {ITEM}"
+
+
 def _statements(body: list[Stmt]) -> list[Stmt]:
     out: list[Stmt] = []
     stack = list(body)
@@ -458,6 +468,18 @@ def _stored(body: list[Stmt]) -> set[Buffer]:
 
 def _loaded(body: list[Stmt]) -> set[Buffer]:
     return {s.attrs[0] for s in _statements(body) if isinstance(s, Ins) and s.op == "load"}
+
+
+def _in_place(body: list[Stmt]) -> set[Buffer]:
+    """Buffers that may be one in memory: elements of the one are read where those of the other are written, and nowhere else."""
+    reads: dict[Buffer, set[Int]] = {}
+    writes: dict[Buffer, set[Int]] = {}
+    for s in _statements(body):
+        if isinstance(s, Ins) and s.op == "load":
+            reads.setdefault(s.attrs[0], set()).add(s.attrs[1])
+        elif isinstance(s, Store):
+            writes.setdefault(s.buffer, set()).add(s.index)
+    return {b for o, w in writes.items() for i, r in reads.items() if r == w and i.dtype.itemsize == o.dtype.itemsize for b in (o, i)}
 
 
 def _fusible(kernel: Kernel) -> dict[Any, Ins]:

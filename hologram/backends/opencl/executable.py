@@ -224,5 +224,5 @@ def _require_kernels(schedule: Schedule, device: Device) -> None:
             continue
         node = step.group.roots[0] if isinstance(step, Lowered) else step.node
         line = schedule.graph.lines.get(node)
-        where = f", at {line[0]}:{line[1]}" if line else ""
-        raise UnsupportedError(f"{node.op.name} is not available on {device.name} in this version{where}: leave device out for the CPU")
+        where = f" (at {line[0]}:{line[1]})" if line else ""
+        raise UnsupportedError(f"{node.op.name} is not available on {device.name} in this version: leave device out for the CPU{where}")

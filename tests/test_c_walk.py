@@ -1,0 +1,222 @@
+"""Kernel IR as C: golden texts of every dialect, the whole op table in each, what compilers say of them, and kernels run as threads."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from building import Draft, kernels, layer_norm, product, softmax
+from c_harness import COMPILER, run
+from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_values
+from test_cpu_optable import runs_alone
+from test_lowering import PROGRAMS
+
+from hologram import dtypes
+from hologram.backends.c.dialects import DIALECTS
+from hologram.backends.c.helpers import HELPERS, needed
+from hologram.backends.c.mapping import LOCAL_BYTES, Mapping
+from hologram.backends.c.scalars import Scalars
+from hologram.backends.c.source import Program
+from hologram.backends.reference import evaluate
+from hologram.errors import UnsupportedError
+from hologram.graph.kernel_ir import Buffer
+from hologram.graph.schedule import Schedule
+from hologram.primitives import TABLE, Op
+from hologram.trace.node import Graph
+
+GOLDEN = Path(__file__).parent / "golden" / "c"
+SHOWN = ["chain", "padded", "taken", "column_sum", "full_sum", "halves", "positions", "scanned_rows", "softmax"]
+SUFFIXES = {"opencl": "cl", "cuda": "cu", "metal": "metal", "c": "c"}
+
+
+def program(name: str, dialect: str) -> Program:
+    make, precision = PROGRAMS[name]
+    d = Draft()
+    return Program(kernels(d.schedule(*make(d), precision=precision)), dialect, precision)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_programs_are_the_golden_ones(name: str, request: pytest.FixtureRequest) -> None:
+    """OpenCL in full; of the other dialects the kernels of one program. ``--update-golden`` writes the files anew."""
+    for dialect in DIALECTS if name == "softmax" else ["opencl"]:
+        text = program(name, dialect).text
+        path = GOLDEN / f"{name}.{SUFFIXES[dialect]}"
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        assert text == path.read_text(), (name, dialect)
+
+
+def test_every_golden_file_has_a_program() -> None:
+    expected = {f"{name}.cl" for name in SHOWN} | {f"softmax.{s}" for s in SUFFIXES.values()}
+    assert {p.name for p in GOLDEN.iterdir()} == expected
+
+
+def _graphs(row: Op) -> list[Graph]:
+    """A graph of one op for each of its signatures."""
+    out = []
+    for types, attrs in signatures(row):
+        out.append(one_op_graph(row, attrs, [np.zeros(40, d.np) for d in types]))
+    return out
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_elementwise_row_renders(dialect: str) -> None:
+    """Each row of the table, of every type; what a dialect without float64 lacks is refused by name."""
+    refused = 0
+    for row in rows("elementwise"):
+        for graph in _graphs(row):
+            schedule = Schedule(graph, "exact")
+            try:
+                text = Program([k.kernel for k in schedule.kernels], dialect, "exact").text
+            except UnsupportedError as e:
+                assert DIALECTS[dialect].double is None and "float64" in str(e)
+                refused += 1
+                continue
+            assert "kernel0" in text or not schedule.kernels
+            if DIALECTS[dialect].double is None:
+                assert not re.search(r"\b(f64|double)\b", text)
+    assert (refused > 0) == (DIALECTS[dialect].double is None)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_renders(name: str, dialect: str) -> None:
+    p = program(name, dialect)
+    assert p.text.count("{") == p.text.count("}")
+    assert set(p.names.values()) == set(re.findall(r"\bkernel\d+(?=\()", p.text))
+
+
+def test_rows_that_renderers_spell_have_a_spelling_in_c() -> None:
+    spelled = [r for r in TABLE.values() if r.spelling is not None]
+    assert len(spelled) > 25
+    for row in spelled:
+        assert all({"llvm", "c"} <= set(texts) for texts in row.spelling.values()), row  # type: ignore[union-attr]
+
+
+def test_helpers_come_with_those_they_call() -> None:
+    assert needed("x = hg_f16_to_f32(y)") == ["hg_f16_to_f32"]
+    for name, text in HELPERS.items():
+        assert re.search(rf"\b{name}\(", text)
+
+
+# --- how kernels are laid on items -----------------------------------------------------------------------------------
+
+
+def mapping(name: str) -> list[Mapping]:
+    p = program(name, "opencl")
+    return list(p.mappings.values())
+
+
+def test_rows_take_32_items_a_page() -> None:
+    assert [m.items for m in mapping("row_sum")] == [32]
+    d = Draft()
+    (long,) = kernels(d.schedule(*[d("reduce_max", d.input(20, 10_000), (1,))]))
+    assert Mapping(long, Scalars(DIALECTS["opencl"])).items == 128
+
+
+def test_kernels_without_lanes_have_a_chunk_an_item() -> None:
+    last = mapping("long_scan")[1]
+    assert last.by_item
+
+
+def test_scratch_that_does_not_fit_is_a_workspace() -> None:
+    k = kernels(_scheduled("softmax"))[0]
+    scalars = Scalars(DIALECTS["opencl"])
+    assert Mapping(k, scalars).workspace == 0
+    k.scratch[0].size = LOCAL_BYTES
+    big = Mapping(k, scalars)
+    assert big.in_workspace and big.workspace == LOCAL_BYTES * 4
+    assert isinstance(k.scratch[0], Buffer) and "hg_workspace" in Program([k], "opencl").text
+
+
+def _scheduled(name: str) -> Schedule:
+    make, precision = PROGRAMS[name]
+    d = Draft()
+    return d.schedule(*make(d), precision=precision)
+
+
+def test_products_are_fused_where_contraction_is_allowed_only() -> None:
+    def text(precision: str) -> str:
+        d = Draft()
+        x, y = d.input(100), d.input(100)
+        return Program(kernels(d.schedule(d("add", y, d("mul", x, y)), precision=precision)), "cuda", precision).text
+
+    assert "fmaf(" in text("standard") and "fmaf(" not in text("exact")
+
+
+# --- compilers -------------------------------------------------------------------------------------------------------
+
+NVCC = shutil.which("nvcc")
+
+
+@pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_cuda_compiles(arch: str, tmp_path: Path) -> None:
+    """Every golden program and helper, in one file."""
+    parts, seen = [], None
+    for i, name in enumerate(PROGRAMS):
+        text = program(name, "cuda").text.replace("kernel", f"k{i}_kernel")
+        parts.append(f"namespace n{i} {{\n{text}\n}}\n")
+        seen = text
+    assert seen is not None
+    source = tmp_path / "all.cu"
+    source.write_text("".join(parts))
+    flags = [*DIALECTS["cuda"].options, f"-arch={arch}", "-ptx", "-std=c++17", "-diag-suppress=177", "-Werror=all-warnings"]
+    done = subprocess.run([str(NVCC), *flags, "-o", tmp_path / "all.ptx", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _reduced_any(d: Draft) -> list[Any]:
+    x = d.input(5, 70, dtype="bool")
+    return [d("reduce_any", x, (1,)), d("reduce_all", x, (0,))]
+
+
+def _long_rows(d: Draft) -> list[Any]:
+    x = d.input(2, 7000)
+    return [d("reduce_sum", x, (1,)), d("argmax", x, 1)]
+
+
+def _wide_scan(d: Draft) -> list[Any]:
+    return [d("cumsum", d.input(3, 130), 1, False), d("cummax", d.input(2, 40, dtype="int32"), 1, True)]
+
+
+def _scattered(d: Draft) -> list[Any]:
+    return [d("scatter_add", d.input(6, 40), d.input(9, dtype="int32"), d.input(9, 40), 0, 0)]
+
+
+RUN = {
+    "softmax": lambda d: [softmax(d, d.input(5, 70))],
+    "layer_norm": lambda d: [layer_norm(d, d.input(4, 50), d.input(50), d.input(50))],
+    "product": lambda d: [product(d, d.input(6, 9), d.input(9, 20))],
+    "reduced_any": _reduced_any,
+    "long_rows": _long_rows,
+    "wide_scan": _wide_scan,
+    "scattered": _scattered,
+    "halves": lambda d: [d("reduce_sum", d.input(3, 40, dtype="bfloat16"), (1,)), d("exp", d.input(30, dtype="float16"))],
+}
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@pytest.mark.parametrize("name", RUN)
+def test_threads_give_the_reference(name: str, tmp_path: Path) -> None:
+    """The plain C dialect with a thread for each work-item: barriers are where they must be."""
+    d = Draft()
+    graph = d.graph(*RUN[name](d))
+    rng = seeded(name)
+    arrays = [_values(x, rng) for x in graph.inputs]
+    got = run(Schedule(graph, "exact"), arrays, tmp_path)
+    for g, w in zip(got, evaluate(graph, arrays), strict=True):
+        inexact = name in ("softmax", "halves") and w.dtype.kind != "b"
+        assert not mismatch(g, w, 8 if inexact else 0).any()
+
+
+def _values(node: Any, rng: np.random.Generator) -> np.ndarray:
+    if node.dtype is dtypes.int32:
+        return rng.integers(0, 6, node.shape).astype(np.int32)
+    return tame_values(node.dtype, int(np.prod(node.shape)), rng).reshape(node.shape)
