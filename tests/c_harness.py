@@ -61,7 +61,18 @@ def build(schedule: Schedule, precision: str, folder: Path) -> tuple[Program, ct
     once = {program.names[k]: _trampoline(k, program) for k in kernels}
     source, library = folder / "kernels.c", folder / "kernels.so"
     source.write_text(program.text + _THREADS + "".join(once.values()))
-    flags = ["-std=gnu99", "-O1", "-Wall", "-Werror", "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-function", "-shared", "-fPIC", "-pthread"]
+    flags = [
+        "-std=gnu99",
+        "-O1",
+        "-Wall",
+        "-Werror",
+        "-Wno-unused-variable",
+        "-Wno-unused-but-set-variable",
+        "-Wno-unused-function",
+        "-shared",
+        "-fPIC",
+        "-pthread",
+    ]
     done = subprocess.run([COMPILER, *flags, *C.options, "-o", library, source, "-lm"], capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stderr}\n{program.text}"
     return program, ctypes.CDLL(str(library))

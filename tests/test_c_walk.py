@@ -13,7 +13,6 @@ import pytest
 from building import Draft, kernels, layer_norm, product, softmax
 from c_harness import COMPILER, run
 from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_values
-from test_cpu_optable import runs_alone
 from test_lowering import PROGRAMS
 
 from hologram import dtypes
@@ -29,7 +28,7 @@ from hologram.graph.schedule import Schedule
 from hologram.primitives import TABLE, Op
 from hologram.trace.node import Graph
 
-GOLDEN = Path(__file__).parent / "golden" / "c"
+GOLDEN = Path(__file__).parent / "golden_c"
 SHOWN = ["chain", "padded", "taken", "column_sum", "full_sum", "halves", "positions", "scanned_rows", "softmax"]
 SUFFIXES = {"opencl": "cl", "cuda": "cu", "metal": "metal", "c": "c"}
 

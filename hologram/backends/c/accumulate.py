@@ -6,8 +6,6 @@ memory that the group shares, pages in their order, so the result depends neithe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hologram.backends.c.scalars import Scalars, type_name
@@ -55,9 +53,9 @@ class Monoid:
         chosen = f"const bool hg_later = {wins} || ({same} && hg_j < hg_i);"
         return f"{{ {taken} {chosen} {into[0]} = hg_later ? hg_y : hg_x; {into[1]} = hg_later ? hg_j : hg_i; }}"
 
-    def fused(self, into: str, product: Any) -> str | None:
-        """A sum that takes a product of ``(x, y)`` with one rounding; None for other monoids."""
+    def fused(self, into: str, factors: list[str]) -> str | None:
+        """A sum that takes a product with one rounding; None for other monoids."""
         d = self.acc.value_dtype
         if self.by_position or self.acc.row.monoid is not TABLE["add"] or not d.is_float:
             return None
-        return f"{into} = {self.scalars.fma(d, *product, into)};"
+        return f"{into} = {self.scalars.fma(d, factors, into)};"

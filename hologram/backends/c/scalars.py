@@ -116,8 +116,9 @@ class Scalars:
     def suffix(self, d: DType) -> str:
         return self.dialect.single if d.bits == 32 else ""
 
-    def fma(self, d: DType, x: str, y: str, z: str) -> str:
-        return f"fma{self.suffix(d)}({x}, {y}, {z})"
+    def fma(self, d: DType, factors: list[str], term: str) -> str:
+        x, y = factors
+        return f"fma{self.suffix(d)}({x}, {y}, {term})"
 
     def bitcast(self, x: str, a: DType, b: DType) -> str:
         """The same bits as another type of the same width; 16-bit floats are bits already."""

@@ -67,11 +67,11 @@ class KernelWriter:
         return f"{head} {{\n{start}{self.f}}}\n"
 
     def _place_scratch(self, start: Lines) -> None:
-        at = 0
+        at, memory = 0, self.dialect.memory
         for b in self.kernel.scratch:
             kind = memory_name(b.dtype)
             if self.mapping.in_workspace:
-                start.do(f"{self.dialect.memory}{kind} *{b.name} = ({self.dialect.memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace} + {at});")
+                start.do(f"{memory}{kind} *{b.name} = ({memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace} + {at});")
             else:
                 start.do(f"{self.dialect.local}{kind} {b.name}[{b.size}];")
             at += -(-int(b.size) * b.dtype.itemsize // 64) * 64
@@ -140,7 +140,7 @@ class KernelWriter:
         product = self.products.get(s)
         if product is not None:
             (other,) = [a for a in s.args if a is not product] or [product]
-            return self.scalars.fma(s.dtype, *(self.env[a] for a in product.args), self.env[other])
+            return self.scalars.fma(s.dtype, [self.env[a] for a in product.args], self.env[other])
         return self.scalars.row(s.op, s.attrs, tuple(a.dtype for a in s.args), s.dtype, [self.env[a] for a in s.args])
 
     def _load(self, s: Ins) -> str:
@@ -404,10 +404,15 @@ class KernelWriter:
         f.do(f"{array}[{ITEM}] = {z};")
         self._barrier()
         f.close()
+        last = f"{array}[hg_last]"
         f.do(f"{kind} {name} = {carry[0]};")
-        f.do(f"for (i64 hg_last = {GROUP - 1}; hg_last < {ITEM} / {GROUP} * {GROUP}; hg_last += {GROUP}) {monoid.combine([name], [name], [f'{array}[hg_last]'])}")
+        f.open(f"for (i64 hg_last = {GROUP - 1}; hg_last < {ITEM} / {GROUP} * {GROUP}; hg_last += {GROUP})")
+        f.do(monoid.combine([name], [name], [last]))
+        f.close()
         f.do(monoid.combine([name], [name], [z]))
-        f.do(f"for (i64 hg_last = {GROUP - 1}; hg_last < {self.mapping.items}; hg_last += {GROUP}) {monoid.combine(carry, carry, [f'{array}[hg_last]'])}")
+        f.open(f"for (i64 hg_last = {GROUP - 1}; hg_last < {self.mapping.items}; hg_last += {GROUP})")
+        f.do(monoid.combine(carry, carry, [last]))
+        f.close()
         self.env[s] = name
 
     # --- integers ------------------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from hologram.backends.c.dialects import OPENCL
 from hologram.backends.c.source import Program
 from hologram.backends.cpu.runtime import storage
 from hologram.backends.opencl.device import Device
-from hologram.cached import cached_property
 from hologram.errors import DeviceError, UnsupportedError
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.lower import Lowered
