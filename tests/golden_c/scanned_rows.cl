@@ -31,9 +31,13 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel0(__global c
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
       }
       f32 v6 = a0;
-      for (i64 hg_last = 15; hg_last < hg_item / 16 * 16; hg_last += 16) v6 = v6 + hg_scan_f32[hg_last];
+      for (i64 hg_last = 15; hg_last < hg_item / 16 * 16; hg_last += 16) {
+        v6 = v6 + hg_scan_f32[hg_last];
+      }
       v6 = v6 + group4;
-      for (i64 hg_last = 15; hg_last < 64; hg_last += 16) a0 = a0 + hg_scan_f32[hg_last];
+      for (i64 hg_last = 15; hg_last < 64; hg_last += 16) {
+        a0 = a0 + hg_scan_f32[hg_last];
+      }
       if (live2) b1[i + 40 * p] = v6;
     }
   }
