@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from hologram import debug, dtypes
 from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.host import is_bound
-from hologram.backends.cpu.module import render_module, routines_of
+from hologram.backends.cpu.module import GraphWriter, routines_of
 from hologram.backends.cpu.runtime import calls, storage
+from hologram.backends.cpu.runtime.processors import usable_processors
 from hologram.cached import cached_property
 from hologram.graph.control import ControlStep
 from hologram.graph.host import host_nodes
@@ -74,14 +76,16 @@ class Executable:
         found = cache.load_entry(key) if stored else None
         if found is None:
             with debug.timed("lowering"):
-                text, meta = self._llvm, self._meta(leaves)
+                modules, meta = self._modules, self._meta(leaves)
             with debug.timed("code generation"):
-                code = target.compile_ir(text, self.target, self._pipeline)
+                objects = target.compile_modules(modules, self.target, self._pipeline)
             if stored:
-                cache.store(key, code, meta)
+                cache.store(key, b"".join(objects), meta | {"objects": [len(o) for o in objects]})
         else:
             code, meta = found
-        self._code = target.link(code, calls.symbols() | lapack.addresses(meta["routines"]))
+            ends = list(itertools.accumulate(meta["objects"]))
+            objects = [code[end - n : end] for n, end in zip(meta["objects"], ends, strict=True)]
+        self._code = target.link(objects, calls.symbols() | lapack.addresses(meta["routines"]))
         return meta
 
     def _meta(self, leaves: list[Any]) -> dict[str, Any]:
@@ -128,9 +132,18 @@ class Executable:
         return "loops" if any(isinstance(s, ControlStep) for s in self.schedule.steps) else "kernel"
 
     @cached_property
-    def _llvm(self) -> str:
+    def _written(self) -> GraphWriter:
         s = self.schedule
-        return render_module(s, s.plan({}) if s.static else None, self.precision, self.target)
+        return GraphWriter(self.precision, self.target).render(s, s.plan({}) if s.static else None)
+
+    @cached_property
+    def _llvm(self) -> str:
+        return self._written.whole()
+
+    @property
+    def _modules(self) -> list[str]:
+        """The modules that are compiled side by side. Kernels that loops call are a part of the graph's module."""
+        return self._written.modules(usable_processors()) if self._pipeline == "kernel" else [self._llvm]
 
     # --- running -------------------------------------------------------------------------------------------------------
 

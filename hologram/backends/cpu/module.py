@@ -26,6 +26,7 @@ from hologram.trace.node import Node
 
 SERIAL_NS = 6_000.0  # less work than this stays on the calling thread
 GRAIN_NS = 12_000.0  # work that a thread takes at one time
+LEAST_MODULE = 16_000  # characters of kernels from which a module of their own pays
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
 ATTRIBUTES = """
@@ -41,10 +42,12 @@ attributes #1 = { nounwind alwaysinline }
 !3 = !{!"branch_weights", i32 2000, i32 1}
 """
 
+_KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
+
 
 def render_module(schedule: Schedule, plan: Plan | None, precision: str, target: Any) -> str:
     """The module's text. ``plan`` places the intermediates; None where symbols will hold their offsets."""
-    return GraphWriter(precision, target).render(schedule, plan)
+    return GraphWriter(precision, target).render(schedule, plan).whole()
 
 
 class Frame:
@@ -70,7 +73,7 @@ class GraphWriter:
         self.f = FunctionText()
         self.integers = Integers(self.f)
 
-    def render(self, schedule: Schedule, plan: Plan | None) -> str:
+    def render(self, schedule: Schedule, plan: Plan | None) -> GraphWriter:
         f = self.f
         self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)
         arena = f.emit(f"load ptr, ptr {f.emit('getelementptr i8, ptr %ctx, i64 8').text}, align 8", "ptr", 1)
@@ -81,11 +84,42 @@ class GraphWriter:
         pointers = {n: self._slot(i, "ptr") for n, i in schedule.slot_of.items()}
         self.run(Frame(schedule, plan, arena, pointers, inside_loop=False))
         f.do("ret i64 0")
-        graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
+        self.graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
+        return self
+
+    def whole(self) -> str:
+        """All of it as one module."""
+        return "\n".join([*self._ready(), *self.functions.text.values(), *self.texts, self.graph, ATTRIBUTES])
+
+    def modules(self, most: int) -> list[str]:
+        """The same as up to ``most`` modules of about the same size, the graph in the first."""
+        count = min(most, sum(map(len, self.texts)) // LEAST_MODULE)
+        if count < 2:
+            return [self.whole()]
+        parts: list[list[str]] = [[] for _ in range(count)]
+        for text in sorted(self.texts, key=len, reverse=True):
+            min(parts, key=lambda p: sum(map(len, p))).append(text)
+        elsewhere = [f"declare void {_KERNEL.findall(t)[0]}(ptr, i64, i64, ptr)" for p in parts[1:] for t in p]
+        first = [*self._ready(), *elsewhere, *self._helpers(parts[0]), *parts[0], self.graph, ATTRIBUTES]
+        return ["\n".join(m) for m in [first, *([*self._helpers(p), *p, ATTRIBUTES] for p in parts[1:])]]
+
+    def _helpers(self, texts: list[str]) -> list[str]:
+        """The functions that ``texts`` call, and those that these call."""
+        found: dict[str, str] = {}
+        waiting = list(texts)
+        while waiting:
+            for name in _HELPER.findall(waiting.pop()):
+                if name not in found:
+                    found[name] = self.functions.text[name]
+                    waiting.append(found[name])
+        return list(found.values())
+
+    def _ready(self) -> list[str]:
+        """What the graph names that comes from elsewhere, and its literals."""
         ready = [f"declare void @{name}(ptr, i64, i64, ptr)" for name in sorted(self.declared)]
         ready += [f"@{name} = external global i8" for name in sorted(self.externals)]
         ready += [_literal(name, text) for text, name in self.literals.items()]
-        return "\n".join([*ready, *self.functions.text.values(), *self.texts, graph, ATTRIBUTES])
+        return ready
 
     def _slot(self, index: int, t: str) -> Reg:
         at = self.f.emit(f"getelementptr i64, ptr %bufs, i64 {index}")

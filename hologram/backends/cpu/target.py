@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from hologram import forks
+from hologram.backends.cpu.emission import emit
 from hologram.cached import cached_property
 from hologram.errors import CompileError
 from hologram.graph.loops import Tile
@@ -153,15 +154,15 @@ def _features_of(level: str) -> dict[str, bool]:
 # --- compiling ----------------------------------------------------------------------------------------------------------------------------
 
 _machine_lock = forks.guard(forks.MACHINES, threading.Lock())
-_machines: dict[tuple[Target, int], Any] = {}
+_machines: dict[tuple[Target, int, int], Any] = {}
 
 
-def machine(target: Target, level: int = 2) -> Any:
-    """LLVM's TargetMachine, made once; ``level`` is the code generator's own optimisation level."""
+def machine(target: Target, level: int = 2, number: int = 0) -> Any:
+    """LLVM's TargetMachine, made once; ``level`` is the code generator's own optimisation level. Those of other numbers are for other threads."""
     with _machine_lock:
-        found = _machines.get((target, level))
+        found = _machines.get((target, level, number))
         if found is None:
-            found = _machines[target, level] = _new_machine(target, level)
+            found = _machines[target, level, number] = _new_machine(target, level)
     return found
 
 
@@ -189,8 +190,13 @@ def _initialise(native: bool) -> None:
 
 def compile_ir(text: str, target: Target | None = None, opt: str = "kernel") -> bytes:
     """Object code of an LLVM IR module. ``opt`` names one of :data:`PIPELINES`. Raises CompileError."""
-    target = target or host()
-    return machine(target, _level(opt)).emit_object(_optimised(text, target, opt))
+    return compile_modules([text], target, opt)[0]
+
+
+def compile_modules(texts: Sequence[str], target: Target | None = None, opt: str = "kernel") -> list[bytes]:
+    """As :func:`compile_ir`, for modules that are linked together: their code is generated side by side."""
+    of, level = target or host(), _level(opt)
+    return emit([_optimised(text, of, opt) for text in texts], lambda i: machine(of, level, i))
 
 
 def assembly(text: str, target: Target | None = None, opt: str = "kernel") -> str:
@@ -255,12 +261,15 @@ def _linker() -> Any:
     return llvm.create_lljit_compiler(_new_machine(host(), 2), suppress_errors=True)
 
 
-def link(objects: bytes, symbols: Mapping[str, int], exports: Iterable[str] = ("graph",)) -> Code:
-    """Links object code into the process. ``symbols`` gives addresses to external names; what it lacks comes from the process (libc).
+def link(objects: bytes | Sequence[bytes], symbols: Mapping[str, int], exports: Iterable[str] = ("graph",)) -> Code:
+    """Links object code, of one module or of several, into the process.
 
-    Raises CompileError where a symbol is nowhere.
+    ``symbols`` gives addresses to external names; what it lacks comes from the process (libc). Raises CompileError where a symbol is nowhere.
     """
-    builder = llvm.JITLibraryBuilder().add_object_img(objects).add_current_process()
+    builder = llvm.JITLibraryBuilder()
+    for image in [objects] if isinstance(objects, bytes) else objects:
+        builder.add_object_img(image)
+    builder.add_current_process()
     for name, address in symbols.items():
         builder.import_symbol(name, address)
     names = list(exports)
