@@ -321,6 +321,9 @@ def test_a_device_that_cannot_be_exact_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(device, "divides_exactly", False)
     with pytest.raises(DeviceError, match="does not round float32 division"):
         hg.jit(lambda x: x + 1, device="opencl", precision="exact")(X)
+    monkeypatch.setattr(device, "most_items", 64)
+    with pytest.raises(DeviceError, match="work-groups have 64 items at most"):
+        hg.jit(lambda x: x * 3, device="opencl")(X)
     monkeypatch.setattr(device, "has_double", False)
     with pytest.raises(DeviceError, match="no float64"):
         hg.jit(lambda x: x * 2, device="opencl")(X.astype(np.float64))

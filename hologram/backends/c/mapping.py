@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.scalars import Scalars
-from hologram.graph.kernel_ir import Ins, Kernel, Loop, Stmt
-from hologram.primitives.reductions import GROUP, LANES, PAGE
+from hologram.graph.kernel_ir import Ins, Kernel, Loop
+from hologram.primitives.reductions import LANES, PAGE
 
 ITEM_KERNEL = 64  # items of a group where each has a chunk of its own
 MOST_ITEMS = 256
@@ -58,10 +58,3 @@ def _partials(loop: Loop, items: int, scalars: Scalars) -> int:
     """Bytes of shared memory in which partial results of a loop are combined, at most."""
     sizes = [d.itemsize for a in loop.accs for d in Monoid(a, scalars).types]
     return sum(sizes) * (items + 2 * LANES)
-
-
-def parallel_loops(body: list[Stmt]) -> list[Loop]:
-    return [s for s in body if isinstance(s, Loop)]
-
-
-__all__ = ["GROUP", "LANES", "PAGE", "Mapping", "parallel_loops", "scans"]

@@ -6,16 +6,16 @@ items, that it could disturb or depend on; they are reached by all items alike, 
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from hologram.backends.c.accumulate import Monoid
-from hologram.backends.c.mapping import GROUP, LANES, PAGE, Mapping, scans
+from hologram.backends.c.analysis import fusible, in_place, loaded, stored
+from hologram.backends.c.mapping import Mapping, scans
 from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
 from hologram.dtypes import int64
 from hologram.errors import CompileError
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
-from hologram.primitives.op import TABLE
+from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Stmt, Store
+from hologram.primitives.reductions import GROUP, LANES, PAGE
 from hologram.symbolic import Atom, Expr, Int, bounds
 
 ITEM = "hg_item"
@@ -35,9 +35,9 @@ class KernelWriter:
         self.in_lanes = False
         self.live: str | None = None  # in lanes that take turns: whether this item has an element
         self.dirty = False  # whether memory of these was accessed since all items met
-        self.both_ways = _loaded(kernel.body) & _stored(kernel.body)
-        self.hazards = self.both_ways | _in_place(kernel.body)
-        self.products = {} if precision == "exact" else _fusible(kernel)
+        self.both_ways = loaded(kernel.body) & stored(kernel.body)
+        self.hazards = self.both_ways | in_place(kernel.body)
+        self.products = {} if precision == "exact" else fusible(kernel)
         self.put_off = set(self.products.values())
         self.count = 0
 
@@ -98,7 +98,7 @@ class KernelWriter:
             self._barrier()
 
     def _is_hazardous(self, body: list[Stmt]) -> bool:
-        return bool((_loaded(body) | _stored(body)) & self.hazards)
+        return bool((loaded(body) | stored(body)) & self.hazards)
 
     # --- statements ----------------------------------------------------------------------------------------------------
 
@@ -454,58 +454,3 @@ def _pieces(extent: Int) -> list[int]:
 def _after(start: str) -> str:
     """The item's own place from ``start`` on."""
     return ITEM if start == "0" else f"{start} + {ITEM}"
-
-
-def _statements(body: list[Stmt]) -> list[Stmt]:
-    out: list[Stmt] = []
-    stack = list(body)
-    while stack:
-        s = stack.pop()
-        out.append(s)
-        if isinstance(s, Loop):
-            stack += s.body
-    return out
-
-
-def _stored(body: list[Stmt]) -> set[Buffer]:
-    return {s.buffer for s in _statements(body) if isinstance(s, Store)}
-
-
-def _loaded(body: list[Stmt]) -> set[Buffer]:
-    return {s.attrs[0] for s in _statements(body) if isinstance(s, Ins) and s.op == "load"}
-
-
-def _in_place(body: list[Stmt]) -> set[Buffer]:
-    """Buffers that may be one in memory: elements of the one are read where those of the other are written, and nowhere else."""
-    reads: dict[Buffer, set[Int]] = {}
-    writes: dict[Buffer, set[Int]] = {}
-    for s in _statements(body):
-        if isinstance(s, Ins) and s.op == "load":
-            reads.setdefault(s.attrs[0], set()).add(s.attrs[1])
-        elif isinstance(s, Store):
-            writes.setdefault(s.buffer, set()).add(s.index)
-    return {b for o, w in writes.items() for i, r in reads.items() if r == w and i.dtype.itemsize == o.dtype.itemsize for b in (o, i)}
-
-
-def _fusible(kernel: Kernel) -> dict[Any, Ins]:
-    """Sums and accumulations that take a product made for them alone, beside them: what they take."""
-    everything = _statements(kernel.body)
-    uses: Counter[Any] = Counter()
-    for s in everything:
-        if isinstance(s, (Ins, Accumulate)):
-            uses.update(s.args)
-        elif isinstance(s, Store):
-            uses.update(v for v in (s.value, s.mask) if v is not None)
-    add, mul = TABLE["add"], TABLE["mul"]
-    found: dict[Any, Ins] = {}
-    for body in [kernel.body, *(s.body for s in everything if isinstance(s, Loop))]:
-        here = set(x for x in body if isinstance(x, Ins))
-        for s in body:
-            summed = s.op is add if isinstance(s, Ins) else isinstance(s, Accumulate) and s.acc.row.monoid is add and s.acc.row.kind == "reduce"
-            if not summed:
-                continue
-            for x in s.args:  # type: ignore[union-attr]
-                if x in here and x.op is mul and x.dtype.is_float and uses[x] == 1:
-                    found[s] = x
-                    break
-    return found

@@ -7,7 +7,7 @@ import warnings
 from functools import cache
 from typing import Any
 
-from hologram.backends.c.mapping import LOCAL_BYTES
+from hologram.backends.c.mapping import LOCAL_BYTES, MOST_ITEMS
 from hologram.cached import cached_property
 from hologram.errors import CompileError, DeviceError, OutOfMemory
 
@@ -31,7 +31,6 @@ class Device:
         self.most_items = int(device.max_work_group_size)
         self.local_bytes = int(device.local_mem_size)
         self.largest_buffer = int(device.max_mem_alloc_size)
-        self.memory_bytes = int(device.global_mem_size)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.device.name.strip()} ({self.device.platform.name.strip()})"
@@ -52,6 +51,8 @@ class Device:
             return "it does not round float32 division and square roots as IEEE 754 does, or flushes subnormals; precision='exact' needs both"
         if self.local_bytes < LOCAL_BYTES:
             return f"it has {self.local_bytes:,} bytes of local memory; kernels use up to {LOCAL_BYTES:,}"
+        if self.most_items < MOST_ITEMS:
+            return f"its work-groups have {self.most_items} items at most; kernels use up to {MOST_ITEMS}"
         return None
 
     def build(self, source: str, options: tuple[str, ...]) -> Any:
