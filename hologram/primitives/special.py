@@ -91,8 +91,20 @@ def _digamma_positive(x: Any) -> Any:
     return np.log(b) - 0.5 / b - tail - total
 
 
+def _digamma_about_zero(x: Any) -> Any:
+    """digamma for |x - zero| <= 1/16: the sum of -zeta(k + 1, zero) * (zero - x)**k, the zero in two parts so that the difference is right."""
+    zero, rest = gamma.DIGAMMA_ZERO
+    w = (x.dtype.type(zero) - x) + x.dtype.type(rest)
+    total = np.zeros_like(x)
+    for k in reversed(range(1, 20)):
+        total = w * (total - _hurwitz(x.dtype.type(zero), k + 1))
+    return total
+
+
 def _digamma(x: Any) -> Any:
     direct = _digamma_positive(np.where(x < 0, 1 - x, x))
+    near = np.abs(x - gamma.DIGAMMA_ZERO[0]) <= 1 / 16
+    direct = np.where(near, _digamma_about_zero(np.where(near, x, gamma.DIGAMMA_ZERO[0])), direct)
     direct = np.where(x == 0, np.copysign(np.inf, -x), direct)
     turn = x - np.round(x)
     mirrored = np.where(turn == 0, np.nan, direct - pi_like(x) / np.tan(pi_like(x) * turn))

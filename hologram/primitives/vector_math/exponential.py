@@ -113,7 +113,7 @@ def tanh(x: Value) -> Value:
 
 
 def sigmoid(x: Value) -> Value:
-    """1 / (1 + e**-x): with x = n*ln2 + r, q = 2**n, it is ``q / ((q + 1) + expm1(-r))``, whose first sum is exact where it matters.
+    """1 / (1 + e**-x): with x = n*ln2 + r, q = 2**n, it is ``q / ((expm1(-r) + q) + 1)``: one of the two sums rounds by hardly anything.
 
     Where q would be subnormal, it is e**x.
     """
@@ -122,7 +122,7 @@ def sigmoid(x: Value) -> Value:
     total, r, tail = _reduce(_clamp(x, (low, _SIGMOID_ONE[x.dtype])), float(f.bias))
     z = tail - r
     q = power_of_two(total.bitcast(f.unsigned), x.dtype)
-    return (x < low).rare(lambda: exp(x), q / z.mad(z.mad(polynomial(z, EXPM1[x.dtype]), 1.0), q + 1.0))
+    return (x < low).rare(lambda: exp(x), q / (z.mad(z.mad(polynomial(z, EXPM1[x.dtype]), 1.0), q) + 1.0))
 
 
 def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value, Value]:

@@ -19,7 +19,7 @@ from hologram.primitives.vector_math.trigonometric import sin, tan
 
 _INFINITY = float("inf")
 _LGAMMA_CENTER, _DIGAMMA_CENTER = 1.25, 1.75  # of the variables of LGAMMA and DIGAMMA
-_DIGAMMA_ZERO = (1.4616321449683623, 9.549995429965697e-17)  # as a float64 and what it lacks
+DIGAMMA_ZERO = (1.4616321449683623, 9.549995429965697e-17)  # as a float64 and what it lacks
 _STIRLING_CONSTANT = 0.4189385332046727  # (log(2*pi) - 1) / 2
 _FAR = 8.0  # from here on the asymptotic series
 _WHOLE = 2.0**52  # from here on all numbers are integers
@@ -110,7 +110,7 @@ def _digamma_direct(b: Value, d: DType) -> Value:
     low, far = b < 1.0, b >= _FAR
     y, top, bottom = _sum_below(low.select(b + 1.0, b))
     top, bottom = low.select(b.const(-1.0), top), low.select(b, bottom)
-    zero, zero_low = _DIGAMMA_ZERO
+    zero, zero_low = DIGAMMA_ZERO
     near = ((y - zero) - zero_low) * _ratio(y, _DIGAMMA_CENTER, DIGAMMA[d], DIGAMMA_LOW[d]) + top / bottom
     inverse = 1.0 / b
     square = inverse * inverse
