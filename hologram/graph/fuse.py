@@ -11,7 +11,7 @@ the same group and read exactly at the reader's own element or row. So groups in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import TypeAlias
 
 from hologram.graph import attention
@@ -131,7 +131,15 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     roots |= _around_control(nodes) | _under_windows(nodes) | attention.kept_for(nodes)
     inside = attention.of_scores(nodes)
     roots = {n for n in roots - inside if n.size != 0}
-    uses, apart = _uses(nodes, roots), taken_apart(nodes)
+    kept = roots | _dear(nodes, roots, never=swollen | inside)
+    apart = taken_apart(nodes, kept)
+    return roots | _dear(nodes, roots, never=swollen | inside, apart=apart) if apart else kept
+
+
+def _dear(nodes: list[Node], base: set[Node], never: set[Node], apart: Set[Node] = frozenset()) -> set[Node]:
+    """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
+    what lies behind so many reshapes that its place is dear."""
+    uses, roots = _uses(nodes, base), set(base)
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
     for n in nodes:
@@ -143,7 +151,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
         dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
         shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
-        if n not in roots and n not in swollen and n not in inside and ((shared and n not in apart) or mixed[n] > RESHAPES):
+        if n not in never and ((shared and n not in apart) or mixed[n] > RESHAPES):
             roots.add(n)
     return roots
 

@@ -6,6 +6,8 @@ lane l combines with lane l + h for h = 4, 2, 1.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from hologram.graph.boxes import is_interleaved
 from hologram.primitives.op import TABLE, Op
 from hologram.primitives.reductions import LANES
@@ -35,14 +37,22 @@ def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     return b(TABLE["reshape"], (lanes[0],), (rows,))
 
 
-def taken_apart(nodes: list[Node]) -> set[Node]:
-    """Values that kernels across short rows compute once for all who read them: those of a row that are spread along it, and those of an element
-    that are read at their reader's own element, or one place of a row at a time. Where a reduction follows, kernels go another way."""
+def taken_apart(nodes: list[Node], roots: Set[Node]) -> set[Node]:
+    """Values that need not be kept, since one kernel across short rows computes each once for all who read it: those of a row that are spread
+    along it, and those of an element that are read at their reader's own element, or one place of a row at a time. Where a reduction follows,
+    kernels go another way; and what several of ``roots`` are made of, these being all that would be kept otherwise, each would make for itself."""
     users: dict[Node, list[Node]] = {}
     for n in nodes:
         for x in n.inputs:
             users.setdefault(x, []).append(n)
-    return {n for n in users if n.op.kind == "elementwise" and (_spread(n, users) or _read_by_place(n, users[n], users))}
+    out: set[Node] = set()
+    makes: dict[Node, set[Node]] = {}  # the roots whose kernels make the value
+    for n in reversed(nodes):
+        readers = users.get(n, [])
+        makes[n] = set().union(*({r} if r in roots and r not in out else makes[r] for r in readers))
+        if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_place(n, readers, users)):
+            out.add(n)
+    return out
 
 
 def _read_by_place(n: Node, readers: list[Node], users: dict[Node, list[Node]]) -> bool:
