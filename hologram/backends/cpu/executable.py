@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from hologram import debug, dtypes
 from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.host import is_bound
 from hologram.backends.cpu.module import GraphWriter, routines_of
-from hologram.backends.cpu.runtime import calls, storage
+from hologram.backends.cpu.runtime import addresses, calls, storage
 from hologram.backends.cpu.runtime.processors import usable_processors
 from hologram.cached import cached_property
 from hologram.graph.control import ControlStep
@@ -158,6 +158,19 @@ class Executable:
             calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long, self.parallel)
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
+
+    def bound(self, shapes: Sequence[tuple[int, ...]] = ()) -> Callable[..., None]:
+        """A function of the addresses of all inputs and then of all computed results, as Python integers, that runs the graph on that memory.
+
+        With symbolic extents it is for inputs of ``shapes``. Memory is C-contiguous and aligned to its elements; results of at least
+        ``STREAM_BYTES`` (:mod:`memory_code`) start at multiples of 64 bytes. A result may lie where one of its ``donors`` lies, at the same
+        address, and otherwise overlaps nothing that the call reads. A call costs about a tenth of a microsecond more than its kernels.
+        """
+        computed, symbols, arena = self.computed, (), self.arena_bytes
+        if computed is None:
+            computed, symbols, arena = self.at_sizes(shapes)  # type: ignore[assignment]
+        inputs = len(self.traced.inputs)
+        return addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
 
     def at_sizes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""

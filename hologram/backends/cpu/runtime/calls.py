@@ -62,13 +62,18 @@ def run(
     ``long``: the GIL is released, and signals are looked for. ``parallel``: workers are started if they do not run. Raises
     KeyboardInterrupt, or what else a signal's handler raises, where that cancels the run; OutOfMemory for the arena.
     """
-    check_size(arena_bytes)
     slots = [s.data for s in inputs]
     slots += [s.data for s in outputs]
     slots += symbols
+    run_slots(address, slots, arena_bytes, flags(long, parallel))
+
+
+def run_slots(address: int, slots: Sequence[int], arena_bytes: int, flags: int) -> None:
+    """As :func:`run`, the words of all slots being given."""
+    check_size(arena_bytes)
     buffers = (ctypes.c_int64 * len(slots))(*slots)
     with _exclusive:
-        _functions()[0](address, buffers, arena_bytes, flags(long, parallel))
+        _functions()[0](address, buffers, arena_bytes, flags)
 
 
 def trim_contexts() -> None:

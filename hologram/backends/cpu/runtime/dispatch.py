@@ -9,7 +9,6 @@ keywords. Results are the same with the index of an output in place of a leaf.
 from __future__ import annotations
 
 import ctypes
-import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.backends.cpu.runtime import dispatch_code as code
 from hologram.backends.cpu.runtime.calls import flags
-from hologram.backends.cpu.runtime.language import fields_of, offset_of, size_of
+from hologram.backends.cpu.runtime.language import fields_of, offset_of
 from hologram.backends.cpu.runtime.layout import holds_value, slot_offset
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, immortal, module, why_not_native
 from hologram.backends.cpu.runtime.pool import the_pool
@@ -29,7 +28,7 @@ from hologram.backends.cpu.runtime.records import Output as OutputRecord
 from hologram.backends.cpu.runtime.records import Spec as SpecRecord
 from hologram.dtypes import DType
 from hologram.settings import listeners, settings
-from hologram.trace.aval import Aval, aval
+from hologram.trace.aval import Aval
 
 DEEPEST = 64  # nesting of patterns; native code walks them by recursion
 
@@ -231,24 +230,9 @@ def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
         "n_outputs": len(outputs),
         **{"n_" + name: len(arrays[name]) for name in ("constants", "symbols", "donated")},
     }
-    return _table(values, arrays), tuple(keep)
+    from hologram.backends.cpu.runtime.tables import table
 
-
-def _table(values: dict[str, int], arrays: dict[str, list[int]]) -> Any:
-    """A Storage with a Spec record of ``values``, followed by the ``arrays`` that it points to."""
-    from hologram.backends.cpu.runtime import native_storage
-
-    size = size_of(SpecRecord) + 8 * sum(map(len, arrays.values()))
-    storage = native_storage.new(aval(dtypes.uint8, (size,)))
-    address, tail = storage.data + size_of(SpecRecord), []
-    for name, words in arrays.items():
-        values[name] = address
-        address += 8 * len(words)
-        tail += words
-    words = [values[name] for name in fields_of(SpecRecord)] + tail
-    packed = struct.pack(f"{len(words)}q", *(w if w < 2**63 else w - 2**64 for w in words))
-    ctypes.memmove(storage.data, packed, size)
-    return native_storage.seal(storage)
+    return table(SpecRecord, values, arrays), tuple(keep)
 
 
 # --- callables ------------------------------------------------------------------------------------------------------------------------------

@@ -14,14 +14,14 @@ import numpy as np
 from hologram import forks
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu import target
-from hologram.backends.cpu.runtime import call_code, capi, dispatch_code, heap_code, lapack_code, layout, pool_code, sort_code, tracing
+from hologram.backends.cpu.runtime import address_code, call_code, capi, dispatch_code, heap_code, lapack_code, layout, pool_code, sort_code, tracing
 from hologram.backends.cpu.runtime.language import Routine, Struct, fields_of
 from hologram.backends.cpu.runtime.records import SIZE_CLASSES, heap, pool, process
 from hologram.backends.cpu.runtime.translate import module_ir
 from hologram.errors import OutOfMemory
 from hologram.settings import settings
 
-_SOURCES = (heap_code, pool_code, call_code, dispatch_code, sort_code, lapack_code)
+_SOURCES = (heap_code, pool_code, call_code, dispatch_code, address_code, sort_code, lapack_code)
 METH_VARARGS, METH_FASTCALL, METH_KEYWORDS, METH_O = 1, 0x80, 2, 8
 
 

@@ -147,6 +147,20 @@ class Spec(Struct):
 LONG, PARALLEL = 1, 2  # Spec.flags
 
 
+class Bound(Struct):
+    """A graph that is called with addresses; laid out by addresses.py in the memory of a Storage."""
+
+    graph: Graph
+    arena_bytes: i64
+    flags: i64
+    n_inputs: i64
+    n_results: i64
+    n_constants: i64
+    n_symbols: i64
+    constants: Array[i64]
+    symbols: Array[i64]
+
+
 class Process(Struct):
     """Types, singletons and switches."""
 
