@@ -1,0 +1,281 @@
+"""Element-wise ops: each is a function of arrays and one of a few type rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from hologram import nn, special
+from hologram import numpy as hnp
+from hologram.errors import ArgumentError
+from hologram.trace.tensor import Tensor
+from hologram_torch.aten.registry import implements, rows
+from hologram_torch.aten.types import cast, inexact, opmath, result_type, tensor_of, type_of
+
+Function = Callable[..., Any]
+
+
+def _operands(dtype: torch.dtype, args: tuple[Any, ...]) -> list[Any]:
+    """The arguments as Tensors of one type; None stays."""
+    return [None if x is None else tensor_of(x, dtype) for x in args]
+
+
+# --- type rules ------------------------------------------------------------------------------------------------------
+
+
+def promoting(function: Function) -> Function:
+    """Computed in, and resulting in, the common type of the arguments."""
+
+    def row(*args: Any) -> Tensor:
+        return function(*_operands(result_type(*args), args))
+
+    return row
+
+
+def to_float(function: Function) -> Function:
+    """As :func:`promoting`, with the default float for integers and bool."""
+
+    def row(*args: Any) -> Tensor:
+        return function(*_operands(inexact(result_type(*args)), args))
+
+    return row
+
+
+def testing(function: Function) -> Function:
+    """Compared in the common type of the arguments, resulting in bool."""
+
+    def row(*args: Any) -> Tensor:
+        return cast(function(*_operands(result_type(*args), args)), torch.bool)
+
+    return row
+
+
+def keeping(function: Function) -> Function:
+    """A function of floats that is the identity on integers and bool."""
+
+    def row(x: Tensor) -> Tensor:
+        dtype = type_of(x)
+        return function(x) if dtype.is_floating_point or dtype.is_complex else x
+
+    return row
+
+
+def logical(function: Function) -> Function:
+    """A function of truth values, for arguments of any type."""
+
+    def row(*args: Any) -> Tensor:
+        return function(*[cast(tensor_of(x, type_of(x)), torch.bool) for x in args])
+
+    return row
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+rows(
+    {
+        "acos": hnp.acos,
+        "acosh": hnp.acosh,
+        "asin": hnp.asin,
+        "asinh": hnp.asinh,
+        "atan": hnp.atan,
+        "atanh": hnp.atanh,
+        "cos": hnp.cos,
+        "cosh": hnp.cosh,
+        "digamma": special.digamma,
+        "erf": special.erf,
+        "erfc": special.erfc,
+        "erfinv": special.erfinv,
+        "exp": hnp.exp,
+        "exp2": hnp.exp2,
+        "expm1": hnp.expm1,
+        "i0": special.i0,
+        "lgamma": special.gammaln,
+        "log": hnp.log,
+        "log10": hnp.log10,
+        "log1p": hnp.log1p,
+        "log2": hnp.log2,
+        "reciprocal": hnp.reciprocal,
+        "rsqrt": hnp.rsqrt,
+        "sigmoid": hnp.sigmoid,
+        "sin": hnp.sin,
+        "sinh": hnp.sinh,
+        "special_erfcx": special.erfcx,
+        "special_i0e": special.i0e,
+        "special_i1": special.i1,
+        "special_i1e": special.i1e,
+        "special_ndtri": special.ndtri,
+        "sqrt": hnp.sqrt,
+        "tan": hnp.tan,
+        "tanh": hnp.tanh,
+        "atan2": hnp.atan2,
+        "copysign.Tensor copysign.Scalar": hnp.copysign,
+        "div.Tensor div.Scalar true_divide.Tensor": hnp.divide,
+        "silu": nn.silu,
+    },
+    to_float,
+)
+rows(
+    {
+        "abs": hnp.abs,
+        "neg": hnp.negative,
+        "relu": nn.relu,
+        "sign": hnp.sign,
+        "square": hnp.square,
+        "bitwise_not": hnp.bitwise_not,
+        "mul.Tensor mul.Scalar": hnp.multiply,
+        "maximum": hnp.maximum,
+        "minimum": hnp.minimum,
+        "fmax": hnp.fmax,
+        "fmin": hnp.fmin,
+        "hypot": hnp.hypot,
+        "gcd": hnp.gcd,
+        "lcm": hnp.lcm,
+        "nextafter": hnp.nextafter,
+        "logaddexp": hnp.logaddexp,
+        "logaddexp2": hnp.logaddexp2,
+        "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar": hnp.pow,
+        "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": hnp.remainder,
+        "fmod.Tensor fmod.Scalar": hnp.fmod,
+        "bitwise_and.Tensor bitwise_and.Scalar bitwise_and.Scalar_Tensor": hnp.bitwise_and,
+        "bitwise_or.Tensor bitwise_or.Scalar bitwise_or.Scalar_Tensor": hnp.bitwise_or,
+        "bitwise_xor.Tensor bitwise_xor.Scalar bitwise_xor.Scalar_Tensor": hnp.bitwise_xor,
+    },
+    promoting,
+)
+rows(
+    {
+        "eq.Tensor eq.Scalar": hnp.equal,
+        "ne.Tensor ne.Scalar": hnp.not_equal,
+        "lt.Tensor lt.Scalar": hnp.less,
+        "le.Tensor le.Scalar": hnp.less_equal,
+        "gt.Tensor gt.Scalar": hnp.greater,
+        "ge.Tensor ge.Scalar": hnp.greater_equal,
+        "isnan": hnp.isnan,
+        "isinf": hnp.isinf,
+        "signbit": hnp.signbit,
+    },
+    testing,
+)
+rows({"ceil": hnp.ceil, "floor": hnp.floor, "trunc": hnp.trunc, "round": hnp.round}, keeping)
+rows(
+    {"logical_not": hnp.logical_not, "logical_and": hnp.logical_and, "logical_or": hnp.logical_or, "logical_xor": hnp.logical_xor},
+    logical,
+)
+
+
+@implements("round.decimals")
+def round_decimals(x: Tensor, *, decimals: int) -> Tensor:
+    scale = 10.0 ** abs(decimals)
+    return hnp.round(x * scale) / scale if decimals >= 0 else hnp.round(x / scale) * scale
+
+
+@implements("add.Tensor", "add.Scalar")
+def add(x: Any, y: Any, alpha: Any = 1) -> Tensor:
+    a, b = _operands(result_type(x, y), (x, y))
+    return a + _scaled(b, alpha)
+
+
+@implements("sub.Tensor", "sub.Scalar")
+def sub(x: Any, y: Any, alpha: Any = 1) -> Tensor:
+    a, b = _operands(result_type(x, y), (x, y))
+    return a - _scaled(b, alpha)
+
+
+def _scaled(x: Tensor, alpha: Any) -> Tensor:
+    return x if alpha == 1 else x * tensor_of(alpha, type_of(x))
+
+
+@implements("div.Tensor_mode", "div.Scalar_mode")
+def div_mode(x: Any, y: Any, *, rounding_mode: str | None) -> Tensor:
+    dtype = result_type(x, y)
+    if rounding_mode is None:
+        dtype = inexact(dtype)
+    a, b = _operands(dtype, (x, y))
+    if rounding_mode is None:
+        return a / b
+    if rounding_mode == "floor":
+        return hnp.floor_divide(a, b)
+    if dtype.is_floating_point:
+        return hnp.trunc(a / b)
+    return (a - hnp.fmod(a, b)) // b
+
+
+@implements("where.self", "where.ScalarOther", "where.ScalarSelf")
+def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+    return hnp.where(cast(condition, torch.bool), *_operands(result_type(x, y), (x, y)))
+
+
+@implements("clamp", "clamp.Tensor")
+def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    values, low, high = _operands(result_type(x, min, max), (x, min, max))
+    if low is not None:
+        values = hnp.maximum(values, low)
+    return values if high is None else hnp.minimum(values, high)
+
+
+@implements("leaky_relu")
+def leaky_relu(x: Tensor, negative_slope: Any = 0.01) -> Tensor:
+    return hnp.where(x > 0, x, x * negative_slope)
+
+
+@implements("elu")
+def elu(x: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+    values = cast(x, opmath(type_of(x)))
+    low = hnp.expm1(hnp.minimum(values, 0.0) * float(input_scale)) * (float(alpha) * float(scale))
+    return cast(hnp.where(values <= 0, low, values * float(scale)), type_of(x))
+
+
+@implements("hardtanh")
+def hardtanh(x: Tensor, min_val: Any = -1, max_val: Any = 1) -> Tensor:
+    dtype = type_of(x)
+    return hnp.clip(x, tensor_of(min_val, dtype), tensor_of(max_val, dtype))
+
+
+@implements("gelu")
+def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"gelu: approximate is 'none' or 'tanh', not {approximate!r}")
+    return nn.gelu(x, approximate == "tanh")
+
+
+@implements("polygamma")
+def polygamma(n: int, x: Tensor) -> Tensor:
+    return special.polygamma(n, cast(x, inexact(type_of(x))))
+
+
+@implements("angle")
+def angle(x: Tensor) -> Tensor:
+    if type_of(x).is_complex:
+        return hnp.angle(x)
+    values = cast(x, inexact(type_of(x)))
+    return hnp.where(hnp.isnan(values), values, hnp.where(values < 0, torch.pi, 0.0))
+
+
+@implements("ldexp.Tensor")
+def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
+    dtype = inexact(result_type(x, 2.0, exponent))
+    return cast(x, dtype) * hnp.exp2(cast(exponent, dtype))
+
+
+@implements("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar", "bitwise_left_shift.Scalar_Tensor")
+def left_shift(x: Any, y: Any) -> Tensor:
+    return hnp.bitwise_left_shift(*_operands(result_type(x, y), (x, y)))
+
+
+@implements("bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar", "bitwise_right_shift.Scalar_Tensor")
+def right_shift(x: Any, y: Any) -> Tensor:
+    return hnp.bitwise_right_shift(*_operands(result_type(x, y), (x, y)))
+
+
+@implements("_to_copy")
+def to_copy(x: Tensor, *, dtype: torch.dtype | None = None, **layout: Any) -> Tensor:
+    require_cpu("_to_copy", layout.get("device"))
+    return cast(x, dtype)
+
+
+def require_cpu(what: str, device: Any) -> None:
+    """Raises ArgumentError for a device whose memory is not the CPU's."""
+    if device is not None and torch.device(device).type not in ("cpu", "hologram"):
+        raise ArgumentError(f"{what}: Hologram's Tensors are in the CPU's memory, not on {device}")

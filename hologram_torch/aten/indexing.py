@@ -1,0 +1,170 @@
+"""Reading and writing at computed indices.
+
+Indices out of range are clamped where elements are read and dropped where they are written: compiled code raises nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from hologram import numpy as hnp
+from hologram.errors import ArgumentError
+from hologram.trace.tensor import Tensor
+from hologram_torch.aten.registry import implements
+from hologram_torch.aten.types import cast, tensor_of, type_of
+
+
+def _key(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    """The indices of ``x[...]``, None standing for whole axes. Raises ArgumentError for masks, whose results have no known shape."""
+    for i in indices:
+        if i is not None and type_of(i) in (torch.bool, torch.uint8):
+            raise ArgumentError("a mask as an index gives a shape that depends on values")
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+@implements("index.Tensor", "_unsafe_index.Tensor")
+def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    return x[_key(indices)]
+
+
+@implements("index_put", "_unsafe_index_put")
+def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
+    if len(indices) == 1 and indices[0] is not None and type_of(indices[0]) is torch.bool and values.ndim == 0:
+        mask = indices[0]
+        new = hnp.broadcast_to(cast(values, type_of(x)), x.shape)
+        wide = hnp.reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim))
+        return hnp.where(wide, x + new if accumulate else new, x)
+    place = x.at[_key(indices)]
+    values = cast(values, type_of(x))
+    return place.add(values) if accumulate else place.set(values)
+
+
+@implements("index_select")
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    if x.ndim == 0:
+        return hnp.reshape(hnp.broadcast_to(x, index.shape), ()) if index.ndim == 0 else x
+    return hnp.take(x, hnp.reshape(index, (-1,)), axis=dim)
+
+
+@implements("embedding")
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    return hnp.take(weight, indices, axis=0)
+
+
+@implements("gather")
+def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    if x.ndim == 0 or index.ndim == 0:
+        return hnp.broadcast_to(hnp.reshape(x, (-1,))[:1].reshape(()), index.shape) if x.ndim == 0 else hnp.take(x, index, axis=0)
+    axis = dim % x.ndim
+    seen = x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(index.shape))]
+    return hnp.take_along_axis(seen, index, axis=axis)
+
+
+# --- scatter ---------------------------------------------------------------------------------------------------------
+
+
+class _Places:
+    """Where a scatter writes: the elements of ``x`` at the coordinates of ``index``, with ``index`` itself along ``dim``."""
+
+    def __init__(self, x: Tensor, dim: int, index: Tensor) -> None:
+        self.shape = x.shape
+        self.x = hnp.reshape(x, (1,)) if x.ndim == 0 else x
+        self.index = hnp.reshape(index, (1,)) if index.ndim == 0 else index
+        axis, shape = dim % self.x.ndim, self.index.shape
+        self.key = tuple(self.index if i == axis else _count(shape, i) for i in range(len(shape)))
+        self.part = tuple(slice(n) for n in shape)
+
+    def of(self, source: Any) -> Any:
+        """What is written, as far as there are indices."""
+        values = tensor_of(source, type_of(self.x))
+        if type(source) is not Tensor:
+            return values
+        return (hnp.reshape(values, (1,)) if values.ndim == 0 else values)[self.part]
+
+    def write(self, how: str, values: Any, onto: Tensor | None = None) -> Tensor:
+        target = self.x if onto is None else onto
+        return getattr(target.at[self.key], how)(values)
+
+    def done(self, result: Tensor) -> Tensor:
+        return hnp.reshape(result, self.shape)
+
+
+def _count(shape: tuple[int, ...], axis: int) -> Tensor:
+    """The coordinate along ``axis``, to broadcast to ``shape``."""
+    return hnp.reshape(hnp.arange(shape[axis]), tuple(n if i == axis else 1 for i, n in enumerate(shape)))
+
+
+def _scatter(how: str, x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
+    if 0 in index.shape:
+        return x
+    places = _Places(x, dim, index)
+    return places.done(places.write(how, places.of(source)))
+
+
+@implements("scatter.src", "scatter.value")
+def scatter(x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
+    return _scatter("set", x, dim, index, source)
+
+
+@implements("scatter.reduce", "scatter.value_reduce")
+def scatter_reduce_in_place(x: Tensor, dim: int, index: Tensor, source: Any, *, reduce: str) -> Tensor:
+    return _scatter({"add": "add", "multiply": "multiply"}[reduce], x, dim, index, source)
+
+
+@implements("scatter_add")
+def scatter_add(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    return _scatter("add", x, dim, index, source)
+
+
+@implements("scatter_reduce.two")
+def scatter_reduce(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    if 0 in index.shape:
+        return x
+    places = _Places(x, dim, index)
+    values, dtype = places.of(source), type_of(x)
+    how = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}[reduce]
+    onto = places.x
+    if not include_self:
+        onto = places.write("set", _identity(reduce, dtype))
+    found = places.write(how, values, onto)
+    if reduce == "mean":
+        once = hnp.ones_like(places.x)
+        base = once if include_self else places.write("set", tensor_of(0, dtype), once)
+        count = places.write("add", hnp.ones_like(values), base)
+        found = found / count if dtype.is_floating_point else hnp.floor_divide(found, count)
+    return places.done(found)
+
+
+def _identity(reduce: str, dtype: torch.dtype) -> Tensor:
+    if reduce in ("sum", "mean"):
+        return tensor_of(0, dtype)
+    if reduce == "prod":
+        return tensor_of(1, dtype)
+    if dtype.is_floating_point:
+        return tensor_of(float("-inf") if reduce == "amax" else float("inf"), dtype)
+    if dtype is torch.bool:
+        return tensor_of(reduce == "amin", dtype)
+    limits = torch.iinfo(dtype)
+    return tensor_of(limits.min if reduce == "amax" else limits.max, dtype)
+
+
+# --- sorted sequences ------------------------------------------------------------------------------------------------
+
+
+@implements("searchsorted.Tensor", "searchsorted.Scalar")
+def searchsorted(
+    boundaries: Tensor, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Tensor | None = None
+) -> Tensor:
+    if boundaries.ndim != 1 or sorter is not None:
+        raise ArgumentError("searchsorted: boundaries of one axis, without a sorter")
+    values = tensor_of(x, type_of(boundaries)) if type(x) is not Tensor else x
+    found = hnp.searchsorted(boundaries, values, side="right" if right or side == "right" else "left")
+    return cast(found, torch.int32 if out_int32 else torch.int64)
+
+
+@implements("bucketize.Tensor", "bucketize.Scalar")
+def bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    return searchsorted(boundaries, x, out_int32=out_int32, right=right)

@@ -1,0 +1,82 @@
+"""Element types: torch's promotion, and conversion between torch's types and Hologram's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from hologram import numpy as hnp
+from hologram.trace.tensor import Tensor
+from hologram_torch.interop import dtype_of, torch_dtype_of
+
+_OF_SCALAR = {bool: torch.bool, int: torch.int64}
+
+
+def type_of(x: Any) -> torch.dtype:
+    """The torch type of a Tensor, or of a Python scalar on its own."""
+    if type(x) is Tensor:
+        return torch_dtype_of(x.dtype)
+    if type(x) in _OF_SCALAR:
+        return _OF_SCALAR[type(x)]
+    default = torch.get_default_dtype()
+    return default.to_complex() if isinstance(x, complex) else default
+
+
+def cast(x: Any, dtype: torch.dtype | None) -> Any:
+    """A Tensor as ``dtype``; as it is for None. Imaginary parts are dropped where ``dtype`` has none."""
+    if dtype is None or type_of(x) is dtype:
+        return x
+    if type_of(x).is_complex and not dtype.is_complex:
+        x = hnp.real(x) if dtype is not torch.bool else x != 0
+    return hnp.astype(x, dtype_of(dtype).np)
+
+
+def _combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtype | None:
+    """The type of operands of two ranks of priority: the lower one matters only where it is of a higher kind (bool, integer, float, complex)."""
+    if higher is None or lower is None:
+        return higher or lower
+    if higher.is_complex:
+        return higher
+    if higher.is_floating_point:
+        return torch.promote_types(higher, torch.complex32) if lower.is_complex else higher
+    if higher is torch.bool or lower.is_floating_point or lower.is_complex:
+        return torch.promote_types(higher, lower)
+    return higher
+
+
+def result_type(*args: Any) -> torch.dtype:
+    """Torch's type promotion: Tensors with axes go before those without, and these before Python scalars."""
+    ranks: list[torch.dtype | None] = [None, None, None]
+    for x in args:
+        if x is not None:
+            rank = 2 if type(x) is not Tensor else int(x.ndim == 0)
+            dtype, before = type_of(x), ranks[rank]
+            ranks[rank] = dtype if before is None else torch.promote_types(before, dtype)
+    found = _combine(_combine(ranks[0], ranks[1]), ranks[2])
+    assert found is not None
+    return found
+
+
+def inexact(dtype: torch.dtype) -> torch.dtype:
+    """The type that functions such as ``exp`` give: integers and bool become the default float."""
+    return dtype if dtype.is_floating_point or dtype.is_complex else torch.get_default_dtype()
+
+
+def opmath(dtype: torch.dtype) -> torch.dtype:
+    """The type that ops of several steps compute in: float32 for 16-bit floats."""
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def tensor_of(value: Any, dtype: torch.dtype) -> Tensor:
+    """A Python scalar (or a Tensor) as a Tensor of ``dtype``; integers wrap."""
+    if type(value) is Tensor:
+        return cast(value, dtype)
+    of = dtype_of(dtype)
+    if of.is_integer:
+        value = int(value) & ((1 << of.bits) - 1)
+        if of.kind == "i" and value >> (of.bits - 1):
+            value -= 1 << of.bits
+    elif of.kind == "b":
+        value = bool(value)
+    return hnp.full((), value, dtype=of.np)
