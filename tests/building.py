@@ -54,7 +54,7 @@ class Draft:
         return scheduled(self.graph(*outputs), precision)
 
 
-TILE = Tile(6, 256, 64)  # of a machine with 32 registers of 64 bytes, whatever runs the tests
+TILE = Tile(6, 256)  # of a machine with 32 registers of 64 bytes, whatever runs the tests
 
 
 def scheduled(graph: Graph, precision: str = "exact") -> Schedule:

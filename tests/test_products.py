@@ -9,6 +9,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.cpu.abreast import widths_abreast
 from hologram.backends.reference import evaluate
 from hologram.graph.verify import verify_kernel
 
@@ -58,6 +59,37 @@ def test_exact_products_have_the_references_bits(shape: tuple[int, int, int]) ->
     (want,) = evaluate(graph, [a, b])
     got = hg.jit(hnp.matmul, precision="exact")(a, b)
     np.testing.assert_array_equal(np.asarray(got), want)
+
+
+@pytest.mark.parametrize("precision", ["exact", "standard"])
+@pytest.mark.parametrize("columns", [17, 20, 24, 40, 44, 56])
+def test_columns_are_vectors_of_several_widths(columns: int, precision: Any) -> None:
+    """What whole vectors leave of a row is half a vector, masked where it is less; sums have the reference's bits where order is kept."""
+    a, b = _operands((13, 70, columns), "float32")
+    scale = np.linspace(-2, 2, columns, dtype="float32")
+
+    def f(x: Any, y: Any, s: Any) -> Any:
+        return hnp.tanh(x @ y * s), x @ y + s
+
+    dear, cheap = hg.jit(f, precision=precision)(a, b, scale)
+    if precision == "exact":
+        np.testing.assert_array_equal(np.asarray(cheap), evaluate(hg.make_graph(f)(a, b, scale), [a, b, scale])[1])
+    np.testing.assert_allclose(np.asarray(cheap), a @ b + scale, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(dear), np.tanh(a @ b * scale), rtol=1e-4, atol=1e-4)
+    _close(hg.jit(hnp.matmul)(a.astype("float64"), b.astype("float64")), a.astype("float64"), b.astype("float64"))
+
+
+def test_columns_abreast_take_no_more_than_their_vectors() -> None:
+    a, b = _operands((64, 64, 56), "float32")
+    with hg.settings.override(target="x86-64-v4"):
+        text = hg.jit(hnp.matmul).lower(a, b).compile().as_text("llvm")
+    assert all(f"phi <{width} x float>" in text for width in (32, 16, 8)) and "<64 x float>" not in text
+
+
+def test_widths_abreast() -> None:
+    assert [widths_abreast(n, 16) for n in (56, 44, 100, 17)] == [[32, 16, 8], [32, 16], [64, 32, 8], [16, 8]]
+    assert [widths_abreast(n, 16) for n in (64, 60, 25, 16, 8, 5)] == [[]] * 6  # one vector takes no more registers
+    assert widths_abreast(3, 2) == []  # half a vector is no vector
 
 
 @pytest.mark.parametrize("shape", [(50, 300, 90), (97, 64, 33)], ids=str)

@@ -29,8 +29,7 @@ class Epilogue:
 
     def keep(self, of_row: dict[Value, list[Value]]) -> list[Write]:
         """The writes that put the sums of every row into their buffers."""
-        at = [r * self.block + self.column + on for r, on in self.nest.copies]
-        return [Write(buffer, i, acc, None) for v, buffer in self.sums.items() for i, acc in zip(at, of_row[v], strict=True)]
+        return [Write(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
 
     def constants(self) -> list[Ins]:
         return [v for v in self.order if isinstance(v, Ins) and v.op == "const"]

@@ -22,21 +22,20 @@ from hologram.primitives.reductions import PAGE
 from hologram.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linear, substitute, var
 
 COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
-LEAST_LANES = 4  # of a vector
 NARROW = 8  # a last axis shorter than this is no loop of its own
 SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
 MANY = 1 << 40  # elements: too many to be kept in scratch
 FEW_ROWS = 48  # so many rows at least pay for packing what they share
 FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
+SHARED_COST = 0.25  # of reading what the rows of a chunk share, in rows
 PACK_BYTES = 64 * 12288
 
 
 class Tile(NamedTuple):
-    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold. ``vector``: bytes of one."""
+    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold."""
 
     rows: int
     nbytes: int
-    vector: int = 0
 
 
 class Block:
@@ -107,9 +106,7 @@ class Nest:
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
         self.last_row = 0
         self.column: Int = 0  # the position within a block of columns, of chunks of several rows
-        self.column_var: Int = 0  # stands for it among all columns
         self.block: Int = 0  # columns of a chunk
-        self.copies: list[tuple[int, int]] = []  # (row, columns on) at which the instructions of a chunk are written, each once
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None
@@ -163,10 +160,9 @@ class Nest:
         lanes = self.lanes()
         return Loop("lanes", "t", lanes.start, self.block, lanes.limit)
 
-    def at_copy(self, x: Any, k: int) -> Any:
-        """An index expression in copy ``k`` of a chunk's instructions; anything else as it is."""
-        row, on = self.copies[k]
-        return substitute(x, {"row": self.row_var + row, "t": self.column_var + on}) if isinstance(x, Expr) else x
+    def at_row(self, x: Any, row: Int) -> Any:
+        """An index expression in a row of a chunk; anything else as it is."""
+        return substitute(x, {"row": self.row_var + row}) if isinstance(x, Expr) else x
 
     # --- construction --------------------------------------------------------------------------------------------------
 
@@ -196,7 +192,7 @@ def choose_nest(
     rows = before + after[:-1]
     sharing = [r for r in reversed(rows) if _rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
     if tile is not None and sharing:
-        best = min(sharing, key=lambda r: _run_twice(r, tile))
+        best = min(sharing, key=lambda r: _least_cost(r, tile))
         return _tiled_column([*[r for r in rows if r is not best], best], reduced, after[-1], loads, tile, itemsize)
     return _column(before, reduced, after)
 
@@ -334,23 +330,20 @@ def _depends(e: Int, blocks: Iterable[Block]) -> bool:
     return any(a.name in names for a in atoms(e))
 
 
-def _rows_at_once(row: Block, tile: Tile) -> int:
-    """Rows of a chunk: as many as a tile has, or fewer if then fewer are run twice."""
+def _rows_at_once(n: int, tile: Tile) -> int:
+    """Rows of a chunk: as many as a tile has, or fewer if then so many fewer are run twice that it pays."""
+    return min(range(min(n, tile.rows), 0, -1), key=lambda rows: _row_cost(n, rows))
+
+
+def _least_cost(row: Block, tile: Tile) -> float:
+    """The least work on a row, where ``row`` counts those that share."""
     assert isinstance(row.size, int)
-    return -(-row.size // -(-row.size // tile.rows))
+    return _row_cost(row.size, _rows_at_once(row.size, tile)) / row.size
 
 
-def _halves(width: int, tile: Tile, itemsize: int) -> int:
-    """The columns of half a vector, if a row is one block of an odd number of them, so that whole vectors would be half empty; else 0."""
-    half = tile.vector // 2 // itemsize
-    return half if half >= LEAST_LANES and width * itemsize <= tile.nbytes and width % half == 0 and width // half in (3, 5, 7) else 0
-
-
-def _run_twice(row: Block, tile: Tile) -> float:
-    """Rows that are run, for each that there is."""
-    assert isinstance(row.size, int)
-    rows = _rows_at_once(row, tile)
-    return -(-row.size // rows) * rows / row.size + 0.5 / rows  # and few rows share little
+def _row_cost(n: int, rows: int) -> float:
+    """The work on ``n`` rows, in rows, by chunks of ``rows``: the last may be run twice, and each chunk reads what its rows share."""
+    return -(-n // rows) * (rows + SHARED_COST)
 
 
 def _rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
@@ -408,10 +401,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.blocks = [*before, *reduced, columns]
     row, n, width = before[-1], _size(reduced), columns.size
     assert isinstance(row.size, int) and isinstance(width, int) and isinstance(n, int)
-    part = _halves(width, tile, itemsize)
-    if part:
-        tile = tile._replace(rows=tile.rows * tile.nbytes // tile.vector * part // width)
-    rows = nest.rows_at_once = _rows_at_once(row, tile)
+    rows = nest.rows_at_once = _rows_at_once(row.size, tile)
     block = min(width, tile.nbytes // itemsize)
     across, down = -(-width // block), -(-row.size // rows)
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, [row])]
@@ -428,7 +418,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     t, q = _counter("t", width), _counter("q", n)
     nest.values[_name(columns.var)] = t
     nest.rows(reduced, q)
-    lanes = Loop("lanes", "t", start, part or block, width if width % block else None)
+    lanes = Loop("lanes", "t", start, block, width if width % block else None)
     if nest.packs:
         first = mod(p, groups) * together
         nest.row = _counter("r", down) * rows
@@ -439,8 +429,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.element_level = len(nest._outer) + 2
     nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
     nest.inner("serial", "q", 0, n)
-    nest.column, nest.column_var, nest.block = t - start, t, block
-    nest.copies = [(r, on) for r in range(rows) for on in range(0, block, part or block)]
+    nest.column, nest.block = t - start, block
     nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
     nest.row_elements = MANY
     return nest

@@ -177,9 +177,9 @@ class _Emission:
             self.stores = self.epilogue.keep(of_row)
             return
         self.stores = [
-            Write(w.buffer, nest.at_copy(w.index, k), of_row[w.value][k], of_row[w.mask][k] if w.mask else None)
+            Write(w.buffer, nest.at_row(w.index, k), of_row[w.value][k], of_row[w.mask][k] if w.mask else None)
             for w in self.stores
-            for k in range(len(nest.copies))
+            for k in range(nest.rows_at_once)
         ]
 
     def _of_sums(self) -> set[Value]:
@@ -218,8 +218,8 @@ class _Emission:
         return [down]
 
     def _rows_of(self, v: Value, of_row: dict[Value, list[Value]]) -> list[Value]:
-        """The value for each copy of a chunk's instructions: one for all that it does not differ between."""
-        n = len(self.nest.copies)
+        """The value for each row of a chunk: one for all rows that it does not differ between."""
+        n = self.nest.rows_at_once
         if isinstance(v, Acc):
             args = self.values.accumulates.pop(v)
             accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
@@ -229,7 +229,7 @@ class _Emission:
         made: dict[Any, Value] = {(v.args, v.attrs): v}
         out: list[Value] = []
         for k in range(n):
-            key = tuple(of_row[a][k] for a in v.args), tuple(self.nest.at_copy(a, k) for a in v.attrs)
+            key = tuple(of_row[a][k] for a in v.args), tuple(self.nest.at_row(a, k) for a in v.attrs)
             if key not in made:
                 made[key] = Ins(v.op, *key, v.dtype)
             out.append(made[key])

@@ -7,9 +7,11 @@ loop; ``args`` holds one 8-byte slot a parameter, then a symbol.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
+from hologram.backends.cpu.abreast import Part, parts_abreast, widths_abreast
 from hologram.backends.cpu.accumulate import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, vector
 from hologram.backends.cpu.memory_code import Lane, MemoryWriter
@@ -30,6 +32,7 @@ class KernelWriter(MemoryWriter):
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.kernel = kernel
         self.state: dict[Acc, list[Reg]] = {}
+        self.parts: list[Part] = []  # of the lanes loop being written, where it is several vectors side by side
         self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
         self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
         self.passed: Int = 0  # chunks of the parallel loops before the present one
@@ -75,6 +78,9 @@ class KernelWriter(MemoryWriter):
     # --- statements ----------------------------------------------------------------------------------------------------
 
     def block(self, body: list[Stmt]) -> None:
+        if self.parts:
+            self._block_abreast(body)
+            return
         written: set[Store] = set()
         for s in body:
             if isinstance(s, Loop):
@@ -93,6 +99,35 @@ class KernelWriter(MemoryWriter):
                 self.env[s] = self.instruction(s)
                 if s.name:
                     self.values[s.name] = s
+
+    def _block_abreast(self, body: list[Stmt]) -> None:
+        """Every statement for each part in turn; what does not depend on the lane once for all."""
+        for is_shared, run in itertools.groupby(body, lambda s: isinstance(s, Loop | Ins)):
+            if not is_shared:
+                self._in_parts(list(run))
+                continue
+            for s in run:
+                if isinstance(s, Loop):
+                    self.loop(s)
+                else:
+                    self._in_parts([s])
+
+    def _in_parts(self, run: list[Stmt]) -> None:
+        """Statements without loops for each part."""
+        parts, self.parts = self.parts, []
+        outer = self.lane, self.state, self.blocks
+        for part in parts:
+            self.lane, self.state, self.blocks = part.lane, part.state, {}
+            self.exprs = {e: r for e, r in self.exprs.items() if r.width == 1}
+            self.env.update(part.env)
+            self.block(run)
+            if isinstance(run[0], Ins):
+                made = self.env[run[0]]
+                if made.width == 1:
+                    break
+                part.env[run[0]] = made
+        self.lane, self.state, self.blocks = outer
+        self.parts = parts
 
     def scoped(self, body: Any) -> Any:
         """Runs ``body()``; what it defines is forgotten after it, since its block need not dominate what follows."""
@@ -166,11 +201,11 @@ class KernelWriter(MemoryWriter):
         if turned is not None:
             self._in_blocks(loop, *turned)
             return
-        width = self.lane.width if self.lane else 1
         start, stop = self._range(loop)
         monoids = self._monoids(loop)
         self.of_columns.update(loop.accs)
-        first = [r for m in monoids for r in m.identity(width)]
+        widths = [p.lane.width for p in self.parts] or [self.lane.width if self.lane else 1]
+        first = [r for width in widths for m in monoids for r in m.identity(width)]
 
         def run(units: list[int], lo: Reg, hi: Reg) -> list[Reg]:
             def body(i: Reg, carried: list[Reg]) -> list[Reg]:
@@ -184,7 +219,7 @@ class KernelWriter(MemoryWriter):
 
             def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
                 part = self.scoped(lambda: run(units[1:], i, self._end(i, units[0], hi)))
-                return combine_all(monoids, carried, part)
+                return combine_all(monoids * len(widths), carried, part)
 
             return self.f.counted(lo, hi, units[0], first, piece) if units else self.f.counted(lo, hi, 1, first, body)
 
@@ -277,19 +312,25 @@ class KernelWriter(MemoryWriter):
     def _scans(self, loop: Loop) -> bool:
         return any(isinstance(s, Ins) and s.op == "scan" for s in loop.body)
 
+    def _states(self) -> list[dict[Acc, list[Reg]]]:
+        return [p.state for p in self.parts] or [self.state]
+
     def _set(self, monoids: list[Monoid], regs: list[Reg]) -> None:
         at = 0
-        for m in monoids:
-            self.state[m.acc] = list(regs[at : at + m.components])
-            at += m.components
+        for state in self._states():
+            for m in monoids:
+                state[m.acc] = list(regs[at : at + m.components])
+                at += m.components
 
     def _get(self, monoids: list[Monoid]) -> list[Reg]:
-        return [r for m in monoids for r in self.state[m.acc]]
+        return [r for state in self._states() for m in monoids for r in state[m.acc]]
 
     def _finish(self, monoids: list[Monoid], regs: list[Reg]) -> None:
         self._set(monoids, regs)
         for m in monoids:
-            self.env[m.acc] = m.result(self.state[m.acc])
+            self.env[m.acc] = m.result(self._states()[0][m.acc])
+            for part in self.parts:
+                part.env[m.acc] = m.result(part.state[m.acc])
 
     def _width(self, loop: Loop) -> int:
         """Lanes of a loop without accumulators: two native vectors of 32-bit elements. Across a serial loop as many as its accumulators have
@@ -310,10 +351,28 @@ class KernelWriter(MemoryWriter):
         start, stop = self._range(loop)
         if self._scans(loop):
             self._finish(monoids, self._vectors(loop, monoids, start, stop, GROUP))
+        elif not monoids and (widths := self._widths_abreast(loop)):
+            self._abreast(loop, start, widths)
         elif not monoids:
             self._vectors(loop, monoids, start, stop, self._width(loop))
         else:
             self._finish(monoids, self._paged_lanes(loop, monoids, _pieces(loop.extent), start, stop))
+
+    def _widths_abreast(self, loop: Loop) -> list[int]:
+        """Vectors that cover all columns whose accumulators fit in registers side by side; none where one vector will do, or masks are wanting."""
+        accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
+        if not accs or not isinstance(loop.extent, int) or loop.limit is not None or self._width(loop) < loop.extent:
+            return []
+        widths = widths_abreast(loop.extent, self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs))
+        return widths if self.masked or sum(widths) == loop.extent else []
+
+    def _abreast(self, loop: Loop, start: Reg, widths: list[int]) -> None:
+        def inner() -> None:
+            self.parts = parts_abreast(self.f, loop, start, widths)
+            self.block(loop.body)
+            self.parts = []
+
+        self.scoped(inner)
 
     def _paged_lanes(self, loop: Loop, monoids: list[Monoid], units: list[int], start: Reg, stop: Reg) -> list[Reg]:
         """Row form: beyond a page a partial result a page, and the same order again over the partial results."""
