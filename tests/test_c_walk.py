@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from building import Draft, kernels, layer_norm, product, softmax
-from c_harness import COMPILER, run
+from c_harness import MISSING, run
 from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_values
 from test_lowering import PROGRAMS
 
@@ -119,6 +119,20 @@ def test_rows_take_32_items_a_page() -> None:
     assert Mapping(long, Scalars(DIALECTS["opencl"])).items == 128
 
 
+def test_teams_share_a_group_where_they_exchange_in_registers() -> None:
+    d = Draft()
+    (rows,) = kernels(d.schedule(softmax(d, d.input(200, 1000))))
+    opencl, cuda = (Mapping(rows, Scalars(DIALECTS[name])) for name in ("opencl", "cuda"))
+    assert (opencl.width, opencl.chunks, opencl.by_team) == (256, 1, False)
+    assert (cuda.width, cuda.chunks, cuda.items) == (32, 8, 256) and cuda.local <= LOCAL_BYTES
+    assert cuda.groups(200) == 25 and opencl.groups(200) == 200
+
+
+def test_neighbours_are_read_and_written_16_bytes_at_once() -> None:
+    text = program("chain", "cuda").text
+    assert "*(const hg_f32x4 *)(b0 + " in text and "*(hg_f32x4 *)(b3 + " in text
+
+
 def test_kernels_without_lanes_have_a_chunk_an_item() -> None:
     last = mapping("long_scan")[1]
     assert last.by_item
@@ -189,8 +203,23 @@ def _scattered(d: Draft) -> list[Any]:
     return [d("scatter_add", d.input(6, 40), d.input(9, dtype="int32"), d.input(9, 40), 0, 0)]
 
 
+def _neighbours(d: Draft) -> list[Any]:
+    """Elements side by side: of several widths, beginning on and off a vector's edge, with and without a rest."""
+    x, h, m = d.input(3, 6403), d.input(3, 6403, dtype="float16"), d.input(6403, dtype="bool")
+    wide = d("select", d.spread(m, x.shape, 1), d("cast", h, "float32"), x)
+    return [wide, d("add", x, d.part(d.input(3, 6500), 1, 40, 6443))]
+
+
+def _doubles(d: Draft) -> list[Any]:
+    y = d.input(9, 128, dtype="float64")
+    return [d("mul", y, d.part(d.input(9, 136, dtype="float64"), 1, 3, 131))]
+
+
 RUN = {
     "softmax": lambda d: [softmax(d, d.input(5, 70))],
+    "many_rows": lambda d: [softmax(d, d.input(37, 128))],
+    "neighbours": _neighbours,
+    "doubles": _doubles,
     "layer_norm": lambda d: [layer_norm(d, d.input(4, 50), d.input(50), d.input(50))],
     "product": lambda d: [product(d, d.input(6, 9), d.input(9, 20))],
     "reduced_any": _reduced_any,
@@ -201,17 +230,20 @@ RUN = {
 }
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
 @pytest.mark.parametrize("name", RUN)
-def test_threads_give_the_reference(name: str, tmp_path: Path) -> None:
-    """The plain C dialect with a thread for each work-item: barriers are where they must be."""
+def test_kernels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> None:
+    """A coroutine for each work-item: barriers are where they must be, and teams exchange what they must."""
+    if name == "doubles" and DIALECTS[dialect].double is None:
+        pytest.skip(f"{dialect} has no float64")
     d = Draft()
     graph = d.graph(*RUN[name](d))
     rng = seeded(name)
     arrays = [_values(x, rng) for x in graph.inputs]
-    got = run(Schedule(graph, "exact"), arrays, tmp_path)
+    got = run(Schedule(graph, "exact"), arrays, tmp_path, dialect=dialect)
     for g, w in zip(got, evaluate(graph, arrays), strict=True):
-        inexact = name in ("softmax", "halves") and w.dtype.kind != "b"
+        inexact = name in ("softmax", "many_rows", "halves") and w.dtype.kind != "b"
         assert not mismatch(g, w, 8 if inexact else 0).any()
 
 

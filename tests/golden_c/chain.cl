@@ -1,7 +1,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+typedef float f32;
+typedef float2 c64;
 #define hg_c64(re, im) ((c64)(re, im))
 #define hg_bits_f32(x) as_uint(x)
 #define hg_f32(x) as_float(x)
@@ -12,6 +13,9 @@ static f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below 
   return a > b ? a : b;
 }
 
+struct __attribute__((aligned(16))) hg_f32x4 { f32 v[4]; };
+typedef struct hg_f32x4 hg_f32x4;
+
 __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void kernel0(__global const f32 *b0, const i64 b0_at, __global const f32 *b1, const i64 b1_at, __global f32 *b2, const i64 b2_at, __global f32 *b3, const i64 b3_at) {
   b0 += b0_at;
   b1 += b1_at;
@@ -20,14 +24,24 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void kernel0(__global 
   const i64 hg_group = (i64)get_group_id(0), hg_groups = (i64)get_num_groups(0), hg_item = (i64)get_local_id(0);
   for (i64 p = hg_group; p < 4; p += hg_groups) {
     const i64 stop0 = 3072 * p + 3072 < 10000 ? 3072 * p + 3072 : 10000;
-    for (i64 i = 3072 * p + hg_item; i < stop0; i += 256) {
-      const f32 v1 = b0[i];
-      const f32 v2 = b1[i];
-      const f32 v3 = v2 * 2.0f;
-      const f32 v4 = v1 + v3;
-      const f32 v5 = hg_max_f32(v1, v4);
-      b2[i] = v4;
-      b3[i] = v5;
+    for (i64 at1 = 3072 * p + hg_item * 4; at1 < stop0; at1 += 1024) {
+      const hg_f32x4 w2 = *(__global const hg_f32x4 *)(b0 + at1);
+      const hg_f32x4 w3 = *(__global const hg_f32x4 *)(b1 + at1);
+      hg_f32x4 w4;
+      hg_f32x4 w5;
+      #pragma unroll
+      for (int hg_near = 0; hg_near < 4; ++hg_near) {
+        const i64 i = at1 + hg_near;
+        const f32 v6 = w2.v[hg_near];
+        const f32 v7 = w3.v[hg_near];
+        const f32 v8 = v7 * 2.0f;
+        const f32 v9 = v6 + v8;
+        const f32 v10 = hg_max_f32(v6, v9);
+        w4.v[hg_near] = v9;
+        w5.v[hg_near] = v10;
+      }
+      *(__global hg_f32x4 *)(b2 + at1) = w4;
+      *(__global hg_f32x4 *)(b3 + at1) = w5;
     }
   }
 }

@@ -1,7 +1,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+typedef float f32;
+typedef float2 c64;
 #define hg_c64(re, im) ((c64)(re, im))
 #define hg_bits_f32(x) as_uint(x)
 #define hg_f32(x) as_float(x)

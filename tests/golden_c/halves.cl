@@ -1,7 +1,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+typedef float f32;
+typedef float2 c64;
 #define hg_c64(re, im) ((c64)(re, im))
 #define hg_bits_f32(x) as_uint(x)
 #define hg_f32(x) as_float(x)
@@ -26,10 +27,12 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
   b1 += b1_at;
   const i64 hg_group = (i64)get_group_id(0), hg_groups = (i64)get_num_groups(0), hg_item = (i64)get_local_id(0);
   __local f32 hg_part0_f32[32];
+  __local f32 hg_whole0_f32[1];
   for (i64 p = hg_group; p < 8; p += hg_groups) {
     f32 a0 = (-0.0f);
     {
       f32 part1 = (-0.0f);
+      #pragma unroll 4
       for (i64 i = hg_item; i < 40; i += 32) {
         const u16 v2 = b0[i + 40 * p];
         const f32 v3 = hg_f16_to_f32(v2);
@@ -42,11 +45,14 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
       barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
       for (int hg_half = 16; hg_half > 0; hg_half >>= 1) {
         if (hg_item % 32 < hg_half) {
-          hg_part0_f32[hg_item] = hg_part0_f32[hg_item] + hg_part0_f32[hg_item + hg_half];
+          part1 = part1 + hg_part0_f32[hg_item + hg_half];
+          hg_part0_f32[hg_item] = part1;
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
       }
-      a0 = hg_part0_f32[0];
+      if (hg_item == 0) { hg_whole0_f32[0] = part1; }
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+      a0 = hg_whole0_f32[0];
       barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
     const u16 v7 = hg_f32_to_f16(a0);

@@ -1,10 +1,14 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+typedef float f32;
+typedef float2 c64;
 #define hg_c64(re, im) ((c64)(re, im))
 #define hg_bits_f32(x) as_uint(x)
 #define hg_f32(x) as_float(x)
+
+struct __attribute__((aligned(16))) hg_f32x4 { f32 v[4]; };
+typedef struct hg_f32x4 hg_f32x4;
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel0(__global const f32 *b0, const i64 b0_at, __global f32 *b1, const i64 b1_at) {
   b0 += b0_at;
@@ -17,28 +21,28 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel0(__global c
       const i64 i = turn1 + hg_item;
       const bool live2 = i < 40;
       const f32 v3 = live2 ? b0[i + 40 * p] : 0.0f;
-      f32 group4 = v3;
-      if (!live2) group4 = (-0.0f);
+      f32 group5 = v3;
+      if (!live2) group5 = (-0.0f);
       barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-      hg_scan_f32[hg_item] = group4;
+      hg_scan_f32[hg_item] = group5;
       barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
       for (int hg_step = 1; hg_step < 16; hg_step <<= 1) {
-        f32 before5 = (-0.0f);
-        if (hg_item % 16 >= hg_step) before5 = hg_scan_f32[hg_item - hg_step];
+        f32 before6 = (-0.0f);
+        if (hg_item % 16 >= hg_step) before6 = hg_scan_f32[hg_item - hg_step];
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        if (hg_item % 16 >= hg_step) group4 = before5 + group4;
-        hg_scan_f32[hg_item] = group4;
+        if (hg_item % 16 >= hg_step) group5 = before6 + group5;
+        hg_scan_f32[hg_item] = group5;
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
       }
-      f32 v6 = a0;
+      f32 v4 = a0;
       for (i64 hg_last = 15; hg_last < hg_item / 16 * 16; hg_last += 16) {
-        v6 = v6 + hg_scan_f32[hg_last];
+        v4 = v4 + hg_scan_f32[hg_last];
       }
-      v6 = v6 + group4;
+      v4 = v4 + group5;
       for (i64 hg_last = 15; hg_last < 64; hg_last += 16) {
         a0 = a0 + hg_scan_f32[hg_last];
       }
-      if (live2) b1[i + 40 * p] = v6;
+      if (live2) b1[i + 40 * p] = v4;
     }
   }
 }
@@ -60,14 +64,21 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel1(__global c
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel2(__global const f32 *b0, const i64 b0_at, __global f32 *b1, const i64 b1_at) {
+__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel2(__global const f32 *b0, const i64 b0_at, __global f32 *b1, const i64 b1_at) {
   b0 += b0_at;
   b1 += b1_at;
   const i64 hg_group = (i64)get_group_id(0), hg_groups = (i64)get_num_groups(0), hg_item = (i64)get_local_id(0);
   for (i64 p = hg_group; p < 8; p += hg_groups) {
-    for (i64 i = hg_item; i < 40; i += 64) {
-      const f32 v0 = b0[i - 40 * p + 280];
-      b1[i + 40 * p] = v0;
+    for (i64 at0 = hg_item * 4; at0 < 40; at0 += 128) {
+      const hg_f32x4 w1 = *(__global const hg_f32x4 *)(b0 + at0 - 40 * p + 280);
+      hg_f32x4 w2;
+      #pragma unroll
+      for (int hg_near = 0; hg_near < 4; ++hg_near) {
+        const i64 i = at0 + hg_near;
+        const f32 v3 = w1.v[hg_near];
+        w2.v[hg_near] = v3;
+      }
+      *(__global hg_f32x4 *)(b1 + at0 + 40 * p) = w2;
     }
   }
 }

@@ -4,17 +4,29 @@
 #include <string.h>
 typedef int8_t i8; typedef int16_t i16; typedef int32_t i32; typedef int64_t i64;
 typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t u64;
-typedef float f32; typedef struct { f32 x, y; } c64;
+typedef float f32;
+typedef struct { f32 x, y; } c64;
 void hg_barrier(void);
+void hg_team_barrier(void);
+void hg_shuffle(void *value, i64 nbytes, int from); /* the value of that item of the team */
 static inline c64 hg_c64(f32 re, f32 im) { c64 z; z.x = re; z.y = im; return z; }
 static inline u32 hg_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
 static inline f32 hg_f32(u32 b) { f32 x; memcpy(&x, &b, 4); return x; }
+#define hg_from(x, item) ({ __typeof__(x) hg_moved = x; hg_shuffle(&hg_moved, sizeof hg_moved, item); hg_moved; })
+#define hg_down(x, by) hg_from(x, (int)(hg_item % 32) + (by))
+#define hg_first(x) hg_from(x, 0)
 
 static inline f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
   if (a == b) return hg_f32(hg_bits_f32(a) & hg_bits_f32(b));
   return a > b ? a : b;
 }
+
+struct __attribute__((aligned(16))) hg_f32x4 { f32 v[4]; };
+typedef struct hg_f32x4 hg_f32x4;
+
+struct __attribute__((aligned(16))) hg_u64x2 { u64 v[2]; };
+typedef struct hg_u64x2 hg_u64x2;
 
 static inline f32 hgf_exp_f32(const f32 x0) {
   const bool v1 = x0 > 89.0f;
@@ -46,54 +58,52 @@ static inline f32 hgf_exp_f32(const f32 x0) {
 }
 
 void kernel0(const f32 *b0, f32 *b1, const i64 hg_group_id, const i64 hg_group_count, const i64 hg_item_id) {
-  const i64 hg_group = hg_group_id, hg_groups = hg_group_count, hg_item = hg_item_id;
-  static f32 s3[128];
-  static f32 hg_part0_f32[128];
+  const i64 hg_team = hg_item_id / 32, hg_item = hg_item_id % 32, hg_group = hg_group_id * 8 + hg_team, hg_groups = hg_group_count * 8;
+  static hg_u64x2 hg_s3[256];
+  f32 *s3 = (f32 *)hg_s3 + hg_team * 128;
   for (i64 p = hg_group; p < 64; p += hg_groups) {
-    hg_barrier();
+    hg_team_barrier();
     f32 a0 = hg_f32((u32)0xFF800000);
     {
       f32 part1 = hg_f32((u32)0xFF800000);
-      for (i64 i = hg_item < 32 ? hg_item : 128; i < 128; i += 32) {
+      for (i64 i = hg_item; i < 128; i += 32) {
         const f32 v2 = b0[i + 128 * p];
         part1 = hg_max_f32(part1, v2);
       }
-      hg_part0_f32[hg_item] = part1;
-      hg_barrier();
       for (int hg_half = 16; hg_half > 0; hg_half >>= 1) {
-        if (hg_item % 32 < hg_half) {
-          hg_part0_f32[hg_item] = hg_max_f32(hg_part0_f32[hg_item], hg_part0_f32[hg_item + hg_half]);
-        }
-        hg_barrier();
+        const f32 other3 = hg_down(part1, hg_half);
+        part1 = hg_max_f32(part1, other3);
       }
-      a0 = hg_part0_f32[0];
-      hg_barrier();
+      a0 = hg_first(part1);
     }
-    f32 a3 = (-0.0f);
+    hg_team_barrier();
+    f32 a4 = (-0.0f);
     {
-      f32 part4 = (-0.0f);
-      for (i64 i = hg_item < 32 ? hg_item : 128; i < 128; i += 32) {
-        const f32 v5 = b0[i + 128 * p];
-        const f32 v6 = v5 - a0;
-        const f32 v7 = hgf_exp_f32(v6);
-        s3[i] = v7;
-        part4 = part4 + v7;
+      f32 part5 = (-0.0f);
+      for (i64 i = hg_item; i < 128; i += 32) {
+        const f32 v6 = b0[i + 128 * p];
+        const f32 v7 = v6 - a0;
+        const f32 v8 = hgf_exp_f32(v7);
+        s3[i] = v8;
+        part5 = part5 + v8;
       }
-      hg_part0_f32[hg_item] = part4;
-      hg_barrier();
       for (int hg_half = 16; hg_half > 0; hg_half >>= 1) {
-        if (hg_item % 32 < hg_half) {
-          hg_part0_f32[hg_item] = hg_part0_f32[hg_item] + hg_part0_f32[hg_item + hg_half];
-        }
-        hg_barrier();
+        const f32 other9 = hg_down(part5, hg_half);
+        part5 = part5 + other9;
       }
-      a3 = hg_part0_f32[0];
-      hg_barrier();
+      a4 = hg_first(part5);
     }
-    for (i64 i = hg_item; i < 128; i += 128) {
-      const f32 v8 = s3[i];
-      const f32 v9 = v8 / a3;
-      b1[i + 128 * p] = v9;
+    hg_team_barrier();
+    for (i64 at10 = hg_item * 4; at10 < 128; at10 += 128) {
+      const hg_f32x4 w11 = *(const hg_f32x4 *)(s3 + at10);
+      hg_f32x4 w12;
+      for (int hg_near = 0; hg_near < 4; ++hg_near) {
+        const i64 i = at10 + hg_near;
+        const f32 v13 = w11.v[hg_near];
+        const f32 v14 = v13 / a4;
+        w12.v[hg_near] = v14;
+      }
+      *(hg_f32x4 *)(b1 + at10 + 128 * p) = w12;
     }
   }
 }

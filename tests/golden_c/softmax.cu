@@ -1,15 +1,24 @@
 typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64;
 typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
-typedef float f32; typedef float2 c64;
+typedef float f32;
+typedef float2 c64;
 #define hg_c64(re, im) make_float2(re, im)
 #define hg_bits_f32(x) __float_as_uint(x)
 #define hg_f32(x) __uint_as_float(x)
+#define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
+#define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
 
 static __device__ __forceinline__ f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
   if (a == b) return hg_f32(hg_bits_f32(a) & hg_bits_f32(b));
   return a > b ? a : b;
 }
+
+struct __align__(16) hg_f32x4 { f32 v[4]; };
+typedef struct hg_f32x4 hg_f32x4;
+
+struct __align__(16) hg_u64x2 { u64 v[2]; };
+typedef struct hg_u64x2 hg_u64x2;
 
 static __device__ __forceinline__ f32 hgf_exp_f32(const f32 x0) {
   const bool v1 = x0 > 89.0f;
@@ -40,55 +49,58 @@ static __device__ __forceinline__ f32 hgf_exp_f32(const f32 x0) {
   return v40;
 }
 
-extern "C" __global__ void __launch_bounds__(128) kernel0(const f32 *b0, f32 *b1) {
-  const i64 hg_group = (i64)blockIdx.x, hg_groups = (i64)gridDim.x, hg_item = (i64)threadIdx.x;
-  __shared__ f32 s3[128];
-  __shared__ f32 hg_part0_f32[128];
+extern "C" __global__ void __launch_bounds__(256) kernel0(const f32 *b0, f32 *b1) {
+  const i64 hg_team = (i64)threadIdx.x / 32, hg_item = (i64)threadIdx.x % 32, hg_group = (i64)blockIdx.x * 8 + hg_team, hg_groups = (i64)gridDim.x * 8;
+  __shared__ hg_u64x2 hg_s3[256];
+  f32 *s3 = (f32 *)hg_s3 + hg_team * 128;
   for (i64 p = hg_group; p < 64; p += hg_groups) {
-    __syncthreads();
+    __syncwarp();
     f32 a0 = hg_f32((u32)0xFF800000);
     {
       f32 part1 = hg_f32((u32)0xFF800000);
-      for (i64 i = hg_item < 32 ? hg_item : 128; i < 128; i += 32) {
+      #pragma unroll 4
+      for (i64 i = hg_item; i < 128; i += 32) {
         const f32 v2 = b0[i + 128 * p];
         part1 = hg_max_f32(part1, v2);
       }
-      hg_part0_f32[hg_item] = part1;
-      __syncthreads();
+      #pragma unroll
       for (int hg_half = 16; hg_half > 0; hg_half >>= 1) {
-        if (hg_item % 32 < hg_half) {
-          hg_part0_f32[hg_item] = hg_max_f32(hg_part0_f32[hg_item], hg_part0_f32[hg_item + hg_half]);
-        }
-        __syncthreads();
+        const f32 other3 = hg_down(part1, hg_half);
+        part1 = hg_max_f32(part1, other3);
       }
-      a0 = hg_part0_f32[0];
-      __syncthreads();
+      a0 = hg_first(part1);
     }
-    f32 a3 = (-0.0f);
+    __syncwarp();
+    f32 a4 = (-0.0f);
     {
-      f32 part4 = (-0.0f);
-      for (i64 i = hg_item < 32 ? hg_item : 128; i < 128; i += 32) {
-        const f32 v5 = b0[i + 128 * p];
-        const f32 v6 = v5 - a0;
-        const f32 v7 = hgf_exp_f32(v6);
-        s3[i] = v7;
-        part4 = part4 + v7;
+      f32 part5 = (-0.0f);
+      #pragma unroll 4
+      for (i64 i = hg_item; i < 128; i += 32) {
+        const f32 v6 = b0[i + 128 * p];
+        const f32 v7 = v6 - a0;
+        const f32 v8 = hgf_exp_f32(v7);
+        s3[i] = v8;
+        part5 = part5 + v8;
       }
-      hg_part0_f32[hg_item] = part4;
-      __syncthreads();
+      #pragma unroll
       for (int hg_half = 16; hg_half > 0; hg_half >>= 1) {
-        if (hg_item % 32 < hg_half) {
-          hg_part0_f32[hg_item] = hg_part0_f32[hg_item] + hg_part0_f32[hg_item + hg_half];
-        }
-        __syncthreads();
+        const f32 other9 = hg_down(part5, hg_half);
+        part5 = part5 + other9;
       }
-      a3 = hg_part0_f32[0];
-      __syncthreads();
+      a4 = hg_first(part5);
     }
-    for (i64 i = hg_item; i < 128; i += 128) {
-      const f32 v8 = s3[i];
-      const f32 v9 = v8 / a3;
-      b1[i + 128 * p] = v9;
+    __syncwarp();
+    for (i64 at10 = hg_item * 4; at10 < 128; at10 += 128) {
+      const hg_f32x4 w11 = *(const hg_f32x4 *)(s3 + at10);
+      hg_f32x4 w12;
+      #pragma unroll
+      for (int hg_near = 0; hg_near < 4; ++hg_near) {
+        const i64 i = at10 + hg_near;
+        const f32 v13 = w11.v[hg_near];
+        const f32 v14 = v13 / a4;
+        w12.v[hg_near] = v14;
+      }
+      *(hg_f32x4 *)(b1 + at10 + 128 * p) = w12;
     }
   }
 }

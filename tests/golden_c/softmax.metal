@@ -3,16 +3,33 @@ using namespace metal;
 #pragma METAL fp contract(off)
 typedef char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+typedef float f32;
+typedef float2 c64;
 #define hg_c64(re, im) float2(re, im)
 #define hg_bits_f32(x) as_type<u32>(x)
 #define hg_f32(x) as_type<f32>(x)
+template <class T> static inline T hg_down(T x, ushort by) { return simd_shuffle_down(x, by); }
+template <class T> static inline T hg_first(T x) { return simd_broadcast_first(x); }
+static inline i64 hg_down(i64 x, ushort by) { /* SIMD-groups exchange at most 32 bits */
+  return (i64)((u64)simd_shuffle_down((u32)((u64)x >> 32), by) << 32 | simd_shuffle_down((u32)x, by));
+}
+static inline i64 hg_first(i64 x) { return (i64)((u64)simd_broadcast_first((u32)((u64)x >> 32)) << 32 | simd_broadcast_first((u32)x)); }
+static inline u64 hg_down(u64 x, ushort by) { return (u64)hg_down((i64)x, by); }
+static inline u64 hg_first(u64 x) { return (u64)hg_first((i64)x); }
+static inline bool hg_down(bool x, ushort by) { return simd_shuffle_down((u32)x, by) != 0; }
+static inline bool hg_first(bool x) { return simd_broadcast_first((u32)x) != 0; }
 
 static inline f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
   if (a == b) return hg_f32(hg_bits_f32(a) & hg_bits_f32(b));
   return a > b ? a : b;
 }
+
+struct alignas(16) hg_f32x4 { f32 v[4]; };
+typedef struct hg_f32x4 hg_f32x4;
+
+struct alignas(16) hg_u64x2 { u64 v[2]; };
+typedef struct hg_u64x2 hg_u64x2;
 
 static inline f32 hgf_exp_f32(const f32 x0) {
   const bool v1 = x0 > 89.0f;
@@ -44,54 +61,57 @@ static inline f32 hgf_exp_f32(const f32 x0) {
 }
 
 kernel void kernel0(device const f32 *b0 [[buffer(0)]], device f32 *b1 [[buffer(1)]], uint hg_group_id [[threadgroup_position_in_grid]], uint hg_group_count [[threadgroups_per_grid]], uint hg_item_id [[thread_position_in_threadgroup]]) {
-  const i64 hg_group = (i64)hg_group_id, hg_groups = (i64)hg_group_count, hg_item = (i64)hg_item_id;
-  threadgroup f32 s3[128];
-  threadgroup f32 hg_part0_f32[128];
+  const i64 hg_team = (i64)hg_item_id / 32, hg_item = (i64)hg_item_id % 32, hg_group = (i64)hg_group_id * 8 + hg_team, hg_groups = (i64)hg_group_count * 8;
+  threadgroup hg_u64x2 hg_s3[256];
+  threadgroup f32 *s3 = (threadgroup f32 *)hg_s3 + hg_team * 128;
   for (i64 p = hg_group; p < 64; p += hg_groups) {
-    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
     f32 a0 = hg_f32((u32)0xFF800000);
     {
       f32 part1 = hg_f32((u32)0xFF800000);
-      for (i64 i = hg_item < 32 ? hg_item : 128; i < 128; i += 32) {
+      #pragma unroll 4
+      for (i64 i = hg_item; i < 128; i += 32) {
         const f32 v2 = b0[i + 128 * p];
         part1 = hg_max_f32(part1, v2);
       }
-      hg_part0_f32[hg_item] = part1;
-      threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+      #pragma unroll
       for (int hg_half = 16; hg_half > 0; hg_half >>= 1) {
-        if (hg_item % 32 < hg_half) {
-          hg_part0_f32[hg_item] = hg_max_f32(hg_part0_f32[hg_item], hg_part0_f32[hg_item + hg_half]);
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+        const f32 other3 = hg_down(part1, hg_half);
+        part1 = hg_max_f32(part1, other3);
       }
-      a0 = hg_part0_f32[0];
-      threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+      a0 = hg_first(part1);
     }
-    f32 a3 = (-0.0f);
+    simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    f32 a4 = (-0.0f);
     {
-      f32 part4 = (-0.0f);
-      for (i64 i = hg_item < 32 ? hg_item : 128; i < 128; i += 32) {
-        const f32 v5 = b0[i + 128 * p];
-        const f32 v6 = v5 - a0;
-        const f32 v7 = hgf_exp_f32(v6);
-        s3[i] = v7;
-        part4 = part4 + v7;
+      f32 part5 = (-0.0f);
+      #pragma unroll 4
+      for (i64 i = hg_item; i < 128; i += 32) {
+        const f32 v6 = b0[i + 128 * p];
+        const f32 v7 = v6 - a0;
+        const f32 v8 = hgf_exp_f32(v7);
+        s3[i] = v8;
+        part5 = part5 + v8;
       }
-      hg_part0_f32[hg_item] = part4;
-      threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+      #pragma unroll
       for (int hg_half = 16; hg_half > 0; hg_half >>= 1) {
-        if (hg_item % 32 < hg_half) {
-          hg_part0_f32[hg_item] = hg_part0_f32[hg_item] + hg_part0_f32[hg_item + hg_half];
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+        const f32 other9 = hg_down(part5, hg_half);
+        part5 = part5 + other9;
       }
-      a3 = hg_part0_f32[0];
-      threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+      a4 = hg_first(part5);
     }
-    for (i64 i = hg_item; i < 128; i += 128) {
-      const f32 v8 = s3[i];
-      const f32 v9 = v8 / a3;
-      b1[i + 128 * p] = v9;
+    simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    for (i64 at10 = hg_item * 4; at10 < 128; at10 += 128) {
+      const hg_f32x4 w11 = *(threadgroup const hg_f32x4 *)(s3 + at10);
+      hg_f32x4 w12;
+      #pragma unroll
+      for (int hg_near = 0; hg_near < 4; ++hg_near) {
+        const i64 i = at10 + hg_near;
+        const f32 v13 = w11.v[hg_near];
+        const f32 v14 = v13 / a4;
+        w12.v[hg_near] = v14;
+      }
+      *(device hg_f32x4 *)(b1 + at10 + 128 * p) = w12;
     }
   }
 }

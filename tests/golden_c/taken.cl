@@ -1,10 +1,14 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+typedef float f32;
+typedef float2 c64;
 #define hg_c64(re, im) ((c64)(re, im))
 #define hg_bits_f32(x) as_uint(x)
 #define hg_f32(x) as_float(x)
+
+struct __attribute__((aligned(16))) hg_f32x4 { f32 v[4]; };
+typedef struct hg_f32x4 hg_f32x4;
 
 static f32 hgf_square_f32(const f32 x0) {
   const f32 v1 = x0 * x0;
@@ -19,10 +23,17 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
   for (i64 p = hg_group; p < 20; p += hg_groups) {
     const i32 v0 = b0[p];
     const i64 taken1 = (i64)v0;
-    for (i64 i = hg_item; i < 8; i += 32) {
-      const f32 v1 = b1[i + 8 * taken1];
-      const f32 v2 = hgf_square_f32(v1);
-      b2[i + 8 * p] = v2;
+    for (i64 at1 = hg_item * 4; at1 < 8; at1 += 128) {
+      const hg_f32x4 w2 = *(__global const hg_f32x4 *)(b1 + at1 + 8 * taken1);
+      hg_f32x4 w3;
+      #pragma unroll
+      for (int hg_near = 0; hg_near < 4; ++hg_near) {
+        const i64 i = at1 + hg_near;
+        const f32 v4 = w2.v[hg_near];
+        const f32 v5 = hgf_square_f32(v4);
+        w3.v[hg_near] = v5;
+      }
+      *(__global hg_f32x4 *)(b2 + at1 + 8 * p) = w3;
     }
   }
 }

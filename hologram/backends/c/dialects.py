@@ -9,17 +9,29 @@ same bits. ``options`` are the flags that say so, where text cannot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-_OPENCL = """\
-#pragma OPENCL FP_CONTRACT OFF
-typedef char i8; typedef short i16; typedef int i32; typedef long i64;
-typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+_SIZES = "char, short, int, long"
+
+
+def _prelude(head: str, signed: str, unsigned: str, rest: str) -> str:
+    """``head``, the names of integers of 8 to 64 bits and of float32, and ``rest``."""
+    for kind, names in (("i", signed), ("u", unsigned)):
+        head += " ".join(f"typedef {name} {kind}{bits};" for bits, name in zip((8, 16, 32, 64), names.split(", "), strict=True)) + "\n"
+    return head + "typedef float f32;\n" + rest
+
+
+_OPENCL = _prelude(
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    _SIZES,
+    "uchar, ushort, uint, ulong",
+    """\
+typedef float2 c64;
 #define hg_c64(re, im) ((c64)(re, im))
 #define hg_bits_f32(x) as_uint(x)
 #define hg_f32(x) as_float(x)
-"""
+""",
+)
 _OPENCL_DOUBLE = """\
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 typedef double f64; typedef double2 c128;
@@ -27,44 +39,63 @@ typedef double f64; typedef double2 c128;
 #define hg_bits_f64(x) as_ulong(x)
 #define hg_f64(x) as_double(x)
 """
-_CUDA = """\
-typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64;
-typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
-typedef float f32; typedef float2 c64;
+_CUDA = _prelude(
+    "",
+    "signed char, short, int, long long",
+    "unsigned char, unsigned short, unsigned int, unsigned long long",
+    """\
+typedef float2 c64;
 #define hg_c64(re, im) make_float2(re, im)
 #define hg_bits_f32(x) __float_as_uint(x)
 #define hg_f32(x) __uint_as_float(x)
-"""
+#define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
+#define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
+""",
+)
 _CUDA_DOUBLE = """\
 typedef double f64; typedef double2 c128;
 #define hg_c128(re, im) make_double2(re, im)
 #define hg_bits_f64(x) ((u64)__double_as_longlong(x))
 #define hg_f64(x) __longlong_as_double((i64)(x))
 """
-_METAL = """\
-#include <metal_stdlib>
-using namespace metal;
-#pragma METAL fp contract(off)
-typedef char i8; typedef short i16; typedef int i32; typedef long i64;
-typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
-typedef float f32; typedef float2 c64;
+_METAL = _prelude(
+    "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n",
+    _SIZES,
+    "uchar, ushort, uint, ulong",
+    """\
+typedef float2 c64;
 #define hg_c64(re, im) float2(re, im)
 #define hg_bits_f32(x) as_type<u32>(x)
 #define hg_f32(x) as_type<f32>(x)
-"""
-_C = """\
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-typedef int8_t i8; typedef int16_t i16; typedef int32_t i32; typedef int64_t i64;
-typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t u64;
-typedef float f32; typedef struct { f32 x, y; } c64;
+template <class T> static inline T hg_down(T x, ushort by) { return simd_shuffle_down(x, by); }
+template <class T> static inline T hg_first(T x) { return simd_broadcast_first(x); }
+static inline i64 hg_down(i64 x, ushort by) { /* SIMD-groups exchange at most 32 bits */
+  return (i64)((u64)simd_shuffle_down((u32)((u64)x >> 32), by) << 32 | simd_shuffle_down((u32)x, by));
+}
+static inline i64 hg_first(i64 x) { return (i64)((u64)simd_broadcast_first((u32)((u64)x >> 32)) << 32 | simd_broadcast_first((u32)x)); }
+static inline u64 hg_down(u64 x, ushort by) { return (u64)hg_down((i64)x, by); }
+static inline u64 hg_first(u64 x) { return (u64)hg_first((i64)x); }
+static inline bool hg_down(bool x, ushort by) { return simd_shuffle_down((u32)x, by) != 0; }
+static inline bool hg_first(bool x) { return simd_broadcast_first((u32)x) != 0; }
+""",
+)
+_C = _prelude(
+    "".join(f"#include <{name}.h>\n" for name in ("math", "stdbool", "stdint", "string")),
+    "int8_t, int16_t, int32_t, int64_t",
+    "uint8_t, uint16_t, uint32_t, uint64_t",
+    """\
+typedef struct { f32 x, y; } c64;
 void hg_barrier(void);
+void hg_team_barrier(void);
+void hg_shuffle(void *value, i64 nbytes, int from); /* the value of that item of the team */
 static inline c64 hg_c64(f32 re, f32 im) { c64 z; z.x = re; z.y = im; return z; }
 static inline u32 hg_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
 static inline f32 hg_f32(u32 b) { f32 x; memcpy(&x, &b, 4); return x; }
-"""
+#define hg_from(x, item) ({ __typeof__(x) hg_moved = x; hg_shuffle(&hg_moved, sizeof hg_moved, item); hg_moved; })
+#define hg_down(x, by) hg_from(x, (int)(hg_item % 32) + (by))
+#define hg_first(x) hg_from(x, 0)
+""",
+)
 _C_DOUBLE = """\
 typedef double f64; typedef struct { f64 x, y; } c128;
 static inline c128 hg_c128(f64 re, f64 im) { c128 z; z.x = re; z.y = im; return z; }
@@ -79,11 +110,14 @@ class Dialect:
 
     - ``prelude``: types, bit casts and complex numbers; ``double``: the same for float64, None where the dialect has none.
     - ``kernel``: a kernel's head, of ``{name}``, ``{params}`` and ``{items}``, the work-items of a group; ``function``: what stands before a helper.
-    - ``memory``, ``local``: address spaces of parameters and of what a group shares.
+    - ``memory``, ``local``: address spaces of parameters and of what a group shares; ``local_pointer``: of pointers to that.
     - ``group``, ``groups``, ``item``: the work-group's number, how many there are, and the work-item's number in its group.
     - ``integer``: a parameter that is an integer; ``extra``: parameters that every kernel has.
     - ``offsets``: whether each buffer comes with an offset in elements, for devices where a pointer into a buffer cannot be passed.
     - ``slots``: whether parameters are bound by number in the text.
+    - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down`` and ``hg_first`` of the prelude, and meet
+      without the rest of their group; None where a device promises no such thing.
+    - ``align``: what aligns a type or an array to ``{n}`` bytes; ``unroll``: asks to unroll the loop that follows.
     - ``single``: the suffix of functions of float32. ``long``: the suffix of 64-bit literals.
     """
 
@@ -94,14 +128,18 @@ class Dialect:
     function: str
     memory: str
     local: str
+    local_pointer: str
     barrier: str
     group: str
     groups: str
     item: str
-    integer: str
+    integer: str = "const i64 {name}"
     extra: tuple[str, ...] = ()
     offsets: bool = False
     slots: bool = False
+    team_barrier: str | None = None
+    align: str = "__attribute__((aligned({n})))"
+    unroll: str = "#pragma unroll"
     single: str = ""
     long: str = "L"
     options: tuple[str, ...] = ()
@@ -115,30 +153,13 @@ OPENCL = Dialect(
     function="static ",
     memory="__global ",
     local="__local ",
+    local_pointer="__local ",
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     group="(i64)get_group_id(0)",
     groups="(i64)get_num_groups(0)",
     item="(i64)get_local_id(0)",
-    integer="const i64 {name}",
     offsets=True,
     options=("-cl-std=CL1.2",),
-)
-CUDA = Dialect(
-    name="cuda",
-    prelude=_CUDA,
-    double=_CUDA_DOUBLE,
-    kernel='extern "C" __global__ void __launch_bounds__({items}) {name}({params})',
-    function="static __device__ __forceinline__ ",
-    memory="",
-    local="__shared__ ",
-    barrier="__syncthreads();",
-    group="(i64)blockIdx.x",
-    groups="(i64)gridDim.x",
-    item="(i64)threadIdx.x",
-    integer="const i64 {name}",
-    single="f",
-    long="LL",
-    options=("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"),
 )
 METAL = Dialect(
     name="metal",
@@ -148,6 +169,7 @@ METAL = Dialect(
     function="static inline ",
     memory="device ",
     local="threadgroup ",
+    local_pointer="threadgroup ",
     barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
     group="(i64)hg_group_id",
     groups="(i64)hg_group_count",
@@ -159,24 +181,51 @@ METAL = Dialect(
         "uint hg_item_id [[thread_position_in_threadgroup]]",
     ),
     slots=True,
+    team_barrier="simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
+    align="alignas({n})",
     options=("-fno-fast-math",),
 )
-C = Dialect(
-    name="c",
-    prelude=_C,
-    double=_C_DOUBLE,
-    kernel="void {name}({params})",
+_FLAT = Dialect(  # one address space, and the functions of C for float32
+    name="",
+    prelude="",
+    double="",
+    kernel="",
     function="static inline ",
     memory="",
     local="static ",
+    local_pointer="",
     barrier="hg_barrier();",
     group="hg_group_id",
     groups="hg_group_count",
     item="hg_item_id",
-    integer="const i64 {name}",
-    extra=("const i64 hg_group_id", "const i64 hg_group_count", "const i64 hg_item_id"),
+    team_barrier="hg_team_barrier();",
     single="f",
     long="LL",
+)
+CUDA = replace(
+    _FLAT,
+    name="cuda",
+    prelude=_CUDA,
+    double=_CUDA_DOUBLE,
+    kernel='extern "C" __global__ void __launch_bounds__({items}) {name}({params})',
+    function="static __device__ __forceinline__ ",
+    local="__shared__ ",
+    barrier="__syncthreads();",
+    team_barrier="__syncwarp();",
+    group="(i64)blockIdx.x",
+    groups="(i64)gridDim.x",
+    item="(i64)threadIdx.x",
+    align="__align__({n})",
+    options=("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"),
+)
+C = replace(
+    _FLAT,
+    name="c",
+    prelude=_C,
+    double=_C_DOUBLE,
+    kernel="void {name}({params})",
+    extra=("const i64 hg_group_id", "const i64 hg_group_count", "const i64 hg_item_id"),
+    unroll="",
     options=("-ffp-contract=off", "-fwrapv"),
 )
 DIALECTS = {d.name: d for d in (OPENCL, CUDA, METAL, C)}

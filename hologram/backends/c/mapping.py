@@ -1,16 +1,21 @@
 """How a kernel is laid on work-groups and work-items.
 
-A *group kernel* runs a chunk of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by the first
-alone, iterations of lanes are dealt out to the items in turn. An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
-Groups, or items, take chunks a whole grid apart, so any number of them will do.
+- A *group kernel* runs a chunk of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by the
+  first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.vectors`).
+- A *team kernel* has rows of a page at most, which 32 items reduce. On devices whose teams of 32 run as one, a chunk is a team's, and a group has
+  several: they need no barrier of the group.
+- An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
 
-Scratch that fits is memory that the group shares, else a part of a workspace, one for each group.
+Groups, teams or items take chunks a whole grid apart, so any number of them will do.
+
+Scratch that fits is memory that the group shares, else a part of a workspace, one for each chunk under way.
 """
 
 from __future__ import annotations
 
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.scalars import Scalars
+from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel_ir import Ins, Kernel, Loop
 from hologram.primitives.reductions import LANES, PAGE
 
@@ -21,23 +26,43 @@ LOCAL_BYTES = 32 * 1024  # every device has as much memory to share
 
 
 class Mapping:
-    """``items`` of a group; ``by_item`` for item kernels; bytes of shared scratch, and of a group's workspace."""
+    """``items`` of a group, ``chunks`` that a group has under way at one time, and ``width``, the items that share a chunk.
 
-    __slots__ = ("items", "by_item", "in_workspace", "workspace", "local")
+    ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
+    a group's workspace, 0 where scratch is shared memory.
+    """
+
+    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local")
 
     def __init__(self, kernel: Kernel, scalars: Scalars) -> None:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
         self.by_item = not lanes and not kernel.scratch
-        self.items = ITEM_KERNEL if self.by_item else max([_items(s) for s in lanes] or [LANES])
-        scratch = sum(-(-int(b.size) * b.dtype.itemsize // 64) * 64 for b in kernel.scratch)
-        self.local = sum(_partials(s, self.items, scalars) for s in lanes)
-        self.in_workspace = scratch + self.local > LOCAL_BYTES
-        self.workspace = scratch if self.in_workspace else 0
-        self.local += 0 if self.in_workspace else scratch
+        self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
+        self.width = 1 if self.by_item else LANES if self.by_team else max([_items(s) for s in lanes] or [LANES])
+        scratch = sum(_aligned(int(b.size) * b.dtype.itemsize) for b in kernel.scratch)
+        partials = 0 if self.by_team else sum(_partials(s, self.width, scalars) for s in lanes)
+        self.in_workspace = scratch + partials > LOCAL_BYTES
+        own = partials + (0 if self.in_workspace else scratch)  # of a chunk
+        self.chunks = ITEM_KERNEL if self.by_item else 1
+        if self.by_team:
+            self.chunks = min(MOST_ITEMS // LANES, LOCAL_BYTES // own if own else MOST_ITEMS)
+        self.items = self.width * self.chunks
+        self.workspace = scratch * self.chunks if self.in_workspace else 0
+        self.local = own * self.chunks
+
+    def groups(self, chunks: int) -> int:
+        """Groups that take every one of ``chunks`` at once."""
+        return -(-chunks // self.chunks)
 
 
 def scans(loop: Loop) -> bool:
     return any(isinstance(s, Ins) and s.op == "scan" for s in loop.body)
+
+
+def _of_teams(lanes: list[Loop]) -> bool:
+    """Whether rows are reduced by 32 items, and nothing else wants more."""
+    reduced = [s for s in lanes if s.accs]
+    return bool(reduced) and all(isinstance(s.extent, int) and s.extent <= PAGE and not scans(s) for s in reduced)
 
 
 def _items(loop: Loop) -> int:
@@ -46,12 +71,19 @@ def _items(loop: Loop) -> int:
     if loop.accs and not scans(loop):
         pages = -(-extent // PAGE) if isinstance(extent, int) else MOST_PAGES
         return LANES * min(MOST_PAGES, _power_of_two(pages))
-    return min(MOST_ITEMS, max(LANES, _power_of_two(extent))) if isinstance(extent, int) else MOST_ITEMS
+    if not isinstance(extent, int):
+        return MOST_ITEMS
+    taken = vectors(loop)
+    return min(MOST_ITEMS, max(LANES, _power_of_two(-(-extent // taken.width) if taken else extent)))
 
 
 def _power_of_two(n: int) -> int:
     """The least one that is not below ``n``."""
     return 1 << max(0, n - 1).bit_length()
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // 64) * 64
 
 
 def _partials(loop: Loop, items: int, scalars: Scalars) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.backends.c.dialects import Dialect
+from hologram.backends.c.vectors import ACCESS_BYTES
 from hologram.dtypes import DType
 from hologram.graph.builder import Rare, decompose
 from hologram.primitives import complexes
@@ -59,6 +60,15 @@ class Scalars:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.functions: dict[str, str] = {}
+        self.vectors: dict[str, str] = {}  # declarations of the types that :meth:`vector` names
+
+    def vector(self, d: DType, width: int) -> str:
+        """The type of ``width`` neighbours in memory, declared once."""
+        kind = memory_name(d)
+        name = f"hg_{kind}x{width}"
+        align = self.dialect.align.format(n=min(ACCESS_BYTES, d.itemsize * width))
+        self.vectors.setdefault(name, f"struct {align} {name} {{ {kind} v[{width}]; }};\ntypedef struct {name} {name};\n")
+        return name
 
     # --- constants -----------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ class Program:
                 texts.append(writer.render(name))
                 made[key] = name, writer.mapping
             self.names[k], self.mappings[k] = made[key]
-        body = "\n".join([*scalars.functions.values(), *texts])
+        body = "\n".join([*scalars.vectors.values(), *scalars.functions.values(), *texts])
         helpers = [self.dialect.function + HELPERS[name] for name in needed(body)]
         body = "\n".join([*helpers, body])
         self.double = _DOUBLE.search(body) is not None
