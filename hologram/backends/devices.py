@@ -1,12 +1,29 @@
-"""The devices that programs can run on, under the names that users give, and why others are not there."""
+"""The devices that programs can run on, under the names that users give, and why others are not there.
+
+A backend is a module with ``devices()``, ``why_none()`` (the reason where there is none) and ``find(number)``, the device of that number, or for None
+the one that the backend's bare name means; None where there is no such device. Importing a backend imports no driver; asking it does.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from hologram.errors import DeviceError
 
+if TYPE_CHECKING:
+    from hologram.backends.common.driver import Device
+    from hologram.backends.common.runtime import Runtime
+
 CPU = "cpu"
+AUTO = "auto"
+# in the order in which "auto" prefers them
+BACKENDS = {
+    "opencl": "hologram.backends.opencl.device",
+    "null": "hologram.backends.null.device",
+}
+_NOT_YET = {"cuda": "not in this version", "metal": "not in this version"}
+_UNLISTED = ("null",)  # of which there are as many as one asks for
 
 
 class Devices(list[str]):
@@ -23,27 +40,40 @@ class Devices(list[str]):
 
 def devices() -> Devices:
     """All devices. Looking for them imports the packages that drive them."""
-    from hologram.backends.opencl import device as opencl
-
-    found = {CPU: "LLVM, native code"}
-    for d in opencl.devices():
-        found[d.name] = repr(d).partition(": ")[2]
-    missing = {"cuda": "not in this version", "metal": "not in this version"}
-    reason = opencl.why_none()
-    if reason is not None:
-        missing["opencl"] = reason
+    found, missing = {CPU: "LLVM, native code"}, dict(_NOT_YET)
+    for name in BACKENDS:
+        if name not in _UNLISTED:
+            backend = _backend(name)
+            found |= {d.name: d.describe() for d in backend.devices()}
+            if (reason := backend.why_none()) is not None:
+                missing[name] = reason
     return Devices(found, missing)
 
 
-def resolve(device: Any) -> str:
-    """The name of the device that a program given ``device`` runs on. Raises DeviceError for one that is not there, and says why."""
-    name = CPU if device is None else str(device)
-    if name == CPU:
-        return CPU
-    if name.partition(":")[0] == "opencl":
-        from hologram.backends.opencl import device as opencl
+def _backend(name: str) -> Any:
+    return import_module(BACKENDS[name])
 
-        return opencl.device(name).name
-    there = devices()
-    reason = there.missing.get(name.partition(":")[0])
-    raise DeviceError(f"device {name!r} is not available{f': {reason}' if reason else ''}; there is {', '.join(map(repr, there))}")
+
+def find(name: str) -> Device:
+    """The device that ``name``, which is not the CPU's, means. Raises DeviceError for one that is not there: why, and what there is."""
+    kind, colon, number = name.partition(":")
+    reason = _NOT_YET.get(kind)
+    if kind in BACKENDS and (not colon or number.isdigit()):
+        backend = _backend(kind)
+        reason = backend.why_none()
+        found: Device | None = backend.find(int(number) if colon else None) if reason is None else None
+        if found is not None:
+            return found
+    there = ", ".join(map(repr, devices()))
+    raise DeviceError(f"device {name!r} is not available{f': {reason}' if reason else ''}; there is {there}")
+
+
+def resolve(device: Any) -> str:
+    """The name of the device that ``device`` means. Raises DeviceError for one that is not there, and says why."""
+    name = str(device)
+    return name if name in (CPU, AUTO) else find(name).name
+
+
+def runtime(name: str) -> Runtime:
+    """What is under way on the device that ``name`` means. Raises DeviceError as :func:`find`."""
+    return find(name).runtime

@@ -35,7 +35,6 @@ def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CP
     with _collected_later():
         if device == CPU:
             return Executable(graph, precision, canonicalise)
-        from hologram.backends.opencl import device as opencl
-        from hologram.backends.opencl.executable import Executable as OnOpenCL
+        from hologram.backends.devices import runtime
 
-        return OnOpenCL(graph, precision, canonicalise, opencl.device(device))
+        return runtime(device).compile(graph, precision, canonicalise)

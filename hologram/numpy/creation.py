@@ -17,7 +17,7 @@ from hologram.primitives.leaves import iota
 from hologram.primitives.op import Shape
 from hologram.symbolic import Expr
 from hologram.trace.apply import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
-from hologram.trace.convert import asarray, check_device, from_dlpack, tensor
+from hologram.trace.convert import asarray, from_dlpack, put, tensor
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.trace.tensor import Tensor
@@ -32,12 +32,11 @@ array_ = tensor  # numpy.array copies
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """An array of one value; by default of the value's own type."""
-    check_device(device)
     extents = shape_of(shape, "full")
     if type(fill_value) in SCALARS:
         node = constant(fill_value, dtypes.of_scalar(fill_value) if dtype is None else element_type(dtype))
-        return wrap(spread(node, extents, ()))
-    return wrap(broadcast_node(cast_to(array(fill_value, "full"), dtype), extents))
+        return put(wrap(spread(node, extents, ())), device)
+    return put(wrap(broadcast_node(cast_to(array(fill_value, "full"), dtype), extents)), device)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -95,11 +94,10 @@ def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
     """``start, start + step, …`` before ``stop``; with one argument, from 0 up to it."""
-    check_device(device)
     if stop is None:
         start, stop = 0, start
     if isinstance(stop, Expr) and start == 0 and step == 1:
-        return wrap(count((stop,), 0, dtypes.default_int if dtype is None else element_type(dtype)))
+        return put(wrap(count((stop,), 0, dtypes.default_int if dtype is None else element_type(dtype))), device)
     values = [x.item() if type(x) is Tensor or hasattr(x, "item") else x for x in (start, stop, step)]
     if any(type(x) not in (int, float) for x in values):
         raise located(ArgumentError(f"arange takes numbers, not {', '.join(type(x).__name__ for x in values)}"))
@@ -108,13 +106,12 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         raise located(ShapeError("arange: step 0"))
     default = dtypes.default_float if any(type(x) is float for x in values) else dtypes.default_int
     n = max(0, math.ceil((stop - start) / step) if default.is_float else -((start - stop) // step))
-    return wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype)))
+    return put(wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype))), device)
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
     """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. The ends are scalars, complex ones too; Tensors have
     derivatives."""
-    check_device(device)
     n = operator.index(num)
     gaps = n - 1 if endpoint else n
     if type(start) is Tensor or type(stop) is Tensor:
@@ -166,8 +163,8 @@ def _band(matrix: Any, k: int, op: Any) -> Node:
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones on the ``k``-th diagonal, zeros beside it."""
-    check_device(device)
-    return wrap(cast_node(_band((n_rows, n_rows if n_cols is None else n_cols), k, ew.eq), element_type(dtype or dtypes.default_float)))
+    node = cast_node(_band((n_rows, n_rows if n_cols is None else n_cols), k, ew.eq), element_type(dtype or dtypes.default_float))
+    return put(wrap(node), device)
 
 
 def identity(n: int, dtype: Any = None) -> Tensor:

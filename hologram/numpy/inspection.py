@@ -8,7 +8,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.numpy.types import isdtype
-from hologram.trace.convert import check_device
+from hologram.trace.convert import device_name
 
 __all__ = ["__array_namespace_info__"]
 
@@ -29,7 +29,7 @@ class Information:
         return ["cpu"]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
-        check_device(device)
+        device_name(device)
         return {
             "real floating": dtypes.default_float.np,
             "complex floating": dtypes.default_complex.np,
@@ -39,7 +39,7 @@ class Information:
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype]:
         """The standard's element types, or those of one kind or of several."""
-        check_device(device)
+        device_name(device)
         return {d.name: d.np for d in _STANDARD if kind is None or isdtype(d.np, kind)}
 
 

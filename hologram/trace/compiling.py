@@ -10,9 +10,11 @@ from typing import Any, Protocol
 from hologram import forks
 from hologram.backends.devices import CPU
 from hologram.errors import DeviceError, OutOfMemory
+from hologram.primitives.leaves import leaf
 from hologram.settings import settings
 from hologram.trace.node import Graph
 from hologram.trace.recorder import located
+from hologram.trace.residence import home, on_host
 
 
 class Executable(Protocol):
@@ -20,6 +22,7 @@ class Executable(Protocol):
 
     constants: list[Any]
     long: bool
+    remote: bool  # whether it takes storages of devices
 
     def run(self, inputs: list[Any]) -> list[Any]: ...
     def as_text(self, stage: str) -> str: ...
@@ -66,12 +69,14 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
         return job.result
 
 
-def compile_graph(graph: Graph, precision: str = "standard", device: str = CPU) -> Executable:
-    """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled. Raises DeviceError, with the user's line, for what
-    the device does not run."""
+def compile_graph(graph: Graph, precision: str = "standard", device: str | None = None) -> Executable:
+    """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled. Without ``device`` a program runs where the values
+    are that it closes over, or on the CPU. Raises DeviceError, with the user's line, for what the device does not run."""
     with _importing:
         from hologram.graph.pipeline import compile_graph as pipeline
 
+    if device is None:
+        device = home(n.attrs[0] for n in graph.nodes() if n.op is leaf) or CPU
     try:
         return pipeline(graph, precision=precision, device=device)
     except DeviceError as e:
@@ -81,13 +86,13 @@ def compile_graph(graph: Graph, precision: str = "standard", device: str = CPU) 
 def run(executable: Executable, storages: list[Any]) -> list[Any]:
     """The results of one run. Raises OutOfMemory, with the user's line, where they cannot be had, and DeviceError for a device that fails."""
     try:
-        return executable.run(storages)
+        return executable.run(storages if executable.remote else [on_host(s) for s in storages])
     except DeviceError as e:
         raise located(e) from None
     except MemoryError as e:
         raise located(e if isinstance(e, OutOfMemory) else OutOfMemory(str(e) or "a result is too large to allocate")) from None
 
 
-def compile_once(key: Any, graph: Callable[[], Graph], precision: str = "standard") -> Executable:
+def compile_once(key: Any, graph: Callable[[], Graph], precision: str = "standard", device: str | None = None) -> Executable:
     """The executable of ``graph()``, which is called by one thread only."""
-    return once((key, precision, settings.code), lambda: compile_graph(graph(), precision))
+    return once((key, precision, settings.code, device), lambda: compile_graph(graph(), precision, device))

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.devices import CPU, find
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DeviceError, DTypeError
+from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
 from hologram.primitives.elementwise import cast_reference
 from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, wrap
 from hologram.trace.extent import Extent
 from hologram.trace.recorder import constant, current, located, plain, require_whole, whole_cast
+from hologram.trace.residence import on_host
 from hologram.trace.tensor import Tensor, namespace
 
 
@@ -30,7 +33,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     Python floats become float32 and integers int64 unless ``dtype`` says otherwise. Raises DTypeError for element types that
     Hologram has not.
     """
-    return _made(data, dtype, device, borrow=False)
+    return put(_made(data, dtype, borrow=False), device)
 
 
 def asarray(data: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -38,31 +41,54 @@ def asarray(data: Any, /, *, dtype: Any = None, device: Any = None, copy: bool |
 
     A borrowed value is copied when an op is recorded on it: a later write to the source never changes a result.
     """
-    return _made(data, dtype, device, borrow=not copy, strict=copy is False)
+    return put(_made(data, dtype, borrow=not copy, strict=copy is False), device)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """The array behind ``x.__dlpack__``, borrowed unless ``copy``. Raises DeviceError for memory that is not the CPU's."""
-    check_device(device)
     if type(x) is Tensor:
-        return x
+        return put(x, device)
     if not hasattr(x, "__dlpack__"):
         raise located(ArgumentError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}"))
     try:
         array = np.from_dlpack(x)
     except (BufferError, RuntimeError) as e:
         raise located(DeviceError(f"from_dlpack: {e}")) from None
-    return _of_array(array, None, borrow=not copy, strict=copy is False)
+    return put(_of_array(array, None, borrow=not copy, strict=copy is False), device)
 
 
-def check_device(device: Any) -> None:
-    """Raises DeviceError unless ``device`` is the CPU or None."""
-    if device is not None and str(device) != "cpu":
-        raise located(DeviceError(f"device {device!r} is not available; there is 'cpu'"))
+def device_name(device: Any) -> str:
+    """The name of the device that ``device`` means; None means the CPU. Raises DeviceError for one that is not there."""
+    if device is None or device == CPU:
+        return CPU
+    try:
+        return find(str(device)).name
+    except DeviceError as e:
+        raise located(e) from None
 
 
-def _made(data: Any, dtype: Any, device: Any, borrow: bool, strict: bool = False) -> Tensor:
-    check_device(device)
+def put(t: Tensor, device: Any) -> Tensor:
+    """``t`` on ``device``: itself where it is there already, or for None; else a copy. Returns before the copy is done.
+
+    Raises DeviceError for a device that is not there, OutOfMemory where it has no room.
+    """
+    if device is None:
+        return t
+    name = device_name(device)
+    storage = t._realised("device_put()")
+    if name == CPU:
+        return of_storage(on_host(storage)) if type(storage) is DeviceStorage else t
+    if type(storage) is DeviceStorage and storage.device == name:
+        return t
+    try:
+        moved = of_storage(find(name).runtime.put(storage))
+    except (DeviceError, OutOfMemory) as e:
+        raise located(e) from None
+    moved._weak = t._weak
+    return moved
+
+
+def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False) -> Tensor:
     to = None if dtype is None else element_type(dtype)
     if type(data) is Tensor:
         if to is None:

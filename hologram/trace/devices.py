@@ -7,7 +7,7 @@ from typing import Any
 from hologram.backends.devices import Devices
 from hologram.backends.devices import devices as every_device
 from hologram.trace import jit, lazy, tree
-from hologram.trace.convert import asarray, check_device
+from hologram.trace.convert import asarray, device_name, put
 
 
 def devices() -> Devices:
@@ -20,9 +20,13 @@ def default_device() -> str:
 
 
 def device_put(value: Any, device: Any = None) -> Any:
-    """The pytree ``value`` as Tensors on ``device``. Raises DeviceError for one that is not there."""
-    check_device(device)
-    return tree.map(asarray, value)
+    """The pytree ``value`` as Tensors on ``device``, where programs that read them then run; None is the CPU.
+
+    Returns before the copies are done. What is there already is not copied. Raises DeviceError for a device that is not there, OutOfMemory where it
+    has no room.
+    """
+    name = device_name(device)
+    return tree.map(lambda x: put(asarray(x), name), value)
 
 
 def set_num_threads(n: int) -> None:
@@ -39,3 +43,7 @@ def clear_caches() -> None:
     from hologram.backends.cpu.runtime import storage
 
     storage.clear_caches()
+    from hologram.backends.common.runtime import runtimes
+
+    for runtime in runtimes():
+        runtime.pool.trim()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.cpu.runtime.tracing import closed, opened
-from hologram.backends.devices import CPU, resolve
+from hologram.backends.devices import resolve
 from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
@@ -25,6 +25,7 @@ from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace, current, located, transforming, user_line
+from hologram.trace.residence import home
 from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, name_of
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
@@ -125,6 +126,15 @@ def _storage_of(x: Any) -> Any:
         raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
 
 
+def home_of(leaves: list[Any]) -> str | None:
+    """The device that the Tensors among ``leaves`` are on; None where they are the host's. Raises DeviceError for those of two devices."""
+    found = [x for x in leaves if type(x) is Tensor]
+    for x in found:
+        if x._storage is None:
+            realise(x)
+    return home(x._storage for x in found)
+
+
 def _own(x: Any) -> Any:
     """A Tensor of the callee's own: an assignment to its elements is as unseen by the caller as in compiled code."""
     return copy(x) if type(x) is Tensor else x
@@ -166,7 +176,7 @@ class Jitted:
         donate_argnums: int | Iterable[int],
         precision: str,
         dynamic: Dynamic,
-        device: str,
+        device: str | None,
     ) -> None:
         self._device = device
         self.__wrapped__ = function
@@ -195,27 +205,28 @@ class Jitted:
             return self.__wrapped__(*args, **options)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
-        if settings.native and self._device == CPU and found.is_new(call):
+        if settings.native and not found.executable.remote and found.is_new(call):
             self._go_native(call, found)
         return found.run(call.leaves)
 
     def _specialised(self, call: Call) -> Specialisation:
         """The program for ``call``: found, or made by one thread while others that ask for it wait."""
-        key = (call.key, settings.code)
+        device = self._device or home_of(call.leaves)
+        key = (call.key, settings.code, device)
         found = self._specialisations.get(key)
         if found is None:
-            found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call))
+            found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call, device))
         if found.assumptions and not holds(found.assumptions, call):
             return self._specialised(call.concrete())
         return found
 
-    def _specialise(self, key: Any, call: Call) -> Specialisation:
+    def _specialise(self, key: Any, call: Call, device: str | None) -> Specialisation:
         record = misses.Record(self._signature, call)
         self._last_miss = misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()])
         if settings.explain_misses:
             print(self._last_miss, file=sys.stderr)
         traced = trace_call(self.__name__, self.__wrapped__, call)
-        executable = compiling.compile_graph(traced.graph, self._precision, self._device)
+        executable = compiling.compile_graph(traced.graph, self._precision, device)
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
         return found
@@ -246,7 +257,8 @@ class Jitted:
         from hologram.trace.stages import Lowered
 
         call = self._signature.take_apart(args, options)
-        return Lowered(self.__name__, self._signature, call, trace_call(self.__name__, self.__wrapped__, call), self._precision, self._device)
+        traced = trace_call(self.__name__, self.__wrapped__, call)
+        return Lowered(self.__name__, self._signature, call, traced, self._precision, self._device or home_of(call.leaves))
 
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
@@ -279,7 +291,7 @@ def jit(
 
     - ``static_argnums``, ``static_argnames``: arguments that are plain Python values while tracing; each value is a signature.
     - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
-    - ``device``: where it runs, one of :func:`hologram.devices`; None is the CPU. Arguments and results stay on the CPU (see docs/gpu.md).
+    - ``device``: where it runs, one of :func:`hologram.devices`; None: where the arguments are. Results stay there (see docs/gpu.md).
     - ``precision``: ``exact``, ``standard`` or ``fast``.
     - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size
       (see docs/shapes.md). An axis or argument that a call does not have is an ArgumentError.
@@ -287,7 +299,7 @@ def jit(
     if precision not in PRECISIONS:
         raise located(ArgumentError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}"))
     try:
-        runs_on = resolve(device)
+        runs_on = None if device is None else resolve(device)
     except DeviceError as e:
         raise located(e) from None
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from hologram.errors import TracedValueError
+from hologram.backends.common.storage import DeviceStorage
+from hologram.errors import DeviceError, OutOfMemory, TracedValueError
 from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.marks import example
 from hologram.primitives.op import MULTIPLE
@@ -28,6 +29,7 @@ from hologram.trace.compiling import compile_once, run
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Pending, located, results_of
+from hologram.trace.residence import home
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024
@@ -51,9 +53,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Walk:
-    """The nodes that ``roots`` need, numbered; the key; the storages of the leaves; and what to keep beside the roots."""
+    """The nodes that ``roots`` need, numbered; the key; the storages of the leaves, and the device that they are on; and what to keep beside the
+    roots."""
 
-    __slots__ = ("roots", "key", "order", "storages")
+    __slots__ = ("roots", "key", "order", "storages", "device")
 
     def __init__(self, roots: list[Any]) -> None:
         number: dict[Node, int] = {}
@@ -65,6 +68,7 @@ class _Walk:
         asked = len(order)
         key: list[Any] = [asked, settings.code]
         storages: list[Any] = []
+        remote = False
         keep: dict[Node, None] = {}
         total = asked
         numbered, add, discover = number.get, key.append, order.append
@@ -75,6 +79,8 @@ class _Walk:
                 storage = node.attrs[0]
                 storages.append(storage)
                 add(storage.aval)
+                if type(storage) is DeviceStorage:
+                    remote = True
                 continue
             if node.attrs and op.kind != "mark":
                 add(node.attrs)
@@ -99,6 +105,9 @@ class _Walk:
             if number[x] >= asked:
                 roots.append(x)
                 key.append(number[x])
+        self.device = home(storages) if remote else None
+        if remote:
+            add(self.device)
         self.roots, self.order, self.storages = roots, order, storages
         self.key = tuple(key)
 
@@ -165,10 +174,10 @@ def _adopt(t: Tensor) -> bool:
 class _Miss:
     """An expression without a program: its graph, taken while no node can settle, to be compiled when others may go on."""
 
-    __slots__ = ("cache", "key", "graph", "scalars", "found")
+    __slots__ = ("cache", "key", "graph", "scalars", "found", "device")
 
     def __init__(self, walk: _Walk) -> None:
-        self.cache, self.key, self.scalars = _programs, walk.key, []
+        self.cache, self.key, self.scalars, self.device = _programs, walk.key, [], walk.device
         loose, scalars = walk.without_scalars()
         self.found: Any = (_lifted.get(loose) or 0) if scalars else 0
         lift = self.found != 0 and (type(self.found) is not int or self.found >= _SCALARS_SEEN)
@@ -182,7 +191,7 @@ class _Miss:
         executable = self.found
         if self.graph is not None:
             graph = self.graph
-            executable = compile_once((self.cache is _lifted, self.key), lambda: graph)
+            executable = compile_once((self.cache is _lifted, self.key), lambda: graph, device=self.device)
             self.cache.put(self.key, executable)
         if not self.scalars:
             return run(executable, storages)
@@ -197,24 +206,34 @@ def evaluate(*trees: Any) -> None:
 
 
 def block_until_ready(value: Any) -> Any:
-    """``value``, with every Tensor in it realised."""
+    """``value``, with every Tensor in it realised, and there. Raises DeviceError or OutOfMemory where a device that computes it failed."""
     if not _is_ready(value):
         evaluate(value)
+        for x in tree.leaves(value):
+            if type(x) is Tensor and type(x._storage) is DeviceStorage:
+                _waited(x._storage)
     return value
 
 
+def _waited(storage: DeviceStorage) -> None:
+    try:
+        storage.wait()
+    except (DeviceError, OutOfMemory) as e:
+        raise located(e) from None
+
+
 def _is_ready(value: Any) -> bool:
-    """Whether no Tensor in ``value`` is pending; of containers other than the plain ones it is not known."""
+    """Whether no Tensor in ``value`` is pending, or on a device; of containers other than the plain ones it is not known."""
     kind = type(value)
     if kind is Tensor:
-        return value._storage is not None
+        return value._storage is not None and type(value._storage) is not DeviceStorage
     if kind is dict:
         value = value.values()
     elif kind is not tuple and kind is not list:
         return value is None
     for x in value:
         if type(x) is Tensor:
-            if x._storage is None:
+            if x._storage is None or type(x._storage) is DeviceStorage:
                 return False
         elif not _is_ready(x):
             return False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Lowered:
     """A traced call. ``graph`` is what was traced."""
 
-    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str) -> None:
+    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str | None) -> None:
         self.name, self.graph, self.precision, self.device = name, traced.graph, precision, device
         self._signature, self._call, self._traced = signature, call, traced
         self._compiled: Compiled | None = None

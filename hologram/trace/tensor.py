@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DeviceError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError, TracedValueError
 from hologram.primitives import composite
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Shape
@@ -24,6 +24,7 @@ from hologram.trace.apply import binary_operator, unary_operator
 from hologram.trace.extent import extent
 from hologram.trace.node import Node
 from hologram.trace.recorder import Pending, Trace, current, located
+from hologram.trace.residence import device_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -100,13 +101,14 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        return "cpu"
+        """The name of the device that the values are on, or will be."""
+        return device_of(self)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """This Tensor on ``device``. Raises DeviceError for one that is not there."""
-        if str(device) != "cpu":
-            raise located(DeviceError(f"device {device!r} is not available; there is 'cpu'"))
-        return self
+        """This Tensor on ``device``: see :func:`hologram.device_put`. Raises DeviceError for one that is not there."""
+        from hologram.trace.convert import put
+
+        return put(self, device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):

@@ -25,6 +25,7 @@ from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
 from hologram.settings import settings
 from hologram.trace.aval import Aval, aval
 from hologram.trace.node import Graph
+from hologram.trace.residence import on_host
 
 LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
@@ -39,13 +40,15 @@ class Executable:
     ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put.
     """
 
+    remote = False
+
     def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
         self.traced, self.precision, self._canonical = traced, precision, canonical
         self.target = target.host()
         self.dynamic = any(not isinstance(n, int) for x in traced.inputs for n in x.shape)
         leaves = _leaves(traced)
         entry = self._load(leaves)
-        self.constants = [leaves[i] for i in entry["constants"]]
+        self.constants = [on_host(leaves[i]) for i in entry["constants"]]
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in entry["outputs"]]
         self.arena_bytes: int = entry["arena"]
         self.long: bool = entry["long"]

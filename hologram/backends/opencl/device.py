@@ -2,28 +2,98 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from hologram.backends.c.dialects import OPENCL
 from hologram.backends.c.mapping import LOCAL_BYTES, MOST_ITEMS
+from hologram.backends.common import driver
+from hologram.backends.common.driver import Place
+from hologram.backends.common.listing import numbered
 from hologram.cached import cached_property
-from hologram.errors import CompileError, DeviceError, OutOfMemory
+from hologram.errors import CompileError
 
 _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY", "INVALID_BUFFER_SIZE")
-_CONTEXT_LINES = 6  # of the source, around a line that the compiler complains of
 
 
-class Device:
-    """One device: ``name`` is what users call it. Its context and queue are made when they are first needed; ``lock`` guards the queue."""
+class Event(driver.Event):
+    """``commands``: the events of all commands up to here since the event before."""
+
+    def __init__(self, cl: Any, commands: list[Any]) -> None:
+        self.cl, self.commands = cl, commands
+
+    def is_done(self) -> bool:
+        return all(c.command_execution_status <= self.cl.command_execution_status.COMPLETE for c in self.commands)
+
+    def wait(self) -> None:
+        for c in self.commands:
+            c.wait()  # which raises where the command failed
+
+
+class Queue(driver.Queue):
+    """An in-order command queue."""
+
+    device: Device
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self.cl = device.cl
+        self.queue = self.cl.CommandQueue(device.context)
+        self._commands: list[Any] = []
+        self._last: list[Any] = []
+
+    def _write(self, to: Place, array: np.ndarray) -> None:
+        buffer, offset = to
+        self._commands.append(self.cl.enqueue_copy(self.queue, buffer, array, dst_offset=offset, is_blocking=False))
+
+    def _read(self, array: np.ndarray, source: Place) -> None:
+        buffer, offset = source
+        self.cl.enqueue_copy(self.queue, array, buffer, src_offset=offset, is_blocking=True)
+
+    def _copy(self, to: Place, source: Place, nbytes: int) -> None:
+        command = self.cl.enqueue_copy(self.queue, to[0], source[0], byte_count=nbytes, dst_offset=to[1], src_offset=source[1])
+        self._commands.append(command)
+
+    def _launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
+        arguments: list[Any] = []
+        for buffer, offset, itemsize in places:
+            arguments += [buffer, np.int64(offset // itemsize)]
+        arguments += map(np.int64, integers)
+        kernel.set_args(*arguments, *([] if workspace is None else [workspace]))
+        self._commands.append(self.cl.enqueue_nd_range_kernel(self.queue, kernel, (groups * items,), (items,)))
+
+    def record(self) -> Event:
+        if self._commands:
+            self._last = self._commands
+            self._commands = []
+        self.queue.flush()
+        return Event(self.cl, self._last)
+
+    def wait_for(self, event: driver.Event) -> None:
+        assert isinstance(event, Event)
+        if event.commands:
+            self._commands.append(self.cl.enqueue_barrier(self.queue, wait_for=event.commands[-1:]))
+
+    def finish(self) -> None:
+        self.queue.finish()
+
+
+class Device(driver.Device):
+    """One device. Its context and queue are made when they are first needed."""
+
+    dialect = OPENCL
 
     def __init__(self, cl: Any, number: int, device: Any) -> None:
+        super().__init__()
         self.cl, self.device = cl, device
         self.name = f"opencl:{number}"
-        self.lock = threading.RLock()
+        self.errors = (cl.Error,)
         config = device.single_fp_config
-        self.is_gpu = bool(device.type & cl.device_type.GPU)
+        self.kind = "gpu" if device.type & cl.device_type.GPU else "cpu"
         self.has_double = bool(device.double_fp_config)
         self.divides_exactly = bool(config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT)
         self.keeps_subnormals = bool(config & cl.device_fp_config.DENORM)
@@ -31,20 +101,19 @@ class Device:
         self.most_items = int(device.max_work_group_size)
         self.local_bytes = int(device.local_mem_size)
         self.largest_buffer = int(device.max_mem_alloc_size)
+        self.memory_bytes = int(device.global_mem_size)
 
-    def __repr__(self) -> str:
-        return f"{self.name}: {self.device.name.strip()} ({self.device.platform.name.strip()})"
+    def describe(self) -> str:
+        return f"{self.device.name.strip()} ({self.device.platform.name.strip()})"
 
     @cached_property
     def context(self) -> Any:
         return self.cl.Context([self.device])
 
-    @cached_property
-    def queue(self) -> Any:
-        return self.cl.CommandQueue(self.context)
+    def new_queue(self) -> Queue:
+        return Queue(self)
 
     def why_not(self, precision: str, double: bool) -> str | None:
-        """Why programs of a precision, with float64 or without, cannot run here; None where they can."""
         if double and not self.has_double:
             return "it has no float64, which the program needs"
         if precision == "exact" and not (self.divides_exactly and self.keeps_subnormals):
@@ -55,57 +124,31 @@ class Device:
             return f"its work-groups have {self.most_items} items at most; kernels use up to {MOST_ITEMS}"
         return None
 
-    def build(self, source: str, options: tuple[str, ...]) -> Any:
-        """The program of ``source``. Raises CompileError with the compiler's words and the lines that they are about."""
-        options = (*options, *(("-cl-fp32-correctly-rounded-divide-sqrt",) if self.divides_exactly else ()))
+    def build(self, source: str, names: Sequence[str]) -> dict[str, Any]:
+        if not names:
+            return {}
+        options = [*OPENCL.options, *(["-cl-fp32-correctly-rounded-divide-sqrt"] if self.divides_exactly else [])]
         program = self.cl.Program(self.context, source)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what compilers print beside a program that builds
-                return program.build(list(options), devices=[self.device], cache_dir=False)
+                built = program.build(options, devices=[self.device], cache_dir=False)
         except self.cl.Error as e:
             try:
                 log = program.get_build_info(self.device, self.cl.program_build_info.LOG) or str(e)
             except self.cl.Error:
                 log = str(e)
             raise CompileError(f"{self.name} does not compile a program:\n{log.strip()}\n\n{numbered(source, log)}") from None
+        return {name: self.cl.Kernel(built, name) for name in names}
 
-    def buffer(self, nbytes: int, what: str, others: dict[str, int]) -> Any:
-        """Memory for ``what``. Raises OutOfMemory, which names it and ``others`` that are there already."""
-        try:
-            if nbytes > self.largest_buffer:
-                raise MemoryError(f"the largest buffer of the device has {self.largest_buffer:,} bytes")
-            return self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, max(1, nbytes))
-        except (self.cl.Error, MemoryError) as e:
-            if isinstance(e, self.cl.Error) and not is_out_of_memory(e):
-                raise self.failure(e) from None
-            held = ", ".join(f"{name} {n:,}" for name, n in sorted(others.items(), key=lambda entry: -entry[1])[:8]) or "nothing"
-            raise OutOfMemory(f"{self.name} has no {nbytes:,} bytes for {what} ({e}); the call holds: {held}") from None
+    def allocate(self, nbytes: int) -> Any:
+        return self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, nbytes)
 
-    def failure(self, e: Exception) -> Exception:
-        """What an error of the driver is for the user."""
-        return OutOfMemory(f"{self.name}: {e}") if is_out_of_memory(e) else DeviceError(f"{self.name} failed: {e}")
+    def release(self, handle: Any) -> None:
+        handle.release()
 
-
-def is_out_of_memory(e: Exception) -> bool:
-    return any(code in str(e) for code in _OUT_OF_MEMORY)
-
-
-def numbered(source: str, log: str) -> str:
-    """Numbered lines of ``source``: those around each that ``log`` names, all where it names none."""
-    lines = source.splitlines()
-    named = {n for n in _line_numbers(log) if 0 < n <= len(lines)}
-    wanted = [i for i in range(1, len(lines) + 1) if not named or any(abs(i - n) <= _CONTEXT_LINES for n in named)]
-    return "\n".join(f"{'>' if i in named else ' '}{i:5} {lines[i - 1]}" for i in wanted)
-
-
-def _line_numbers(log: str) -> list[int]:
-    """Of messages such as ``<source>:12:3: error: …``."""
-    out = []
-    for line in log.splitlines():
-        parts = line.split(":")
-        out += [int(a) for a, b in zip(parts[1:], parts[2:], strict=False) if a.isdigit() and b.isdigit()][:1]
-    return out
+    def is_out_of_memory(self, e: BaseException) -> bool:
+        return super().is_out_of_memory(e) or any(code in str(e) for code in _OUT_OF_MEMORY)
 
 
 @cache
@@ -129,8 +172,8 @@ def _found() -> tuple[list[Device], str | None]:
     return devices, None if devices else "no OpenCL platform has a device" + (f" ({'; '.join(reasons)})" if reasons else "")
 
 
-def devices() -> list[Device]:
-    return _found()[0]
+def devices() -> list[driver.Device]:
+    return list(_found()[0])
 
 
 def why_none() -> str | None:
@@ -138,14 +181,9 @@ def why_none() -> str | None:
     return _found()[1]
 
 
-def device(name: str) -> Device:
-    """The device that ``name`` means: ``opencl`` is the first GPU, or else the first device. Raises DeviceError, which says what there is."""
-    found, reason = _found()
-    if reason is not None:
-        raise DeviceError(f"device {name!r} is not available: {reason}")
-    if name == "opencl":
-        return next((d for d in found if d.is_gpu), found[0])
-    for d in found:
-        if d.name == name:
-            return d
-    raise DeviceError(f"device {name!r} is not available; there is {', '.join(map(repr, found))}")
+def find(number: int | None) -> driver.Device | None:
+    """The device of that number; for None the first GPU, or else the first device."""
+    found = _found()[0]
+    if number is None:
+        return next((d for d in found if d.kind == "gpu"), found[0])
+    return found[number] if number < len(found) else None

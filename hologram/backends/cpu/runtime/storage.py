@@ -21,9 +21,13 @@ else:
     from hologram.backends.cpu.runtime import python_storage as _made  # type: ignore[no-redef]
 
 Storage: Any = _made.Storage
-view = _made.view
 statistics = _made.statistics
 reset_peak = _made.reset_peak
+
+
+def view(storage: Any) -> np.ndarray:
+    """The array in ``storage``, without a copy; of one on a device the copy on the host. Raises DeviceError where the device failed."""
+    return _made.view(storage if type(storage) is Storage else storage.on_host())
 
 
 def empty(of: Aval) -> Any:

@@ -1,0 +1,176 @@
+"""What a backend of devices implements: a :class:`Device` (memory, programs), its :class:`Queue` (copies and launches, in order), an :class:`Event`.
+
+A place in device memory is a pair ``(handle, offset)``: what :meth:`Device.allocate` gave, and bytes from its start.
+
+A driver's own exceptions, :attr:`Device.errors`, may leave any method; callers turn them into Hologram's by :meth:`Device.failure`.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hologram.backends.c.dialects import Dialect
+from hologram.cached import cached_property
+from hologram.errors import DeviceError, OutOfMemory
+
+if TYPE_CHECKING:
+    from hologram.backends.common.runtime import Runtime
+
+Place = tuple[Any, int]
+
+
+class Event(ABC):
+    """A point in a queue's work."""
+
+    @abstractmethod
+    def is_done(self) -> bool:
+        """Whether all work up to the event has ended, well or not; does not wait."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Returns when all work up to the event has ended. Raises one of :attr:`Device.errors` where any of it failed."""
+
+
+class Queue(ABC):
+    """Work for a device, done in the order in which it is put here. Methods return before the work is done, but for :meth:`read`.
+
+    The public methods count what they do in :attr:`Device.counts`; a driver implements those with an underscore.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def write(self, to: Place, array: np.ndarray) -> None:
+        """Copies a contiguous array to the device. The caller keeps it alive and unchanged until an event recorded later is done."""
+        if array.nbytes:
+            self.device.count(copies_in=1, bytes_in=array.nbytes)
+            self._write(to, array)
+
+    def read(self, array: np.ndarray, source: Place) -> None:
+        """Fills a contiguous array from the device; waits for what was put here before, and for the copy."""
+        if array.nbytes:
+            self.device.count(copies_out=1, bytes_out=array.nbytes)
+            self._read(array, source)
+
+    def copy(self, to: Place, source: Place, nbytes: int) -> None:
+        """Copies within the device. The ranges do not overlap."""
+        if nbytes:
+            self.device.count(copies_within=1, bytes_within=nbytes)
+            self._copy(to, source, nbytes)
+
+    def launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
+        """``groups`` work-groups of ``items`` run a kernel of :meth:`Device.build`.
+
+        ``places`` are ``(handle, offset in bytes, bytes of an element)`` of its parameters; ``integers`` follow them, and the handle ``workspace``
+        where the kernel has one (else None).
+        """
+        self.device.count(launches=1)
+        self._launch(kernel, groups, items, places, integers, workspace)
+
+    @abstractmethod
+    def _write(self, to: Place, array: np.ndarray) -> None: ...
+    @abstractmethod
+    def _read(self, array: np.ndarray, source: Place) -> None: ...
+    @abstractmethod
+    def _copy(self, to: Place, source: Place, nbytes: int) -> None: ...
+    @abstractmethod
+    def _launch(
+        self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any
+    ) -> None: ...
+
+    @abstractmethod
+    def record(self) -> Event:
+        """The event after all work put here so far, which the device is told to begin."""
+
+    @abstractmethod
+    def wait_for(self, event: Event) -> None:
+        """What is put here from now on begins after ``event``, of another queue of the same device. Does not wait itself."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Returns when everything is done."""
+
+
+class Device(ABC):
+    """One device: ``name`` is what users call it, ``dialect`` the row of the C walk for its programs, ``errors`` what its driver raises.
+
+    ``kind`` is ``gpu`` or ``cpu``, or ``null`` where nothing computes. ``units`` work-groups run at one time; ``largest_buffer`` and
+    ``memory_bytes`` bound what can be allocated. ``lock`` guards the queues.
+    """
+
+    name: str
+    dialect: Dialect
+    kind: str
+    units: int
+    largest_buffer: int
+    memory_bytes: int
+    errors: tuple[type[Exception], ...] = ()
+    has_values = True  # whether memory can be read: kernels run for real
+    executable: Any = None  # a class in the place of :class:`hologram.backends.common.executable.Executable`
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.counts: Counter[str] = Counter()
+
+    def count(self, **what: int) -> None:
+        """Notes launches, copies and bytes."""
+        self.counts.update(what)
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.describe()}"
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The device and its driver, in a few words."""
+
+    @abstractmethod
+    def why_not(self, precision: str, double: bool) -> str | None:
+        """Why programs of a precision, with float64 or without, cannot run here; None where they can."""
+
+    @abstractmethod
+    def build(self, source: str, names: Sequence[str]) -> dict[str, Any]:
+        """Kernels by name, of a program's text. Raises CompileError with the compiler's words and the numbered lines that they are about."""
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> Any:
+        """The handle of new memory, aligned to 64 bytes. Raises MemoryError, or one of ``errors`` that :meth:`failure` makes an OutOfMemory of."""
+
+    @abstractmethod
+    def release(self, handle: Any) -> None:
+        """Gives memory back; work already in a queue may still use it."""
+
+    @abstractmethod
+    def new_queue(self) -> Queue: ...
+
+    @cached_property
+    def queue(self) -> Queue:
+        """The queue of programs that are called outside of ``with hg.stream(…)``."""
+        return self.new_queue()
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """What is under way here, one for each device."""
+        from hologram.backends.common.runtime import Runtime
+
+        return Runtime(self)
+
+    def is_out_of_memory(self, e: BaseException) -> bool:
+        return isinstance(e, MemoryError)
+
+    def failure(self, e: BaseException) -> DeviceError | OutOfMemory:
+        """What an error of the driver is for the user."""
+        return OutOfMemory(f"{self.name}: {e}") if self.is_out_of_memory(e) else DeviceError(f"{self.name} failed: {e}")
+
+    def guarded(self, action: Callable[[], Any]) -> Any:
+        """``action()``, alone among threads, with the driver's errors as Hologram's."""
+        with self.lock:
+            try:
+                return action()
+            except self.errors as e:
+                raise self.failure(e) from None

@@ -1,0 +1,190 @@
+"""A compiled graph on a device: one program, one arena for all intermediates, and the actions of a call in order.
+
+A call puts its work in the device's queue and returns: its results are storages of the device, whose elements are there when its submission ends.
+Arguments that are on the device are used where they are; others are copied there for the call, constants once for all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hologram import debug
+from hologram.backends.c.source import Program
+from hologram.backends.common.memory import Memory
+from hologram.backends.common.runtime import Runtime, Work
+from hologram.backends.common.steps import Block, Call, Maker
+from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.cpu.runtime import storage as host
+from hologram.cached import cached_property
+from hologram.errors import DeviceError, UnsupportedError
+from hologram.graph.kernel_text import print_kernel
+from hologram.graph.lower import Lowered
+from hologram.graph.passes import Context
+from hologram.graph.report import Cost, Reduction, cost_of, memory_of, reduction_of
+from hologram.graph.report import Memory as MemoryReport
+from hologram.graph.schedule import Output, Schedule, bind_symbols, concrete_shape
+from hologram.trace.aval import Aval, aval
+from hologram.trace.node import Graph, Node
+
+MOST_SIZES = 64  # blocks that a graph with symbolic shapes keeps
+
+
+class Sized(NamedTuple):
+    """What a call does at given sizes, and the types of what it computes."""
+
+    block: Block
+    computed: list[Aval]
+
+
+class Executable:
+    """Runs a graph on a device. Raises UnsupportedError, naming the op and its line, for what the backend does not have."""
+
+    remote = True
+    long = True
+
+    def __init__(self, traced: Graph, precision: str, canonical: Any, runtime: Runtime) -> None:
+        self.traced, self.precision, self.runtime = traced, precision, runtime
+        self.device = runtime.device
+        context = Context(precision)
+        with debug.timed("canonical reduction"):
+            self.canonical: Graph = canonical(traced, precision, context)
+        self._rules: Counter[str] = context.rules()
+        with debug.timed("lowering"):
+            self.schedule = Schedule(self.canonical, precision)
+            self.program = self._program()
+        reason = self.device.why_not(precision, self.program.double)
+        if reason is not None:
+            raise DeviceError(f"{self.device!r} cannot run this: {reason}")
+        self._tell()
+        with debug.timed("code generation"):
+            kernels = self.device.build(self.program.text, sorted(set(self.program.names.values())))
+        self._maker = Maker(self.program, kernels, self.device.units)
+        self.constants = [c.attrs[0] for c in self.schedule.constants]
+        self._sizes: dict[tuple[int, ...], Sized] = {}
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """What :meth:`as_text` takes."""
+        return "trace", "canonical", "kernels", self.program.dialect.name
+
+    def _program(self) -> Program:
+        """The text of all kernels. UnsupportedError says which op the device lacks, and the user's line."""
+        try:
+            return Program([s.kernel for s in self._kernels], self.device.dialect.name, self.precision)
+        except UnsupportedError as e:
+            raise UnsupportedError(f"{self.device.name}: {e}: leave device out for the CPU (at {self._line()})") from None
+
+    def _line(self) -> str:
+        """Where the program comes from: the user's line of the first result that has one."""
+        line = next((self.traced.lines[n] for n in self.traced.outputs if self.traced.lines.get(n)), None)
+        return f"{line[0]}:{line[1]}" if line else "an expression"
+
+    def _tell(self) -> None:
+        debug.tell(debug.DEVICES, "device", lambda: self.device)
+        debug.tell(debug.KERNELS, "kernels", lambda: self.as_text("kernels"))
+        debug.tell(debug.SOURCE, self.program.dialect.name, lambda: self.program.text)
+        debug.tell(debug.GRAPHS, "traced graph", lambda: self.traced)
+        debug.tell(debug.GRAPHS, "canonical graph", lambda: self.canonical)
+
+    @property
+    def _kernels(self) -> list[Lowered]:
+        """The kernels that are programs, those of bodies too."""
+        return [k for k in self.schedule.kernels if k.kernel.ready is None]
+
+    # --- planning a call -----------------------------------------------------------------------------------------------
+
+    def _at_sizes(self, shapes: list[tuple[int, ...]]) -> Sized:
+        values = bind_symbols(self.schedule.inputs, shapes)
+        key = tuple(values[name] for name in self.schedule.symbols)
+        found = self._sizes.get(key)
+        if found is None:
+            if len(self._sizes) >= MOST_SIZES:
+                self._sizes.pop(next(iter(self._sizes)), None)
+            found = self._sizes[key] = self._planned(values)
+        return found
+
+    def _planned(self, values: Mapping[str, int]) -> Sized:
+        s = self.schedule
+        computed = [aval(n.dtype, concrete_shape(self._result_shape(n), values)) for n in s.computed]
+        return Sized(self._maker.block(s, values, s.plan(values)), computed)
+
+    def _result_shape(self, node: Node) -> Any:
+        """The shape that a computed value is handed out with: that of the reshape it stands for."""
+        outputs = self.schedule.outputs
+        return next((o.node.shape for o in outputs if o.kind == "computed" and self.schedule.computed[o.index] is node), node.shape)
+
+    # --- running -------------------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Storages of the results, on the device, for storages of the inputs, wherever they are. Returns before the device is done."""
+        sized = self._at_sizes([x.aval.shape for x in inputs])
+        with debug.timed("call"):
+            computed = self.device.guarded(partial(self._submitted, inputs, sized))
+            return [self._result(o, inputs, computed) for o in self.schedule.outputs]
+
+    def _result(self, o: Output, inputs: Sequence[Any], computed: list[DeviceStorage]) -> DeviceStorage:
+        if o.kind == "computed":
+            return computed[o.index]
+        return self._constants[o.index] if o.kind == "constant" else self.runtime.put(inputs[o.index])
+
+    def _submitted(self, inputs: Sequence[Any], sized: Sized) -> list[DeviceStorage]:
+        work = Work(self.runtime)
+        memories: list[Memory] = [work.operand(x, partial(self._name, "argument", i, x.aval)) for i, x in enumerate(inputs)]
+        memories += [work.operand(c, partial(self._name, "constant", i, c.aval)) for i, c in enumerate(self._constants)]
+        results = [work.memory(a.nbytes, partial(self._name, "result", i, a)) for i, a in enumerate(sized.computed)]
+        arena = work.memory(sized.block.arena, partial(self._name, "intermediates", None, None))
+        workspace = work.memory(sized.block.workspace, partial(self._name, "workspaces", None, None)) if sized.block.workspace else None
+        slots = [(m.handle, 0) for m in (*memories, *results, arena)]
+        self.enqueue(sized.block, Call(work, workspace.handle if workspace is not None else None), slots)
+        made = self.runtime.submit(work)
+        return [DeviceStorage(a, m, made) for a, m in zip(sized.computed, results, strict=True)]
+
+    def enqueue(self, block: Block, call: Call, slots: Sequence[tuple[Any, int]]) -> None:
+        """Puts the actions of a call in its queue. ``slots``: places of inputs, constants, results and arena. A backend that can record a call
+        and replay it as one launch does so here."""
+        block.run(call, slots)
+
+    @cached_property
+    def _constants(self) -> list[Any]:
+        return [self.runtime.put(c) for c in self.constants]
+
+    def _name(self, kind: str, i: int | None, of: Aval | None) -> str:
+        """What a buffer is for, in the words of an error."""
+        return kind if i is None else f"{kind} {i} {of} of {self._line()}"
+
+    def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """As :meth:`run`, on NumPy arrays; the results are views, and there when it returns."""
+        return [host.view(o) for o in self.run([host.copy_of(np.asarray(x)) for x in inputs])]
+
+    # --- seeing inside -------------------------------------------------------------------------------------------------
+
+    def as_text(self, stage: str = "kernels") -> str:
+        """The program at ``stage``, one of :attr:`stages`. Raises ValueError for another."""
+        match stage:
+            case "trace":
+                return str(self.traced)
+            case "canonical":
+                return str(self.canonical)
+            case "kernels":
+                return "\n".join(print_kernel(k.kernel) for k in self.schedule.kernels)
+            case self.program.dialect.name:
+                return self.program.text
+        raise ValueError(f"no stage {stage!r}; {self.device.name} has {', '.join(self.stages)}")
+
+    def reduction(self) -> Reduction:
+        """As on the CPU; kernels that the device does not have are calls of the host."""
+        found = reduction_of(self.traced, self.canonical, self.schedule, self._rules)
+        ready = len(self.schedule.kernels) - len(self._kernels)
+        return replace(found, kernels=found.kernels - ready, host_calls=found.host_calls + ready)
+
+    def memory_analysis(self) -> MemoryReport:
+        return memory_of(self.schedule)
+
+    def cost_analysis(self) -> Cost:
+        return cost_of(self.schedule)

@@ -1,0 +1,172 @@
+"""What is under way on one device: its memory, its queues, and submissions that have not ended."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hologram.backends.common.driver import Device, Place, Queue
+from hologram.backends.common.memory import Memory, Pool
+from hologram.backends.common.storage import DeviceStorage, Submission
+from hologram.backends.cpu.runtime import storage as host
+from hologram.errors import DeviceError, HologramError
+from hologram.trace.node import Graph
+
+MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
+
+
+class _Streams(threading.local):
+    """The streams that a thread is inside of, by device, the innermost last."""
+
+    def __init__(self) -> None:
+        self.of: dict[Runtime, list[Queue]] = {}
+
+
+_streams = _Streams()
+
+
+_made: list[Runtime] = []
+
+
+def runtimes() -> list[Runtime]:
+    """Those of the devices that have been used."""
+    return list(_made)
+
+
+class Runtime:
+    """Memory, queues and submissions of ``device``."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        _made.append(self)
+        self.pool = Pool(self)
+        self._under_way: deque[Submission] = deque()
+
+    def compile(self, graph: Graph, precision: str, canonical: Any) -> Any:
+        """The program of a graph, to be run here. A driver may have an executable of its own."""
+        from hologram.backends.common.executable import Executable
+
+        return (self.device.executable or Executable)(graph, precision, canonical, self)
+
+    # --- queues --------------------------------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> Queue:
+        """Where this thread's work goes."""
+        inside = _streams.of.get(self)
+        return inside[-1] if inside else self.device.queue
+
+    def enter(self, queue: Queue) -> None:
+        """This thread's work goes to ``queue``, until :meth:`leave`."""
+        _streams.of.setdefault(self, []).append(queue)
+
+    def leave(self) -> None:
+        _streams.of[self].pop()
+
+    # --- submissions ---------------------------------------------------------------------------------------------------
+
+    def submit(self, work: Work, failure: Callable[[BaseException], HologramError] | None = None) -> Submission:
+        """Ends ``work``: what it put in its queue is one submission."""
+        made = Submission(work.queue, work.queue.record(), work.after, work.kept, failure or self.device.failure)
+        for memory in work.borrowed:
+            memory.uses[work.queue] = made.event  # type: ignore[assignment]
+        self._under_way.append(made)
+        self._collect()
+        return made
+
+    def _collect(self) -> None:
+        """Lets go of what submissions hold that have ended."""
+        waiting = self._under_way
+        while waiting and (len(waiting) > MOST_UNDER_WAY or waiting[0].has_ended()):
+            oldest = waiting.popleft()
+            for s in oldest._under_way():
+                s._end()
+
+    def finish(self) -> None:
+        """Returns when all work has ended."""
+        with self.device.lock:
+            while self._under_way:
+                s = self._under_way.popleft()
+                for earlier in s._under_way():
+                    earlier._end()
+
+    # --- arrays --------------------------------------------------------------------------------------------------------
+
+    def put(self, source: Any) -> DeviceStorage:
+        """A storage of any device, or of the host, on this one."""
+        if type(source) is DeviceStorage and source.runtime is self:
+            return source
+        return self.device.guarded(partial(self._put, source))
+
+    def _put(self, source: Any) -> DeviceStorage:
+        work = Work(self)
+        memory = work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
+        work.write((memory.handle, 0), source)
+        return DeviceStorage(source.aval, memory, self.submit(work))
+
+    def read(self, array: np.ndarray, source: DeviceStorage) -> None:
+        """Fills ``array`` with the elements of ``source``, of this device. Raises DeviceError where the device computes nothing."""
+        if not self.device.has_values:
+            raise DeviceError(f"{self.device.name} computes nothing: its arrays have no values to read")
+        self.device.guarded(lambda: source.memory.queue.read(_bytes_of(array), (source.memory.handle, 0)))
+
+
+class Work:
+    """What is being put in a queue. ``after``: submissions that it reads from; ``kept``: what copies read; ``borrowed``: memory of other queues."""
+
+    __slots__ = ("runtime", "queue", "after", "kept", "borrowed")
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime, self.queue = runtime, runtime.queue
+        self.after: list[Submission] = []
+        self.kept: list[Any] = []
+        self.borrowed: list[Memory] = []
+
+    def memory(self, nbytes: int, what: Callable[[], str]) -> Memory:
+        return self.runtime.pool.take(nbytes, self.queue, what)
+
+    def operand(self, source: Any, what: Callable[[], str]) -> Any:
+        """What has the elements of ``source`` on this device: the handle of its memory, or of a copy. Give it to nobody beyond this work."""
+        if type(source) is DeviceStorage and source.runtime is self.runtime:
+            return self._local(source)
+        memory = self.memory(source.nbytes, what)
+        self.write((memory.handle, 0), source)
+        return memory
+
+    def _local(self, source: DeviceStorage) -> Memory:
+        made, memory = source.made, source.memory
+        if made.error is not None:
+            made.wait()
+        if made.event is not None:
+            self.after.append(made)
+        if memory.queue is not self.queue:
+            if made.event is not None:
+                self.queue.wait_for(made.event)
+            self.borrowed.append(memory)
+        return memory
+
+    def write(self, to: Place, source: Any) -> None:
+        """Copies a storage of the host, or of another device, which goes by way of the host. What the caller may write to is copied there first."""
+        if type(source) is DeviceStorage:
+            if not self.runtime.device.has_values:  # which nothing needs to be brought to
+                source.runtime.device.count(copies_out=1, bytes_out=source.nbytes)
+                return self.queue.write(to, np.empty(source.nbytes, np.uint8))
+            source = source.on_host()
+        elif source.owner is not None:
+            source = host.copy_of(host.view(source))
+        self.write_array(to, host.view(source))
+        self.kept.append(source)
+
+    def write_array(self, to: Place, array: np.ndarray) -> None:
+        """Copies an array that nobody changes."""
+        self.kept.append(array)
+        self.queue.write(to, _bytes_of(array))
+
+
+def _bytes_of(array: np.ndarray) -> np.ndarray:
+    return array.reshape(-1).view(np.uint8)

@@ -1,0 +1,123 @@
+"""Arrays on a device, and what was put in a queue together. Importing this module imports no driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hologram.errors import HologramError
+from hologram.trace.aval import Aval
+
+if TYPE_CHECKING:
+    from hologram.backends.common.driver import Event, Queue
+    from hologram.backends.common.memory import Memory
+    from hologram.backends.common.runtime import Runtime
+
+
+class Submission:
+    """Work put in a queue together, such as a call: under way, done, or failed. Its failure is that of all work that reads what it gives.
+
+    ``kept`` are arrays of the host that copies read, held until they have.
+    """
+
+    __slots__ = ("queue", "error", "_event", "_after", "_kept", "_failure")
+
+    def __init__(
+        self, queue: Queue, event: Event, after: Sequence[Submission], kept: Sequence[Any], failure: Callable[[BaseException], HologramError]
+    ) -> None:
+        self.queue, self.error = queue, None
+        self._event: Event | None = event
+        self._after, self._kept, self._failure = tuple(after), tuple(kept), failure
+
+    error: HologramError | None
+
+    @property
+    def event(self) -> Event | None:
+        """The end of the work; None where it is known to have ended."""
+        return self._event
+
+    def has_ended(self) -> bool:
+        """Whether the work has ended, well or not; does not wait."""
+        if self._event is not None and self._event.is_done() and all(s.has_ended() for s in self._after):
+            self._end()
+        return self._event is None
+
+    def wait(self) -> None:
+        """Returns when the work is done. Raises what it, or work before it, failed with: the same at each call."""
+        for s in self._under_way():
+            s._end()
+        if self.error is not None:
+            raise type(self.error)(*self.error.args)
+
+    def _under_way(self) -> list[Submission]:
+        """This work and what it waits for, as far as it has not ended, first come first."""
+        order: list[Submission] = []
+        stack = [(self, False)]
+        seen: set[int] = set()
+        while stack:
+            s, below_done = stack.pop()
+            if below_done:
+                order.append(s)
+            elif s._event is not None and id(s) not in seen:
+                seen.add(id(s))
+                stack.append((s, True))
+                stack += [(a, False) for a in s._after]
+        return order
+
+    def _end(self) -> None:
+        if self._event is None:  # another thread was faster
+            return
+        error = next((s.error for s in self._after if s.error is not None), None)
+        try:
+            self._event.wait()
+        except self.queue.device.errors as e:
+            error = error or self._failure(e)
+        self.error = error
+        self._event, self._after, self._kept = None, (), ()
+
+
+class DeviceStorage:
+    """The elements of an array in the memory of a device, in C order, from the start of ``memory``. Immutable. ``made`` is what writes them."""
+
+    __slots__ = ("aval", "memory", "made", "_host", "__weakref__")
+    owner = None  # the memory is its own
+    exports = 0  # and no one else's
+
+    def __init__(self, aval: Aval, memory: Memory, made: Submission) -> None:
+        self.aval, self.memory, self.made, self._host = aval, memory, made, None
+
+    _host: Any
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.memory.pool.runtime
+
+    @property
+    def device(self) -> str:
+        """The name of the device."""
+        return self.memory.pool.device.name
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.nbytes
+
+    def __repr__(self) -> str:
+        return f"<DeviceStorage {self.aval} on {self.device}>"
+
+    def wait(self) -> None:
+        """Returns when the elements are there. Raises DeviceError or OutOfMemory where what computes them failed."""
+        self.made.wait()
+
+    def on_host(self) -> Any:
+        """A Storage of the CPU with the elements, which are copied once. Raises as :meth:`wait`."""
+        if self._host is None:
+            from hologram.backends.cpu.runtime import storage
+
+            self._host = storage.filled(self.aval, self._copied_out)
+        return self._host
+
+    def _copied_out(self, array: np.ndarray) -> None:
+        self.wait()
+        self.runtime.read(array, self)
