@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hologram import dtypes, errors, fft, linalg, nn, numpy, random, settings, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import ShapeDtypeStruct, pure_callback
+    from hologram.saved.program import export, load
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
@@ -44,6 +45,7 @@ _WHERE = {
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
     "explain": "trace.stages",
+    "export": "saved.program",
     "fori_loop": "control.loops",
     "from_dlpack": "trace.convert",
     "grad": "transform.api",
@@ -53,6 +55,7 @@ _WHERE = {
     "jit": "trace.jit",
     "jvp": "transform.api",
     "linearize": "transform.api",
+    "load": "saved.program",
     "make_graph": "trace.stages",
     "pure_callback": "control.callbacks",
     "scan": "control.loops",
@@ -70,9 +73,10 @@ _MODULES = {name: name for name in _PACKAGES} | {"tree": "trace.tree"}
 
 __all__ = [
     "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond",
-    "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "fft", "fori_loop",
-    "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "make_graph", "nn", "numpy", "pure_callback", "random",
-    "scan", "set_num_threads", "settings", "special", "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "export", "fft",
+    "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "load", "make_graph", "nn", "numpy",
+    "pure_callback", "random", "scan", "set_num_threads", "settings", "special", "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp",
+    "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -60,6 +60,14 @@ class DonatedBufferError(HologramError, RuntimeError):
     """A Tensor whose buffer was donated to a jitted call was used again."""
 
 
+class ExportError(HologramError, ValueError):
+    """A function that cannot be saved, and which op, argument or result a file cannot hold."""
+
+
+class ProgramFileError(HologramError, ValueError):
+    """A file of a saved program that is damaged, of another version, or says what no program can."""
+
+
 class OutOfMemory(HologramError, MemoryError):
     """A result or an arena that is too large to allocate."""
 

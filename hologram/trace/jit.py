@@ -225,11 +225,15 @@ class Jitted:
         self._last_miss = misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()])
         if settings.explain_misses:
             print(self._last_miss, file=sys.stderr)
-        traced = trace_call(self.__name__, self.__wrapped__, call)
+        traced = self._trace(call)
         executable = compiling.compile_graph(traced.graph, self._precision, device)
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
         return found
+
+    def _trace(self, call: Call) -> Traced:
+        """The call's graph."""
+        return trace_call(self.__name__, self.__wrapped__, call)
 
     def _go_native(self, call: Call, made: Specialisation) -> None:
         """Lets native code serve the calls that are like this one from now on."""
@@ -257,7 +261,7 @@ class Jitted:
         from hologram.trace.stages import Lowered
 
         call = self._signature.take_apart(args, options)
-        traced = trace_call(self.__name__, self.__wrapped__, call)
+        traced = self._trace(call)
         return Lowered(self.__name__, self._signature, call, traced, self._precision, self._device or home_of(call.leaves))
 
     def clear_cache(self) -> None:

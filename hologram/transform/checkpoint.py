@@ -21,6 +21,8 @@ from hologram.transform.nodes import along, has_tangents, reshaped, zeros_like
 class _Recompute(ReverseRule):
     """Records the function's ops again, behind barriers that wait for the cotangents, and differentiates these."""
 
+    transparent = True
+
     def __init__(self, level: Level, sources: list[Node], results: list[Node]) -> None:
         super().__init__()
         self.level, self.sources, self.results = level, sources, results

@@ -35,6 +35,7 @@ Function = Callable[..., Any]
 class Rule(ABC):
     """The derivative of one call: what ``custom`` nodes carry."""
 
+    transparent = False  # whether it is the derivative of the ops that the value was computed with
     _found: tuple[Any, Sequence[Node]] = None, ()
     _stack: tuple[Any, Any] = None, None
 
@@ -61,7 +62,7 @@ class Rule(ABC):
 
 class _StackedRule(Rule):
     def __init__(self, rule: Rule, size: Int, batched: tuple[bool, ...]) -> None:
-        self.rule, self.size, self.batched = rule, size, batched
+        self.rule, self.size, self.batched, self.transparent = rule, size, batched, rule.transparent
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
         n = len(arguments)
@@ -117,7 +118,7 @@ class ReverseRule(Rule):
 class _StackedReverseRule(ReverseRule):
     def __init__(self, rule: ReverseRule, size: Int, batched: tuple[bool, ...]) -> None:
         super().__init__()
-        self.rule, self.size, self.batched = rule, size, batched
+        self.rule, self.size, self.batched, self.transparent = rule, size, batched, rule.transparent
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
         count = 0

@@ -1,0 +1,252 @@
+"""Attributes of nodes as values of JSON: the one codec, by the attributes' names.
+
+A :class:`Kind` says what values an attribute takes. ``encode`` raises ExportError for a value that a file cannot hold, ``decode`` ProgramFileError
+for data that no such value has: what a type rule is asked about is of the right Python types, whatever a file says.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hologram import dtypes
+from hologram.control.body import Body
+from hologram.errors import ExportError, ProgramFileError
+from hologram.symbolic import Expr, Int, bounds, floordiv, mod
+from hologram.trace.node import Graph
+from hologram.transform.custom import Rule
+
+MOST = 2**63 - 1  # integers
+LONGEST = 2**20  # elements of a list in an attribute
+
+
+class Writer(Protocol):
+    """What ``encode`` needs to know: how graphs are written, and where arrays go."""
+
+    def graph(self, graph: Graph) -> Any: ...
+    def array(self, storage: Any) -> int: ...
+
+
+class Reader(Protocol):
+    """What ``decode`` needs to know."""
+
+    def body(self, data: Any) -> Graph: ...
+    def array(self, index: int) -> Any: ...
+    def symbol(self, name: str) -> Expr: ...
+    def assume(self, slack: Int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``encode(value, writer)`` gives data of JSON, ``decode(data, reader)`` the value again; ``what`` names such values in messages."""
+
+    what: str
+    encode: Callable[[Any, Any], Any]
+    decode: Callable[[Any, Any], Any]
+
+
+def refuse(what: str, data: Any) -> ProgramFileError:
+    """The error for data that is not ``what``."""
+    text = repr(data)
+    return ProgramFileError(f"{text if len(text) < 80 else text[:77] + '...'} is not {what}")
+
+
+def _plain(value: Any, _: Any) -> Any:
+    return value
+
+
+def _exactly(kind: type, what: str) -> Kind:
+    def decode(data: Any, _: Reader) -> Any:
+        if type(data) is not kind:
+            raise refuse(what, data)
+        return data
+
+    return Kind(what, lambda value, _: kind(value), decode)
+
+
+def _integer(low: int) -> Kind:
+    what = f"an integer from {low} up" if low > -MOST else "an integer"
+
+    def decode(data: Any, _: Reader) -> int:
+        if type(data) is not int or not low <= data <= MOST:
+            raise refuse(what, data)
+        return data
+
+    return Kind(what, lambda value, _: operator.index(value), decode)
+
+
+def _word(*words: str) -> Kind:
+    what = f"one of {', '.join(words)}"
+
+    def decode(data: Any, _: Reader) -> str:
+        if type(data) is not str or data not in words:
+            raise refuse(what, data)
+        return data
+
+    return Kind(what, _plain, decode)
+
+
+def _many(kind: Kind) -> Kind:
+    what = f"a list, each element {kind.what}"
+
+    def decode(data: Any, reader: Reader) -> tuple[Any, ...]:
+        if type(data) is not list or len(data) > LONGEST:
+            raise refuse(what, data)
+        return tuple([kind.decode(x, reader) for x in data])
+
+    return Kind(what, lambda value, writer: [kind.encode(x, writer) for x in value], decode)
+
+
+# --- integers that may be symbols ------------------------------------------------------------------------------------
+#
+# A polynomial is a list of terms, [coefficient, atom, atom, ...]. An atom is the name of a symbol, or ["//", a, b] or ["%", a, b].
+
+_DIVISIONS = {"//": floordiv, "%": mod}
+_SIGNS = {"floordiv": "//", "mod": "%"}
+_DEEPEST = 32  # divisions in one another
+_MOST_TERMS = 1024
+
+
+def _encode_int(value: Int, writer: Any = None) -> Any:
+    if not isinstance(value, Expr):
+        return operator.index(value)
+    return [[c, *[[_SIGNS[a.key[0]], *map(_encode_int, a.args)] if a.args else a.name for a in monomial]] for monomial, c in value.terms.items()]
+
+
+def _decode_int(data: Any, reader: Reader, depth: int = 0) -> Int:
+    if type(data) is int and -MOST <= data <= MOST:
+        return data
+    if type(data) is not list or not 0 < len(data) <= 64 or depth > _DEEPEST:
+        raise refuse(INTEGER.what, data)
+    total: Int = 0
+    for term in data:
+        if type(term) is not list or not 0 < len(term) <= 16 or type(term[0]) is not int or abs(term[0]) > MOST:
+            raise refuse(INTEGER.what, data)
+        product: Int = term[0]
+        for atom in term[1:]:
+            product = product * _decode_atom(atom, reader, depth)
+            if isinstance(product, Expr) and len(product.terms) > _MOST_TERMS:
+                raise refuse(INTEGER.what, data)
+        total = total + product
+    return total
+
+
+def _decode_atom(data: Any, reader: Reader, depth: int) -> Int:
+    if type(data) is str:
+        return reader.symbol(data)
+    if type(data) is not list or len(data) != 3 or type(data[0]) is not str or data[0] not in _DIVISIONS:
+        raise refuse("a symbol or a division", data)
+    a, b = (_decode_int(x, reader, depth + 1) for x in data[1:])
+    low, high = bounds(b)
+    if high is not None and high < 1:
+        raise ProgramFileError(f"a division by {b}, which is not positive")
+    if low is None or low < 1:
+        reader.assume(b - 1)
+    return _DIVISIONS[data[0]](a, b)
+
+
+# --- what is more than numbers ---------------------------------------------------------------------------------------
+
+
+def _decode_dtype(data: Any, _: Any) -> str:
+    if type(data) is not str or data not in _NAMES:
+        raise refuse("the name of an element type", data)
+    return data
+
+
+def _decode_bits(data: Any, _: Any) -> bytes:
+    if type(data) is not str or len(data) > 32:
+        raise refuse("bits in hexadecimal digits", data)
+    try:
+        return bytes.fromhex(data)
+    except ValueError:
+        raise refuse("bits in hexadecimal digits", data) from None
+
+
+class Lost(Rule):
+    """Stands for a derivative of its own that the exported function had: a file holds no Python functions."""
+
+    def tangents(self, arguments: Any, given: Any) -> Any:
+        from hologram.errors import DifferentiationError
+        from hologram.trace.recorder import located
+
+        advice = "export the derivative as a function of its own"
+        raise located(DifferentiationError(f"a loaded program has a part whose custom derivative is not in its file: {advice}"))
+
+    def stack(self, size: Any, batched: Any) -> Rule:
+        return self
+
+
+LOST = Lost()
+
+
+def _decode_rule(data: Any, _: Any) -> Rule:
+    if data is not None:
+        raise refuse("null, which stands for a derivative that is not in the file", data)
+    return LOST
+
+
+def _refuse_call(value: Any, _: Any) -> Any:
+    raise ExportError(f"it calls {value}, a Python function, which a file cannot hold")
+
+
+def _no_call(data: Any, _: Any) -> Any:
+    raise ProgramFileError("a program in a file calls no Python functions")
+
+
+_NAMES = frozenset(d.name for d in dtypes.ALL)
+FLAG = _exactly(bool, "true or false")
+COUNT = _integer(0)
+POSITIVE = _integer(1)
+STEP = _integer(-MOST)
+INTEGER = Kind("an integer or a polynomial of symbols", _encode_int, _decode_int)
+INTEGERS = _many(INTEGER)
+DTYPE = Kind("the name of an element type", _plain, _decode_dtype)
+BITS = Kind("bits", lambda value, _: value.hex(), _decode_bits)
+ARRAY = Kind("the number of an array", lambda value, writer: writer.array(value), lambda data, reader: reader.array(COUNT.decode(data, reader)))
+BODY = Kind("a graph", lambda value, writer: writer.graph(value.graph), lambda data, reader: Body(reader.body(data)))
+RULE = Kind("a derivative", lambda value, _: None, _decode_rule)
+CALL = Kind("a call", _refuse_call, _no_call)
+
+KINDS: dict[str, Kind] = {
+    "axes": _many(COUNT),
+    "axis": COUNT,
+    "batch": COUNT,
+    "bits": BITS,
+    "body": BODY,
+    "branches": _many(BODY),
+    "call": CALL,
+    "carries": COUNT,
+    "cond": BODY,
+    "consts": COUNT,
+    "descending": FLAG,
+    "dilations": _many(POSITIVE),
+    "dims": _many(COUNT),
+    "dtype": DTYPE,
+    "full": FLAG,
+    "high": INTEGERS,
+    "index": COUNT,
+    "inverse": FLAG,
+    "length": COUNT,
+    "low": INTEGERS,
+    "lower": FLAG,
+    "mode": _word("values", "reduced", "full"),
+    "n": INTEGER,
+    "norm": _word("backward", "ortho", "forward"),
+    "order": COUNT,
+    "perm": _many(COUNT),
+    "reverse": FLAG,
+    "rule": RULE,
+    "shape": INTEGERS,
+    "sizes": INTEGERS,
+    "start": INTEGERS,
+    "step": _many(STEP),
+    "steps": _many(POSITIVE),
+    "stop": INTEGERS,
+    "storage": ARRAY,
+    "transposed": FLAG,
+    "unit": FLAG,
+    "vectors": FLAG,
+}

@@ -1,0 +1,244 @@
+"""Graphs as data of JSON.
+
+A graph is ``{"inputs": [[shape, dtype], …], "nodes": [[op, inputs, attributes], …], "outputs": […]}``. Values are numbered: the inputs first,
+then the nodes, each of which reads values with smaller numbers. Ops have the names of the op table, attributes the order of its rows. A node that
+has several results has its number read by ``project`` nodes only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hologram.primitives.control as control
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ExportError, ProgramFileError
+from hologram.primitives.leaves import as_array, input_, leaf
+from hologram.primitives.marks import custom, example, mark, part, pullback
+from hologram.primitives.op import MULTIPLE, TABLE, Op, Shape
+from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
+from hologram.saved.guards import Guards
+from hologram.symbolic import Expr, Int, bounds, is_static, prod, var
+from hologram.trace.node import Builder, Graph, Node
+
+MOST_NODES = 2**22  # in all graphs of a file
+MOST_BYTES = 2**47  # of one value: more than processors address
+MOST_AXES = 64
+DEEPEST = 64  # graphs in one another
+
+# rows that exist only while something is traced; those of kind native leave a part of their result open
+_PASSING = (mark, pullback, part, example, input_)
+
+
+def is_saved(op: Op) -> bool:
+    """Whether a file may hold nodes of this row."""
+    return TABLE.get(op.name) is op and op not in _PASSING and op.kind != "native"
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+class GraphWriter:
+    """Writes graphs. ``arrays`` are the storages that ``leaf`` nodes refer to, each once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+        self._numbers: dict[int, int] = {}
+
+    def array(self, storage: Any) -> int:
+        """The number of a storage in the file."""
+        number = self._numbers.setdefault(id(storage), len(self.arrays))
+        if number == len(self.arrays):
+            self.arrays.append(storage)
+        return number
+
+    def graph(self, graph: Graph) -> dict[str, Any]:
+        """``graph`` as data. Raises ExportError, naming the op, for what a file cannot hold."""
+        number = {x: i for i, x in enumerate(graph.inputs)}
+        rows: list[Any] = []
+        for node in graph.nodes():
+            if node in number:
+                continue
+            if node.op is mark or (node.op is custom and node.attrs[0].transparent):
+                number[node] = number[node.inputs[0]]
+                continue
+            rows.append([node.op.name, [number[x] for x in node.inputs], self._attributes(node)])
+            number[node] = len(graph.inputs) + len(rows) - 1
+        inputs = [[INTEGERS.encode(x.shape, self), x.dtype.name] for x in graph.inputs]
+        return {"inputs": inputs, "nodes": rows, "outputs": [number[x] for x in graph.outputs]}
+
+    def _attributes(self, node: Node) -> list[Any]:
+        if not is_saved(node.op):
+            raise ExportError(f"export: {node.op.name}: values of this op exist only while a function is traced")
+        try:
+            return [KINDS[name].encode(value, self) for name, value in zip(node.op.attrs, node.attrs, strict=True)]
+        except ExportError as e:
+            raise e if str(e).startswith("export") else ExportError(f"export: {node.op.name}: {e}") from None
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+class GraphReader:
+    """Reads graphs. ``assumptions`` are polynomials of symbols that the programs take not to be negative."""
+
+    def __init__(self, arrays: list[Any], symbols: list[str]) -> None:
+        self.arrays, self._symbols = arrays, {name: var(name, low=2) for name in symbols}
+        self.assumptions: dict[Expr, None] = {}
+        self.nodes = 0
+        self._depth = 0
+
+    def array(self, index: int) -> Any:
+        if index >= len(self.arrays):
+            raise ProgramFileError(f"array {index} of {len(self.arrays)}")
+        return self.arrays[index]
+
+    def symbol(self, name: str) -> Expr:
+        if name not in self._symbols:
+            raise ProgramFileError(f"the file declares no symbol {name[:20]!r}")
+        return self._symbols[name]
+
+    def assume(self, slack: Int) -> None:
+        """Takes ``slack`` not to be negative. Raises ProgramFileError where it certainly is."""
+        low, high = bounds(slack)
+        if high is not None and high < 0:
+            raise ProgramFileError(f"{slack} is taken not to be negative, which it is")
+        if isinstance(slack, Expr) and (low is None or low < 0):
+            self.assumptions[slack] = None
+
+    def body(self, data: Any) -> Graph:
+        """The graph of a loop or branch: closed, and of static shapes."""
+        graph = self.graph(data)
+        for node in graph.nodes():
+            if node.op is leaf or not all(map(is_static, node.shape)):
+                raise ProgramFileError("the graph of a loop or branch holds an array, or a shape with symbols")
+        return graph
+
+    def graph(self, data: Any) -> Graph:
+        """The graph. Raises ProgramFileError, naming the node and its op, for what is none."""
+        if self._depth == DEEPEST:
+            raise ProgramFileError(f"graphs are nested deeper than {DEEPEST} levels")
+        inputs, rows, outputs = fields(data, "a graph", inputs=list, nodes=list, outputs=list)
+        self.nodes += len(inputs) + len(rows)
+        if self.nodes > MOST_NODES:
+            raise ProgramFileError(f"more than {MOST_NODES} nodes")
+        self._depth += 1
+        try:
+            return _Reading(self).graph(inputs, rows, outputs)
+        finally:
+            self._depth -= 1
+
+    def type(self, data: Any) -> tuple[Shape, DType]:
+        """The shape and element type of an argument: extents are numbers or single symbols."""
+        if type(data) is not list or len(data) != 2:
+            raise refuse("a shape and an element type", data)
+        shape, dtype = INTEGERS.decode(data[0], self), dtypes.of(DTYPE.decode(data[1], self))
+        if not all(is_static(n) or n in self._symbols.values() for n in shape):
+            raise refuse("a shape of numbers and symbols", data[0])
+        self.check_type(shape, dtype)
+        return shape, dtype
+
+    def check_type(self, shape: Shape, dtype: DType) -> None:
+        """Extents are not negative, and arrays of them not beyond any memory."""
+        if len(shape) > MOST_AXES:
+            raise ProgramFileError(f"{len(shape)} axes")
+        for n in shape:
+            self.assume(n)
+        if prod(n for n in shape if isinstance(n, int) and n > 0) * dtype.itemsize > MOST_BYTES:
+            raise ProgramFileError(f"{dtype}{list(shape)} is larger than any memory")
+
+
+def fields(data: Any, what: str, **kinds: type) -> list[Any]:
+    """The named fields of an object, each of the given type. Raises ProgramFileError."""
+    if type(data) is not dict:
+        raise refuse(what, data)
+    for name, kind in kinds.items():
+        if type(data.get(name)) is not kind:
+            raise ProgramFileError(f"{what} has {name!r}, a {kind.__name__}, not {repr(data.get(name))[:40]}")
+    return [data[name] for name in kinds]
+
+
+class _Reading:
+    """One graph under construction: ``values`` by number."""
+
+    def __init__(self, reader: GraphReader) -> None:
+        self.reader, self.build = reader, Builder()
+        self.guards = Guards(self.build)
+        self.values: list[Node] = []
+
+    def graph(self, inputs: list[Any], rows: list[Any], outputs: list[Any]) -> Graph:
+        for i, row in enumerate(inputs):
+            shape, dtype = self.reader.type(row)
+            self.values.append(self.build(input_, (), (i, shape, dtype.name, None)))
+        for row in rows:
+            self.values.append(self.node(row))
+        given = self.values[: len(inputs)]
+        return Graph(given, [self._single(self.value(i)) for i in outputs])
+
+    def value(self, number: Any) -> Node:
+        if type(number) is not int or not 0 <= number < len(self.values):
+            raise ProgramFileError(f"value {str(number)[:20]} is read where {len(self.values)} are known")
+        return self.values[number]
+
+    def node(self, row: Any) -> Node:
+        if type(row) is not list or len(row) != 3 or type(row[0]) is not str or type(row[1]) is not list or type(row[2]) is not list:
+            raise refuse("a node: its op, inputs and attributes", row)
+        name, numbers, data = row
+        op = TABLE.get(name)
+        if op is None or not is_saved(op):
+            raise ProgramFileError(f"node {len(self.values)}: there is no op {name[:40]!r}")
+        try:
+            return self._checked(op, tuple([self.value(i) for i in numbers]), data)
+        except ProgramFileError as e:
+            raise ProgramFileError(f"node {len(self.values)}, {name}: {e}") from None
+        except Exception as e:  # a type rule, of attributes that nothing but a file gives it
+            raise ProgramFileError(f"node {len(self.values)}, {name}: {type(e).__name__}: {e}") from None
+
+    def _checked(self, op: Op, inputs: tuple[Node, ...], data: list[Any]) -> Node:
+        if len(data) != len(op.attrs) or (op.arity is not None and len(inputs) != op.arity):
+            raise ProgramFileError(f"{len(inputs)} inputs and {len(data)} attributes for {op.arity} and {len(op.attrs)}")
+        attrs = tuple([KINDS[name].decode(x, self.reader) for name, x in zip(op.attrs, data, strict=True)])
+        if op.kind == "project":
+            _check_result(inputs[0], *attrs)
+        else:
+            inputs = tuple([self._single(x) for x in inputs])
+        if op is leaf:
+            self._check_leaf(*attrs)
+        if op.kind == "control" and not all(is_static(n) for x in inputs for n in x.shape):
+            raise ProgramFileError("control flow takes static shapes")
+        node = self.build(op, self.guards.guarded(op, inputs, attrs), attrs)
+        self.reader.check_type(node.shape, node.dtype)
+        self._bounds(node)
+        self.guards.note(node)
+        return node
+
+    def _single(self, x: Node) -> Node:
+        if x.op.kind in MULTIPLE:
+            raise ProgramFileError(f"{x.op.name} has several results, which project nodes pick")
+        return x
+
+    def _check_leaf(self, storage: Any, shape: Shape, dtype: str) -> None:
+        array = as_array(storage)
+        if array.shape != shape or dtypes.of(array.dtype).name != dtype:
+            raise ProgramFileError(f"the array is {array.dtype}{list(array.shape)}, not {dtype}{list(shape)}")
+
+    def _bounds(self, node: Node) -> None:
+        """What of symbolic extents the type rules leave open: that slices stay inside, and that there is something to take."""
+        if node.op.name == "slice":
+            for n, a, b, s in zip(node.inputs[0].shape, *node.attrs, strict=True):
+                low, high, lowest, highest = (a, b, 0, n) if s > 0 else (b, a, -1, n - 1)
+                for slack in (low - lowest, high - low, highest - high):
+                    self.reader.assume(slack)
+        if node.op.kind == "gather":
+            n = node.inputs[0].shape[node.attrs[0]]
+            if not is_static(n):
+                self.reader.assume(n - 1)
+
+
+def _check_result(node: Node, index: int, shape: Shape, dtype: str) -> None:
+    """A ``project`` node picks a result that there is, of the type that it has."""
+    if node.op.kind not in MULTIPLE:
+        raise ProgramFileError(f"{node.op.name} has one result")
+    types = control.scan_results(node.attrs[0], *node.attrs[2:4]) if node.op is control.scan else control.result_types(node)
+    if index >= len(types) or types[index] != (shape, dtypes.of(dtype)):
+        raise ProgramFileError(f"{node.op.name} has no result {index} of type {dtype}{list(shape)}")
