@@ -27,6 +27,7 @@ from hologram.trace.apply import node_as, operand, wrap
 from hologram.trace.jit import PRECISIONS, Jitted, Traced, jit
 from hologram.trace.node import Graph, Node, topological
 from hologram.trace.recorder import Pending, assume, located, record, remember_results
+from hologram.trace.residence import on_host
 from hologram.trace.signature import Call, LeafType
 from hologram.trace.tree import Treedef
 
@@ -39,7 +40,7 @@ class Program(Jitted):
     __slots__ = ("__doc__", "_donated_arguments", "_traced")  # a class has a __doc__, None, that would hide the slot
     _signature: Specification
 
-    def __init__(self, specification: Specification, traced: Traced, donated: Sequence[int], precision: str, device: str) -> None:
+    def __init__(self, specification: Specification, traced: Traced, donated: Sequence[int], precision: str, device: str | None) -> None:
         super().__init__(self._record, (), (), (), precision, False, device)
         self._signature, self._traced, self._donated_arguments = specification, traced, list(donated)
         self.__name__ = self.__qualname__ = specification.name
@@ -101,7 +102,7 @@ class Program(Jitted):
             "assumptions": [INTEGER.encode(a, writer) for a in s.assumptions],
             "graph": graph,
         }
-        pack(file, header, [as_array(storage) for storage in writer.arrays])
+        pack(file, header, [as_array(on_host(storage)) for storage in writer.arrays])
 
     # --- running -----------------------------------------------------------------------------------------------------
 
@@ -213,7 +214,7 @@ def load(file: Source, *, device: Any = None) -> Program:
     that says what no program can.
     """
     try:
-        runs_on = resolve(device)
+        runs_on = None if device is None else resolve(device)
     except DeviceError as e:
         raise located(e) from None
     header, arrays = unpack(file)
@@ -225,7 +226,7 @@ def load(file: Source, *, device: Any = None) -> Program:
         raise located(ProgramFileError("load: the file is nested too deeply")) from None
 
 
-def _program(header: dict[str, Any], arrays: list[np.ndarray], device: str) -> Program:
+def _program(header: dict[str, Any], arrays: list[np.ndarray], device: str | None) -> Program:
     from hologram.backends.cpu.runtime import storage  # memory of arrays: the native runtime, which nothing before needs
 
     name, precision, parameters, weak, donated, symbols, assumptions, data = fields(
