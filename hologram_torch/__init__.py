@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hologram_torch import aten, interop
+    from hologram_torch.compile import Explanation, backend, explain
     from hologram_torch.interop import from_torch, to_torch
 
 _WHERE = {
+    "Explanation": "compile",
+    "backend": "compile",
+    "explain": "compile",
     "from_torch": "interop",
     "to_torch": "interop",
 }
 _MODULES = ("aten", "interop")
 
-__all__ = ["aten", "from_torch", "interop", "to_torch"]
+__all__ = ["Explanation", "aten", "backend", "explain", "from_torch", "interop", "to_torch"]
 
 
 def __getattr__(name: str) -> Any:

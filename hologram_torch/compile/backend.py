@@ -1,0 +1,83 @@
+"""The backend that Dynamo calls, and the compilers of AOTAutograd's graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+
+from hologram.trace.recent import Recent
+from hologram_torch.compile.decompositions import decompositions
+from hologram_torch.compile.partition import Analysis
+from hologram_torch.compile.program import Writer
+from hologram_torch.compile.values import UnknownSize, is_dynamic, sizes_of
+
+SIZES_KEPT = 64  # programs of one graph whose sizes vary
+
+Call = Callable[[list[Any]], Any]
+Observer = Callable[[str, fx.GraphModule, Any], None]
+
+
+def _compiled(stage: str, module: fx.GraphModule, sizes: Any, observe: Observer | None) -> Call:
+    """One graph with known sizes as a function of a list. ``observe`` is told the stage, the graph, and the writer of its program (None for a
+    graph that PyTorch computes as a whole, because a size in it depends on values)."""
+    try:
+        writer = Writer(module, Analysis(module.graph, sizes))
+        call = writer.write()
+    except UnknownSize:
+        writer, call = None, make_boxed_func(module.forward)
+    if observe is not None:
+        observe(stage, module, writer)
+    return call
+
+
+def _for_each_size(module: fx.GraphModule, compile_for: Callable[[Any], Call]) -> Call:
+    """A function that has one program for each set of sizes and strides that it is called with."""
+    placeholders = list(module.graph.find_nodes(op="placeholder"))
+    programs = Recent(SIZES_KEPT)
+
+    def call(args: list[Any]) -> Any:
+        key = tuple([(x.shape, x.stride()) if isinstance(x, torch.Tensor) else x for x in args])
+        program = programs.get(key)
+        if program is None:
+            program = compile_for(sizes_of(placeholders, args))
+            programs.put(key, program)
+        return program(args)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
+
+
+def _compiler(stage: str, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
+    """The compiler of AOTAutograd's graphs of one stage: ``forward``, ``backward`` or ``inference``."""
+
+    def compiler(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Call:
+        if is_dynamic(module.graph):
+            return _for_each_size(module, lambda sizes: _compiled(stage, module, sizes, observe))
+        return _compiled(stage, module, {}, observe)
+
+    return compiler
+
+
+def make_backend(observe: Observer | None = None) -> Callable[..., Any]:
+    """A backend for ``torch.compile``; ``observe`` is told of every program that it makes."""
+    forward, backward, inference = (_compiler(stage, observe) for stage in ("forward", "backward", "inference"))
+    return aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=decompositions,
+    )
+
+
+_backend = make_backend()
+
+
+def backend(module: fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
+    """What ``torch.compile(model, backend="hologram")`` calls with each graph that Dynamo captures."""
+    return _backend(module, example_inputs, **options)

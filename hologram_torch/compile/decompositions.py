@@ -1,0 +1,40 @@
+"""What torch writes as other ops before Hologram sees a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions, decomposition_table
+from torch._ops import OpOverload
+
+from hologram_torch.aten import lookup
+
+aten = torch.ops.aten
+
+# Left to PyTorch: ops that draw random numbers, whose decompositions draw others than the op itself, and those that torch writes with assignments.
+_SEEDED = torch.Tag.nondeterministic_seeded
+_ASSIGNED = frozenset({aten.complex.default, aten.polar.default})
+
+
+@cache
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """From ops to functions that write them as others: torch's own, where the table of ATen ops has no row."""
+    found = {op: write for op, write in {**decomposition_table, **core_aten_decompositions()}.items() if _wanted(op)}
+    return found | {aten.native_dropout.default: _dropout}
+
+
+def _wanted(op: Any) -> bool:
+    return isinstance(op, OpOverload) and op.namespace in ("aten", "prims") and op not in _ASSIGNED and _SEEDED not in op.tags and lookup(op) is None
+
+
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Dropout with the random numbers of eager mode: one Bernoulli draw for each element."""
+    if train is False or p == 0:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
+    kept = aten.bernoulli.p(x, 1 - p)
+    return x * (kept * (1 / (1 - p))), kept.to(torch.bool)

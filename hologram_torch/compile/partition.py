@@ -1,0 +1,186 @@
+"""Which nodes of an FX graph Hologram computes, in how many pieces, and which ones PyTorch computes between these."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+
+from hologram.trace.apply import node_of, wrap
+from hologram.trace.node import Graph
+from hologram.trace.recorder import Trace
+from hologram.trace.tensor import Tensor
+from hologram_torch.aten import lookup
+from hologram_torch.aten.movement import LAYOUT_SENSITIVE
+from hologram_torch.compile.layout import Layout, contiguous, layout_of
+from hologram_torch.compile.values import Sizes, TensorType, typed
+from hologram_torch.interop import dtype_of, torch_dtype_of
+
+_SEEDED = torch.Tag.nondeterministic_seeded
+
+
+@dataclass(slots=True)
+class Segment:
+    """Nodes that become one compiled graph: its inputs and outputs are tensors of torch."""
+
+    nodes: list[fx.Node] = field(default_factory=list)
+    inputs: list[fx.Node] = field(default_factory=list)
+    outputs: list[fx.Node] = field(default_factory=list)
+
+
+class Refused(Exception):
+    """Why Hologram does not compute a node."""
+
+
+class Analysis:
+    """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: the
+    segment, or None, and then the nodes of PyTorch that may need it."""
+
+    def __init__(self, graph: fx.Graph, sizes: Sizes) -> None:
+        self.graph = graph
+        self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes) for n in graph.nodes if n.op != "output"}
+        self.placeholders = list(graph.find_nodes(op="placeholder"))
+        (output,) = graph.find_nodes(op="output")
+        self.results: Sequence[Any] = output.args[0] if isinstance(output.args[0], (list, tuple)) else (output.args[0],)
+        self.reasons: dict[fx.Node, str] = {}
+        self._try_all()
+        self.stages = self._stages()
+
+    # --- what Hologram can compute -----------------------------------------------------------------------------------------
+
+    def layout(self, node: fx.Node) -> Layout:
+        """How the memory of a tensor is read: as it lies, where that is a contiguous array seen through movement, else as a contiguous copy."""
+        of = self.types[node]
+        return layout_of(of.shape, of.strides) or layout_of(of.shape, contiguous(of.shape))  # type: ignore[return-value]
+
+    def _try_all(self) -> None:
+        """Records every node once, to know which ones Hologram has."""
+        with Trace("graph") as trace:
+            trace.line = ("graph", 0)
+            values: dict[fx.Node, Any] = {}
+            for node in self.graph.nodes:
+                if node.op == "call_function" and not self._is_number(node):
+                    try:
+                        values[node] = self._computed(node, lambda n: values[n] if n in values else self._stand_in(trace, n))
+                    except Refused as e:
+                        self.reasons[node] = str(e)
+                    except Exception as e:  # noqa: BLE001  whatever a row raises, PyTorch computes the node, and explain() says why
+                        self.reasons[node] = f"{type(e).__name__}: {e}"
+
+    def _is_number(self, node: fx.Node) -> bool:
+        return isinstance(self.types[node], (int, float, bool))
+
+    def _stand_in(self, trace: Trace, node: fx.Node) -> Any:
+        of = self.types[node]
+        if not isinstance(of, TensorType):
+            raise Refused(f"{node.name} is no tensor")
+        return wrap(trace.input(of.shape, dtype_of(of.dtype)))
+
+    def _computed(self, node: fx.Node, value_of: Callable[[fx.Node], Any]) -> Any:
+        """The node's value in the trace that is open. Raises Refused, or what its row raises."""
+        if node.target is operator.getitem:
+            source, index = node.args
+            if source in self.reasons:
+                raise Refused("a part of what PyTorch computes")
+            return value_of(source)[index]  # type: ignore[arg-type]
+        row = self._row(node)
+        args, options = fx.map_arg((node.args, node.kwargs), lambda n: self.types[n] if self._is_number(n) else value_of(n))
+        made = row(*args, **options)
+        self._check(made, self.types[node])
+        return made
+
+    def _row(self, node: fx.Node) -> Callable[..., Any]:
+        op = node.target
+        row = lookup(op) if isinstance(op, OpOverload) else None
+        if row is None:
+            raise Refused("the table of ATen ops has no row for it")
+        for x in node.all_input_nodes:
+            of = self.types[x]
+            if isinstance(of, TensorType):
+                if of.device != "cpu":
+                    raise Refused(f"{x.name} is on {of.device}; Hologram computes tensors on the CPU")
+                if op in LAYOUT_SENSITIVE and of.strides != contiguous(of.shape):
+                    raise Refused(f"it depends on the strides of {x.name}, which is not contiguous")
+        return row
+
+    def _check(self, made: Any, expected: Any) -> None:
+        """Raises Refused unless the row gave what torch promises."""
+        if isinstance(expected, list):
+            if not isinstance(made, (list, tuple)) or len(made) != len(expected):
+                raise Refused(f"torch gives {len(expected)} results")
+            for m, e in zip(made, expected, strict=True):
+                self._check(m, e)
+        elif isinstance(expected, TensorType):
+            if type(made) is not Tensor:
+                raise Refused("torch gives a tensor")
+            found = (tuple(made.shape), torch_dtype_of(made.dtype))
+            if expected.device != "cpu" or found != (expected.shape, expected.dtype):
+                raise Refused(f"torch gives {expected.dtype}{list(expected.shape)} on {expected.device}, Hologram {found[1]}{list(found[0])}")
+
+    # --- pieces ------------------------------------------------------------------------------------------------------------
+
+    def _stages(self) -> list[tuple[Segment | None, list[fx.Node]]]:
+        """A node of Hologram belongs to the first stage whose segment has all that it needs; one of PyTorch comes after the segment of its
+        stage. Nodes that draw random numbers keep their order."""
+        stage: dict[fx.Node, int] = {}
+        drawn = 0
+        segments: dict[int, Segment] = {}
+        others: dict[int, list[fx.Node]] = {}
+        for node in self.graph.nodes:
+            if node.op != "call_function" or self._is_number(node):
+                continue
+            by_torch = node in self.reasons
+            known = [x for x in node.all_input_nodes if x in stage]
+            at = max([0, *(stage[x] + (x in self.reasons and not by_torch) for x in known)])
+            if by_torch:
+                if isinstance(node.target, OpOverload) and _SEEDED in node.target.tags:
+                    at = drawn = max(at, drawn)
+                others.setdefault(at, []).append(node)
+            else:
+                segments.setdefault(at, Segment()).nodes.append(node)
+            stage[node] = at
+        self._connect(segments, stage)
+        count = max([-1, *segments, *others]) + 1
+        return [(segments.get(i), others.get(i, [])) for i in range(count)]
+
+    def _connect(self, segments: dict[int, Segment], stage: dict[fx.Node, int]) -> None:
+        """Finds the inputs of each segment, and which of its values others read."""
+        returned = {x for x in self.results if isinstance(x, fx.Node)}
+        for segment in segments.values():
+            own = set(segment.nodes)
+            inputs: dict[fx.Node, None] = {}
+            for node in segment.nodes:
+                for x in node.all_input_nodes:
+                    if x not in own and not self._is_number(x):
+                        inputs[x] = None
+                read_elsewhere = any(u not in own for u in node.users if u.op != "output")
+                if isinstance(self.types[node], TensorType) and (node in returned or read_elsewhere):
+                    segment.outputs.append(node)
+            segment.inputs = list(inputs)
+        for at in [i for i, s in segments.items() if not s.outputs]:
+            del segments[at]
+
+    # --- one segment -------------------------------------------------------------------------------------------------------
+
+    def output_layout(self, node: fx.Node) -> Layout:
+        """How a computed tensor lies: with the strides that torch promises where these leave no gaps, else in C order."""
+        of = self.types[node]
+        found = layout_of(of.shape, of.strides)
+        return found if found is not None and found.dense else layout_of(of.shape, contiguous(of.shape))  # type: ignore[return-value]
+
+    def record(self, segment: Segment) -> Graph:
+        """The segment as a graph of Hologram, of the bodies of its inputs to the bodies of its outputs."""
+        with Trace("graph") as trace:
+            trace.line = ("graph", 0)
+            values: dict[fx.Node, Any] = {}
+            for x in segment.inputs:
+                layout = self.layout(x)
+                values[x] = layout.seen(wrap(trace.input(layout.body, dtype_of(self.types[x].dtype))))
+            for node in segment.nodes:
+                values[node] = self._computed(node, values.__getitem__)
+            return trace.graph([node_of(self.output_layout(x).body_of(values[x])) for x in segment.outputs])

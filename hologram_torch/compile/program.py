@@ -1,0 +1,169 @@
+"""A partitioned FX graph as one Python function: compiled segments on the addresses of tensors, and calls of PyTorch between them."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+from torch._C._dynamo import guards
+
+from hologram.trace.compiling import compile_graph
+from hologram_torch.compile.layout import contiguous, layout_of
+from hologram_torch.compile.partition import Analysis, Segment
+from hologram_torch.compile.values import TensorType
+
+allocate: Callable[..., torch.Tensor] = getattr(guards, "_empty_strided_cpu", torch.empty_strided)  # the former is half the cost
+
+
+def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:
+    """``x`` with these strides: itself, or a copy."""
+    if x.stride() == strides or 0 in shape:
+        return x
+    return torch.empty_strided(shape, strides, dtype=x.dtype).copy_(x)
+
+
+class Writer:
+    """Writes the text of the function, and what its names mean."""
+
+    def __init__(self, module: fx.GraphModule, analysis: Analysis) -> None:
+        self.module, self.analysis = module, analysis
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"hg_empty": allocate, "hg_like": like, "hg_move": ctypes.memmove}
+        self.executables: list[Any] = []
+        self._contiguous: dict[fx.Node, str] = {}
+        self._known: dict[tuple[type, Any], str] = {}
+        self._ready: set[str] = set()
+
+    def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
+        """The function: of a list of arguments, which it empties, to a tuple of results."""
+        self._arguments()
+        for segment, others in self.analysis.stages:
+            if segment is not None:
+                self._segment(segment)
+            for node in others:
+                self._by_torch(node)
+        results = [self._value(x) for x in self.analysis.results]
+        text = "\n    ".join(["def call(args):", *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
+        exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
+        call = self.names["call"]
+        call._boxed_call = True
+        return call
+
+    # --- names -------------------------------------------------------------------------------------------------------------
+
+    def _name(self, value: Any, hint: str) -> str:
+        """A global name for a value, one for equal values of one type where they can be compared."""
+        try:
+            key = (type(value), value)
+            found = self._known.get(key)
+        except TypeError:
+            key, found = (object, id(value)), None
+        if found is None:
+            found = self._known[key] = f"hg_{hint}{len(self.names)}"
+            self.names[found] = value
+        return found
+
+    def _value(self, x: Any) -> str:
+        """The expression of an argument or result in the function."""
+        if isinstance(x, fx.Node):
+            of = self.analysis.types[x]
+            return repr(of) if isinstance(of, (bool, int)) else x.name
+        if isinstance(x, (list, tuple)):
+            return f"[{', '.join(self._value(v) for v in x)}]"
+        if isinstance(x, slice):
+            return f"slice({self._value(x.start)}, {self._value(x.stop)}, {self._value(x.step)})"
+        if x is None or type(x) in (bool, int, str):
+            return repr(x)
+        return self._name(x, "v")
+
+    # --- statements --------------------------------------------------------------------------------------------------------
+
+    def _arguments(self) -> None:
+        names = [p.name for p in self.analysis.placeholders]
+        if names:
+            self.lines.append(f"{', '.join(names)}, = args")
+            self.lines.append("args.clear()")
+        for p in self.analysis.placeholders:
+            of = self.analysis.types[p]
+            if isinstance(of, TensorType) and of.lazy:
+                self.lines.append(f"{p.name} = {p.name}.resolve_conj().resolve_neg()")
+            if isinstance(of, TensorType) and p.name.startswith("tangents"):
+                self._restride(p.name, of)
+        for node in self.module.graph.find_nodes(op="get_attr"):
+            self.names[node.name] = operator.attrgetter(node.target)(self.module)
+
+    def _restride(self, name: str, of: TensorType) -> None:
+        shape, strides = self._name(of.shape, "n"), self._name(of.strides, "n")
+        self.lines.append(f"if {name}.stride() != {strides}: {name} = hg_like({name}, {shape}, {strides})")
+
+    def _address(self, node: fx.Node) -> str:
+        of = self.analysis.types[node]
+        if layout_of(of.shape, of.strides) is None:
+            name = f"{node.name}_c"
+            if name not in self._ready:
+                self._ready.add(name)
+                self.lines.append(f"{name} = {node.name}.contiguous()")
+            return f"{name}.data_ptr()"
+        return f"{node.name}.data_ptr()"
+
+    def _segment(self, segment: Segment) -> None:
+        executable: Any = compile_graph(self.analysis.record(segment))
+        self.executables.append(executable)
+        run = self._name(executable.bound(), "run")
+        sources = [self._address(x) for x in segment.inputs]
+        written: dict[int, str] = {}
+        copies: list[str] = []
+        laid: list[tuple[fx.Node, str]] = []
+        for node, (kind, index) in zip(segment.outputs, executable.outputs, strict=True):
+            target = self._allocate(node, laid)
+            nbytes = self._nbytes(node)
+            if kind == "computed" and index not in written:
+                written[index] = target
+            elif kind == "constant":
+                copies.append(f"hg_move({target}.data_ptr(), {executable.constants[index].data}, {nbytes})")
+            else:
+                source = f"{written[index]}.data_ptr()" if kind == "computed" else sources[index]
+                copies.append(f"hg_move({target}.data_ptr(), {source}, {nbytes})")
+        if written:
+            self.lines.append(f"{run}({', '.join(sources + [written[i] + '.data_ptr()' for i in range(len(written))])})")
+        self.lines += copies
+        for node, target in laid:
+            of = self.analysis.types[node]
+            self.lines.append(f"{node.name} = hg_like({target}, {self._name(of.shape, 'n')}, {self._name(of.strides, 'n')})")
+
+    def _allocate(self, node: fx.Node, laid: list[tuple[fx.Node, str]]) -> str:
+        """Writes the allocation of an output; one whose strides leave gaps is computed in C order first, and noted in ``laid``."""
+        of = self.analysis.types[node]
+        found = layout_of(of.shape, of.strides)
+        name, strides = node.name, of.strides
+        if found is None or not found.dense:
+            name, strides = node.name + "_c", contiguous(of.shape)
+            laid.append((node, name))
+        self.lines.append(f"{name} = hg_empty({self._name(of.shape, 'n')}, {self._name(strides, 'n')}, {self._name(of.dtype, 't')})")
+        return name
+
+    def _nbytes(self, node: fx.Node) -> int:
+        size = self.analysis.types[node].dtype.itemsize
+        for n in self.analysis.output_layout(node).body:
+            size *= n
+        return size
+
+    def _by_torch(self, node: fx.Node) -> None:
+        arguments = [self._value(x) for x in node.args] + [f"{k}={self._value(v)}" for k, v in node.kwargs.items()]
+        if node.target is operator.getitem:
+            self.lines.append(f"{node.name} = {arguments[0]}[{arguments[1]}]")
+        else:
+            self.lines.append(f"{node.name} = {self._name(node.target, 'op')}({', '.join(arguments)})")
+        of = self.analysis.types[node]
+        if isinstance(of, TensorType) and of.device == "cpu":
+            if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
+                self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
+            self._restride(node.name, of)
+
+    def _is_complex(self, node: fx.Node) -> bool:
+        of = self.analysis.types[node]
+        return isinstance(of, TensorType) and of.dtype.is_complex

@@ -1,0 +1,79 @@
+"""What became of a model: which nodes Hologram computes, in how many kernels, and which ones PyTorch does, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from hologram_torch.compile.backend import make_backend
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A node that PyTorch computes: its name in the graph, its op, and why."""
+
+    node: str
+    op: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One graph: its stage (``forward``, ``backward`` or ``inference``), the nodes that Hologram computes, the compiled segments and kernels that
+    these became, and the nodes that PyTorch computes."""
+
+    stage: str
+    nodes: int
+    segments: int
+    kernels: int
+    fallbacks: tuple[Fallback, ...]
+
+
+@dataclass(slots=True)
+class Explanation:
+    """All programs of a call, in the order in which they were made; ``str()`` is a readable account of them."""
+
+    programs: list[Program] = field(default_factory=list)
+
+    @property
+    def fallbacks(self) -> Counter[str]:
+        """How often PyTorch computes each op."""
+        return Counter(f.op for p in self.programs for f in p.fallbacks)
+
+    def __str__(self) -> str:
+        lines = []
+        for i, p in enumerate(self.programs):
+            lines.append(f"program {i} ({p.stage}): {p.nodes} nodes in {p.segments} segments, {p.kernels} kernels; {len(p.fallbacks)} by PyTorch")
+            lines += [f"  {f.node} = {f.op}: {f.reason}" for f in p.fallbacks]
+        return "\n".join(lines) or "nothing was compiled"
+
+
+def _program(stage: str, module: fx.GraphModule, writer: Any) -> Program:
+    nodes = [n for n in module.graph.nodes if n.op == "call_function"]
+    if writer is None:
+        found = tuple(Fallback(n.name, str(n.target), "a size in this graph depends on values") for n in nodes)
+        return Program(stage, 0, 0, 0, found)
+    reasons = writer.analysis.reasons
+    fallbacks = tuple(Fallback(n.name, str(n.target), reasons[n]) for n in nodes if n in reasons)
+    kernels = sum(len(e.schedule.kernels) for e in writer.executables)
+    return Program(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks)
+
+
+def explain(model: Callable[..., Any]) -> Callable[..., Explanation]:
+    """``explain(model)(*args)`` compiles and runs ``model`` as ``torch.compile(model, backend="hologram")`` would, and says what became of it.
+
+    The backward pass is compiled with the forward pass where the result requires a gradient.
+    """
+
+    def explained(*args: Any, **options: Any) -> Explanation:
+        found = Explanation()
+        observe = lambda stage, module, writer: found.programs.append(_program(stage, module, writer))  # noqa: E731
+        torch.compile(model, backend=make_backend(observe))(*args, **options)
+        return found
+
+    return explained

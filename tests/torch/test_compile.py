@@ -1,0 +1,165 @@
+"""``torch.compile(backend="hologram")``: models, training, views, mutation, randomness, fallbacks and changing sizes, beside eager PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import hologram_torch
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def compiled(f, **options):
+    hologram_torch.backend  # noqa: B018  a source tree registers its backend when this is imported
+    return torch.compile(f, backend="hologram", **options)
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(24, 40), nn.GELU(), nn.LayerNorm(40), nn.Linear(40, 7))
+
+
+def gradients(model, x):
+    model.zero_grad()
+    out = model(x)
+    out.square().mean().backward()
+    return [out.detach(), *[p.grad.clone() for p in model.parameters()]]
+
+
+def assert_all_close(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_inference():
+    model, x = mlp(), torch.randn(5, 24)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(model)(x), model(x))
+
+
+def test_training():
+    model, x = mlp(), torch.randn(5, 24)
+    assert_all_close(gradients(compiled(model), x), gradients(model, x))
+
+
+def test_dropout_draws_the_numbers_of_eager_mode():
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.3)), torch.randn(64, 8)
+    fast = compiled(model)
+    torch.manual_seed(3)
+    expected = gradients(model, x)
+    torch.manual_seed(3)
+    assert_all_close(gradients(fast, x), expected)
+
+
+def test_random_numbers_keep_their_order():
+    def f(x):
+        a = torch.rand(4)
+        b = torch.randn(4) * torch.cdist(x[None], x[None])[0, 0, :1]
+        return a, b, torch.rand(3)
+
+    x, fast = torch.randn(3, 2), compiled(f)
+    torch.manual_seed(5)
+    expected = f(x)
+    torch.manual_seed(5)
+    assert_all_close(fast(x), expected)
+
+
+def test_mutation_and_views_of_arguments():
+    def f(x, y):
+        x.add_(1)
+        v = x[1:]
+        v.mul_(y)
+        return x.t(), v, y.view(-1)
+
+    x, y = torch.randn(4, 3), torch.randn(3)
+    x2 = x.clone()
+    found, expected = compiled(f)(x2, y), f(x, y)
+    torch.testing.assert_close(x2, x)
+    assert_all_close(found, expected)
+    found[0][0, 0] = 7.0  # a view of the argument
+    assert x2[0, 0] == 7.0
+    assert found[2].data_ptr() == y.data_ptr()
+
+
+@pytest.mark.parametrize("make", [lambda x: x.t(), lambda x: x.expand(2, 3, 4), lambda x: x[:, ::2], lambda x: x + 0, lambda x: x.clone().t()])
+def test_results_have_the_strides_of_eager_mode(make):
+    x = torch.randn(3, 4)
+    found, expected = compiled(lambda x: make(x * 2))(x), make(x * 2)
+    assert found.stride() == expected.stride()
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: x.t(), lambda x: x[:, 1:3], lambda x: x[::2], lambda x: x[:, ::2], lambda x: x[0].expand(5, 6), lambda x: x[1:1]]
+)
+def test_arguments_of_every_layout(make):
+    x = make(torch.randn(4, 6))
+    torch.testing.assert_close(compiled(lambda x: x.sin() + 1)(x), x.sin() + 1)
+
+
+def test_channels_last():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)).to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 8, 8).contiguous(memory_format=torch.channels_last)
+    found, expected = compiled(model)(x), model(x)
+    assert found.stride() == expected.stride()
+    model.eval()
+    torch.testing.assert_close(compiled(model)(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_fallbacks_are_named():
+    def f(x):
+        return torch.cdist(x + 1, x).exp() * 2
+
+    x = torch.randn(3, 2)
+    found = hologram_torch.explain(f)(x)
+    assert list(found.fallbacks) == ["aten._cdist_forward.default"]
+    assert found.programs[0].segments == 2
+    assert "has no row" in str(found)
+    torch.testing.assert_close(compiled(f)(x), f(x))
+
+
+def test_sizes_change():
+    f = compiled(lambda x: (x @ x.t()).softmax(-1).sum(0))
+    for n in (3, 5, 8, 1, 5):
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(f(x), (x @ x.t()).softmax(-1).sum(0))
+
+
+def test_dynamic_sizes_in_training():
+    model = mlp()
+    fast = compiled(model, dynamic=True)
+    for n in (3, 6, 2):
+        x = torch.randn(n, 24)
+        assert_all_close(gradients(fast, x), gradients(model, x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.int32])
+def test_element_types(dtype):
+    x = torch.randn(4, 5).mul(3).to(dtype)
+    f = lambda x: (x * x + x, x.sum(0))  # noqa: E731
+    for a, b in zip(compiled(f)(x), f(x), strict=True):
+        assert a.dtype == b.dtype
+        torch.testing.assert_close(a, b)
+
+
+def test_autocast():
+    model, x = mlp(), torch.randn(5, 24)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        found, expected = compiled(model)(x), model(x)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected, rtol=0.02, atol=0.02)
+
+
+def test_results_do_not_share_memory():
+    f = compiled(lambda x: (x + 1, 1 + x, x.clone(), torch.zeros(3)))
+    x = torch.zeros(3)
+    results = f(x)
+    for r in results:
+        r.add_(1)
+    assert [r[0].item() for r in results] == [2.0, 2.0, 1.0, 1.0]
+    assert [r[0].item() for r in f(x)] == [1.0, 1.0, 0.0, 0.0]
