@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import ShapeDtypeStruct, pure_callback
     from hologram.saved.program import export, load
+    from hologram.sdk import backend, ops
+    from hologram.sdk.buffer import Buffer
+    from hologram.sdk.executor import Executor
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from hologram.transform.stacking import vmap
 
 _WHERE = {
+    "Buffer": "sdk.buffer",
+    "Executor": "sdk.executor",
     "ShapeDtypeStruct": "control.callbacks",
     "Tensor": "trace.tensor",
     "asarray": "trace.convert",
@@ -69,14 +74,14 @@ _WHERE = {
     "while_loop": "control.loops",
 }
 _PACKAGES = ("dtypes", "errors", "fft", "linalg", "nn", "numpy", "random", "settings", "special")
-_MODULES = {name: name for name in _PACKAGES} | {"tree": "trace.tree"}
+_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
-    "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "block_until_ready", "checkpoint", "clear_caches", "cond",
-    "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval", "explain", "export", "fft",
-    "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "load", "make_graph", "nn", "numpy",
-    "pure_callback", "random", "scan", "set_num_threads", "settings", "special", "stop_gradient", "switch", "tensor", "tree", "value_and_grad", "vjp",
-    "vmap", "while_loop",
+    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "backend", "block_until_ready", "checkpoint",
+    "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval",
+    "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "load",
+    "make_graph", "nn", "numpy", "ops", "pure_callback", "random", "scan", "set_num_threads", "settings", "special", "stop_gradient", "switch",
+    "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 
@@ -86,6 +91,8 @@ def __getattr__(name: str) -> Any:
     elif name in _WHERE:
         module, _, attribute = _WHERE[name].partition(":")
         value = getattr(import_module("hologram." + module), attribute or name)
+    elif name.endswith("_f32"):  # the SDK's ops for float32
+        value = getattr(import_module("hologram.sdk.ops"), name)
     else:
         raise AttributeError(f"module 'hologram' has no attribute {name!r}")
     globals()[name] = value

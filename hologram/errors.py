@@ -80,6 +80,22 @@ class UnsupportedError(DeviceError, NotImplementedError):
     """An op or an element type that a backend does not have, or not yet."""
 
 
+class BackendNameError(DeviceError, ValueError):
+    """A name that no backend of the SDK has."""
+
+
+class FreedBufferError(HologramError, RuntimeError):
+    """An SDK buffer was used after it was freed, or after the end of its executor."""
+
+
+class ClosedExecutorError(HologramError, RuntimeError):
+    """An SDK executor was used after its end."""
+
+
+class HandleError(HologramError, LookupError):
+    """A handle that was never given out, or whose object was released."""
+
+
 class CompileError(HologramError, RuntimeError):
     """A kernel that does not verify or compile: a defect of Hologram, with the kernel's text."""
 

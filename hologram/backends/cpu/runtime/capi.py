@@ -60,6 +60,10 @@ def PyBuffer_FillInfo(view: ptr, exporter: ptr, data: ptr, nbytes: i64, readonly
 
 
 @external
+def PyObject_GetBuffer(obj: ptr, view: ptr, flags: i32) -> i32: ...
+
+
+@external
 def PyTuple_New(n: i64) -> ptr: ...
 
 
@@ -96,7 +100,15 @@ def PyFloat_AsDouble(obj: ptr) -> f64: ...
 
 
 @external
+def PyFloat_FromDouble(x: f64) -> ptr: ...
+
+
+@external
 def PyLong_AsLongLong(obj: ptr) -> i64: ...
+
+
+@external
+def PyLong_AsVoidPtr(obj: ptr) -> ptr: ...
 
 
 @external

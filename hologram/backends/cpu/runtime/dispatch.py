@@ -1,9 +1,9 @@
 """Native callables: what fits a specialisation runs without Python, everything else goes to a Python function.
 
 A specialisation says what the arguments look like (patterns), which graph they go to, and how its results are wrapped. Patterns of arguments:
-:class:`TensorLeaf`, :class:`ArrayLeaf`, :class:`ValueLeaf`, :class:`ScalarLeaf`, :class:`Same`, None, and tuples, lists and dicts (with
-``str`` keys) of patterns. Leaves are numbered in the order in which they are met, a dict's by sorted key, positional arguments before
-keywords. Results are the same with the index of an output in place of a leaf.
+:class:`TensorLeaf`, :class:`ArrayLeaf`, :class:`ValueLeaf`, :class:`ScalarLeaf`, :class:`BufferLeaf`, :class:`Field`, :class:`Same`, None, and
+tuples, lists and dicts (with ``str`` keys) of patterns. Leaves are numbered in the order in which they are met, a dict's by sorted key,
+positional arguments before keywords. Results are the same with the index of an output, or a :class:`Number`, in place of a leaf.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from hologram.dtypes import DType
 from hologram.settings import listeners, settings
 from hologram.trace.aval import Aval
 
+MOST_SHARED = 62  # leaves of a call that writes into buffers: a bit of a word each
 DEEPEST = 64  # nesting of patterns; native code walks them by recursion
 
 
@@ -67,6 +68,32 @@ class ScalarLeaf:
 
 
 @dataclass(frozen=True, slots=True)
+class BufferLeaf:
+    """A buffer of the SDK with elements of ``dtype`` and from ``least`` to ``most`` bytes."""
+
+    dtype: DType
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An object of exactly the type ``kind`` whose slot ``name`` holds this very ``value``. No leaf."""
+
+    kind: type
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """As a part of the result: the first element of an output, float32 or float64, as a Python float."""
+
+    output: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
 class Same:
     """This very object, or an equal ``int`` or ``str``. As a part of the result: this object."""
 
@@ -88,13 +115,26 @@ class Argument:
     leaf: int
 
 
+@dataclass(frozen=True, slots=True)
+class Into:
+    """A result of the graph that is written into the leaf of this number, a buffer.
+
+    Leaves in ``sharers`` may lie at the same address; where others overlap it, or the address is no multiple of ``alignment`` bytes (a power
+    of two), or the memory is read-only, the specialisation does not fit.
+    """
+
+    leaf: int
+    sharers: Sequence[int] = ()
+    alignment: int = 1
+
+
 @dataclass(slots=True)
 class Spec:
     """One specialisation. ``address`` is a graph's (:mod:`calls`), ``keep`` what must live as long (its Code)."""
 
     args: Sequence[Any]
     result: Any
-    outputs: Sequence[Output | Argument]
+    outputs: Sequence[Output | Argument | Into]
     address: int
     keep: Any = None
     kwargs: Mapping[str, Any] | None = None  # in the order in which callers write them
@@ -127,7 +167,9 @@ class _Words:
         """Flattens p if it is a container, a constant object or None."""
         if depth > DEEPEST:
             raise NotNative(f"containers are nested deeper than {DEEPEST}")
-        if p is None or type(p) is Same:
+        if type(p) is Field:
+            self.words += (code.FIELD, self.address(p.kind), slot_offset(p.kind, p.name), self.address(p.value))
+        elif p is None or type(p) is Same:
             self.words += (code.SAME, self.address(None if p is None else p.value))
         elif type(p) in (tuple, list):
             self.words += (code.TUPLE if type(p) is tuple else code.LIST, len(p))
@@ -159,11 +201,15 @@ class _Words:
             self.words += (code.VALUE, self.address(type(p.example)))
         elif kind is ScalarLeaf:
             self.words += _scalar_words(p)
+        elif kind is BufferLeaf:
+            self.words += (code.BUFFER, self.address(p.dtype), p.least, p.most)
         else:
             raise NotNative(f"native calls take no {p!r}")
 
     def result(self, p: Any, depth: int = 0) -> None:
-        if not self.container(p, depth, self.result):
+        if type(p) is Number:
+            self.words += (code.NUMBER, p.output, _FORMATS[p.dtype])
+        elif not self.container(p, depth, self.result):
             self.words += (code.RESULT, p)
 
 
@@ -183,17 +229,23 @@ def _scalar_words(p: ScalarLeaf) -> tuple[int, ...]:
     return code.INTEGER, form, low, high
 
 
-def _output_words(o: Output | Argument, kinds: Sequence[type], keep: list[Any]) -> dict[str, int]:
+def _output_words(o: Output | Argument | Into, kinds: Sequence[type], keep: list[Any]) -> dict[str, int]:
     from hologram.backends.cpu.runtime.native_storage import size_class
 
+    if isinstance(o, Into):
+        if not {*kinds} <= {BufferLeaf, ScalarLeaf} or len(kinds) > MOST_SHARED:
+            raise NotNative("a result is written into a buffer only where all arguments are buffers and scalars")
+        sharers = sum(1 << leaf for leaf in o.sharers)
+        return {"aval": 0, "nbytes": 0, "size_class": 0, "source": o.leaf, "donor": -1, "sharers": sharers, "misaligned": o.alignment - 1}
+    nowhere = {"sharers": -1, "misaligned": 0}
     if isinstance(o, Argument):
         if kinds[o.leaf] is not TensorLeaf:
             raise NotNative("an argument that is no Tensor cannot be a result itself")
-        return {"aval": 0, "nbytes": 0, "size_class": 0, "source": o.leaf, "donor": -1}
+        return {"aval": 0, "nbytes": 0, "size_class": 0, "source": o.leaf, "donor": -1, **nowhere}
     check_size(o.aval.nbytes)
     keep.append(o.aval)
     donor = -1 if o.donor is None or kinds[o.donor] is not TensorLeaf else o.donor
-    return {"aval": id(o.aval), "nbytes": o.aval.nbytes, "size_class": size_class(o.aval.nbytes), "source": -1, "donor": donor}
+    return {"aval": id(o.aval), "nbytes": o.aval.nbytes, "size_class": size_class(o.aval.nbytes), "source": -1, "donor": donor, **nowhere}
 
 
 def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
@@ -276,10 +328,10 @@ class Dispatch:
 
     __slots__ = ("call", "limit", "_dispatcher")
 
-    def __init__(self, fallback: Callable[..., Any], name: str, limit: int = 256) -> None:
+    def __init__(self, fallback: Callable[..., Any], name: str, limit: int = 256, doc: str | None = None) -> None:
         self.limit, self._dispatcher = limit, _Dispatcher(fallback)
         if why_not_native() is None:
-            self.call = _prepared().builtin("hg_dispatch_call", name, METH_FASTCALL | METH_KEYWORDS, self._dispatcher)
+            self.call = _prepared().builtin("hg_dispatch_call", name, METH_FASTCALL | METH_KEYWORDS, self._dispatcher, doc)
         else:
             self.call = fallback
 
@@ -319,6 +371,13 @@ def register_tensor_class(cls: type) -> None:
     p = module().process
     p.tensor_node, p.tensor_storage, p.tensor_weak = (slot_offset(cls, name) for name in ("_node", "_storage", "_weak"))
     p.tensor_type = id(immortal(cls))
+
+
+def register_buffer_class(cls: type) -> None:
+    """Tells native code which class buffers have: its slot ``_storage`` holds a Storage, or None."""
+    if why_not_native() is None:
+        p = module().process
+        p.buffer_storage, p.buffer_type = slot_offset(cls, "_storage"), id(immortal(cls))
 
 
 def block_until_ready(fallback: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -10,11 +10,16 @@ A specialisation's ``parameters`` are words in the order in which the arguments 
 ``INTEGER format low high``           a Python int within bounds, converted
 ``BOOLEAN format``                    a Python bool, converted
 ``SAME object``                       this object, or an equal int or str
+``BUFFER dtype least most``           an SDK buffer of this DType with that many bytes
+``FIELD type slot object``            an object of this very type whose slot holds this very object
 ``TUPLE n``, ``LIST n``               followed by n values
 ``DICT n``                            followed by n times: key object, value
 ====================================  =====================================================================================
 
-and ``result`` is ``RESULT i``, ``SAME object``, ``TUPLE n``, ``LIST n``, ``DICT n`` likewise.
+and ``result`` is ``RESULT i``, ``NUMBER i format``, ``SAME object``, ``TUPLE n``, ``LIST n``, ``DICT n`` likewise.
+
+A result may be written into a buffer that is an argument, where that overlaps no other argument, or one at the same address that the graph
+reads in time.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from hologram.backends.cpu.runtime.capi import (
     PyDict_Size,
     PyErr_Occurred,
     PyFloat_AsDouble,
+    PyFloat_FromDouble,
     PyList_New,
     PyList_SetItem,
     PyLong_AsLongLongAndOverflow,
@@ -49,6 +55,7 @@ from hologram.backends.cpu.runtime.language import (
     f64,
     float_bits,
     i64,
+    integer,
     native,
     offset,
     ptr,
@@ -57,11 +64,11 @@ from hologram.backends.cpu.runtime.language import (
     void,
 )
 from hologram.backends.cpu.runtime.layout import VALUE_OFFSET, layout
-from hologram.backends.cpu.runtime.records import Context, List, NDArray, Object, Sized, Spec, Storage, heap, process
+from hologram.backends.cpu.runtime.records import WRITABLE, Context, List, NDArray, Object, Output, Sized, Spec, Storage, heap, process
 
 Words, Pointers, Doubles, Singles = Array[i64], Array[ptr], Array[f64], Array[f32]
 
-TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, TUPLE, LIST, DICT, RESULT = range(11)
+TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, BUFFER, FIELD, TUPLE, LIST, DICT, RESULT, NUMBER = range(14)
 # formats of converted Python scalars; an integer of any width is the low bytes of a word
 AS_INTEGER, AS_DOUBLE, AS_SINGLE, AS_HALF, AS_BFLOAT = range(5)
 EXACT_IN_DOUBLE = 1 << 53
@@ -221,6 +228,30 @@ def match_same(context: Context, obj: ptr) -> i64:
 
 
 @native
+def match_buffer(context: Context, obj: ptr) -> i64:
+    code = Words(offset(context.code, context.position << 3))
+    if Object(obj).type != process.buffer_type:
+        return 0
+    storage = Storage(Pointers(offset(obj, process.buffer_storage))[0])
+    if storage is None or storage.type != heap.storage_type or storage.nbytes < code[2] or storage.nbytes > code[3]:
+        return 0
+    if Pointers(offset(storage.aval, heap.aval_dtype))[0] != Pointers(code)[1]:
+        return 0
+    context.position += 4
+    take_leaf(context, obj, storage, storage.data)
+    return 1
+
+
+@native
+def match_field(context: Context, obj: ptr) -> i64:
+    code = Words(offset(context.code, context.position << 3))
+    if Object(obj).type != Pointers(code)[1] or Pointers(offset(obj, code[2]))[0] != Pointers(code)[3]:
+        return 0
+    context.position += 4
+    return 1
+
+
+@native
 def match_tuple(context: Context, obj: ptr, n: i64) -> i64:
     if Object(obj).type != process.tuple_type or Sized(obj).size != n:
         return 0
@@ -272,6 +303,10 @@ def match(context: Context, obj: ptr) -> i64:
         return 1
     if op == SAME:
         return match_same(context, obj)
+    if op == BUFFER:
+        return match_buffer(context, obj)
+    if op == FIELD:
+        return match_field(context, obj)
     n = context.code[context.position + 1]
     context.position += 2
     Py_IncRef(obj)  # a comparison of keys may run Python code, which may drop it
@@ -283,6 +318,29 @@ def match(context: Context, obj: ptr) -> i64:
         matched = match_dict(context, obj, n)
     Py_DecRef(obj)
     return matched
+
+
+@native
+def overlap(a: Storage, b: Storage) -> i64:
+    """Whether two Storages have bytes in common."""
+    start = integer(a.data)
+    other = integer(b.data)
+    return start < other + b.nbytes and other < start + a.nbytes
+
+
+@native
+def may_write(context: Context, leaves: i64, output: Output) -> i64:
+    """Whether a result may be written into the buffer it is meant for: it can be written, is aligned, and shares nothing with other arguments
+    that the graph may read after it is written."""
+    into = Storage(context.held[output.source])
+    if into.flags & WRITABLE == 0 or integer(into.data) & output.misaligned != 0:
+        return 0
+    for leaf in range(leaves):
+        other = Storage(context.held[leaf])
+        if leaf != output.source and other is not None and overlap(into, other) != 0:
+            if other.data != into.data or shift_right(output.sharers, leaf) & 1 == 0:
+                return 0
+    return 1
 
 
 @native
@@ -316,6 +374,10 @@ def match_call(context: Context, spec: Spec, args: Array[ptr], nargs: i64, kwnam
     context.leaf = 0
     for i in range(nargs + n_keywords):
         if match(context, args[i]) == 0:
+            drop_leaves(context)
+            return 0
+    for i in range(spec.n_outputs):
+        if spec.outputs[i].sharers >= 0 and may_write(context, leaves, spec.outputs[i]) == 0:
             drop_leaves(context)
             return 0
     return 1
@@ -404,6 +466,10 @@ def build(context: Context) -> ptr:
     position = context.position
     op = code[position]
     context.position = position + 2
+    if op == NUMBER:
+        context.position = position + 3
+        cell = Storage(context.results[code[position + 1]]).data
+        return PyFloat_FromDouble(Doubles(cell)[0] if code[position + 2] == AS_DOUBLE else Singles(cell)[0])
     if op == RESULT:
         return new_tensor(context.results[code[position + 1]])
     if op == SAME:

@@ -12,11 +12,13 @@ from hologram.backends.cpu.runtime.capi import (
     PyErr_NoMemory,
     PyErr_Occurred,
     PyLong_AsLongLong,
+    PyLong_AsVoidPtr,
     PyLong_FromLongLong,
     PyMem_RawFree,
     PyMem_RawMalloc,
     PyObject_CallOneArg,
     PyObject_Free,
+    PyObject_GetBuffer,
     PyObject_Init,
     PyType_GenericAlloc,
 )
@@ -33,9 +35,10 @@ from hologram.backends.cpu.runtime.language import (
     ptr,
     void,
 )
-from hologram.backends.cpu.runtime.records import SIZE_CLASSES, WRITABLE, NDArray, Object, Storage, heap
+from hologram.backends.cpu.runtime.records import SIZE_CLASSES, WRITABLE, NDArray, Object, Storage, heap, process
 
 Pointers = Array[ptr]
+VIEW_OBJECT = 8  # offset of a Py_buffer's exporter
 BORROWED = SIZE_CLASSES - 1  # the free list of Storages without memory of their own
 HUGE = 4 << 20  # from this size on, memory is aligned to and made of huge pages where the system has them
 HUGE_PAGE = 2 << 20
@@ -208,6 +211,18 @@ def storage_releasebuffer(self: Storage, view: ptr) -> void:
     self.exports -= 1
 
 
+@exported
+def buffer_getbuffer(self: ptr, view: ptr, flags: i32) -> i32:
+    """bf_getbuffer of the SDK's buffers: what an ndarray over the same memory exports, so that elements have a type."""
+    array = PyObject_CallOneArg(process.buffer_view, self)
+    if array is None:
+        Pointers(offset(view, VIEW_OBJECT))[0] = None
+        return -1
+    status = PyObject_GetBuffer(array, view, flags)
+    Py_DecRef(array)
+    return status
+
+
 # --- functions for Python -------------------------------------------------------------------------------------------------------------------
 
 
@@ -243,11 +258,9 @@ def storage_seal(module: ptr, self: Storage) -> ptr:
     return self
 
 
-@exported
-def storage_borrow(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
-    """METH_FASTCALL (aval, ndarray): a Storage over the array's memory."""
-    aval = args[0]
-    array = args[1]
+@native
+def storage_borrowed(aval: ptr, owner: ptr, data: ptr, flags: i64) -> Storage:
+    """A Storage over memory that ``owner`` keeps alive; None, and an exception, where it cannot be."""
     nbytes = nbytes_of(aval)
     if nbytes < 0:
         return None
@@ -261,13 +274,28 @@ def storage_borrow(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
             PyErr_NoMemory()
             return None
     Py_IncRef(aval)
-    Py_IncRef(array)
+    Py_IncRef(owner)
     found.aval = aval
-    found.owner = array
-    found.data = NDArray(array).data
+    found.owner = owner
+    found.data = data
     found.nbytes = nbytes
     found.capacity = 0
     found.size_class = BORROWED
     found.exports = 0
-    found.flags = 0
+    found.flags = flags
     return found
+
+
+@exported
+def storage_borrow(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
+    """METH_FASTCALL (aval, ndarray): a read-only Storage over the array's memory."""
+    return storage_borrowed(args[0], args[1], NDArray(args[1]).data, 0)
+
+
+@exported
+def storage_over(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
+    """METH_FASTCALL (aval, address, owner, flags): a Storage over memory at an address."""
+    data = PyLong_AsVoidPtr(args[1])
+    if data is None:
+        return None
+    return storage_borrowed(args[0], args[2], data, PyLong_AsLongLong(args[3]))

@@ -68,9 +68,9 @@ class Module:
         """An exported native as a ctypes function; one that may set an exception needs the GIL."""
         return (ctypes.PYFUNCTYPE if gil else ctypes.CFUNCTYPE)(result, *arguments)(self.address(symbol))
 
-    def builtin(self, symbol: str, name: str, flags: int, self_object: Any = None) -> Any:
-        """An exported native as a builtin function; ``self_object`` is its first argument."""
-        return _new_builtin(ctypes.addressof(_method(self.address(symbol), name, flags)), self_object, None)
+    def builtin(self, symbol: str, name: str, flags: int, self_object: Any = None, doc: str | None = None) -> Any:
+        """An exported native as a builtin function; ``self_object`` is its first argument. ``doc`` may start with a signature, as C functions' do."""
+        return _new_builtin(ctypes.addressof(_method(self.address(symbol), name, flags, doc)), self_object, None)
 
 
 def immortal(obj: Any) -> Any:
@@ -84,9 +84,9 @@ class _MethodDef(ctypes.Structure):
 
 
 @cache
-def _method(code: int, name: str, flags: int) -> _MethodDef:
+def _method(code: int, name: str, flags: int, doc: str | None) -> _MethodDef:
     """A method table entry. Builtins refer to it for as long as they live, so it stays, one for each name."""
-    return immortal(_MethodDef(name.encode(), code, flags, None))
+    return immortal(_MethodDef(name.encode(), code, flags, None if doc is None else doc.encode()))
 
 
 _new_builtin: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class _Member(ctypes.Structure):
 
 
 _GETBUFFER, _RELEASEBUFFER, _DEALLOC, _DOC, _MEMBERS = 1, 2, 52, 56, 72  # slot numbers of CPython's stable ABI
-_DISALLOW_INSTANTIATION, _HAVE_VERSION_TAG = 1 << 7, 1 << 18
+_DISALLOW_INSTANTIATION, _BASETYPE, _HAVE_VERSION_TAG = 1 << 7, 1 << 10, 1 << 18
 _T_OBJECT, _T_LONGLONG, _T_ULONGLONG, _READONLY = 6, 17, 18, 1
 _DOCUMENTATION = b"Memory of one array: aval, data (its address), nbytes, and the number of buffer exports. Exports read-only bytes."
 
@@ -57,11 +58,21 @@ def _make_type() -> Any:
         _DOC: ctypes.cast(ctypes.c_char_p(_DOCUMENTATION), ctypes.c_void_p).value,
         _MEMBERS: ctypes.addressof(members),
     }
+    return _type(b"hologram.Storage", size_of(records.Storage), _DISALLOW_INSTANTIATION | _HAVE_VERSION_TAG, values)
+
+
+def _type(name: bytes, size: int, flags: int, values: dict[int, int | None]) -> Any:
+    """A class with these slots, by number."""
     slots = immortal((_Slot * (len(values) + 1))(*[_Slot(number, value) for number, value in values.items()]))
-    flags = _DISALLOW_INSTANTIATION | _HAVE_VERSION_TAG
-    spec = immortal(_TypeSpec(b"hologram.Storage", size_of(records.Storage), 0, flags, ctypes.addressof(slots)))
+    spec = immortal(_TypeSpec(name, size, 0, flags, ctypes.addressof(slots)))
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(("PyType_FromSpec", ctypes.pythonapi))
     return immortal(make(ctypes.addressof(spec)))
+
+
+def exporter(view: Callable[[Any], np.ndarray]) -> Any:
+    """A class whose subclasses have the buffer protocol, which Python 3.11 cannot write: their instances export what ``view`` of them does."""
+    _module.process.buffer_view = id(immortal(view))
+    return _type(b"hologram.Exporter", 0, _BASETYPE | _HAVE_VERSION_TAG, {_GETBUFFER: _module.address("hg_buffer_getbuffer")})
 
 
 Storage: Any = _make_type()
@@ -69,11 +80,12 @@ Storage.__repr__ = lambda self: f"<Storage {self.aval} at {self.data:#x}>"
 _module = module()
 _heap = _module.heap
 _heap.storage_type, _heap.aval_type = id(Storage), id(Aval)
-_heap.aval_nbytes = slot_offset(Aval, "nbytes")
+_heap.aval_nbytes, _heap.aval_dtype = slot_offset(Aval, "nbytes"), slot_offset(Aval, "dtype")
 
 _new = _module.builtin("hg_storage_new", "new", METH_O)
 seal = _module.builtin("hg_storage_seal", "seal", METH_O)
 _borrow = _module.builtin("hg_storage_borrow", "borrow", METH_FASTCALL)
+_over = _module.builtin("hg_storage_over", "over", METH_FASTCALL)
 _trim = _module.function("hg_heap_trim", None)
 size_class = _module.function("hg_size_class_of", ctypes.c_int64, ctypes.c_int64)
 _limit = 0
@@ -93,8 +105,13 @@ def borrow_memory(aval: Aval, array: np.ndarray) -> Any:
     return _borrow(aval, array)
 
 
+def over_memory(aval: Aval, address: int, owner: object, writable: bool) -> Any:
+    """A Storage over memory at an address that ``owner`` keeps alive."""
+    return _over(aval, address, owner, int(writable))
+
+
 def view(storage: Any) -> np.ndarray:
-    """The array in ``storage``, without a copy; writable only before :func:`seal`."""
+    """The array in ``storage``, without a copy; writable where the Storage is."""
     aval = storage.aval
     return np.ndarray(aval.shape, aval.dtype.np, storage)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,16 @@ def borrow_memory(aval: Aval, array: np.ndarray) -> Storage:
     return Storage(aval, view, array)
 
 
+def over_memory(aval: Aval, address: int, owner: object, writable: bool) -> Storage:
+    """A Storage over memory at an address that ``owner`` keeps alive."""
+    memory = memoryview((ctypes.c_char * aval.nbytes).from_address(address))
+    array = np.ndarray(aval.shape, aval.dtype.np, memory)
+    array.flags.writeable = writable
+    return Storage(aval, array, owner)
+
+
 def view(storage: Storage) -> np.ndarray:
-    """The array in ``storage``, without a copy; writable only before :func:`seal`."""
+    """The array in ``storage``, without a copy; writable where the Storage is."""
     return storage._array.view()
 
 

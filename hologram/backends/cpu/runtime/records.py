@@ -57,7 +57,7 @@ class Storage(Struct):
     next: ptr  # the next Storage of a free list
 
 
-WRITABLE = 1  # Storage.flags: buffer exports may be written, while Python fills the memory
+WRITABLE = 1  # Storage.flags: buffer exports may be written: while Python fills the memory, or for good in the SDK's buffers
 
 
 class Heap(Struct):
@@ -65,7 +65,8 @@ class Heap(Struct):
 
     storage_type: ptr
     aval_type: ptr
-    aval_nbytes: i64  # offset of the slot
+    aval_nbytes: i64  # offsets of slots
+    aval_dtype: i64
     raise_out_of_memory: ptr  # Python callable of the bytes wanted
     advise: ptr  # madvise, or None
     limit: i64  # of live bytes; 0: none
@@ -117,6 +118,8 @@ class Output(Struct):
     size_class: i64
     source: i64  # leaf whose Storage is the result, or -1
     donor: i64  # donated leaf whose Storage the result may take, or -1
+    sharers: i64  # of a result that is written into the leaf ``source``: a bit for each leaf that may lie there; else -1
+    misaligned: i64  # bits of the leaf's address that have to be 0
 
 
 class Spec(Struct):
@@ -178,6 +181,9 @@ class Process(Struct):
     tensor_node: i64  # offsets of slots
     tensor_storage: i64
     tensor_weak: i64
+    buffer_type: ptr
+    buffer_storage: i64  # offset of the slot
+    buffer_view: ptr  # Python callable of a buffer: an ndarray over its memory
     dispatcher_specs: i64
     dispatcher_fallback: i64
     tracing: Array[i64]  # its first element counts open traces: nonzero sends every call to Python

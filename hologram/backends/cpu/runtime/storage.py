@@ -1,7 +1,8 @@
 """Memory of arrays: a :class:`Storage` holds the elements of one array, in C order and native byte order, aligned to 64 bytes.
 
-Storages are immutable once they are handed out. Native ones come from a caching allocator and export their bytes through the buffer
-protocol; where native code cannot read the interpreter's objects, plain Python ones take their place.
+Storages of Tensors are immutable once they are handed out, those of the SDK's buffers are not. Native ones come from a caching allocator
+and export their bytes through the buffer protocol; where native code cannot read the interpreter's objects, plain Python ones take their
+place.
 """
 
 from __future__ import annotations
@@ -33,6 +34,16 @@ def view(storage: Any) -> np.ndarray:
 def empty(of: Aval) -> Any:
     """A Storage of unwritten memory, for native code to write. Raises OutOfMemory."""
     return _made.seal(_made.new(of))
+
+
+def mutable(of: Aval) -> Any:
+    """A Storage of unwritten memory that Python may write for as long as it lives: the SDK's buffers. Raises OutOfMemory."""
+    return _made.new(of)
+
+
+def over(of: Aval, address: int, owner: object, writable: bool) -> Any:
+    """A Storage over memory at an address, aligned to its elements, that ``owner`` keeps alive."""
+    return _made.over_memory(of, address, owner, writable)
 
 
 def copy_of(array: Any) -> Any:

@@ -1,0 +1,84 @@
+"""The backends that executors run on: their names, and which are there."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from hologram.backends import devices
+from hologram.errors import BackendNameError, DeviceError
+from hologram.trace.recorder import located
+
+__all__ = [
+    "BackendType", "get_default_backend", "is_cuda_available", "is_metal_available", "is_opencl_available", "validate_backend",
+]  # fmt: skip
+
+
+class BackendType(StrEnum):
+    """A backend. Members are strings: ``BackendType.CPU == "cpu"``."""
+
+    CPU = "cpu"
+    METAL = "metal"
+    CUDA = "cuda"
+    OPENCL = "opencl"
+    AUTO = "auto"
+
+
+_PREFERRED = (BackendType.METAL, BackendType.CUDA, BackendType.OPENCL)  # what auto tries before the CPU
+
+
+def _why_not(backend: BackendType) -> DeviceError | None:
+    """Why there is no device of a backend; None where there is one."""
+    try:
+        devices.resolve(backend.value)
+    except DeviceError as e:
+        return e
+    return None
+
+
+def is_metal_available() -> bool:
+    """Whether ``Executor("metal")`` can be had."""
+    return _why_not(BackendType.METAL) is None
+
+
+def is_cuda_available() -> bool:
+    """Whether ``Executor("cuda")`` can be had."""
+    return _why_not(BackendType.CUDA) is None
+
+
+def is_opencl_available() -> bool:
+    """Whether ``Executor("opencl")`` can be had, on a GPU or another OpenCL device."""
+    return _why_not(BackendType.OPENCL) is None
+
+
+def get_default_backend() -> BackendType:
+    """What "auto" means on this machine: Metal, CUDA or a GPU with OpenCL, the first that is there, else the CPU."""
+    return next((b for b in _PREFERRED if _is_preferred(b)), BackendType.CPU)
+
+
+def _is_preferred(backend: BackendType) -> bool:
+    if backend is BackendType.OPENCL:
+        from hologram.backends.opencl import device as opencl
+
+        return any(d.is_gpu for d in opencl.devices())  # OpenCL on a CPU is no gain over the CPU itself
+    return _why_not(backend) is None
+
+
+def validate_backend(name: Any) -> BackendType:
+    """The backend of that name, which is there ("auto" always is).
+
+    Raises BackendNameError for a name that no backend has, DeviceError for a backend that is not there, and says why.
+    """
+    backend = backend_of(name)
+    reason = None if backend is BackendType.AUTO else _why_not(backend)
+    if reason is not None:
+        raise located(reason)
+    return backend
+
+
+def backend_of(name: Any) -> BackendType:
+    """The backend of that name. Raises BackendNameError."""
+    try:
+        return BackendType(name.lower() if isinstance(name, str) else name)
+    except ValueError:
+        raise located(BackendNameError(f"{name!r} is no backend: there are {', '.join(repr(b.value) for b in BackendType)}")) from None

@@ -1,0 +1,229 @@
+"""Buffers: memory with a length and an element type that ops read and write in place."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.backends.cpu.runtime import storage
+from hologram.backends.cpu.runtime.dispatch import register_buffer_class
+from hologram.backends.cpu.runtime.module import why_not_native
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
+from hologram.trace.aval import aval
+from hologram.trace.recorder import located
+
+if TYPE_CHECKING:
+    from hologram.sdk.executor import Executor
+
+handles = itertools.count(1)  # of executors, buffers and tensors: one number never means two things
+
+
+def _exporter() -> type:
+    """The base class of buffers: up to Python 3.11 the buffer protocol is native code's to have, from 3.12 on ``__buffer__`` is enough."""
+    if sys.version_info >= (3, 12) or why_not_native() is not None:
+        return object
+    from hologram.backends.cpu.runtime import native_storage
+
+    made: type = native_storage.exporter(lambda buffer: buffer.to_numpy())
+    return made
+
+
+_Exporter: Any = _exporter()
+
+
+class Buffer(_Exporter):
+    """A one-dimensional array of ``size`` elements of ``dtype`` at a fixed address.
+
+    Executors make buffers (:meth:`Executor.allocate`, :meth:`Executor.allocate_boundary`), :meth:`wrap` makes one of an array. What is read
+    through :meth:`to_numpy`, DLPack, the buffer protocol or ``__array_interface__`` is this very memory. After :meth:`free`, or the end of
+    the executor, every use raises FreedBufferError; memory that arrays still view stays theirs until they die.
+    """
+
+    __slots__ = ("_storage", "_executor", "_aval", "_pool", "_class_index", "_handle", "_end", "__weakref__")
+
+    def __init__(self, memory: Any, executor: Executor | None, pool: str, class_index: int = 0) -> None:
+        """For executors. ``memory`` is a Storage of one axis."""
+        self._storage, self._aval = memory, memory.aval
+        self._executor, self._pool, self._class_index = executor, pool, class_index
+        self._handle = next(handles)
+        self._end = "it was freed"
+
+    @staticmethod
+    def wrap(array: Any) -> Buffer:
+        """A buffer over the memory of an array, without a copy: ops read and write the array itself, which the buffer keeps alive.
+
+        Takes NumPy arrays and anything with DLPack on the CPU, of any shape, C-contiguous and aligned; read-only ones cannot be written by
+        ops either. Raises ArgumentError for another layout, DTypeError for another element type.
+        """
+        found = _as_array(array, "Buffer.wrap")
+        if not storage.borrowable(found) or found.size == 0:
+            raise located(ArgumentError("Buffer.wrap takes a C-contiguous, aligned array of native byte order with at least one element"))
+        of = aval(_dtype(found.dtype, "Buffer.wrap"), (found.size,))
+        memory = storage.over(of, found.__array_interface__["data"][0], found, found.flags.writeable)
+        return Buffer(memory, None, "external")
+
+    # --- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def handle(self) -> int:
+        """A number that no other executor or buffer of this process has."""
+        return self._handle
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return self._aval.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._aval.dtype.np
+
+    @property
+    def nbytes(self) -> int:
+        return self._aval.nbytes
+
+    @property
+    def pool(self) -> str:
+        """Where the memory is: "boundary", a page of the executor's pool; "linear", a span of its own; "external", a wrapped array's."""
+        return self._pool
+
+    @property
+    def is_boundary(self) -> bool:
+        return self._pool == "boundary"
+
+    @property
+    def is_linear(self) -> bool:
+        return self._pool == "linear"
+
+    @property
+    def class_index(self) -> int:
+        """The class of a boundary buffer's page, from 0 to 95; 0 for others."""
+        return self._class_index
+
+    @property
+    def ptr(self) -> int:
+        """The address of the first element."""
+        return self._memory().data
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        state = f"{self._pool}{f', class {self._class_index}' if self.is_boundary else ''}" if self._storage is not None else self._end
+        return f"<Buffer {self._handle}: {self.size} x {self._aval.dtype}, {state}>"
+
+    def _memory(self) -> Any:
+        """The Storage. Raises FreedBufferError."""
+        if self._storage is None:
+            raise located(FreedBufferError(f"buffer {self._handle} of {self.size} {self._aval.dtype} cannot be used: {self._end}"))
+        return self._storage
+
+    # --- contents ------------------------------------------------------------------------------------------------------
+
+    def to_numpy(self) -> np.ndarray:
+        """The memory as an array of shape ``(size,)``: no copy, and what is written to one is seen in the other."""
+        return storage.view(self._memory())
+
+    def from_numpy(self, array: Any) -> None:
+        """Copies an array of ``size`` elements, of any shape and layout, in C order. Elements are cast within a kind (float64 to float32).
+
+        Raises ShapeError for another number of elements, DTypeError where a cast would lose the kind.
+        """
+        source, into = _as_array(array, "from_numpy"), self._writable("from_numpy")
+        if source.size != self.size:
+            raise located(ShapeError(f"from_numpy: an array of {source.size} elements for a buffer of {self.size}"))
+        try:
+            np.copyto(into.reshape(source.shape), source, casting="same_kind")
+        except TypeError:
+            raise located(DTypeError(f"from_numpy: {source.dtype} is not cast to {self._aval.dtype}: use astype")) from None
+
+    def to_bytes(self) -> bytes:
+        """A copy of the memory's bytes."""
+        return self.to_numpy().tobytes()
+
+    def from_bytes(self, data: Any) -> None:
+        """Copies ``nbytes`` bytes from anything with the buffer protocol. Raises ShapeError for another length."""
+        source = np.frombuffer(data, np.uint8)
+        if source.size != self.nbytes:
+            raise located(ShapeError(f"from_bytes: {source.size} bytes for a buffer of {self.nbytes}"))
+        np.copyto(self._writable("from_bytes").view(np.uint8), source)
+
+    def fill(self, value: Any) -> None:
+        """Sets every element. Raises DTypeError for what the element type cannot hold."""
+        into = self._writable("fill")
+        try:
+            into.fill(value)
+        except (TypeError, ValueError, OverflowError):
+            raise located(DTypeError(f"fill: {value!r} is no {self._aval.dtype}")) from None
+
+    def copy_from(self, source: Buffer) -> None:
+        """Copies the contents of a buffer of the same size and type. Raises ArgumentError, ShapeError, DTypeError."""
+        if not isinstance(source, Buffer):
+            raise located(ArgumentError(f"copy_from takes a Buffer, not a {type(source).__name__}"))
+        if source._aval is not self._aval:
+            error = DTypeError if source._aval.dtype is not self._aval.dtype else ShapeError
+            raise located(error(f"copy_from: {source._aval} for a buffer of {self._aval}"))
+        np.copyto(self._writable("copy_from"), source.to_numpy())
+
+    def _writable(self, what: str) -> np.ndarray:
+        view = self.to_numpy()
+        if not view.flags.writeable:
+            raise located(ArgumentError(f"{what}: buffer {self._handle} wraps a read-only array"))
+        return view
+
+    # --- its end -------------------------------------------------------------------------------------------------------
+
+    def free(self) -> None:
+        """Gives the memory back, once no array views it any more. Freeing twice is allowed."""
+        self._storage = None
+
+    def _finish(self) -> None:
+        """Frees because the executor ends."""
+        if self._storage is not None:
+            self._storage, self._end = None, "its executor has ended"
+
+    # --- protocols -----------------------------------------------------------------------------------------------------
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.to_numpy().__array_interface__
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        raise AttributeError("the memory of this buffer is the CPU's: it has no __cuda_array_interface__")
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule over the memory, as ``numpy.ndarray.__dlpack__`` makes it; it keeps the memory alive."""
+        return self.to_numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # kDLCPU
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return self.to_numpy().data
+
+
+register_buffer_class(Buffer)
+
+
+def _as_array(array: Any, what: str) -> np.ndarray:
+    """An argument as an array that shares its memory. Raises ArgumentError."""
+    if isinstance(array, np.ndarray):
+        return array
+    try:
+        return np.from_dlpack(array) if hasattr(array, "__dlpack__") else np.asarray(array)
+    except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        raise located(ArgumentError(f"{what}: a {type(array).__name__} cannot be read as an array: {e}")) from None
+
+
+def _dtype(of: Any, what: str) -> DType:
+    """The element type that ``of`` names. Raises DTypeError."""
+    try:
+        return dtypes.of(of)
+    except TypeError as e:
+        raise located(DTypeError(f"{what}: {e}")) from None

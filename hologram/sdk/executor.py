@@ -1,0 +1,121 @@
+"""Executors: a device, a pool of 96 pages, and the buffers that live on them."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from typing import Any
+
+import numpy as np
+
+from hologram.backends import devices
+from hologram.backends.cpu.runtime import storage
+from hologram.errors import ArgumentError, ClosedExecutorError, DeviceError, ShapeError
+from hologram.sdk import backend as backends
+from hologram.sdk.backend import BackendType
+from hologram.sdk.buffer import Buffer, _dtype, handles
+from hologram.sdk.pool import CLASSES, PAGE_HEIGHT, PAGE_WIDTH, Pool, zero
+from hologram.trace.aval import aval
+from hologram.trace.recorder import located
+
+
+class Executor:
+    """Runs ops on one device, and owns buffers. As a context manager it ends with the block.
+
+    ``backend`` is "auto", "cpu", "cuda", "metal" or "opencl". Raises BackendNameError for another name, DeviceError, which says why, for a
+    backend that is not there; "auto" takes the first that is: Metal, CUDA, a GPU with OpenCL, the CPU. Buffers lie in the host's memory;
+    on other devices an op copies its arguments there and its result back.
+    """
+
+    __slots__ = ("_device", "_backend", "_handle", "_pool", "_buffers", "__weakref__")
+
+    def __init__(self, backend: Any = BackendType.AUTO) -> None:
+        chosen = backends.backend_of(backend)
+        self._backend = backends.get_default_backend() if chosen is BackendType.AUTO else chosen
+        try:
+            self._device: str | None = devices.resolve(self._backend.value)
+        except DeviceError as e:
+            raise located(e) from None
+        self._handle = next(handles)
+        self._pool = Pool()
+        self._buffers: weakref.WeakSet[Buffer] = weakref.WeakSet()
+
+    @property
+    def handle(self) -> int:
+        """A number that no other executor or buffer of this process has."""
+        return self._handle
+
+    @property
+    def backend(self) -> BackendType:
+        """What it runs on; never AUTO."""
+        return self._backend
+
+    def __repr__(self) -> str:
+        return f"<Executor {self._handle}: {self._backend.value}{'' if self._device else ', ended'}>"
+
+    def allocate(self, size: int, dtype: Any = np.float32) -> Buffer:
+        """A buffer of ``size`` elements, all 0, in the linear pool. Raises ShapeError for a size below 1, DTypeError, OutOfMemory."""
+        self._require_live("allocate")
+        count = _count(size, "allocate", "size")
+        return self._own(Buffer(zero(storage.mutable(aval(_dtype(dtype, "allocate"), (count,)))), self, "linear"))
+
+    def allocate_boundary(self, class_index: int, width: int, height: int, dtype: Any = np.float32) -> Buffer:
+        """A buffer of ``width * height`` bytes, all 0, at the start of the page of a class.
+
+        ``class_index`` from 0 to 95, ``width`` from 1 to 48, ``height`` from 1 to 256; the bytes are whole elements. A page has one buffer at
+        a time. Raises ShapeError beyond these bounds, DTypeError, OutOfMemory while the page is in use.
+        """
+        self._require_live("allocate_boundary")
+        index = _bounded(class_index, 0, CLASSES - 1, "class_index")
+        nbytes = _bounded(width, 1, PAGE_WIDTH, "width") * _bounded(height, 1, PAGE_HEIGHT, "height")
+        of = _dtype(dtype, "allocate_boundary")
+        if nbytes % of.itemsize:
+            raise located(ShapeError(f"allocate_boundary: {width} x {height} bytes are no whole number of {of}, which have {of.itemsize} each"))
+        lease, address = self._pool.take(index)
+        memory = storage.over(aval(of, (nbytes // of.itemsize,)), address, lease, True)
+        return self._own(Buffer(zero(memory), self, "boundary", index))
+
+    def _own(self, buffer: Buffer) -> Buffer:
+        self._buffers.add(buffer)
+        return buffer
+
+    def _require_live(self, what: str) -> str:
+        """The device. Raises ClosedExecutorError."""
+        if self._device is None:
+            raise located(ClosedExecutorError(f"{what}: executor {self._handle} has ended"))
+        return self._device
+
+    def cleanup(self) -> None:
+        """Ends the executor: its buffers are freed, and neither can be used any more. Ending twice is allowed."""
+        self._device = None
+        for buffer in list(self._buffers):
+            buffer._finish()
+        self._buffers.clear()
+
+    def __enter__(self) -> Executor:
+        self._require_live("with")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.cleanup()
+
+
+def _count(x: Any, what: str, name: str) -> int:
+    """A number of elements. Raises ArgumentError for what is no integer, ShapeError below 1."""
+    try:
+        n = operator.index(x)
+    except TypeError:
+        raise located(ArgumentError(f"{what}: {name} is an integer, not {x!r}")) from None
+    if n < 1:
+        raise located(ShapeError(f"{what}: {name} is at least 1, not {n}"))
+    return n
+
+
+def _bounded(x: Any, low: int, high: int, name: str) -> int:
+    try:
+        n = operator.index(x)
+    except TypeError:
+        raise located(ArgumentError(f"allocate_boundary: {name} is an integer, not {x!r}")) from None
+    if not low <= n <= high:
+        raise located(ShapeError(f"allocate_boundary: {name} is from {low} to {high}, not {n}"))
+    return n

@@ -1,0 +1,27 @@
+"""The ops on buffers: ``NAME(executor, buffers…, n=None)``, and ``NAME_f32`` for float32 alone, made from the rows of :mod:`hologram.sdk.table`.
+
+A call that is like an earlier one in the types of its buffers and in ``n`` is native: no Python runs between the caller and the kernel. The
+result may lie where an argument lies, or overlap it: it is as if it were written after everything was read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram.sdk.operation import Operation
+from hologram.sdk.table import ROWS
+
+SUFFIX = "_f32"
+
+
+def __getattr__(name: str) -> Any:
+    row = ROWS.get(name.removesuffix(SUFFIX))
+    if row is None:
+        raise AttributeError(f"module 'hologram.ops' has no attribute {name!r}")
+    function = globals()[name] = Operation(row, name, dtypes.float32 if name.endswith(SUFFIX) else None).call
+    return function
+
+
+def __dir__() -> list[str]:
+    return [*ROWS, *[name + SUFFIX for name in ROWS]]

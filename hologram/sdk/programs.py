@@ -1,0 +1,111 @@
+"""Compiled ops: one program for an op, an element type and a device, written to where the caller wants its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hologram import numpy as hnp
+from hologram.backends.cpu.memory_code import CACHE_LINE, STREAM_BYTES
+from hologram.backends.cpu.runtime import addresses, storage
+from hologram.backends.cpu.runtime.dispatch import Into
+from hologram.backends.cpu.runtime.module import module
+from hologram.backends.devices import CPU
+from hologram.dtypes import DType
+from hologram.sdk.table import Array, Row
+from hologram.settings import settings
+from hologram.symbolic import var
+from hologram.trace import compiling
+from hologram.trace.apply import node_of, wrap
+from hologram.trace.aval import aval
+from hologram.trace.node import Graph
+from hologram.trace.recent import Recent
+from hologram.trace.recorder import Trace, cast_node
+
+PROGRAM_LIMIT = 512  # programs that are kept, the least recently used go
+LONG_BYTES = 1 << 20  # a call that moves more gives up the GIL
+
+_programs = Recent(PROGRAM_LIMIT)
+
+
+class Program:
+    """A row of the table compiled. Its graph takes all parameters in order, the result's buffer included, which it does not read."""
+
+    def __init__(self, row: Row, dtype: DType, device: str, sizes: Mapping[str, Any]) -> None:
+        self.row, self.dtype, self.device = row, dtype, device
+        made: Any = compiling.compile_graph(_graph(row, dtype, sizes), device=device)
+        self.executable = made
+        self.place = row.parameters.index(row.result)
+        self.copies = device == CPU and made.outputs[0][0] == "input"
+
+    def shapes(self, sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
+        return [p.shape(sizes) if isinstance(p, Array) else () for p in self.row.parameters]
+
+    @property
+    def sharers(self) -> list[int]:
+        """Parameters, by number, at whose address the result may be computed. The CPU's alone."""
+        return list(range(self.place)) if self.copies else [i for i in self.executable.donors[0] if i != self.place]
+
+    def alignment(self, sizes: Mapping[str, int]) -> int:
+        """Of which number of bytes the result's address has to be a multiple."""
+        streams = self.row.by_size and self.row.result.count(sizes) * self.dtype.itemsize >= STREAM_BYTES
+        return CACHE_LINE if streams else self.dtype.itemsize
+
+    def call(self, sizes: Mapping[str, int]) -> tuple[int, Sequence[int], int, bool]:
+        """What a call with these sizes supplies to the graph: its address, values of symbols, bytes of the arena; whether it is long."""
+        made = self.executable
+        if self.copies:
+            nbytes = self.row.result.count(sizes) * self.dtype.itemsize
+            return module().address("hg_copy_graph"), (nbytes,), 0, nbytes >= LONG_BYTES
+        if made.computed is not None:
+            return made.address, (), made.arena_bytes, made.long
+        _, symbols, arena = made.at_sizes(self.shapes(sizes))
+        return made.address, symbols, arena, made.long and sum(a.count(sizes) for a in self.row.arrays) * self.dtype.itemsize >= LONG_BYTES
+
+    def bound(self, sizes: Mapping[str, int]) -> Callable[..., None]:
+        """A function of the addresses of all parameters and then of the result, for these sizes."""
+        address, symbols, arena, long = self.call(sizes)
+        made = self.executable
+        return addresses.bind(address, len(self.row.parameters), 1, made.constants, symbols, arena, long, made.parallel, keep=made)
+
+    def into(self, sizes: Mapping[str, int]) -> Into:
+        """Where native calls write the result."""
+        return Into(self.place, self.sharers, self.alignment(sizes))
+
+    def run(self, places: Sequence[tuple[int, Any]], sizes: Mapping[str, int]) -> np.ndarray:
+        """The result as an array of its own, for parameters at ``places``: addresses, and what keeps them alive. On any device."""
+        avals = [aval(self.dtype, shape) for shape in self.shapes(sizes)]
+        inputs = [storage.over(a, address, owner, False) for a, (address, owner) in zip(avals, places, strict=True)]
+        return storage.view(compiling.run(self.executable, inputs)[0])
+
+
+def _graph(row: Row, dtype: DType, sizes: Mapping[str, Any]) -> Graph:
+    with Trace(row.name) as trace:
+        values = [wrap(trace.input(p.shape(sizes) if isinstance(p, Array) else (), dtype)) for p in row.parameters]
+        given = [v for v, p in zip(values, row.parameters, strict=True) if p is not row.result]
+        result = hnp.broadcast_to(row.function(*given), row.result.shape(sizes))
+        outputs = [cast_node(node_of(result), dtype)]
+    return trace.graph(outputs)
+
+
+def program(row: Row, dtype: DType, device: str, sizes: Mapping[str, int]) -> Program:
+    """The program of an op for calls with these sizes, compiled by one thread. Raises UnsupportedError for what the device lacks."""
+    extents: Mapping[str, Any] = dict(sizes) if row.by_size else {e: var(e, low=1) for e in row.sizes}
+    key = (row.name, dtype, device, settings.code, *(sizes.values() if row.by_size else ()))
+    found: Program | None = _programs.get(key)
+    if found is None:
+
+        def make() -> Program:
+            made = Program(row, dtype, device, extents)
+            _programs.put(key, made)
+            return made
+
+        found = _programs.get(key) or compiling.once(("sdk", key), lambda: _programs.get(key) or make())
+    return found
+
+
+def clear() -> None:
+    """Forgets all programs; those that calls have found live on with them."""
+    _programs.clear()
