@@ -57,11 +57,7 @@ def get_default_backend() -> BackendType:
 
 
 def _is_preferred(backend: BackendType) -> bool:
-    if backend is BackendType.OPENCL:
-        from hologram.backends.opencl import device as opencl
-
-        return any(d.is_gpu for d in opencl.devices())  # OpenCL on a CPU is no gain over the CPU itself
-    return _why_not(backend) is None
+    return _why_not(backend) is None and devices.find(backend.value).kind == "gpu"  # OpenCL on a CPU is no gain over the CPU itself
 
 
 def validate_backend(name: Any) -> BackendType:

@@ -23,6 +23,7 @@ from hologram.trace.aval import aval
 from hologram.trace.node import Graph
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace, cast_node
+from hologram.trace.residence import on_host
 
 PROGRAM_LIMIT = 512  # programs that are kept, the least recently used go
 LONG_BYTES = 1 << 20  # a call that moves more gives up the GIL
@@ -78,7 +79,7 @@ class Program:
         """The result as an array of its own, for parameters at ``places``: addresses, and what keeps them alive. On any device."""
         avals = [aval(self.dtype, shape) for shape in self.shapes(sizes)]
         inputs = [storage.over(a, address, owner, False) for a, (address, owner) in zip(avals, places, strict=True)]
-        return storage.view(compiling.run(self.executable, inputs)[0])
+        return storage.view(on_host(compiling.run(self.executable, inputs)[0]))
 
 
 def _graph(row: Row, dtype: DType, sizes: Mapping[str, Any]) -> Graph:
