@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from hologram.graph.access import variables
 from hologram.graph.kernel_ir import Loop
@@ -36,6 +36,13 @@ class Tile(NamedTuple):
 
     rows: int
     nbytes: int
+
+
+class Panels(NamedTuple):
+    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another."""
+
+    rows: int
+    columns: int
 
 
 class Block:
@@ -179,7 +186,7 @@ class Nest:
 
 
 def choose_nest(
-    shape: Shape, axes: tuple[int, ...] | None, expressions: list[Int], loads: Sequence[Int] = (), tile: Tile | None = None, itemsize: int = 4
+    shape: Shape, axes: tuple[int, ...] | None, expressions: list[Int], loads: Sequence[Int] = (), tile: Sharing | None = None, itemsize: int = 4
 ) -> Nest:
     """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes."""
     if axes is None:
@@ -191,10 +198,15 @@ def choose_nest(
         return _row(before, reduced)
     rows = before + after[:-1]
     sharing = [r for r in reversed(rows) if _rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
-    if tile is not None and sharing:
+    if isinstance(tile, Panels) and sharing:
+        return _panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
+    if isinstance(tile, Tile) and sharing:
         best = min(sharing, key=lambda r: _least_cost(r, tile))
         return _tiled_column([*[r for r in rows if r is not best], best], reduced, after[-1], loads, tile, itemsize)
     return _column(before, reduced, after)
+
+
+Sharing: TypeAlias = "Tile | Panels"
 
 
 def _counter(name: str, size: Int) -> Expr:
@@ -432,4 +444,41 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.column, nest.block = t - start, block
     nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
     nest.row_elements = MANY
+    return nest
+
+
+MANY_PANELS = 128  # so many chunks keep a large device busy
+LEAST_PANEL = 32
+
+
+def _panel_sizes(rows: int, columns: int, others: Int, panels: Panels, itemsize: int) -> tuple[int, int]:
+    """Powers of two: no larger than need be, and smaller where there are few chunks."""
+    sizes = [min(most * 4 // max(4, itemsize), 1 << max(4, (n - 1).bit_length())) for most, n in zip(panels, (rows, columns), strict=True)]
+    while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MANY_PANELS and max(sizes) > LEAST_PANEL:
+        sizes[sizes.index(max(sizes))] //= 2
+    return sizes[0], sizes[1]
+
+
+def _panelled_column(before: list[Block], reduced: list[Block], columns: Block, panels: Panels, itemsize: int) -> Nest:
+    """A block of rows by a block of columns a chunk, both as lanes; a serial loop down inside."""
+    nest = Nest()
+    nest.blocks = [*before, *reduced, columns]
+    row, n = before[-1], _size(reduced)
+    assert isinstance(row.size, int) and isinstance(columns.size, int)
+    others = _size(before[:-1])
+    high, wide = _panel_sizes(row.size, columns.size, others, panels, itemsize)
+    down, across = -(-row.size // high), -(-columns.size // wide)
+    nest.chunks = others * down * across
+    p = _counter("p", nest.chunks)
+    nest.rows(before[:-1], floordiv(p, down * across))
+    r, t, q = _counter("r", row.size), _counter("t", columns.size), _counter("q", n)
+    nest.values[_name(row.var)], nest.values[_name(columns.var)] = r, t
+    nest.rows(reduced, q)
+    starts = mod(floordiv(p, across), down) * high, mod(p, across) * wide
+    limits = [size if size % part else None for size, part in ((row.size, high), (columns.size, wide))]
+    nest._outer = [(1, Loop("lanes", "r", starts[0], high, limits[0])), (2, Loop("lanes", "t", starts[1], wide, limits[1]))]
+    nest.element_level = 4
+    nest.level_of.update(r=2, t=3)
+    nest.inner("serial", "q", 0, n)
+    nest.scratch_size = nest.row_elements = MANY
     return nest

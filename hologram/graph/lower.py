@@ -17,7 +17,7 @@ from hologram.graph.boxes import Box, find_boxes, is_interleaved, joined, side_b
 from hologram.graph.epilogue import Epilogue
 from hologram.graph.fuse import KERNEL_COST, Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
-from hologram.graph.loops import PACK_BYTES, Nest, Tile, choose_nest, merge
+from hologram.graph.loops import PACK_BYTES, Nest, Sharing, choose_nest, merge
 from hologram.graph.pages import unpaged
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE, Shape
@@ -44,7 +44,7 @@ class Lowered:
         self.in_place: list[tuple[int, int]] = []
 
 
-def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact", tile: Tile | None = None) -> list[Lowered]:
+def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact", tile: Sharing | None = None) -> list[Lowered]:
     """The kernels of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it.
 
     There is one kernel, unless the group is cut in more boxes than one kernel should hold.
@@ -94,7 +94,7 @@ def _work(values: Values) -> Any:
     return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
 
 
-def _emitted(group: Group, values: Values, stores: list[Write], precision: str, tile: Tile | None) -> Lowered:
+def _emitted(group: Group, values: Values, stores: list[Write], precision: str, tile: Sharing | None) -> Lowered:
     if values.box is None:
         arrange(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None

@@ -16,7 +16,7 @@ from hologram.graph.attention_match import join_attention
 from hologram.graph.control import ControlStep
 from hologram.graph.fuse import Call, Group, fuse
 from hologram.graph.host import HostStep
-from hologram.graph.loops import Tile
+from hologram.graph.loops import Sharing, Tile
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
@@ -41,9 +41,9 @@ class Schedule:
     """``steps`` in order: kernels, control steps with schedules of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
     ``temporaries`` with their lifetimes, the workspaces of control steps among them."""
 
-    def __init__(self, graph: Graph, precision: str = "exact", tile: Tile | None = None) -> None:
+    def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None) -> None:
         self.precision, self.tile = precision, tile
-        graph = prepare(graph if precision == "exact" or tile is None else join_attention(graph), precision)
+        graph = prepare(join_attention(graph) if precision != "exact" and isinstance(tile, Tile) else graph, precision)
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs
@@ -114,7 +114,7 @@ class Schedule:
             case "scatter":
                 return lower_scatter(group, roots, self.precision)
             case "attention":
-                assert self.tile is not None
+                assert isinstance(self.tile, Tile)
                 return [lower_attention(group, roots, self.tile)]
             case "native":
                 return [lower_native(group)]

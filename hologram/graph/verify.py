@@ -26,7 +26,7 @@ def verify_kernel(kernel: Kernel) -> None:
     - parameters are ``in``, ``out`` or ``inout``, scratch is ``scratch``, names of buffers and symbols are distinct;
     - a kernel that a backend has ready has no body and no scratch;
     - ``parallel`` loops are outermost, start at 0 and run ``chunks`` times together; beside them there are only instructions;
-    - no ``lanes`` loop is inside another, and no loop variable hides another name;
+    - a ``lanes`` loop is inside another only where that accumulates nothing, and no loop variable hides another name;
     - a value is computed once, before its uses, in a list of statements that encloses them;
     - an accumulator belongs to one loop, is updated once, directly in that loop's body, and is read only after the loop;
     - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; 16-bit floats are
@@ -104,8 +104,10 @@ class _Verifier:
             self.fail(f"the loop variable {s.var} hides another name")
         if s.kind == "parallel":
             self.parallel(s)
-        elif s.kind == "lanes" and any(outer.kind == "lanes" for outer in self.loops):
-            self.fail("a loop of lanes is inside another")
+        elif s.kind == "lanes" and any(outer.kind == "lanes" for outer in self.loops[:-1]):
+            self.fail("a loop of lanes is inside another, but not directly")
+        elif s.kind == "lanes" and self.loops[-1].kind == "lanes" and (s.accs or self.loops[-1].accs):
+            self.fail("a loop of lanes is inside another, and they accumulate")
         for a in s.accs:
             self.accumulator(a, s)
         self.loops.append(s)

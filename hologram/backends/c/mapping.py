@@ -4,6 +4,7 @@
   first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.vectors`).
 - A *team kernel* has rows of a page at most, which 32 items reduce. On devices whose teams of 32 run as one, a chunk is a team's, and a group has
   several: they need no barrier of the group.
+- A *product* has rows and columns for lanes: see :mod:`.panels`.
 - An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
 
 Groups, teams or items take chunks a whole grid apart, so any number of them will do.
@@ -14,6 +15,7 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 from __future__ import annotations
 
 from hologram.backends.c.accumulate import Monoid
+from hologram.backends.c.panels import ITEMS, Product, product_of
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel_ir import Ins, Kernel, Loop
@@ -29,13 +31,14 @@ class Mapping:
     """``items`` of a group, ``chunks`` that a group has under way at one time, and ``width``, the items that share a chunk.
 
     ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
-    a group's workspace, 0 where scratch is shared memory.
+    a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is.
     """
 
-    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local")
+    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product")
 
     def __init__(self, kernel: Kernel, scalars: Scalars) -> None:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
+        self.product: Product | None = product_of(kernel)
         self.by_item = not lanes and not kernel.scratch
         self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
         self.width = 1 if self.by_item else LANES if self.by_team else max([_items(s) for s in lanes] or [LANES])
@@ -49,6 +52,9 @@ class Mapping:
         self.items = self.width * self.chunks
         self.workspace = scratch * self.chunks if self.in_workspace else 0
         self.local = own * self.chunks
+        if self.product is not None:
+            self.items = self.width = ITEMS
+            self.local = self.product.local
 
     def groups(self, chunks: int) -> int:
         """Groups that take every one of ``chunks`` at once."""

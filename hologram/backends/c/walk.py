@@ -11,6 +11,7 @@ from typing import Any
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.analysis import fusible, in_place, loaded, stored
 from hologram.backends.c.mapping import Mapping, scans
+from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.row_form import ITEM, RowForm, after, pieces
 from hologram.backends.c.running import scan, turns
 from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
@@ -32,6 +33,7 @@ class KernelWriter:
         self.integers: dict[str, str] = {s: s for s in kernel.symbols}
         self.state: dict[Acc, list[str]] = {}  # the variables that accumulate at the moment
         self.shared_arrays: dict[str, str] = {}  # name: declaration
+        self.shared_pointers: list[str] = []
         self.in_lanes = False
         self.near: dict[Place, str] = {}  # where the neighbours are that an item takes at one time
         self.live: str | None = None  # in lanes that take turns: whether this item has an element
@@ -63,7 +65,7 @@ class KernelWriter:
         head = d.kernel.format(name=name, params=", ".join([*params, *d.extra]), items=self.mapping.items)
         start.do(self._place_in_grid())
         self._place_scratch(start)
-        for line in self.shared_arrays.values():
+        for line in (*self.shared_arrays.values(), *self.shared_pointers):
             start.do(line)
         return f"{head} {{\n{start}{self.f}}}\n"
 
@@ -86,6 +88,12 @@ class KernelWriter:
             else:
                 self._place_shared(start, b, kind, size)
             at += size
+
+    def aligned_array(self, kind: str, name: str, nbytes: int) -> None:
+        """Memory that the group shares, aligned for the widest access; ``name`` is a pointer to it."""
+        d, whole = self.dialect, self.scalars.vector(uint64, ACCESS_BYTES // 8)
+        self.shared_arrays[name] = f"{d.local}{whole} {name}_memory[{-(-nbytes // ACCESS_BYTES)}];"
+        self.shared_pointers.append(f"{d.local_pointer}{kind} *{name} = ({d.local_pointer}{kind} *){name}_memory;")
 
     def _place_shared(self, start: Lines, b: Buffer, kind: str, nbytes: int) -> None:
         """Scratch in memory that the group shares, ``nbytes`` of it for each chunk under way, aligned for the widest access."""
@@ -126,13 +134,13 @@ class KernelWriter:
             if isinstance(s, Loop):
                 self._loop(s)
             elif isinstance(s, Store):
-                self._store(s)
+                self.store(s)
             elif isinstance(s, Accumulate):
-                self._accumulate(s)
+                self.accumulate(s)
             elif isinstance(s, Ins):
-                self._instruction(s)
+                self.instruction(s)
 
-    def _instruction(self, s: Ins) -> None:
+    def instruction(self, s: Ins) -> None:
         if s.op == "const":
             self.env[s] = self.scalars.literal(s.dtype, s.attrs[1])
         elif s.op == "scan":
@@ -170,7 +178,7 @@ class KernelWriter:
         zero = self.scalars.literal(s.dtype, bytes(s.dtype.itemsize))
         return f"{' && '.join(mask)} ? {element} : {zero}" if mask else element
 
-    def _store(self, s: Store) -> None:
+    def store(self, s: Store) -> None:
         alone = not self.in_lanes and not self.mapping.by_item
         if alone and s.buffer in self.hazards:
             self._settle()
@@ -181,7 +189,7 @@ class KernelWriter:
         line = f"{place or f'{s.buffer.name}[{self.integer(s.index)}]'} = {self.env[s.value]};"
         self.f.do(f"if ({' && '.join(conditions)}) {line}" if conditions else line)
 
-    def _accumulate(self, s: Accumulate) -> None:
+    def accumulate(self, s: Accumulate) -> None:
         monoid, names = Monoid(s.acc, self.scalars), self.state[s.acc]
         product = self.products.get(s)
         line = monoid.fused(names[0], [self.env[a] for a in product.args]) if product is not None else None
@@ -194,6 +202,12 @@ class KernelWriter:
         self.integers[loop.var] = name
         if loop.kind == "parallel":
             self._parallel(loop, name)
+        elif self.mapping.product is not None and loop is self.mapping.product.rows.loop:
+            self.in_lanes = True
+            PanelWriter(self, self.mapping.product).write()
+            self.in_lanes = False
+        elif loop.kind == "lanes" and any(isinstance(s, Loop) and s.kind == "lanes" for s in loop.body):
+            self._serial(loop, name)  # the lanes are those of the loop inside
         elif loop.kind == "lanes" and not self.mapping.by_item:
             self._lanes(loop, name)
         else:

@@ -1,0 +1,354 @@
+"""Products by panels: a loop of lanes down the rows and one across the columns of a chunk, with a serial loop inside.
+
+What only rows and the serial loop determine (one factor, with all that is computed from it before the product), and what only columns and the serial
+loop determine, is brought to shared memory a panel of ``depth`` terms at a time, while the panel before it is used: two buffers, one barrier. An item
+keeps the sums of its own rows and columns in registers, adds terms in the written order, and finishes its elements (the epilogue) when all are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from hologram.backends.c.accumulate import Monoid
+from hologram.backends.c.scalars import memory_name, type_name
+from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Store
+from hologram.graph.loops import Panels
+from hologram.primitives.reductions import PAGE
+from hologram.symbolic import Expr, atoms, split_linear
+
+if TYPE_CHECKING:
+    from hologram.backends.c.walk import KernelWriter
+
+SIDE = 16  # items along each side of a group
+ITEMS = SIDE * SIDE
+PANELS = Panels(128, 128)  # of float32: what registers hold of sums
+DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
+PANEL_BYTES = 24 * 1024
+PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
+MOST_SUMS = 128  # registers, of 4 bytes, that an item keeps sums in
+VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory at one time
+
+
+class Side(NamedTuple):
+    """Rows or columns: their loop, how many a chunk and an item has, the values of a panel."""
+
+    loop: Loop
+    size: int
+    own: int
+    staged: list[Ins]
+
+    @property
+    def run(self) -> int:
+        """Neighbours that an item has at a time."""
+        return min(VECTOR, self.own)
+
+    def nbytes(self, depth: int) -> int:
+        """Of two panels."""
+        return 2 * sum(_size(v) * depth * (self.size + PAD) for v in self.staged)
+
+    def place(self, item: str, k: str) -> str:
+        """The ``k``-th of an item's rows or columns."""
+        if self.own == self.run:
+            return f"{item} * {self.run} + {k}"
+        return f"{k} / {self.run} * {SIDE * self.run} + {item} * {self.run} + {k} % {self.run}"
+
+
+class Product(NamedTuple):
+    """What the loops of a product hold: ``order`` is all instructions, ``core`` those that every term needs."""
+
+    rows: Side
+    columns: Side
+    down: Loop
+    terms: int
+    depth: int
+    order: list[Ins]
+    core: list[Ins]
+    stores: list[Store]
+
+    @property
+    def local(self) -> int:
+        """Bytes of shared memory."""
+        return self.rows.nbytes(self.depth) + self.columns.nbytes(self.depth)
+
+
+def product_of(kernel: Kernel) -> Product | None:
+    """The one product that the kernel is, or None."""
+    loops = [s for s in kernel.body if isinstance(s, Loop)]
+    nested = [s for s in loops[0].body if isinstance(s, Loop)] if len(loops) == 1 else []
+    if len(nested) != 1 or kernel.scratch or any(isinstance(s, Store) for s in loops[0].body):
+        return None
+    return product(nested[0])
+
+
+def product(rows: Loop) -> Product | None:
+    """The product that a loop of lanes is, if that is what it holds, and an item has registers and the group memory for it."""
+    columns = _only_loop(rows)
+    down = _only_loop(columns) if columns is not None and rows.kind == columns.kind == "lanes" else None
+    if columns is None or down is None or down.kind != "serial" or not down.accs or any(isinstance(s, Store) for s in (*rows.body, *down.body)):
+        return None
+    order = [s for loop in (rows, columns, down) for s in loop.body if isinstance(s, Ins)]
+    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in down.accs) and not any(s.name or s.op == "scan" for s in order)
+    if not plain or down.start != 0 or down.limit is not None or not isinstance(down.extent, int) or down.extent > PAGE**2:
+        return None
+    depends = _dependences(order, down.accs, (rows.var, columns.var, down.var))
+    terms = [s for s in down.body if isinstance(s, Ins)]
+    core = [s for s in terms if {rows.var, columns.var} <= depends[s]]
+    users: list[Ins | Accumulate] = [*core, *(s for s in down.body if isinstance(s, Accumulate))]
+    wanted = [a for s in users for a in s.args]
+    sides = [_side(loop, other, wanted, depends, terms) for loop, other in ((rows, columns), (columns, rows))]
+    own = sides[0].own * sides[1].own * sum(-(-a.value_dtype.itemsize // 4) for a in down.accs) * (1 if down.extent <= PAGE else 2)
+    depth = next((d for d in DEPTHS if sides[0].nbytes(d) + sides[1].nbytes(d) <= PANEL_BYTES), None)
+    if depth is None or own > 2 * MOST_SUMS or not (sides[0].staged and sides[1].staged):
+        return None
+    stores = [s for s in columns.body if isinstance(s, Store)]
+    return Product(sides[0], sides[1], down, down.extent, depth, order, core, stores)
+
+
+def _only_loop(loop: Loop) -> Loop | None:
+    inner = [s for s in loop.body if isinstance(s, Loop)]
+    return inner[0] if len(inner) == 1 else None
+
+
+def _side(loop: Loop, other: Loop, wanted: list[Ins | Acc], depends: dict[Ins | Acc, set[str]], terms: list[Ins]) -> Side:
+    size = loop.extent
+    assert isinstance(size, int)
+    staged = [v for v in dict.fromkeys(wanted) if v in terms and loop.var in depends[v] and other.var not in depends[v]]
+    return Side(loop, size, size // SIDE, staged)
+
+
+def _dependences(order: list[Ins], accs: list[Acc], names: tuple[str, ...]) -> dict[Ins | Acc, set[str]]:
+    """Which of the loop variables ``names`` each instruction needs."""
+    out: dict[Ins | Acc, set[str]] = {a: set(names) for a in accs}
+    for s in order:
+        own = {a.name for e in s.attrs if isinstance(e, Expr) for a in atoms(e)} & set(names)
+        out[s] = own.union(*(out.get(a, set()) for a in s.args))
+    return out
+
+
+def _size(v: Ins) -> int:
+    return v.dtype.itemsize
+
+
+class PanelWriter:
+    """Writes one product."""
+
+    def __init__(self, writer: KernelWriter, p: Product) -> None:
+        self.w, self.f, self.p = writer, writer.f, p
+        self.monoids = [Monoid(a, writer.scalars) for a in p.down.accs]
+        self.sums = {m: f"hg_sum{i}" for i, m in enumerate(self.monoids)}
+        self.paged = p.terms > PAGE
+
+    def write(self) -> None:
+        p, f = self.p, self.f
+        f.open("")
+        f.do(f"const int hg_row = (int)hg_item / {SIDE}, hg_across = (int)hg_item % {SIDE};")
+        for side, name in ((p.rows, "hg_row0"), (p.columns, "hg_column0")):
+            f.do(f"const i64 {name} = {self.w.integer(side.loop.start)};")
+            self._declare(side, name)
+        for m in self.monoids:
+            self._sums(m, "")
+            if self.paged:
+                self._sums(m, "_all")
+        self._panels()
+        self._finish("_all" if self.paged else "")
+        f.close()
+
+    # --- declarations --------------------------------------------------------------------------------------------------
+
+    def _declare(self, side: Side, name: str) -> None:
+        """Shared memory of a side's values, two panels each, and the registers in which they wait for it."""
+        for i, v in enumerate(side.staged):
+            kind, count = memory_name(v.dtype), 2 * self.p.depth * (side.size + PAD)
+            self.w.aligned_array(kind, f"{name}_panel{i}", count * _size(v))
+            self.f.do(f"{kind} {name}_next{i}[{self._turns(side)}];")
+
+    def _turns(self, side: Side) -> int:
+        """Elements of a panel that an item brings."""
+        return max(1, side.size * self.p.depth // ITEMS)
+
+    def _sums(self, m: Monoid, which: str) -> None:
+        name, (kind,) = self.sums[m] + which, m.types
+        self.f.do(f"{type_name(kind)} {name}[{self.p.rows.own}][{self.p.columns.own}];")
+        with self._elements():
+            self.f.do(f"{name}[hg_m][hg_n] = {m.identity[0]};")
+
+    @contextmanager
+    def _elements(self) -> Iterator[None]:
+        """For each of the item's elements."""
+        self._unrolled("hg_m", self.p.rows.own)
+        self._unrolled("hg_n", self.p.columns.own)
+        yield
+        self.f.close()
+        self.f.close()
+
+    def _unrolled(self, name: str, count: int) -> None:
+        if self.w.dialect.unroll:
+            self.f.do(self.w.dialect.unroll)
+        self.f.open(f"for (int {name} = 0; {name} < {count}; ++{name})")
+
+    # --- instructions --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _scope(self, **integers: str) -> Iterator[None]:
+        """Loop variables have these texts, and what is computed is forgotten after it."""
+        p, w = self.p, self.w
+        env, known = dict(w.env), dict(w.integers)
+        names = {"row": p.rows.loop.var, "column": p.columns.loop.var, "down": p.down.var}
+        w.integers.update({names[k]: text for k, text in integers.items()})
+        yield
+        w.env, w.integers = env, known
+
+    def _emit(self, wanted: list[Ins]) -> None:
+        """Writes the instructions that ``wanted`` need, and they themselves, unless they have been."""
+        local, needed = set(self.p.order), set()
+        stack = list(wanted)
+        while stack:
+            v = stack.pop()
+            if v in local and v not in self.w.env and v not in needed:
+                needed.add(v)
+                stack += v.args
+        for s in self.p.order:
+            if s in needed:
+                self.w.instruction(s)
+
+    # --- panels --------------------------------------------------------------------------------------------------------
+
+    def _panels(self) -> None:
+        p, f, n = self.p, self.f, self.p.terms
+        more = f"hg_next < {n}"
+        f.do("int hg_now = 0;")
+        f.open(f"for (i64 hg_at = -{p.depth}; hg_at < {n}; hg_at += {p.depth})")
+        f.do(f"const i64 hg_next = hg_at + {p.depth};")
+        f.open(f"if ({more})")
+        for side, name in ((p.rows, "hg_row0"), (p.columns, "hg_column0")):
+            self._bring(side, name)
+        f.close()
+        f.open("if (hg_at >= 0)")
+        self._add_terms()
+        f.close()
+        f.open(f"if ({more})")
+        for side, name in ((p.rows, "hg_row0"), (p.columns, "hg_column0")):
+            self._keep(side, name)
+        f.close()
+        self.w.barrier()
+        f.do("hg_now ^= 1;")
+        f.close()
+
+    def _place_in_panel(self, side: Side) -> None:
+        """``hg_k`` down and ``hg_i`` along the panel: neighbours in memory are neighbouring items'."""
+        total = side.size * self.p.depth
+        self.f.do(f"const int hg_e = (int)hg_item + {ITEMS} * hg_s{f' - (hg_item >= {total} ? {total} : 0)' if total < ITEMS else ''};")
+        k, i = (f"hg_e % {self.p.depth}", f"hg_e / {self.p.depth}")
+        if not self._is_down_first(side):
+            k, i = (f"hg_e / {side.size}", f"hg_e % {side.size}")
+        self.f.do(f"const int hg_k = {k}, hg_i = {i};")
+
+    def _is_down_first(self, side: Side) -> bool:
+        """Whether elements next to each other in memory are terms, not rows or columns."""
+        loads = [s for s in self.p.order if s.op == "load" and {a.name for a in atoms(s.attrs[1])} >= {side.loop.var, self.p.down.var}]
+        steps = [split_linear(s.attrs[1], self.p.down.var) for s in loads]
+        return any(step is not None and step[0] == 1 for step in steps)
+
+    def _bring(self, side: Side, name: str) -> None:
+        """Values of the next panel, into registers. Beyond the ends they are those at the ends, and not used."""
+        n = self.p.terms
+        which = "row" if side is self.p.rows else "column"
+        self._unrolled("hg_s", self._turns(side))
+        self._place_in_panel(side)
+        place = self._clamped(f"{name} + hg_i", side.loop.limit)
+        down = self._clamped("hg_next + hg_k", n if n % self.p.depth else None)
+        self.f.do(f"const i64 hg_place = {place}, hg_term = {down};")
+        with self._scope(**{which: "hg_place", "down": "hg_term"}):
+            self._emit(side.staged)
+            for i, v in enumerate(side.staged):
+                self.f.do(f"{name}_next{i}[hg_s] = {self.w.env[v]};")
+        self.f.close()
+
+    def _clamped(self, text: str, limit: object) -> str:
+        return text if limit is None else f"{text} < {limit} ? {text} : {limit} - 1"
+
+    def _keep(self, side: Side, name: str) -> None:
+        """The next panel, from registers into the shared memory that is free."""
+        self._unrolled("hg_s", self._turns(side))
+        self._place_in_panel(side)
+        for i in range(len(side.staged)):
+            self.f.do(f"{name}_panel{i}[((hg_now ^ 1) * {self.p.depth} + hg_k) * {side.size + PAD} + hg_i] = {name}_next{i}[hg_s];")
+        self.f.close()
+
+    def _add_terms(self) -> None:
+        p, f, n = self.p, self.f, self.p.terms
+        end = str(p.depth)
+        if n % p.depth:
+            f.do(f"const int hg_terms = {n} - hg_at < {p.depth} ? (int)({n} - hg_at) : {p.depth};")
+            end = "hg_terms"
+        if self.w.dialect.unroll:
+            f.do(self.w.dialect.unroll)
+        f.open(f"for (int hg_k = 0; hg_k < {end}; ++hg_k)")
+        f.do("const i64 hg_term = hg_at + hg_k;")
+        self._read(p.rows, "hg_row0", "hg_row")
+        self._read(p.columns, "hg_column0", "hg_across")
+        with self._scope(**self._coordinates("hg_term")), self._elements():
+            self._place()
+            for side, name in ((p.rows, "hg_row0_own{}[hg_m]"), (p.columns, "hg_column0_own{}[hg_n]")):
+                self.w.env.update({v: name.format(i) + (" != 0" * (v.dtype.kind == "b")) for i, v in enumerate(side.staged)})
+            accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
+            self._emit([*p.core, *(a for s in accumulates for a in s.args if isinstance(a, Ins))])
+            self.w.state.update({m.acc: [f"{self.sums[m]}[hg_m][hg_n]"] for m in self.monoids})
+            for s in accumulates:
+                self.w.accumulate(s)
+        f.close()
+        if self.paged:
+            self._end_page()
+
+    def _end_page(self) -> None:
+        """After a page of terms its sums join those of the pages before."""
+        n = self.p.terms
+        self.f.open(f"if (hg_next % {PAGE} == 0 || hg_next >= {n})")
+        with self._elements():
+            for m in self.monoids:
+                whole, part = (f"{self.sums[m]}{which}[hg_m][hg_n]" for which in ("_all", ""))
+                self.f.do(m.combine([whole], [whole], [part]))
+                self.f.do(f"{part} = {m.identity[0]};")
+        self.f.close()
+
+    def _read(self, side: Side, name: str, item: str) -> None:
+        """What an item needs of the panel's row ``hg_k``, into registers, neighbours at one time."""
+        d = self.w.dialect
+        for i, v in enumerate(side.staged):
+            kind = memory_name(v.dtype)
+            at = f"{name}_panel{i} + (hg_now * {self.p.depth} + hg_k) * {side.size + PAD} + {item} * {side.run}"
+            self.f.do(f"{kind} {name}_own{i}[{side.own}];")
+            if side.run == 1:
+                self.f.do(f"{name}_own{i}[0] = *({at});")
+                continue
+            vector = self.w.scalars.vector(v.dtype, side.run)
+            self._unrolled("hg_v", side.own // side.run)
+            self.f.do(f"const {vector} hg_own = *({d.local_pointer}const {vector} *)({at} + hg_v * {SIDE * side.run});")
+            self._unrolled("hg_j", side.run)
+            self.f.do(f"{name}_own{i}[hg_v * {side.run} + hg_j] = hg_own.v[hg_j];")
+            self.f.close()
+            self.f.close()
+
+    # --- elements ------------------------------------------------------------------------------------------------------
+
+    def _coordinates(self, down: str) -> dict[str, str]:
+        return {"row": "hg_r", "column": "hg_c", "down": down}
+
+    def _place(self) -> None:
+        """The row and the column of an item's element."""
+        p = self.p
+        self.f.do(f"const i64 hg_r = hg_row0 + {p.rows.place('hg_row', 'hg_m')}, hg_c = hg_column0 + {p.columns.place('hg_across', 'hg_n')};")
+
+    def _finish(self, which: str) -> None:
+        p, f = self.p, self.f
+        with self._scope(**self._coordinates("0")), self._elements():
+            self._place()
+            inside = [f"{x} < {side.loop.limit}" for x, side in (("hg_r", p.rows), ("hg_c", p.columns)) if side.loop.limit is not None]
+            f.open(f"if ({' && '.join(inside)})" if inside else "")
+            self.w.env.update({m.acc: f"{self.sums[m]}{which}[hg_m][hg_n]" for m in self.monoids})
+            self._emit([v for s in p.stores for v in (s.value, s.mask) if isinstance(v, Ins)])
+            for s in p.stores:
+                self.w.store(s)
+            f.close()
