@@ -29,7 +29,14 @@ MISSING = "there is no C and C++ compiler" if None in COMPILERS.values() else No
 _HEADS = {"cuda": '#include "cuda.h"\n', "metal": "", "c": '#include "items.h"\n'}
 _SUFFIXES = {"cuda": "cc", "metal": "cc", "c": "c"}
 _FLAGS = ["-O1", "-ffp-contract=off", "-fwrapv", "-fPIC", f"-I{EMULATION}", "-Wall", "-Werror"]
-_LOOSE = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-function", "-Wno-attributes", "-Wno-unknown-pragmas"]
+_LOOSE = [
+    "-Wno-unused-variable",
+    "-Wno-unused-but-set-variable",
+    "-Wno-unused-function",
+    "-Wno-attributes",
+    "-Wno-unknown-pragmas",
+    "-Wno-maybe-uninitialized",
+]
 _GRID = {"cuda": [], "c": ["group", "groups", "item"], "metal": ["(uint)group", "(uint)groups", "(uint)item"]}
 
 

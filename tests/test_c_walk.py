@@ -19,6 +19,7 @@ from hologram import dtypes
 from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.helpers import HELPERS, needed
 from hologram.backends.c.mapping import LOCAL_BYTES, Mapping
+from hologram.backends.c.panels import PANELS
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.backends.reference import evaluate
@@ -215,6 +216,34 @@ def _doubles(d: Draft) -> list[Any]:
     return [d("mul", y, d.part(d.input(9, 136, dtype="float64"), 1, 3, 131))]
 
 
+def _dense(d: Draft) -> list[Any]:
+    """A layer: bias and rectifier after the product, an exponential before it; rows and columns that fill no whole blocks."""
+    x, w, bias = d.input(37, 45), d.input(45, 70), d.input(70)
+    y = d("add", product(d, d("square", x), w), d.spread(bias, (37, 70), 1))
+    return [d("max", y, d.const(0))]
+
+
+def _distances(d: Draft) -> list[Any]:
+    """No product: the largest difference of two rows, for all pairs; neighbours in memory are terms on both sides."""
+    x, y = d.input(20, 33), d.input(18, 33)
+    left, right = d.spread(d("transpose", x, (1, 0)), (33, 20, 18), 0, 1), d.spread(d("transpose", y, (1, 0)), (33, 20, 18), 0, 2)
+    return [d("reduce_max", d("abs", d("sub", left, right)), (0,))]
+
+
+def _batches(d: Draft) -> list[Any]:
+    return [product(d, d.input(3, 19, 40), d.input(3, 40, 130))]
+
+
+def _half_products(d: Draft) -> list[Any]:
+    x, y = (d("cast", d.input(*shape, dtype="bfloat16"), "float32") for shape in ((33, 32), (32, 48)))
+    return [d("cast", product(d, x, y), "bfloat16")]
+
+
+def _long_product(d: Draft) -> list[Any]:
+    return [product(d, d.input(16, 3100), d.input(3100, 17))]
+
+
+PRODUCTS = {"long_product": _long_product, "dense": _dense, "distances": _distances, "batches": _batches, "half_products": _half_products}
 RUN = {
     "softmax": lambda d: [softmax(d, d.input(5, 70))],
     "many_rows": lambda d: [softmax(d, d.input(37, 128))],
@@ -245,6 +274,20 @@ def test_kernels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> 
     for g, w in zip(got, evaluate(graph, arrays), strict=True):
         inexact = name in ("softmax", "many_rows", "halves") and w.dtype.kind != "b"
         assert not mismatch(g, w, 8 if inexact else 0).any()
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> None:
+    d = Draft()
+    graph = d.graph(*PRODUCTS[name](d))
+    rng = seeded(name)
+    arrays = [_values(x, rng) for x in graph.inputs]
+    schedule = Schedule(graph, "exact", PANELS)
+    assert [Mapping(k, Scalars(DIALECTS[dialect])).product is not None for k in kernels(schedule)] == [True]
+    for g, w in zip(run(schedule, arrays, tmp_path, dialect=dialect, groups=2), evaluate(graph, arrays), strict=True):
+        assert not mismatch(g, w, 0).any()
 
 
 def _values(node: Any, rng: np.random.Generator) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram import debug
+from hologram.backends.c.panels import PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.runtime import Runtime, Work
@@ -56,7 +57,7 @@ class Executable:
             self.canonical: Graph = canonical(traced, precision, context)
         self._rules: Counter[str] = context.rules()
         with debug.timed("lowering"):
-            self.schedule = Schedule(self.canonical, precision)
+            self.schedule = Schedule(self.canonical, precision, PANELS)
             self.program = self._program()
         reason = self.device.why_not(precision, self.program.double)
         if reason is not None:
