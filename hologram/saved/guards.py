@@ -16,7 +16,7 @@ from hologram.dtypes import DType
 from hologram.primitives.control import switch
 from hologram.primitives.leaves import as_array
 from hologram.primitives.op import TABLE, Op
-from hologram.symbolic import Int
+from hologram.symbolic import Expr, Int, bounds
 from hologram.trace.node import Builder, Node, const_attrs, const_value
 
 Range = tuple[int, int]
@@ -33,8 +33,22 @@ def _hull(*ranges: Range) -> Range:
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-def _indices(extent: Int) -> Range | None:
-    return (0, max(extent - 1, 0)) if isinstance(extent, int) else None
+def _between(low: Int, high: Int) -> Range:
+    """The numbers that integers between symbolic ends may be, none of them negative."""
+    return max(bounds(low)[0] or 0, 0), max(_most(high), 0)
+
+
+def _most(x: Int) -> int:
+    high = bounds(x)[1]
+    return _of_type(dtypes.int64)[1] if high is None else high
+
+
+def _part_of_iota(node: Node) -> tuple[Int, Int] | None:
+    """The first and last number of a slice of numbers counted along one axis."""
+    if node.op.name != "slice" or node.inputs[0].op.name != "iota" or len(node.shape) != 1 or node.attrs[2][0] < 1:
+        return None
+    (start,), (stop,), _ = node.attrs
+    return start, stop - 1
 
 
 def _product(a: Range, b: Range) -> Range:
@@ -58,11 +72,15 @@ _ARITHMETIC: dict[str, Callable[..., Range]] = {
 
 
 class Guards:
-    """Knows ranges of a graph's integers, and builds inputs that keep what a row takes for granted."""
+    """Knows ranges of a graph's integers, and builds inputs that keep what a row takes for granted.
+
+    ``tops`` are symbolic integers that a value does not exceed: indices along an axis of symbolic extent are compared with them.
+    """
 
     def __init__(self, build: Builder) -> None:
         self.build = build
         self.ranges: dict[Node, Range] = {}
+        self.tops: dict[Node, Expr] = {}
 
     def range(self, node: Node) -> Range:
         return self.ranges.get(node) or _of_type(node.dtype)
@@ -75,6 +93,9 @@ class Guards:
         least, most = _of_type(node.dtype)
         if found is not None and least <= found[0] and found[1] <= most:  # else it may have wrapped
             self.ranges[node] = found
+            top = self._top(node)
+            if isinstance(top, Expr):
+                self.tops[node] = top
 
     def _found(self, node: Node) -> Range | None:
         name = node.op.name
@@ -84,17 +105,38 @@ class Guards:
             array = as_array(node.attrs[0])
             return (int(array.min()), int(array.max())) if array.size else None
         if name == "iota":
-            return _indices(node.shape[node.attrs[1]])
+            return _between(0, node.shape[node.attrs[1]] - 1)
         if name in _PLACES:
-            return _indices(node.inputs[0].shape[node.attrs[0]])
+            return _between(0, node.inputs[0].shape[node.attrs[0]] - 1)
         if name == "project":  # pivots
-            return _indices(node.shape[-1]) if node.inputs[0].op.name == "lu" else None
+            return _between(0, node.shape[-1] - 1) if node.inputs[0].op.name == "lu" else None
         if any(x.dtype.kind not in _KINDS for x in node.inputs):
             return None
+        if (part := _part_of_iota(node)) is not None:
+            return _between(*part)
         given = [self.range(x) for x in node.inputs]
         if name in _ARITHMETIC:
             return _ARITHMETIC[name](*given)
         return _hull(*given) if node.op.kind == "movement" else None
+
+    def _top(self, node: Node) -> Int | None:
+        """A symbolic integer that ``node``, which does not wrap, does not exceed."""
+        name, inputs = node.op.name, node.inputs
+        if name == "iota":
+            return node.shape[node.attrs[1]] - 1
+        if (part := _part_of_iota(node)) is not None:
+            return part[1]
+        tops = [self.tops.get(x) for x in inputs]
+        if name == "min":
+            return tops[0] if tops[1] is None else tops[1]
+        if not tops or tops[0] is None:
+            return None
+        if name == "max":
+            low, _ = bounds(tops[0])
+            return tops[0] if low is not None and self.range(inputs[1])[1] <= low else None
+        if name == "sub":
+            return tops[0] - self.range(inputs[1])[0]
+        return tops[0] if name in ("reshape", "broadcast", "transpose") else None
 
     # --- making sure -------------------------------------------------------------------------------------------------
 
@@ -122,6 +164,8 @@ class Guards:
             last = self._const(min(places - 1, most), x.dtype)
         else:
             x = x if x.dtype is dtypes.int64 else self._made("cast", (x,), (dtypes.int64.name,))
+            if low >= 0 and self.tops.get(x) == places - 1:
+                return inputs
             counted = self._made("iota", (), ((places,), 0, dtypes.int64.name))
             ending = self._made("slice", (counted,), ((places - 1,), (places,), (1,)))
             last = self._made("reshape", (ending,), ((),))
