@@ -11,7 +11,7 @@ function float32 float64   function float32 float64   function float32 float64  
 ======== ======= =======   ======== ======= =======   ======== ======= =======   ======== ======= =======
 acos     1.12    1.06      cbrt     0.83    0.67      exp2     1.03    1.05      pow      1.13    1.41
 acosh    1.82    1.75      cos      1.47    1.47      expm1    1.17    1.09      rsqrt    1.50    1.50
-asin     1.66    1.57      cosh     1.10    1.09      hypot    1.18    1.15      sigmoid  1.75    1.80
+asin     1.66    1.57      cosh     1.10    1.09      hypot    1.18    1.15      sigmoid  1.98    1.99
 asinh    1.70    1.55      erf      1.82    1.35      log      0.89    0.81      sin      1.47    1.47
 atan     1.42    1.58      erfc     1.81    1.91      log10    0.80    0.76      sinh     1.38    1.38
 atan2    1.51    1.55      erfinv   1.99    1.83      log1p    1.45    0.93      tan      1.37    1.29

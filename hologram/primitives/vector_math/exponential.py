@@ -21,9 +21,8 @@ _EXP2_RANGE = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0
 _EXPM1_LOW = {dtypes.float32: -20.0, dtypes.float64: -40.0}
 # above these expm1(x)/2 and sinh are infinite
 _SINH_HIGH = {dtypes.float32: 89.6, dtypes.float64: 710.6}
-# above the first sigmoid is 1, below the second it is exp
+# above these sigmoid is 1
 _SIGMOID_ONE = {dtypes.float32: 20.0, dtypes.float64: 40.0}
-_SIGMOID_IS_EXP = {dtypes.float32: -87.0, dtypes.float64: -708.0}
 # beyond these tanh is 1
 _TANH_ONE = {dtypes.float32: 9.1, dtypes.float64: 19.1}
 
@@ -115,14 +114,16 @@ def tanh(x: Value) -> Value:
 def sigmoid(x: Value) -> Value:
     """1 / (1 + e**-x): with x = n*ln2 + r, q = 2**n, it is ``q / ((expm1(-r) + q) + 1)``: one of the two sums rounds by hardly anything.
 
-    Where q would be subnormal, it is e**x.
+    The quotient is made from ``2**k * q``, where k is such that no factor or quotient is subnormal, and 0 is one where the result is.
     """
     f = format_of(x)
-    low = _SIGMOID_IS_EXP[x.dtype]
-    total, r, tail = _reduce(_clamp(x, (low, _SIGMOID_ONE[x.dtype])), float(f.bias))
+    low = _EXP_RANGE[x.dtype][0]
+    k = -round(low * LOG2_E) - f.bias
+    total, r, tail = _reduce(_clamp(x, (low, _SIGMOID_ONE[x.dtype])), float(f.bias + k))
     z = tail - r
-    q = power_of_two(total.bitcast(f.unsigned), x.dtype)
-    return (x < low).rare(lambda: exp(x), q / (z.mad(z.mad(polynomial(z, EXPM1[x.dtype]), 1.0), q) + 1.0))
+    scaled = power_of_two(total.bitcast(f.unsigned), x.dtype)
+    q = at_least(scaled, 2.0 ** (k - 64)) * 2.0**-k  # less than this changes no sum
+    return scaled / (z.mad(z.mad(polynomial(z, EXPM1[x.dtype]), 1.0), q) + 1.0) * 2.0**-k
 
 
 def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value, Value]:
