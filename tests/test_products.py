@@ -87,9 +87,9 @@ def test_columns_abreast_take_no_more_than_their_vectors() -> None:
 
 
 def test_widths_abreast() -> None:
-    assert [widths_abreast(n, 16) for n in (56, 44, 100, 17)] == [[32, 16, 8], [32, 16], [64, 32, 8], [16, 8]]
+    assert [widths_abreast(n, 16) for n in (56, 44, 100, 18, 17)] == [[32, 16, 8], [32, 16], [64, 32, 8], [16, 8], [16, 1]]
     assert [widths_abreast(n, 16) for n in (64, 60, 25, 16, 8, 5)] == [[]] * 6  # one vector takes no more registers
-    assert widths_abreast(3, 2) == []  # half a vector is no vector
+    assert widths_abreast(3, 2) == [2, 1]
 
 
 @pytest.mark.parametrize("shape", [(50, 300, 90), (97, 64, 33)], ids=str)

@@ -23,13 +23,15 @@ class Part:
 
 def widths_abreast(extent: int, native: int) -> list[int]:
     """Powers of two, the widest first, that cover ``extent`` lanes with registers of ``native`` and at last half a one; none where a single vector
-    takes no more registers. The last may be wider than what is left."""
+    takes no more registers. The last may be wider than what is left, unless that is a single lane: LLVM 22 stores 32 bits where a constant mask
+    leaves one of few lanes of 16."""
     whole, rest = divmod(extent, native)
     half = native // 2
-    if rest > half or half < 2:
-        whole, rest = whole + (rest > 0), 0
-    widths = [1 << k for k in reversed(range(whole.bit_length())) if whole >> k & 1]
-    out = [w * native for w in widths] + ([half] if rest else [])
+    if rest > half:
+        whole, rest = whole + 1, 0
+    out = [native << k for k in reversed(range(whole.bit_length())) if whole >> k & 1]
+    if rest:
+        out.append(1 if rest == 1 else half)
     return out if len(out) > 1 else []
 
 

@@ -118,14 +118,16 @@ class KernelWriter(MemoryWriter):
         outer = self.lane, self.state, self.blocks
         for part in parts:
             self.lane, self.state, self.blocks = part.lane, part.state, {}
-            self.exprs = {e: r for e, r in self.exprs.items() if r.width == 1}
+            shared = {e: r for e, r in self.exprs.items() if r.width == 1}
+            self.exprs = dict(shared)
             self.env.update(part.env)
             self.block(run)
+            if part.lane.width == 1:
+                self.exprs = shared  # its own are as wide as what all share
             if isinstance(run[0], Ins):
-                made = self.env[run[0]]
-                if made.width == 1:
-                    break
-                part.env[run[0]] = made
+                part.env[run[0]] = self.env[run[0]]
+                if self.env[run[0]].width < part.lane.width:
+                    break  # it does not depend on the lane
         self.lane, self.state, self.blocks = outer
         self.parts = parts
 
