@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -237,7 +238,10 @@ def hardtanh(x: Tensor, min_val: Any = -1, max_val: Any = 1) -> Tensor:
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
     if approximate not in ("none", "tanh"):
         raise ArgumentError(f"gelu: approximate is 'none' or 'tanh', not {approximate!r}")
-    return nn.gelu(x, approximate == "tanh")
+    if approximate == "tanh":
+        return nn.gelu(x)
+    values = cast(x, opmath(type_of(x)))  # torch's own form: to the precision of 1, where that with erfc is precise for x far below 0, and costs more
+    return cast(values * 0.5 * (1.0 + hnp.erf(values * math.sqrt(0.5))), type_of(x))
 
 
 @implements("polygamma")
