@@ -116,8 +116,11 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """The attention, and the logarithm of the sum of exponentials of each row of scores."""
     scores = _scores(q, k, is_causal, attn_mask, scale)
-    weights = nn.softmax(scores)
-    return cast(hnp.matmul(weights, cast(v, type_of(scores))), type_of(q)), hnp.logsumexp(scores, axis=-1)
+    top = hnp.max(scores, axis=-1, keepdims=True)
+    exponentials = hnp.exp(scores - top)
+    total = hnp.sum(exponentials, axis=-1, keepdims=True)
+    found = hnp.matmul(exponentials / total, cast(v, type_of(scores)))
+    return cast(found, type_of(q)), hnp.squeeze(top + hnp.log(total), axis=-1)
 
 
 @implements("_scaled_dot_product_flash_attention_for_cpu_backward")

@@ -11,12 +11,22 @@ import torch
 from torch import fx
 from torch._C._dynamo import guards
 
+from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
+from hologram.trace.aval import Aval, aval
 from hologram.trace.compiling import compile_graph
 from hologram_torch.compile.layout import contiguous, layout_of
 from hologram_torch.compile.partition import Analysis, Segment
 from hologram_torch.compile.values import TensorType
+from hologram_torch.interop import dtype_of, over
 
 allocate: Callable[..., torch.Tensor] = getattr(guards, "_empty_strided_cpu", torch.empty_strided)  # the former is half the cost
+FAULTING = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object
+
+
+def in_kept_memory(of: Aval, strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor of unwritten memory that stays mapped when it is freed; large memory of torch's comes fresh from the system, and faults, in
+    each call. ``strides`` are in bytes."""
+    return over(array_in_fresh_memory(of, strides), dtype)
 
 
 def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:
@@ -32,7 +42,7 @@ class Writer:
     def __init__(self, module: fx.GraphModule, analysis: Analysis) -> None:
         self.module, self.analysis = module, analysis
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"hg_empty": allocate, "hg_like": like, "hg_move": ctypes.memmove}
+        self.names: dict[str, Any] = {"hg_empty": allocate, "hg_like": like, "hg_kept": in_kept_memory, "hg_move": ctypes.memmove}
         self.executables: list[Any] = []
         self._contiguous: dict[fx.Node, str] = {}
         self._known: dict[tuple[type, Any], str] = {}
@@ -143,8 +153,19 @@ class Writer:
         if found is None or not found.dense:
             name, strides = node.name + "_c", contiguous(of.shape)
             laid.append((node, name))
-        self.lines.append(f"{name} = hg_empty({self._name(of.shape, 'n')}, {self._name(strides, 'n')}, {self._name(of.dtype, 't')})")
+        shape, dtype = self._name(of.shape, "n"), self._name(of.dtype, "t")
+        if self._nbytes(node) < FAULTING or self._repeats(of):
+            self.lines.append(f"{name} = hg_empty({shape}, {self._name(strides, 'n')}, {dtype})")
+        else:
+            kept = self._name(aval(dtype_of(of.dtype), of.shape), "a")
+            in_bytes = self._name(tuple(n * of.dtype.itemsize for n in strides), "n")
+            self.lines.append(f"{name} = hg_kept({kept}, {in_bytes}, {dtype})")
         return name
+
+    @staticmethod
+    def _repeats(of: TensorType) -> bool:
+        """Whether elements of the tensor share memory."""
+        return any(n > 1 and step == 0 for n, step in zip(of.shape, of.strides, strict=True))
 
     def _nbytes(self, node: fx.Node) -> int:
         size = self.analysis.types[node].dtype.itemsize

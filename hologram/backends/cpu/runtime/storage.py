@@ -61,6 +61,12 @@ def filled(of: Aval, fill: Callable[[np.ndarray], None]) -> Any:
     return _made.seal(made)
 
 
+def array_in_fresh_memory(of: Aval, strides: tuple[int, ...] | None = None) -> np.ndarray:
+    """A writable array of unwritten memory from the allocator, to which it goes back with the last view of it; ``strides``, in bytes, are those of
+    a permutation of C order, which None is. Raises OutOfMemory."""
+    return np.ndarray(of.shape, of.dtype.np, _made.new(of), 0, strides)
+
+
 def borrowable(array: np.ndarray) -> bool:
     """Whether the array's memory can serve as it is: C-contiguous, aligned, native byte order."""
     return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
