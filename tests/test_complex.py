@@ -246,6 +246,8 @@ def test_nans_left_out() -> None:
     z = tame_values(np.complex128, (5, 6), seeded("nans"))
     z[1, 2], z[3, 0], z[4, 4] = complex(np.nan, 1), complex(2, np.nan), complex(np.inf, -np.inf)
     np.testing.assert_array_equal(hnp.nan_to_num(z).numpy(), np.nan_to_num(z))
+    np.testing.assert_array_equal(hnp.round(z).numpy(), np.round(z))
+    np.testing.assert_allclose(hnp.round(z, 1).real.numpy(), np.round(z.real, 1), rtol=1e-15)
     z[4, 4] = 1
     for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd"):
         np.testing.assert_allclose(getattr(hnp, name)(z, axis=1).numpy(), getattr(np, name)(z, axis=1), rtol=1e-12)

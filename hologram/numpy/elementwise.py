@@ -65,9 +65,16 @@ def _rounding(op: Op) -> Callable[[Any], Tensor]:
         if type(x) is Tensor and x._aval()[1].is_float:
             return of_floats(x)
         node = array(x, op.name)
+        if node.dtype.is_complex and op.name == "round":  # the others, which would have to order them, NumPy refuses too
+            return _part_by_part(function, wrap(node))
         return wrap(node) if node.dtype.kind in "biu" else of_floats(x)
 
     return function
+
+
+def _part_by_part(f: Callable[[Tensor], Tensor], z: Tensor) -> Tensor:
+    """``f`` of the real and of the imaginary parts of complex numbers."""
+    return wrap(record(TABLE["complex"], tuple(array(f(part), "complex") for part in (z.real, z.imag))))
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
@@ -149,10 +156,13 @@ def logical_not(x: Any, /) -> Tensor:
 
 
 def round(x: Any, /, decimals: int = 0) -> Tensor:
-    """Rounds halves to even; ``decimals`` as NumPy's."""
+    """Rounds halves to even, both parts of complex numbers; ``decimals`` as NumPy's."""
     rint = FUNCTIONS["rint"]
     if decimals == 0:
         return rint(x)
+    x = wrap(array(x, "round"))
+    if x._aval()[1].is_complex:
+        return _part_by_part(lambda part: round(part, decimals), x)
     scale = 10.0 ** abs(decimals)
     return rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
 
@@ -203,7 +213,7 @@ def nan_to_num(x: Any, /, nan: float = 0.0, posinf: float | None = None, neginf:
     x = wrap(array(x, "nan_to_num"))
     dtype = x._aval()[1]
     if dtype.is_complex:
-        return wrap(record(TABLE["complex"], tuple(array(nan_to_num(part, nan, posinf, neginf), "nan_to_num") for part in (x.real, x.imag))))
+        return _part_by_part(lambda part: nan_to_num(part, nan, posinf, neginf), x)
     if not dtype.is_float:
         return x
     low, high = limits(dtype)
