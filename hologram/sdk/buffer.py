@@ -61,10 +61,14 @@ class Buffer(_Exporter):
         ops either. Raises ArgumentError for another layout, DTypeError for another element type.
         """
         found = _as_array(array, "Buffer.wrap")
+        return Buffer._over(found, found.flags.writeable)
+
+    @staticmethod
+    def _over(found: np.ndarray, writable: bool) -> Buffer:
         if not storage.borrowable(found) or found.size == 0:
             raise located(ArgumentError("Buffer.wrap takes a C-contiguous, aligned array of native byte order with at least one element"))
         of = aval(_dtype(found.dtype, "Buffer.wrap"), (found.size,))
-        memory = storage.over(of, found.__array_interface__["data"][0], found, found.flags.writeable)
+        memory = storage.over(of, found.__array_interface__["data"][0], found, writable)
         return Buffer(memory, None, "external")
 
     # --- what it is ----------------------------------------------------------------------------------------------------
@@ -73,6 +77,11 @@ class Buffer(_Exporter):
     def handle(self) -> int:
         """A number that no other executor or buffer of this process has."""
         return self._handle
+
+    @property
+    def executor(self) -> Executor | None:
+        """The executor that owns it; None for a wrapped array."""
+        return self._executor
 
     @property
     def size(self) -> int:

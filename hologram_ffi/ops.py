@@ -1,0 +1,69 @@
+"""The ops by handle: ``NAME_f32(executor, buffers…, numbers…, n)`` for each row of the SDK's table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram.errors import ArgumentError, ShapeError
+from hologram.sdk import ops
+from hologram.sdk.table import ROWS, Row
+from hologram.trace.recorder import located
+from hologram_ffi.handles import buffers, executors
+
+LEAST_RESULT = 3  # elements of the buffer that a reduction writes its result into
+
+
+def names() -> list[str]:
+    return [name + ops.SUFFIX for name in ROWS]
+
+
+def function(name: str) -> Callable[..., float | None]:
+    """The op of that name. Raises AttributeError for another name."""
+    if name not in names():
+        raise AttributeError(f"module 'hologram_ffi' has no attribute {name!r}")
+    row = ROWS[name.removesuffix(ops.SUFFIX)]
+
+    def run(*args: Any, **options: Any) -> float | None:
+        bound = _bound(row, name, args, options)
+        values = dict(bound.arguments)
+        values["executor"] = executors.get(values["executor"])
+        for a in row.arrays:
+            values[a.name] = buffers.get(values[a.name])
+        if row.gives_number and values[row.result.name].size < LEAST_RESULT:
+            raise located(ShapeError(f"{name}: {row.result.name} has {LEAST_RESULT} elements or more, not {values[row.result.name].size}"))
+        returned: float | None = getattr(ops, name)(**values)
+        return returned
+
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = f"{row.meaning} Executor and buffers are handles."
+    if _numbers(row):
+        run.__doc__ += " ``n`` may also stand before the numbers, where these are floats."
+    run.__signature__ = row.signature  # type: ignore[attr-defined]
+    return run
+
+
+def _numbers(row: Row) -> list[str]:
+    return [p for p in row.parameters if isinstance(p, str)]
+
+
+def _bound(row: Row, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """The arguments by name. Raises ArgumentError for others than the op has."""
+    if _numbers(row) and len(args) == len(row.signature.parameters):
+        args = _number_last(row, name, args)
+    try:
+        return row.signature.bind(*args, **options)
+    except TypeError as e:
+        raise located(ArgumentError(f"{name}{row.signature}: {e}")) from None
+
+
+def _number_last(row: Row, name: str, args: Sequence[Any]) -> Sequence[Any]:
+    """The arguments with ``n`` at their end, wherever the caller has it: earlier versions have it before the numbers.
+
+    Raises ArgumentError where it could be either.
+    """
+    first = len(args) - len(_numbers(row)) - 1
+    before, after = type(args[first]) is int, type(args[-1]) is int
+    if before and after:
+        raise located(ArgumentError(f"{name}: which of {args[first:]} is n? Write the numbers as floats, or n=… by name"))
+    return [*args[:first], *args[first + 1 :], args[first]] if before else args
