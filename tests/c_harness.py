@@ -61,6 +61,8 @@ def trampoline(kernel: Kernel, program: Program) -> str:
     args += [f"*(i64 *)args[{n + i}]" for i in range(len(kernel.symbols))]
     if program.mappings[kernel].workspace:
         args.append(f"(u8 *)args[{n + len(kernel.symbols)}]")
+    if program.dialect.table:
+        args.insert(0, "0")
     name = program.names[kernel]
     call = f"{name}({', '.join([*args, *_GRID[program.dialect.name]])});"
     return f"EXPORT void call_{name}(void **args, int64_t group, int64_t groups, int64_t item) {{ {call} }}\n"

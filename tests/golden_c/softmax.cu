@@ -49,7 +49,11 @@ static __device__ __forceinline__ f32 hgf_exp_f32(const f32 x0) {
   return v40;
 }
 
-extern "C" __global__ void __launch_bounds__(256) kernel0(const f32 *b0, f32 *b1) {
+extern "C" __global__ void __launch_bounds__(256) kernel0(const u64 *hg_table, const f32 *b0, f32 *b1) {
+  if (hg_table) {
+    b0 = (const f32 *)hg_table[0];
+    b1 = (f32 *)hg_table[1];
+  }
   const i64 hg_team = (i64)threadIdx.x / 32, hg_item = (i64)threadIdx.x % 32, hg_group = (i64)blockIdx.x * 8 + hg_team, hg_groups = (i64)gridDim.x * 8;
   __shared__ hg_u64x2 hg_s3[256];
   f32 *s3 = (f32 *)hg_s3 + hg_team * 128;

@@ -114,6 +114,7 @@ class Dialect:
     - ``group``, ``groups``, ``item``: the work-group's number, how many there are, and the work-item's number in its group.
     - ``integer``: a parameter that is an integer; ``extra``: parameters that every kernel has.
     - ``offsets``: whether each buffer comes with an offset in elements, for devices where a pointer into a buffer cannot be passed.
+    - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds what the others are.
     - ``slots``: whether parameters are bound by number in the text.
     - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down`` and ``hg_first`` of the prelude, and meet
       without the rest of their group; None where a device promises no such thing.
@@ -137,6 +138,7 @@ class Dialect:
     extra: tuple[str, ...] = ()
     offsets: bool = False
     slots: bool = False
+    table: bool = False
     team_barrier: str | None = None
     align: str = "__attribute__((aligned({n})))"
     unroll: str = "#pragma unroll"
@@ -215,6 +217,8 @@ CUDA = replace(
     group="(i64)blockIdx.x",
     groups="(i64)gridDim.x",
     item="(i64)threadIdx.x",
+    integer="i64 {name}",
+    table=True,
     align="__align__({n})",
     options=("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"),
 )

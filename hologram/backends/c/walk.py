@@ -60,6 +60,9 @@ class KernelWriter:
         params += [d.integer.format(name=s) for s in k.symbols]
         if self.mapping.workspace:
             params.append(f"{d.memory}u8 *hg_workspace")
+        if d.table:
+            self._read_table(start, params)
+            params.insert(0, "const u64 *hg_table")
         if d.slots:
             params = [f"{p} [[buffer({i})]]" for i, p in enumerate(params)]
         head = d.kernel.format(name=name, params=", ".join([*params, *d.extra]), items=self.mapping.items)
@@ -68,6 +71,14 @@ class KernelWriter:
         for line in (*self.shared_arrays.values(), *self.shared_pointers):
             start.do(line)
         return f"{head} {{\n{start}{self.f}}}\n"
+
+    def _read_table(self, start: Lines, params: list[str]) -> None:
+        """Parameters come from the table, if there is one."""
+        start.open("if (hg_table)")
+        for i, p in enumerate(params):
+            kind, star, name = p.rpartition("*") if "*" in p else p.rpartition(" ")
+            start.do(f"{name} = ({kind.strip()}{' *' * (star == '*')})hg_table[{i}];")
+        start.close()
 
     def _place_in_grid(self) -> str:
         """``hg_group`` is the chunk to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of its chunk."""

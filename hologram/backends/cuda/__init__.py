@@ -1,0 +1,1 @@
+"""NVIDIA GPUs, through CuPy's bindings of the CUDA runtime, the driver and NVRTC."""

@@ -1,0 +1,208 @@
+"""The calls of CUDA that Hologram makes, a method each. Nothing else imports CuPy.
+
+Addresses, streams, events, modules, functions and graphs are integers, as CUDA's handles are. All errors of CUDA are :attr:`Api.errors`.
+
+CuPy's own kernel classes add ``-ftz=true``, which flushes float32 subnormals to zero; so programs are compiled here, by NVRTC itself, with the flags of
+the dialect (``--ftz=false``) and nothing else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_OUT_OF_MEMORY = ("MemoryAllocation", "OUT_OF_MEMORY")
+
+
+class Properties(NamedTuple):
+    """Of a device: ``arch`` is such as ``sm_90``, ``units`` its multiprocessors, bytes of memory."""
+
+    name: str
+    arch: str
+    units: int
+    memory_bytes: int
+
+
+class CompilerError(Exception):
+    """NVRTC's log."""
+
+
+class Api:
+    """CUDA by way of CuPy. Raises ImportError where CuPy is not there."""
+
+    def __init__(self) -> None:
+        import cupy
+        from cupy_backends.cuda.api import driver, runtime
+        from cupy_backends.cuda.libs import nvrtc
+
+        self._cupy, self._driver, self._runtime, self._nvrtc = cupy, driver, runtime, nvrtc
+        self.errors: tuple[type[Exception], ...] = (runtime.CUDARuntimeError, driver.CUDADriverError)
+
+    def is_out_of_memory(self, e: BaseException) -> bool:
+        return any(code in str(e) for code in _OUT_OF_MEMORY)
+
+    # --- devices -------------------------------------------------------------------------------------------------------
+
+    def count(self) -> int:
+        """How many devices there are. Raises one of :attr:`errors` where there is no driver."""
+        return int(self._runtime.getDeviceCount())
+
+    def properties(self, number: int) -> Properties:
+        p = self._runtime.getDeviceProperties(number)
+        return Properties(p["name"].decode(), f"sm_{p['major']}{p['minor']}", int(p["multiProcessorCount"]), int(p["totalGlobalMem"]))
+
+    def versions(self) -> str:
+        """Of the driver and of the runtime, as far as CUDA they are."""
+        driver, runtime = (f"{v // 1000}.{v % 1000 // 10}" for v in (self._runtime.driverGetVersion(), self._runtime.runtimeGetVersion()))
+        return f"driver for CUDA {driver}, CUDA {runtime}, CuPy {self._cupy.__version__}"
+
+    @contextmanager
+    def on(self, number: int) -> Iterator[None]:
+        """What is called inside is for that device; the thread's own current device is as before afterwards."""
+        before = self._runtime.getDevice()
+        if before == number:
+            yield
+            return
+        self._runtime.setDevice(number)
+        try:
+            yield
+        finally:
+            self._runtime.setDevice(before)
+
+    # --- memory --------------------------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> int:
+        """The address of device memory, aligned to 256 bytes."""
+        return int(self._runtime.malloc(nbytes))
+
+    def free(self, address: int) -> None:
+        """Waits for work that uses the memory."""
+        self._runtime.free(address)
+
+    def allocate_host(self, nbytes: int) -> int:
+        """The address of page-locked memory of the host, from which copies run by themselves."""
+        return int(self._runtime.hostAlloc(nbytes, 0))
+
+    def free_host(self, address: int) -> None:
+        self._runtime.freeHost(address)
+
+    def write_host(self, to: int, array: np.ndarray) -> None:
+        """Fills memory of the host at once."""
+        ctypes.memmove(to, array.ctypes.data, array.nbytes)
+
+    def copy(self, to: int, source: int, nbytes: int, stream: int) -> None:
+        """Between any two places; the addresses say where they are."""
+        self._runtime.memcpyAsync(to, source, nbytes, self._runtime.memcpyDefault, stream)
+
+    # --- streams and events --------------------------------------------------------------------------------------------
+
+    def new_stream(self) -> int:
+        """One that does not wait for the default stream."""
+        return int(self._runtime.streamCreateWithFlags(self._runtime.streamNonBlocking))
+
+    def destroy_stream(self, stream: int) -> None:
+        self._runtime.streamDestroy(stream)
+
+    def current_stream(self, number: int) -> int:
+        """The stream that PyTorch, if it is in use and has one, or else CuPy works in; 0 is the default stream."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            stream = int(torch.cuda.current_stream(number).cuda_stream)
+            if stream:
+                return stream
+        return int(self._cupy.cuda.get_current_stream(number).ptr)
+
+    def synchronize(self, stream: int) -> None:
+        self._runtime.streamSynchronize(stream)
+
+    def record(self, stream: int) -> int:
+        """A new event after the stream's work so far."""
+        event = int(self._runtime.eventCreateWithFlags(self._runtime.eventDisableTiming))
+        self._runtime.eventRecord(event, stream)
+        return event
+
+    def is_done(self, event: int) -> bool:
+        return self._runtime.eventQuery(event) == 0  # cudaSuccess
+
+    def wait(self, event: int) -> None:
+        self._runtime.eventSynchronize(event)
+
+    def wait_in(self, stream: int, event: int) -> None:
+        self._runtime.streamWaitEvent(stream, event)
+
+    def destroy_event(self, event: int) -> None:
+        self._runtime.eventDestroy(event)
+
+    # --- programs ------------------------------------------------------------------------------------------------------
+
+    def compiler_version(self) -> str:
+        return ".".join(map(str, self._nvrtc.getVersion()))
+
+    def compile(self, source: str, options: Sequence[str]) -> bytes:
+        """The cubin of a program. Raises CompilerError with NVRTC's log."""
+        program = self._nvrtc.createProgram(source, "program.cu", (), ())
+        try:
+            self._nvrtc.compileProgram(program, tuple(options))
+            return bytes(self._nvrtc.getCUBIN(program))
+        except self._nvrtc.NVRTCError as e:
+            raise CompilerError(self._nvrtc.getProgramLog(program) or str(e)) from None
+        finally:
+            self._nvrtc.destroyProgram(program)
+
+    def load(self, cubin: bytes) -> int:
+        """A module of the current device."""
+        return int(self._driver.moduleLoadData(cubin))
+
+    def unload(self, module: int) -> None:
+        self._driver.moduleUnload(module)
+
+    def function(self, module: int, name: str) -> int:
+        return int(self._driver.moduleGetFunction(module, name))
+
+    def launch(self, function: int, groups: int, items: int, arguments: int, stream: int) -> None:
+        """``arguments`` is the address of an array of the addresses of the kernel's arguments."""
+        self._driver.launchKernel(function, groups, 1, 1, items, 1, 1, 0, stream, arguments, 0)
+
+    # --- graphs --------------------------------------------------------------------------------------------------------
+
+    def begin_capture(self, stream: int) -> None:
+        """What is put in the stream from now on by this thread is recorded, and not run."""
+        self._runtime.streamBeginCapture(stream, self._runtime.streamCaptureModeThreadLocal)
+
+    def end_capture(self, stream: int) -> int:
+        """What was recorded, ready to be launched."""
+        graph = self._runtime.streamEndCapture(stream)
+        try:
+            return int(self._runtime.graphInstantiate(graph))
+        finally:
+            self._runtime.graphDestroy(graph)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self._runtime.graphLaunch(graph, stream)
+
+    def destroy_graph(self, graph: int) -> None:
+        self._runtime.graphExecDestroy(graph)
+
+    # --- arrays of others ----------------------------------------------------------------------------------------------
+
+    def as_array(self, address: int, nbytes: int, shape: tuple[int, ...], dtype: Any, number: int, owner: Any) -> Any:
+        """A CuPy array of memory that ``owner`` keeps alive."""
+        cuda = self._cupy.cuda
+        memory = cuda.UnownedMemory(address, nbytes, owner, number)
+        return self._cupy.ndarray(shape, dtype, cuda.MemoryPointer(memory, 0))
+
+    def from_dlpack(self, x: Any) -> Any:
+        """A CuPy array of the memory of ``x``, whose work so far comes first in the current stream."""
+        return self._cupy.from_dlpack(x)
+
+
+@cache
+def api() -> Api:
+    """The one of the process. Raises ImportError where CuPy is not there."""
+    return Api()

@@ -1,0 +1,222 @@
+"""CUDA devices.
+
+Work goes to the stream that PyTorch or CuPy works in at the moment, so arrays pass between them and Hologram without a wait; ``with hg.stream(…)`` has
+streams of its own. Programs are compiled by NVRTC for the device's own architecture, and cubins kept in the disk cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hologram.backends.c.dialects import CUDA
+from hologram.backends.common import driver
+from hologram.backends.common.driver import Place
+from hologram.backends.common.listing import numbered
+from hologram.backends.cpu import cache as disk
+from hologram.backends.cuda.api import Api, CompilerError, api
+from hologram.errors import CompileError
+
+INSTALL = 'pip install "hologram-compute[cuda]"'
+
+
+class Block:
+    """Device memory at ``address``."""
+
+    __slots__ = ("address",)
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+
+class Event(driver.Event):
+    def __init__(self, cuda: Api, event: int) -> None:
+        self.cuda, self.event = cuda, event
+
+    def is_done(self) -> bool:
+        return self.cuda.is_done(self.event)
+
+    def wait(self) -> None:
+        self.cuda.wait(self.event)
+
+    def __del__(self) -> None:
+        self.cuda.destroy_event(self.event)
+
+
+class Queue(driver.Queue):
+    """A stream of CUDA."""
+
+    device: Device
+
+    def __init__(self, device: Device, stream: int) -> None:
+        super().__init__(device)
+        self.cuda, self.stream = device.cuda, stream
+
+    def _write(self, to: Place, array: np.ndarray) -> None:
+        self._copied(_address(to), array.ctypes.data, array.nbytes)
+
+    def _read(self, array: np.ndarray, source: Place) -> None:
+        self._copied(array.ctypes.data, _address(source), array.nbytes)
+        self.finish()
+
+    def _copy(self, to: Place, source: Place, nbytes: int) -> None:
+        self._copied(_address(to), _address(source), nbytes)
+
+    def _copied(self, to: int, source: int, nbytes: int) -> None:
+        with self.cuda.on(self.device.number):
+            self.cuda.copy(to, source, nbytes, self.stream)
+
+    def _launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
+        arguments = [0, *(handle.address + offset for handle, offset, _ in places), *integers]
+        if workspace is not None:
+            arguments.append(workspace.address)
+        with self.cuda.on(self.device.number):
+            launch(self.cuda, kernel, groups, items, arguments, self.stream)
+
+    def record(self) -> Event:
+        with self.cuda.on(self.device.number):
+            return Event(self.cuda, self.cuda.record(self.stream))
+
+    def wait_for(self, event: driver.Event) -> None:
+        assert isinstance(event, Event)
+        self.cuda.wait_in(self.stream, event.event)
+
+    def finish(self) -> None:
+        self.cuda.synchronize(self.stream)
+
+
+def _address(place: Place) -> int:
+    handle, offset = place
+    return int(handle.address) + offset
+
+
+def launch(cuda: Api, kernel: Any, groups: int, items: int, arguments: Sequence[int], stream: int) -> None:
+    """Launches a kernel whose arguments, the address of its table first (0: none), are integers of 64 bits."""
+    values = np.array(arguments, np.int64)
+    addresses = values.ctypes.data + 8 * np.arange(len(values), dtype=np.int64)
+    cuda.launch(kernel.function, groups, items, addresses.ctypes.data, stream)
+
+
+class Kernel:
+    """A function of a module, which is unloaded when none of its kernels is held."""
+
+    __slots__ = ("function", "module")
+
+    def __init__(self, function: int, module: Module) -> None:
+        self.function, self.module = function, module
+
+
+class Module:
+    def __init__(self, cuda: Api, cubin: bytes) -> None:
+        self.cuda, self.handle = cuda, cuda.load(cubin)
+
+    def __del__(self) -> None:
+        if hasattr(self, "handle"):
+            self.cuda.unload(self.handle)
+
+
+class Device(driver.Device):
+    """One device, ``cuda:0`` and so on in CUDA's own order."""
+
+    dialect = CUDA
+    kind = "gpu"
+
+    def __init__(self, cuda: Api, number: int) -> None:
+        super().__init__()
+        self.cuda, self.number = cuda, number
+        self.name = f"cuda:{number}"
+        self.errors = cuda.errors
+        self.properties = cuda.properties(number)
+        self.units = self.properties.units
+        self.memory_bytes = self.largest_buffer = self.properties.memory_bytes
+        self._queues: dict[int, Queue] = {}
+
+    @property
+    def executable(self) -> Any:  # type: ignore[override]
+        from hologram.backends.cuda.executable import CudaExecutable
+
+        return CudaExecutable
+
+    def describe(self) -> str:
+        return f"{self.properties.name}, {self.properties.arch} ({self.cuda.versions()})"
+
+    def why_not(self, precision: str, double: bool) -> str | None:
+        return None
+
+    @property
+    def queue(self) -> Queue:  # type: ignore[override]
+        """Of the stream that PyTorch or CuPy works in."""
+        return self.queue_of(self.cuda.current_stream(self.number))
+
+    def queue_of(self, stream: int) -> Queue:
+        """The queue that puts work in a stream, which may be another library's."""
+        found = self._queues.get(stream)
+        if found is None:
+            found = self._queues.setdefault(stream, Queue(self, stream))
+        return found
+
+    def new_queue(self) -> Queue:
+        with self.cuda.on(self.number):
+            return self.queue_of(self.cuda.new_stream())
+
+    def build(self, source: str, names: Sequence[str]) -> dict[str, Any]:
+        if not names:
+            return {}
+        with self.cuda.on(self.number):
+            module = Module(self.cuda, self._cubin(source))
+            return {name: Kernel(self.cuda.function(module.handle, name), module) for name in names}
+
+    def _cubin(self, source: str) -> bytes:
+        """From the disk cache, if it is there."""
+        options = (*CUDA.options, f"--gpu-architecture={self.properties.arch}")
+        key = disk.key("cuda", self.cuda.compiler_version(), *options, source)
+        cubin = disk.load(key)
+        if cubin is None:
+            try:
+                cubin = self.cuda.compile(source, options)
+            except CompilerError as e:
+                raise CompileError(f"{self.name} does not compile a program:\n{str(e).strip()}\n\n{numbered(source, str(e))}") from None
+            disk.store(key, cubin)
+        return cubin
+
+    def allocate(self, nbytes: int) -> Block:
+        with self.cuda.on(self.number):
+            return Block(self.cuda.allocate(nbytes))
+
+    def release(self, handle: Block) -> None:
+        self.cuda.free(handle.address)
+
+    def is_out_of_memory(self, e: BaseException) -> bool:
+        return super().is_out_of_memory(e) or self.cuda.is_out_of_memory(e)
+
+
+@cache
+def _found() -> tuple[list[Device], str | None]:
+    """The devices, and why there are none."""
+    try:
+        cuda = api()
+    except ImportError as e:
+        return [], f"CuPy cannot be imported ({e}): {INSTALL}"
+    try:
+        count = cuda.count()
+    except cuda.errors as e:
+        return [], f"CUDA has no driver or no device ({e})"
+    return [Device(cuda, i) for i in range(count)], None if count else "CUDA has no device"
+
+
+def devices() -> list[driver.Device]:
+    return list(_found()[0])
+
+
+def why_none() -> str | None:
+    """Why there is no device; None where there is one."""
+    return _found()[1]
+
+
+def find(number: int | None) -> driver.Device | None:
+    """The device of that number; for None the first."""
+    found = _found()[0]
+    return found[number or 0] if (number or 0) < len(found) else None

@@ -1,0 +1,140 @@
+"""Calls of a graph as one launch: what a call puts in its stream is captured once, and replayed with the addresses of each call.
+
+The first call with given sizes runs as on any device, which loads all kernels. The second is recorded: its launches, whose places are slots of the
+call, are captured as a CUDA graph, in which each kernel takes its arguments from its part of a table in device memory. Every later call refreshes the table
+by one asynchronous copy, if any address changed, and launches the graph. Calls with routines of the host, or with conditions that the host reads, run
+as the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hologram.backends.common.driver import Place
+from hologram.backends.common.executable import Executable
+from hologram.backends.common.steps import Block, Call
+from hologram.backends.cuda.device import Queue, launch
+from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable, recorded
+
+MOST_LAUNCHES = 4096  # of a captured call
+TABLES = 8  # host copies of a table that may be on their way to the device
+
+
+class Replay:
+    """A captured call of one stream: its table, the host's copies of it, and the graph."""
+
+    def __init__(self, queue: Queue, launches: Sequence[Launched]) -> None:
+        self.queue, self.cuda = queue, queue.device.cuda
+        self.kernels = [x.kernel for x in launches]  # their modules stay loaded
+        slots, offsets, starts = _table(launches)
+        self.slots, self.offsets = np.array(slots, np.intp), np.array(offsets, np.int64)
+        self.nbytes = self.offsets.nbytes
+        self._events: list[Any] = [None] * TABLES
+        self._turn = 0
+        with self.cuda.on(queue.device.number):
+            self.table = self.cuda.allocate(max(8, self.nbytes))
+            self.host = self.cuda.allocate_host(max(8, self.nbytes * TABLES))
+            self.graph = self._captured(launches, starts)
+        self._last: np.ndarray | None = None
+
+    def _captured(self, launches: Sequence[Launched], starts: Sequence[int]) -> int:
+        stream = self.cuda.new_stream()  # the default stream cannot be captured
+        self.cuda.begin_capture(stream)
+        try:
+            for x, start in zip(launches, starts, strict=True):
+                arguments = [self.table + 8 * start] + [0] * (len(x.places) + len(x.integers) + x.workspace)
+                launch(self.cuda, x.kernel, x.groups, x.items, arguments, stream)
+        finally:
+            graph = self.cuda.end_capture(stream)
+            self.cuda.destroy_stream(stream)
+        return graph
+
+    def run(self, addresses: Sequence[int]) -> None:
+        """``addresses`` of the slots: inputs, constants, results, arena, workspace, and 0."""
+        values = np.array(addresses, np.int64)[self.slots] + self.offsets
+        with self.cuda.on(self.queue.device.number):
+            if self._last is None or not np.array_equal(values, self._last):
+                self._refresh(values)
+            self.cuda.launch_graph(self.graph, self.queue.stream)
+
+    def _refresh(self, values: np.ndarray) -> None:
+        """Brings the table to the device, from a copy that is not under way any more."""
+        turn = self._turn = (self._turn + 1) % TABLES
+        if self._events[turn] is not None:
+            self._events[turn].wait()
+        source = self.host + turn * self.nbytes
+        self.cuda.write_host(source, values)
+        self.cuda.copy(self.table, source, self.nbytes, self.queue.stream)
+        self._events[turn] = self.queue.record()
+        self._last = values
+
+    def __del__(self) -> None:
+        if hasattr(self, "_last"):
+            self.cuda.destroy_graph(self.graph)
+            self.cuda.free(self.table)
+            self.cuda.free_host(self.host)
+
+
+def _table(launches: Sequence[Launched]) -> tuple[list[int], list[int], list[int]]:
+    """The slot and the offset of every argument of the launches, and where each launch's begin. Integers are offsets from the slot of 0."""
+    slots: list[int] = []
+    offsets: list[int] = []
+    starts: list[int] = []
+    for x in launches:
+        starts.append(len(slots))
+        for slot, offset in x.places:
+            slots.append(slot)
+            offsets.append(offset)
+        for n in x.integers:
+            slots.append(-1)
+            offsets.append(n)
+        if x.workspace:
+            slots.append(WORKSPACE)
+            offsets.append(0)
+    return slots, offsets, starts
+
+
+class _State(NamedTuple):
+    """Of a block in a queue: how it runs from the second call on; None where it cannot be replayed."""
+
+    replay: Replay | None
+
+
+class CudaExecutable(Executable):
+    """As the executable of every device, with calls that are one launch."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._replays: dict[tuple[int, Queue], _State] = {}
+        self._seen: set[tuple[int, Queue]] = set()
+
+    @property
+    def captured(self) -> int:
+        """How many calls, of different sizes or streams, are one launch."""
+        return sum(s.replay is not None for s in self._replays.values())
+
+    def enqueue(self, block: Block, call: Call, slots: Sequence[Place]) -> None:
+        queue = call.work.queue
+        assert isinstance(queue, Queue)
+        key = id(block), queue
+        if key not in self._seen:
+            self._seen.add(key)
+            return block.run(call, slots)
+        state = self._replays.get(key)
+        if state is None:
+            state = self._replays[key] = _State(self._captured(block, queue, len(slots)))
+        if state.replay is None:
+            return block.run(call, slots)
+        workspace = call.workspace.address if call.workspace is not None else 0
+        state.replay.run([*(handle.address + offset for handle, offset in slots), workspace, 0])
+        self.device.count(launches=1)
+
+    def _captured(self, block: Block, queue: Queue, slots: int) -> Replay | None:
+        try:
+            launches = recorded(block, queue, slots)
+        except NotRecordable:
+            return None
+        return Replay(queue, launches) if 1 < len(launches) <= MOST_LAUNCHES else None
