@@ -68,16 +68,20 @@ def trampoline(kernel: Kernel, program: Program) -> str:
     return f"EXPORT void call_{name}(void **args, int64_t group, int64_t groups, int64_t item) {{ {call} }}\n"
 
 
-def build(program: Program, folder: Path) -> ctypes.CDLL:
-    """The kernels of a program as a shared library. Warnings of the compiler are errors."""
-    dialect = program.dialect.name
-    once = {program.names[k]: trampoline(k, program) for k in program.names}
+def compile_kernels(text: str, calls: str, dialect: str, folder: Path) -> Path:
+    """A shared library of a program's text and of ``calls``, functions that are marked EXPORT. Warnings of the compiler are errors."""
     export = '#define EXPORT extern "C"\n' if dialect != "c" else "#define EXPORT\n"
     source, library = folder / f"kernels.{_SUFFIXES[dialect]}", folder / f"{dialect}.so"
-    text = re.sub(r"\bthreadgroup (?=[^;(*]*\];)", "static ", program.text)  # arrays that items share; elsewhere the word is an address space
-    source.write_text(_HEADS[dialect] + text + export + "".join(once.values()))
+    text = re.sub(r"\bthreadgroup (?=[^;(*]*\];)", "static ", text)  # arrays that items share; elsewhere the word is an address space
+    source.write_text(f'{_HEADS[dialect]}#line 1 "program.c"\n{text}\n{export}{calls}')
     _compile(COMPILERS[dialect], *_LOOSE, "-shared", "-o", library, source, _items(), "-lm")
-    return ctypes.CDLL(str(library))
+    return library
+
+
+def build(program: Program, folder: Path) -> ctypes.CDLL:
+    """The kernels of a program as a shared library."""
+    once = {program.names[k]: trampoline(k, program) for k in program.names}
+    return ctypes.CDLL(str(compile_kernels(program.text, "".join(once.values()), program.dialect.name, folder)))
 
 
 def launch(library: ctypes.CDLL, name: str, pointers: Sequence[int], groups: int, items: int) -> None:

@@ -19,10 +19,11 @@ CPU = "cpu"
 AUTO = "auto"
 # in the order in which "auto" prefers them
 BACKENDS = {
+    "cuda": "hologram.backends.cuda.device",
     "opencl": "hologram.backends.opencl.device",
     "null": "hologram.backends.null.device",
 }
-_NOT_YET = {"cuda": "not in this version", "metal": "not in this version"}
+_NOT_YET = {"metal": "not in this version"}
 _UNLISTED = ("null",)  # of which there are as many as one asks for
 
 

@@ -2,8 +2,8 @@
 
 Addresses, streams, events, modules, functions and graphs are integers, as CUDA's handles are. All errors of CUDA are :attr:`Api.errors`.
 
-CuPy's own kernel classes add ``-ftz=true``, which flushes float32 subnormals to zero; so programs are compiled here, by NVRTC itself, with the flags of
-the dialect (``--ftz=false``) and nothing else.
+CuPy's own kernel classes add ``-ftz=true``, which flushes float32 subnormals to zero; so programs are compiled by NVRTC itself, with the flags of the
+dialect (``--ftz=false``) and nothing else.
 """
 
 from __future__ import annotations

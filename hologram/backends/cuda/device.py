@@ -1,6 +1,6 @@
 """CUDA devices.
 
-Work goes to the stream that PyTorch or CuPy works in at the moment, so arrays pass between them and Hologram without a wait; ``with hg.stream(…)`` has
+Work goes to the stream that PyTorch or CuPy works in at the moment, so arrays pass between them and Hologram without a wait; ``hg.stream`` has
 streams of its own. Programs are compiled by NVRTC for the device's own architecture, and cubins kept in the disk cache.
 """
 
@@ -135,7 +135,7 @@ class Device(driver.Device):
         self._queues: dict[int, Queue] = {}
 
     @property
-    def executable(self) -> Any:  # type: ignore[override]
+    def executable(self) -> Any:
         from hologram.backends.cuda.executable import CudaExecutable
 
         return CudaExecutable
@@ -147,7 +147,7 @@ class Device(driver.Device):
         return None
 
     @property
-    def queue(self) -> Queue:  # type: ignore[override]
+    def queue(self) -> Queue:
         """Of the stream that PyTorch or CuPy works in."""
         return self.queue_of(self.cuda.current_stream(self.number))
 

@@ -1,15 +1,15 @@
 """Calls of a graph as one launch: what a call puts in its stream is captured once, and replayed with the addresses of each call.
 
-The first call with given sizes runs as on any device, which loads all kernels. The second is recorded: its launches, whose places are slots of the
-call, are captured as a CUDA graph, in which each kernel takes its arguments from its part of a table in device memory. Every later call refreshes the table
-by one asynchronous copy, if any address changed, and launches the graph. Calls with routines of the host, or with conditions that the host reads, run
-as the first.
+The first call with given sizes runs as on any device. The second is recorded: its launches, whose places are slots of the call, are captured as
+a CUDA graph, in which each kernel takes its arguments from its part of a table in device memory. From then on a call refreshes the table by one
+asynchronous copy, if any address changed, and launches the graph. Calls with copies, with routines of the host, or with conditions that the host
+reads, all run as the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from hologram.backends.cuda.device import Queue, launch
 from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable, recorded
 
 MOST_LAUNCHES = 4096  # of a captured call
+MOST_REPLAYS = 128  # of an executable
 TABLES = 8  # host copies of a table that may be on their way to the device
 
 
@@ -73,8 +74,8 @@ class Replay:
 
     def __del__(self) -> None:
         if hasattr(self, "_last"):
+            self.cuda.free(self.table)  # which waits for the device
             self.cuda.destroy_graph(self.graph)
-            self.cuda.free(self.table)
             self.cuda.free_host(self.host)
 
 
@@ -97,10 +98,30 @@ def _table(launches: Sequence[Launched]) -> tuple[list[int], list[int], list[int
     return slots, offsets, starts
 
 
-class _State(NamedTuple):
-    """Of a block in a queue: how it runs from the second call on; None where it cannot be replayed."""
+class _Calls:
+    """The calls of a block in a queue: the first is run, the second captured, if it can be."""
 
-    replay: Replay | None
+    def __init__(self, block: Block) -> None:
+        self.block, self.count = block, 0
+        self.replay: Replay | None = None
+
+    def enqueue(self, queue: Queue, call: Call, slots: Sequence[Place]) -> None:
+        self.count += 1
+        if self.count == 2:
+            self.replay = _captured(self.block, queue, len(slots))
+        if self.replay is None:
+            return self.block.run(call, slots)
+        workspace = call.workspace.address if call.workspace is not None else 0
+        self.replay.run([*(handle.address + offset for handle, offset in slots), workspace, 0])
+        queue.device.count(launches=1)
+
+
+def _captured(block: Block, queue: Queue, slots: int) -> Replay | None:
+    try:
+        launches = recorded(block, slots)
+    except NotRecordable:
+        return None
+    return Replay(queue, launches) if 1 < len(launches) <= MOST_LAUNCHES else None
 
 
 class CudaExecutable(Executable):
@@ -108,33 +129,20 @@ class CudaExecutable(Executable):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._replays: dict[tuple[int, Queue], _State] = {}
-        self._seen: set[tuple[int, Queue]] = set()
+        self._calls: dict[tuple[int, Queue], _Calls] = {}
 
     @property
     def captured(self) -> int:
         """How many calls, of different sizes or streams, are one launch."""
-        return sum(s.replay is not None for s in self._replays.values())
+        return sum(c.replay is not None for c in self._calls.values())
 
     def enqueue(self, block: Block, call: Call, slots: Sequence[Place]) -> None:
         queue = call.work.queue
         assert isinstance(queue, Queue)
-        key = id(block), queue
-        if key not in self._seen:
-            self._seen.add(key)
-            return block.run(call, slots)
-        state = self._replays.get(key)
-        if state is None:
-            state = self._replays[key] = _State(self._captured(block, queue, len(slots)))
-        if state.replay is None:
-            return block.run(call, slots)
-        workspace = call.workspace.address if call.workspace is not None else 0
-        state.replay.run([*(handle.address + offset for handle, offset in slots), workspace, 0])
-        self.device.count(launches=1)
-
-    def _captured(self, block: Block, queue: Queue, slots: int) -> Replay | None:
-        try:
-            launches = recorded(block, queue, slots)
-        except NotRecordable:
-            return None
-        return Replay(queue, launches) if 1 < len(launches) <= MOST_LAUNCHES else None
+        key = id(block), queue  # the entry keeps the block, so no other has its id
+        calls = self._calls.get(key)
+        if calls is None:
+            if len(self._calls) >= MOST_REPLAYS:
+                del self._calls[next(iter(self._calls))]
+            calls = self._calls[key] = _Calls(block)
+        calls.enqueue(queue, call, slots)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from hologram.backends.common.driver import Queue
 from hologram.backends.common.steps import Block, Call
 
 WORKSPACE = -2  # the slot of the workspace, before that of 0
@@ -26,37 +25,26 @@ class Launched(NamedTuple):
     workspace: bool
 
 
-class _Recorder(Queue):
-    """A queue that notes launches. Handles are numbers of slots."""
+class _Recorder:
+    """In the place of a call's queue, and of its work: notes launches and refuses the rest. Handles are numbers of slots."""
 
-    def __init__(self, like: Queue) -> None:
-        super().__init__(like.device)
+    def __init__(self) -> None:
         self.launches: list[Launched] = []
+
+    @property
+    def queue(self) -> _Recorder:
+        return self
 
     def launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
         where = [(handle, offset) for handle, offset, _ in places]
         self.launches.append(Launched(kernel, groups, items, where, list(integers), workspace is not None))
 
-    def _refuse(self, *of: Any) -> NoReturn:
-        raise NotRecordable
-
-    _launch = _write = _read = _copy = write = read = copy = record = wait_for = finish = _refuse
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NotRecordable(name)
 
 
-class _Work:
-    """In the place of the work of a call."""
-
-    def __init__(self, queue: _Recorder) -> None:
-        self.queue = queue
-
-    def memory(self, *of: Any) -> NoReturn:
-        raise NotRecordable
-
-    write_array = memory
-
-
-def recorded(block: Block, queue: Queue, slots: int) -> list[Launched]:
+def recorded(block: Block, slots: int) -> list[Launched]:
     """The launches of a block of ``slots`` slots. Raises NotRecordable where it does anything else, or reads what is computed."""
-    recorder = _Recorder(queue)
-    block.run(Call(_Work(recorder), WORKSPACE), [(i, 0) for i in range(slots)])  # type: ignore[arg-type]
+    recorder: Any = _Recorder()
+    block.run(Call(recorder, WORKSPACE), [(i, 0) for i in range(slots)])
     return recorder.launches

@@ -1,0 +1,240 @@
+"""A CUDA without a GPU, in the place of ``hologram.backends.cuda.api.Api``: device memory is the host's, kernels are compiled by the host's compiler.
+
+As on a device, work in a stream is done later: when something waits for it. So what a caller must keep alive or unchanged is used late, memory that
+was freed is overwritten, and addresses outside of live allocations are refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from c_harness import compile_kernels
+
+from hologram.backends.cuda.api import CompilerError, Properties
+
+_HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+)\) (\w+)\((.*?)\) {')
+_FREED = 0xDD
+
+
+class FakeError(RuntimeError):
+    """What CUDA's functions raise."""
+
+
+class FakeApi:
+    """``memory_bytes`` of each of ``devices``; ``counts`` of calls; ``broken``: what the next wait for a stream finds."""
+
+    errors: tuple[type[Exception], ...] = (FakeError,)
+
+    def __init__(self, devices: int = 1, memory_bytes: int = 2**28) -> None:
+        self.devices, self.memory_bytes = devices, memory_bytes
+        self.counts: Counter[str] = Counter()
+        self.broken: str | None = None
+        self.current = 0
+        self.streams: dict[int, list[Callable[[], None]]] = {0: []}
+        self.stream = 0  # that others work in
+        self.live: dict[int, np.ndarray] = {}
+        self.host: dict[int, np.ndarray] = {}
+        self.events: dict[int, bool] = {}
+        self.capturing: dict[int, list[Callable[[], None]]] = {}
+        self.graphs: dict[int, list[Callable[[], None]]] = {}
+        self.modules: dict[int, tuple[ctypes.CDLL, dict[str, tuple[int, str]]]] = {}
+        self.functions: dict[int, tuple[int, str, int, str]] = {}
+        self._numbers = itertools.count(1)
+        self._folder = Path(tempfile.mkdtemp(prefix="hologram-fake-cuda-"))
+
+    def is_out_of_memory(self, e: BaseException) -> bool:
+        return "MemoryAllocation" in str(e)
+
+    def count(self) -> int:
+        return self.devices
+
+    def properties(self, number: int) -> Properties:
+        return Properties("Fake", "sm_90", 4, self.memory_bytes)
+
+    def versions(self) -> str:
+        return "no driver"
+
+    @contextlib.contextmanager
+    def on(self, number: int) -> Iterator[None]:
+        before, self.current = self.current, number
+        yield
+        self.current = before
+
+    # --- memory --------------------------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> int:
+        if sum(a.nbytes for a in self.live.values()) + nbytes > self.memory_bytes:
+            raise FakeError("cudaErrorMemoryAllocation: out of memory")
+        return self._kept(self.live, nbytes)
+
+    def _kept(self, where: dict[int, np.ndarray], nbytes: int) -> int:
+        array = np.full(nbytes + 256, _FREED, np.uint8)
+        address = -(-array.ctypes.data // 256) * 256
+        where[address] = array
+        return address
+
+    def free(self, address: int) -> None:
+        self.finish()
+        self.live.pop(address).fill(_FREED)
+
+    def allocate_host(self, nbytes: int) -> int:
+        return self._kept(self.host, nbytes)
+
+    def free_host(self, address: int) -> None:
+        del self.host[address]
+
+    def write_host(self, to: int, array: np.ndarray) -> None:
+        ctypes.memmove(to, array.ctypes.data, array.nbytes)
+
+    def copy(self, to: int, source: int, nbytes: int, stream: int) -> None:
+        self.counts["copies"] += 1
+        self._put(stream, lambda: ctypes.memmove(to, source, nbytes))
+
+    def holds(self, address: int) -> bool:
+        """Whether an address is of memory that is allocated."""
+        return any(start <= address < start + a.nbytes for start, a in self.live.items())
+
+    # --- streams and events --------------------------------------------------------------------------------------------
+
+    def new_stream(self) -> int:
+        number = next(self._numbers)
+        self.streams[number] = []
+        return number
+
+    def destroy_stream(self, stream: int) -> None:
+        self.synchronize(stream)
+        del self.streams[stream]
+
+    def current_stream(self, number: int) -> int:
+        return self.stream
+
+    def _put(self, stream: int, action: Callable[[], object]) -> None:
+        self.capturing.get(stream, self.streams[stream]).append(action)  # type: ignore[arg-type]
+
+    def synchronize(self, stream: int) -> None:
+        todo = self.streams[stream]
+        while todo:
+            todo.pop(0)()
+        if self.broken is not None:
+            raise FakeError(self.broken)
+
+    def finish(self) -> None:
+        for stream in list(self.streams):
+            self.synchronize(stream)
+
+    def record(self, stream: int) -> int:
+        event = next(self._numbers)
+        self.events[event] = False
+        self._put(stream, lambda: self.events.update({event: True}))
+        return event
+
+    def is_done(self, event: int) -> bool:
+        return self.events[event]
+
+    def wait(self, event: int) -> None:
+        for todo in self.streams.values():
+            while todo and not self.events[event]:
+                todo.pop(0)()
+        if self.broken is not None:
+            raise FakeError(self.broken)
+
+    def wait_in(self, stream: int, event: int) -> None:
+        self._put(stream, lambda: self.wait(event))
+
+    def destroy_event(self, event: int) -> None:
+        self.counts["destroyed"] += 1
+
+    # --- programs ------------------------------------------------------------------------------------------------------
+
+    def compiler_version(self) -> str:
+        return "the host's"
+
+    def compile(self, source: str, options: Sequence[str]) -> bytes:
+        self.counts["compiled"] += 1
+        if "--ftz=false" not in options:
+            raise CompilerError("subnormals would be flushed")
+        calls = []
+        for _, name, parameters in _HEAD.findall(source):
+            types = [p.rpartition("*")[0] + "*" if "*" in p else "i64" for p in parameters.split(", ")]
+            values = ", ".join(f"*({t} *)args[{i}]" for i, t in enumerate(types))
+            calls.append(f"EXPORT void call_{name}(void **args, int64_t group, int64_t groups, int64_t item) {{ {name}({values}); }}\n")
+        try:
+            library = compile_kernels(source, "".join(calls), "cuda", Path(tempfile.mkdtemp(dir=self._folder)))
+        except AssertionError as e:
+            raise CompilerError(str(e)) from None
+        kinds = {name: "".join("p" if "*" in p else "i" for p in parameters.split(", ")) for _, name, parameters in _HEAD.findall(source)}
+        sizes = " ".join(f"{name}={items}={kinds[name]}" for items, name, _ in _HEAD.findall(source))
+        return f"{sizes}\n".encode() + library.read_bytes()
+
+    def load(self, cubin: bytes) -> int:
+        sizes, _, code = cubin.partition(b"\n")
+        number = next(self._numbers)
+        path = self._folder / f"module{number}.so"
+        path.write_bytes(code)
+        kernels = {name: (int(n), kinds) for name, n, kinds in (entry.split("=") for entry in sizes.decode().split())}
+        self.modules[number] = ctypes.CDLL(str(path)), kernels
+        return number
+
+    def unload(self, module: int) -> None:
+        self.finish()
+        del self.modules[module]
+
+    def function(self, module: int, name: str) -> int:
+        number = next(self._numbers)
+        self.functions[number] = module, name, *self.modules[module][1][name]
+        return number
+
+    def launch(self, function: int, groups: int, items: int, arguments: int, stream: int) -> None:
+        self.counts["launches"] += stream not in self.capturing
+        module, name, expected, kinds = self.functions[function]
+        assert items == expected and 0 < groups < 2**31
+        library = self.modules[module][0]
+        call = ctypes.cast(getattr(library, f"call_{name}"), ctypes.c_void_p)
+        addresses = (ctypes.c_void_p * len(kinds)).from_address(arguments)
+        values = np.array([ctypes.c_int64.from_address(a).value for a in addresses])  # the driver copies arguments
+
+        def run() -> None:
+            self._check(name, kinds, values)
+            args = (ctypes.c_void_p * len(values))(*(values.ctypes.data + 8 * i for i in range(len(values))))
+            library.hg_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+            if library.hg_run(call, args, groups, items):
+                raise FakeError(f"cudaErrorLaunchFailure: items of {name} wait at different barriers")
+
+        self._put(stream, run)
+
+    def _check(self, name: str, kinds: str, values: np.ndarray) -> None:
+        """Refuses addresses that are not of live memory, those in a table too."""
+        table, *given = (int(v) for v in values)
+        if table:
+            assert self.holds(table), f"the table of {name}"
+            given = list((ctypes.c_int64 * len(given)).from_address(table))
+        for kind, value in zip(kinds[1:], given, strict=True):
+            if kind == "p" and not self.holds(value):
+                raise FakeError(f"cudaErrorIllegalAddress: {value:#x} in {name}")
+
+    # --- graphs --------------------------------------------------------------------------------------------------------
+
+    def begin_capture(self, stream: int) -> None:
+        assert stream, "the default stream cannot be captured"
+        self.capturing[stream] = []
+
+    def end_capture(self, stream: int) -> int:
+        number = next(self._numbers)
+        self.graphs[number] = self.capturing.pop(stream)
+        return number
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self.counts["graphs"] += 1
+        for action in self.graphs[graph]:
+            self._put(stream, action)
+
+    def destroy_graph(self, graph: int) -> None:
+        del self.graphs[graph]

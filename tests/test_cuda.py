@@ -1,0 +1,215 @@
+"""The CUDA backend on a CUDA without a GPU (``fake_cuda.py``): programs, streams, captured calls, memory, errors."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from c_harness import MISSING
+from fake_cuda import FakeApi
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.backends.cuda import device as cuda_device
+from hologram.backends.cuda.device import Device
+from hologram.errors import CompileError, DeviceError, OutOfMemory
+
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
+    """Two devices that are not there."""
+    fake = FakeApi(devices=2)
+    found = [Device(fake, i) for i in range(2)]  # type: ignore[arg-type]
+    monkeypatch.setattr(cuda_device, "_found", lambda: (found, None))
+    yield fake
+    hg.clear_caches()
+    gc.collect()
+
+
+def softmax(x: Any) -> Any:
+    e = hnp.exp(x - hnp.max(x, axis=1, keepdims=True))
+    return e / hnp.sum(e, axis=1, keepdims=True)
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def values(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_devices_are_listed(cuda: FakeApi) -> None:
+    assert {"cuda:0", "cuda:1"} <= set(hg.devices()) and "sm_90" in hg.devices().details["cuda:0"]
+    with pytest.raises(DeviceError, match="cuda:2"):
+        hg.jit(softmax, device="cuda:2")
+
+
+def test_a_program_runs(cuda: FakeApi) -> None:
+    x = values(37, 100)
+    y = hg.jit(softmax, device="cuda:1")(x)
+    assert y.device == "cuda:1" and np.allclose(np.asarray(y), expected(x), rtol=1e-6)
+    assert "__global__" in hg.jit(softmax, device="cuda").lower(x).as_text("cuda")
+
+
+def test_calls_return_before_the_device_is_done(cuda: FakeApi) -> None:
+    f = hg.jit(softmax, device="cuda")
+    y = f(values(3, 40))
+    assert cuda.streams[0]
+    hg.block_until_ready(y)
+    assert not cuda.streams[0]
+
+
+# --- captured calls --------------------------------------------------------------------------------------------------
+
+
+def layers(x: Any, w: Any) -> Any:
+    for _ in range(3):
+        x = softmax(hnp.tanh(x @ w))
+    return x, hnp.sum(x)
+
+
+def on_host(x: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, Any]:
+    for _ in range(3):
+        x = expected(np.tanh(x @ w))
+    return x, x.sum()
+
+
+def test_the_third_call_is_one_launch(cuda: FakeApi) -> None:
+    f = hg.jit(layers, device="cuda")
+    w = hg.device_put(values(20, 20, seed=9), "cuda")
+    results = []
+    for k in range(5):
+        before = cuda.counts.copy()
+        x = values(6, 20, seed=k)
+        results.append((f(x, w), on_host(x, np.asarray(w))))
+        made = cuda.counts - before
+        assert (made["graphs"], made["launches"] > 3) == ((0, True) if k == 0 else (1, False))
+    for got, want in results:
+        for g, v in zip(got, want, strict=True):
+            assert np.allclose(np.asarray(g), v, rtol=1e-5)
+
+
+def test_the_table_is_copied_only_where_addresses_changed(cuda: FakeApi) -> None:
+    f = hg.jit(layers, device="cuda")
+    x, w = (hg.device_put(values(20, 20, seed=s), "cuda") for s in (1, 2))
+    copies = []
+    for _ in range(6):
+        before = cuda.counts["copies"]
+        hg.block_until_ready(f(x, w))
+        gc.collect()
+        copies.append(cuda.counts["copies"] - before)
+    assert copies[-1] == 0 and max(copies[1:]) == 1
+    held = [f(x, w) for _ in range(10)]  # results that live on have other addresses; more calls under way than there are host copies of the table
+    assert all(np.array_equal(np.asarray(a), np.asarray(held[0][0])) for a, _ in held)
+
+
+def test_sizes_and_streams_have_graphs_of_their_own(cuda: FakeApi) -> None:
+    f = hg.jit(layers, device="cuda")
+    w = values(20, 20)
+    for n, stream in [(4, 0), (4, 0), (7, 0), (7, 0), (4, 0)] + [(4, cuda.new_stream())] * 3:
+        cuda.stream = stream
+        x = values(n, 20, seed=n)
+        assert np.allclose(np.asarray(f(x, w)[0]), on_host(x, w)[0], rtol=1e-5)
+    assert len(cuda.graphs) == 3
+
+
+def test_scans_are_captured_and_conditions_are_not(cuda: FakeApi) -> None:
+    def scanned(x: Any) -> Any:
+        return hg.scan(lambda c, a: (c * 0.5 + a, hnp.max(c)), x[0], x)
+
+    def looped(x: Any) -> Any:
+        return hg.while_loop(lambda c: hnp.sum(c) < 100, lambda c: c * 2, x)
+
+    x = np.abs(values(9, 8)) + 1
+    f, g = hg.jit(scanned, device="cuda"), hg.jit(looped, device="cuda")
+    for _ in range(3):
+        carry, ys = x[0], []
+        for row in x:
+            ys.append(carry.max())
+            carry = carry * np.float32(0.5) + row
+        got = f(x)
+        assert np.allclose(np.asarray(got[0]), carry) and np.allclose(np.asarray(got[1]), ys)
+        want = x
+        while want.sum() < 100:
+            want = want * 2
+        assert np.allclose(np.asarray(g(x)), want)
+    assert len(cuda.graphs) == 1
+
+
+# --- lifetimes -------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_left(cuda: FakeApi) -> None:
+    f = hg.jit(layers, device="cuda")
+    for k in range(4):
+        f(values(5, 20, seed=k), values(20, 20))
+    assert cuda.live and cuda.graphs and cuda.modules
+    del f
+    hg.clear_caches()
+    gc.collect()
+    hg.clear_caches()
+    assert not cuda.live and not cuda.host and not cuda.graphs and not cuda.modules
+
+
+def test_arguments_may_go_while_a_call_is_under_way(cuda: FakeApi) -> None:
+    f = hg.jit(lambda x: softmax(x) + 1, device="cuda")
+    x = values(4, 30)
+    y = f(hg.device_put(x.copy(), "cuda"))
+    gc.collect()
+    z = f(values(4, 30, seed=5))
+    assert np.allclose(np.asarray(y), expected(x) + 1) and z is not y
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_that_is_not_there(cuda: FakeApi) -> None:
+    cuda.memory_bytes = 2**20
+    held = hg.device_put(values(100_000), "cuda")
+    with pytest.raises(OutOfMemory, match=r"cuda:0 has no .* bytes for .*400,000"):
+        hg.block_until_ready(hg.jit(lambda x: (x + 1, x * 2), device="cuda")(held))
+    assert np.allclose(np.asarray(hg.jit(lambda x: hnp.sum(x), device="cuda")(held)), values(100_000).sum(), rtol=1e-3)
+
+
+def test_a_failure_surfaces_where_the_value_is_read(cuda: FakeApi) -> None:
+    y = hg.jit(softmax, device="cuda")(values(3, 40))
+    cuda.broken = "cudaErrorIllegalAddress: an illegal memory access was encountered"
+    with pytest.raises(DeviceError, match="cuda:0 failed: cudaErrorIllegalAddress"):
+        np.asarray(y)
+    cuda.broken = None
+
+
+def test_a_program_that_does_not_compile(cuda: FakeApi) -> None:
+    found = cuda_device._found()[0][0]
+    with pytest.raises(CompileError, match=r"(?s)cuda:0 does not compile a program:.*nonsense.*>\s+2 .*nonsense"):
+        found.build('extern "C" __global__ void __launch_bounds__(32) kernel0(const int *t) {\n  nonsense;\n}\n', ["kernel0"])
+
+
+def test_cubins_are_kept_on_disk(cuda: FakeApi) -> None:
+    x = values(3, 50)
+    for _ in range(2):
+        np.asarray(hg.jit(lambda x: hnp.cos(x) * 17, device="cuda")(x))
+        hg.clear_caches()
+    assert cuda.counts["compiled"] == 1
+
+
+def test_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> Any:
+        raise ImportError("No module named 'cupy'")
+
+    monkeypatch.setattr(cuda_device, "api", absent)
+    cuda_device._found.cache_clear()
+    assert "cupy" in str(cuda_device.why_none()) and cuda_device.devices() == []
+    fake = FakeApi()
+    monkeypatch.setattr(fake, "count", lambda: (_ for _ in ()).throw(fake.errors[0]("cudaErrorInsufficientDriver")))
+    monkeypatch.setattr(cuda_device, "api", lambda: fake)
+    cuda_device._found.cache_clear()
+    assert "cudaErrorInsufficientDriver" in str(cuda_device.why_none())
+    cuda_device._found.cache_clear()
