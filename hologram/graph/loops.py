@@ -363,7 +363,7 @@ def _rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Seq
     if len(after) != 1 or not reduced:
         return False
     n, width = _size(reduced), after[0].size
-    if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 16:  # type: ignore[operator]
+    if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 2:  # type: ignore[operator]
         return False
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, after) and not _depends(e, [row])]
     own = [e for e in loads if _depends(e, reduced) and _depends(e, [row])]
