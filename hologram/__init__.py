@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
     from hologram.trace.stages import explain, make_graph
+    from hologram.trace.streams import stream
     from hologram.trace.tensor import Tensor
     from hologram.transform.api import grad, hessian, jacfwd, jacrev, jvp, linearize, stop_gradient, value_and_grad, vjp
     from hologram.transform.checkpoint import checkpoint
@@ -66,6 +67,7 @@ _WHERE = {
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
     "stop_gradient": "transform.api",
+    "stream": "trace.streams",
     "switch": "control.branches",
     "tensor": "trace.convert",
     "value_and_grad": "transform.api",
@@ -80,8 +82,8 @@ __all__ = [
     "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "backend", "block_until_ready", "checkpoint",
     "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval",
     "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "load",
-    "make_graph", "nn", "numpy", "ops", "pure_callback", "random", "scan", "set_num_threads", "settings", "special", "stop_gradient", "switch",
-    "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "make_graph", "nn", "numpy", "ops", "pure_callback", "random", "scan", "set_num_threads", "settings", "special", "stop_gradient", "stream",
+    "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

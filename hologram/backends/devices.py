@@ -75,6 +75,15 @@ def resolve(device: Any) -> str:
     return name if name in (CPU, AUTO) else find(name).name
 
 
+def accelerator() -> str | None:
+    """The GPU that ``auto`` may choose, in the order of :data:`BACKENDS`; None where there is none."""
+    for name in BACKENDS:
+        for d in _backend(name).devices():
+            if d.kind == "gpu":
+                return d.name
+    return None
+
+
 def runtime(name: str) -> Runtime:
     """What is under way on the device that ``name`` means. Raises DeviceError as :func:`find`."""
     return find(name).runtime

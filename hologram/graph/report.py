@@ -104,9 +104,14 @@ def reduction_of(traced: Graph, canonical: Graph, schedule: Schedule, rules: Map
     return Reduction(_operations(traced), _operations(canonical), kernels, _arithmetic(traced), _arithmetic(canonical), host, rules)
 
 
+def nbytes(node: Node) -> int:
+    """Bytes of an array; 0 where a symbol is among its extents."""
+    size = node.size
+    return size * node.dtype.itemsize if isinstance(size, int) else 0
+
+
 def _nbytes(nodes: list[Node]) -> int:
-    sizes = [n.size for n in nodes]
-    return sum(s * n.dtype.itemsize for s, n in zip(sizes, nodes, strict=True) if isinstance(s, int))
+    return sum(map(nbytes, nodes))
 
 
 def cost_of(schedule: Schedule) -> Cost:

@@ -127,6 +127,7 @@ _RULES: dict[str, Callable[..., Node]] = {
     "concatenate": _concatenate,
     "take": _take,
     "mark": lambda size, batched, x, token: x,
+    "place": lambda size, batched, x, device: apply(TABLE["place"], x, attrs=(device,)),
     "stop": lambda size, batched, x: apply(TABLE["stop"], x),
 }
 for _name, _rule in _RULES.items():

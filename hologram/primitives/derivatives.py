@@ -275,6 +275,11 @@ _transforms("div", jvp=_div_jvp, transpose=_div_transpose)
 _transforms("select", jvp=_select_jvp, transpose=_select_transpose)
 _transforms("cast", jvp=_cast_jvp, transpose=lambda ct, linear, x, dtype: (cast_node(ct, x.dtype),))
 _transforms("mark", jvp=lambda ts, out, x, token: ts[0], transpose=lambda ct, linear, x, token: (ct,))
+_transforms(
+    "place",
+    jvp=lambda ts, out, x, device: apply(TABLE["place"], ts[0], attrs=(device,)),
+    transpose=lambda ct, linear, x, device: (apply(TABLE["place"], ct, attrs=("",)),),  # the place of the cotangent is where x is wanted
+)
 _transforms("barrier", jvp=lambda ts, out, x, after: None if ts[0] is None else fit(ts[0], out.shape))
 
 # --- complex numbers -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Rows for transforms: they mean nothing to the value, which is their first input's, and all but one are gone before anything is compiled.
+"""Rows for transforms and placement: they mean nothing to the value, which is their first input's, and all but one are gone before a kernel is made.
 
 - ``mark``: an input of a derivative level, or a symbolic tangent. ``token`` belongs to the level, so that levels inside one another are never
   confused.
@@ -8,6 +8,8 @@
 - ``pullback``: the derivative of such a function that is known in reverse only, as a linear map: inputs ``saved`` values, the arguments and their
   tangents. It stands for the tangents of all results, of which ``part`` picks one.
 - ``example``: stands, under ``vmap``, for one example of a stack; it has no value at all.
+- ``place``: where the value is wanted: on ``device``, where what is computed from it is then computed too; "" lets it stay where it is, and binds
+  nothing that is computed from it.
 - ``barrier``: what is computed from it is not merged with what is computed from its first input, and waits for the second. It stays in the graph.
 """
 
@@ -72,5 +74,6 @@ stop = _row("stop", 1, ())
 custom = _row("custom", None, ("rule", "index"))
 pullback = _row("pullback", None, ("rule", "saved", "results"), _infer_pullback, _reverse_only)
 part = _row("part", 1, ("index", "results"), _infer_part, _reverse_only)
+place = _row("place", 1, ("device",))
 example = register(Op("example", "leaf", 0, _infer_example, _no_value, attrs=("token", "shape", "dtype"), kinds="biufc", cost=0))
 barrier = register(Op("barrier", "elementwise", 2, _infer_barrier, rounded(_spread_first), lower=_first, kinds="biufc", cost=0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from hologram import forks
@@ -23,6 +23,7 @@ class Executable(Protocol):
     constants: list[Any]
     long: bool
     remote: bool  # whether it takes storages of devices
+    placement: str | None  # what runs where, if on several devices
 
     def run(self, inputs: list[Any]) -> list[Any]: ...
     def as_text(self, stage: str) -> str: ...
@@ -69,16 +70,19 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
         return job.result
 
 
-def compile_graph(graph: Graph, precision: str = "standard", device: str | None = None) -> Executable:
-    """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled. Without ``device`` a program runs where the values
-    are that it closes over, or on the CPU. Raises DeviceError, with the user's line, for what the device does not run."""
+def compile_graph(graph: Graph, precision: str = "standard", device: str | None = None, homes: Sequence[str] = ()) -> Executable:
+    """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled.
+
+    Without ``device`` a program runs where the values are that it closes over, or on the CPU; ``homes`` are the devices of the arguments, for
+    ``auto``. Raises DeviceError, with the user's line, for what the device does not run.
+    """
     with _importing:
         from hologram.graph.pipeline import compile_graph as pipeline
 
     if device is None:
         device = home(n.attrs[0] for n in graph.nodes() if n.op is leaf) or CPU
     try:
-        return pipeline(graph, precision=precision, device=device)
+        return pipeline(graph, precision=precision, device=device, homes=homes)
     except DeviceError as e:
         raise located(e) from None
 

@@ -13,9 +13,10 @@ from hologram.backends.devices import CPU, find
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
 from hologram.primitives.elementwise import cast_reference
+from hologram.primitives.marks import place
 from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, wrap
 from hologram.trace.extent import Extent
-from hologram.trace.recorder import constant, current, located, plain, require_whole, whole_cast
+from hologram.trace.recorder import constant, current, located, plain, record, require_whole, transforming, whole_cast
 from hologram.trace.residence import on_host
 from hologram.trace.tensor import Tensor, namespace
 
@@ -70,11 +71,14 @@ def device_name(device: Any) -> str:
 def put(t: Tensor, device: Any) -> Tensor:
     """``t`` on ``device``: itself where it is there already, or for None; else a copy. Returns before the copy is done.
 
+    While tracing, and under a transform, it is recorded instead: what is computed from the result is computed there.
     Raises DeviceError for a device that is not there, OutOfMemory where it has no room.
     """
     if device is None:
         return t
     name = device_name(device)
+    if current() is not None or transforming():
+        return wrap(record(place, (node_of(t),), (name,)), t._weak)
     storage = t._realised("device_put()")
     if name == CPU:
         return of_storage(on_host(storage)) if type(storage) is DeviceStorage else t

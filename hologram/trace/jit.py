@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.cpu.runtime.tracing import closed, opened
-from hologram.backends.devices import resolve
+from hologram.backends.devices import AUTO, CPU, resolve
 from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
@@ -211,22 +211,28 @@ class Jitted:
 
     def _specialised(self, call: Call) -> Specialisation:
         """The program for ``call``: found, or made by one thread while others that ask for it wait."""
-        device = self._device or home_of(call.leaves)
-        key = (call.key, settings.code, device)
+        device, homes = self._device_for(call)
+        key = (call.key, settings.code, device, homes)
         found = self._specialisations.get(key)
         if found is None:
-            found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call, device))
+            found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call, device, homes))
         if found.assumptions and not holds(found.assumptions, call):
             return self._specialised(call.concrete())
         return found
 
-    def _specialise(self, key: Any, call: Call, device: str | None) -> Specialisation:
+    def _device_for(self, call: Call) -> tuple[str | None, tuple[str, ...]]:
+        """The device that a call's program is made for, and, where that is to be decided, the devices of the arguments."""
+        if self._device is None:
+            return home_of(call.leaves), ()
+        return self._device, tuple([home_of([x]) or CPU for x in call.leaves]) if self._device == AUTO else ()
+
+    def _specialise(self, key: Any, call: Call, device: str | None, homes: tuple[str, ...]) -> Specialisation:
         record = misses.Record(self._signature, call)
         self._last_miss = misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()])
         if settings.explain_misses:
             print(self._last_miss, file=sys.stderr)
         traced = self._trace(call)
-        executable = compiling.compile_graph(traced.graph, self._precision, device)
+        executable = compiling.compile_graph(traced.graph, self._precision, device, homes)
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
         return found
@@ -262,7 +268,7 @@ class Jitted:
 
         call = self._signature.take_apart(args, options)
         traced = self._trace(call)
-        return Lowered(self.__name__, self._signature, call, traced, self._precision, self._device or home_of(call.leaves))
+        return Lowered(self.__name__, self._signature, call, traced, self._precision, *self._device_for(call))
 
     def clear_cache(self) -> None:
         """Forgets what was compiled."""

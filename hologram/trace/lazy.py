@@ -20,7 +20,7 @@ import numpy as np
 from hologram.backends.common.storage import DeviceStorage
 from hologram.errors import DeviceError, OutOfMemory, TracedValueError
 from hologram.primitives.leaves import const, input_, leaf
-from hologram.primitives.marks import example
+from hologram.primitives.marks import example, place
 from hologram.primitives.op import MULTIPLE
 from hologram.settings import settings
 from hologram.trace import tree
@@ -82,7 +82,7 @@ class _Walk:
                 if type(storage) is DeviceStorage:
                     remote = True
                 continue
-            if node.attrs and op.kind != "mark":
+            if node.attrs and (op.kind != "mark" or op is place):
                 add(node.attrs)
                 if op.kind in MULTIPLE:  # what it gives is computed together
                     for x in results_of(node):

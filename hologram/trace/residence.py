@@ -9,8 +9,9 @@ from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.devices import CPU
 from hologram.errors import DeviceError
 from hologram.primitives.leaves import leaf
+from hologram.primitives.marks import place
 from hologram.trace.node import topological
-from hologram.trace.recorder import located
+from hologram.trace.recorder import Pending, located
 
 
 def home(storages: Iterable[Any]) -> str | None:
@@ -30,11 +31,14 @@ def home(storages: Iterable[Any]) -> str | None:
 
 
 def device_of(t: Any) -> str:
-    """The name of the device that a Tensor's values are on, or will be: that of the values it is computed from."""
-    if t._storage is not None:
-        return t._storage.device if type(t._storage) is DeviceStorage else CPU
-    leaves = [n for n in topological([t._node]) if n.op is leaf] if t._node is not None else []
-    return home(n.attrs[0] for n in leaves) or CPU
+    """The name of the device that a Tensor's values are on, or will be: that of the values it is computed from, or the one it is placed on."""
+    if t._storage is None and t._node is not None:
+        nodes = topological([t._node])
+        if any(n.op is place for n in nodes) and type(t._node) is Pending:
+            t._realised("device")
+        else:
+            return home(n.attrs[0] for n in nodes if n.op is leaf) or CPU
+    return t._storage.device if type(t._storage) is DeviceStorage else CPU
 
 
 def on_host(storage: Any) -> Any:

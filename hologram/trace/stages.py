@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 class Lowered:
     """A traced call. ``graph`` is what was traced."""
 
-    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str | None) -> None:
-        self.name, self.graph, self.precision, self.device = name, traced.graph, precision, device
+    def __init__(
+        self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str | None, homes: tuple[str, ...]
+    ) -> None:
+        self.name, self.graph, self.precision, self.device, self._homes = name, traced.graph, precision, device, homes
         self._signature, self._call, self._traced = signature, call, traced
         self._compiled: Compiled | None = None
 
@@ -32,7 +34,7 @@ class Lowered:
     def compile(self) -> Compiled:
         """The native program."""
         if self._compiled is None:
-            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device)
+            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes)
             self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable)
         return self._compiled
 
@@ -82,13 +84,14 @@ class Explanation:
     def __str__(self) -> str:
         sections: Mapping[str, Any] = {
             "traced": self.lowered.as_text("trace"),
+            "placement": self.compiled.executable.placement,
             "canonical": self.compiled.as_text("canonical"),
             "kernels": self.compiled.as_text("kernels"),
             "reduction": self.compiled.reduction(),
             "memory": self.compiled.memory_analysis(),
             "cost": self.compiled.cost_analysis(),
         }
-        return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in sections.items()]])
+        return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in sections.items() if body is not None]])
 
     __repr__ = __str__
 

@@ -48,6 +48,7 @@ class Executable:
 
     remote = True
     long = True
+    placement: str | None = None
 
     def __init__(self, traced: Graph, precision: str, canonical: Any, runtime: Runtime) -> None:
         self.traced, self.precision, self.runtime = traced, precision, runtime

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from hologram.backends.c.vectors import ACCESS_BYTES
 from hologram.backends.common.driver import Place
 from hologram.errors import UnsupportedError
 from hologram.graph.control import ControlStep, nbytes
@@ -213,14 +214,15 @@ class _Loop(_Control):
     def _scan(self, call: Call, slots: Slots, fixed: list[Place], state: list[Place], pair: Any, operands: list[Place]) -> list[Place]:
         length, reverse = self.step.node.attrs[3:]
         first = self.consts + self.carries
-        xs = [(at, nbytes(x)) for at, x in zip(operands[first:], self.step.schedules[0].inputs[first:], strict=True)]
+        xs = [_Stack(call, at, x) for at, x in zip(operands[first:], self.step.schedules[0].inputs[first:], strict=True)]
         kept = zip(self.results[self.carries :], self.step.results[self.carries :], self.types[self.carries :], strict=True)
-        ys = [(_at(slots, w), nbytes(x) if r is not None else 0) for w, r, x in kept]
+        ys = [_Stack(call, _at(slots, w), x, wanted=r is not None) for w, r, x in kept]
         for k in range(length):
             i = length - 1 - k if reverse else k
             following = pair[(length - k) % 2]  # the last step writes where the result goes
-            inputs = [*fixed, *state, *[_element(x, i) for x in xs]]
-            self.run_body(call, slots, 0, inputs, [*following, *[_element(y, i) for y in ys]])
+            self.run_body(call, slots, 0, [*fixed, *state, *[x.taken(i) for x in xs]], [*following, *[y.place(i) for y in ys]])
+            for y in ys:
+                y.put(i)
             state = following
         return state
 
@@ -237,9 +239,32 @@ class _Loop(_Control):
             state, k = following, k + 1
 
 
-def _element(stack: tuple[Place, int], i: int) -> Place:
-    (handle, offset), nbytes_each = stack
-    return handle, offset + i * nbytes_each
+class _Stack:
+    """Arrays side by side at ``at``, of which a step of a loop takes or gives one. Kernels may access 16 bytes at once, so where elements do not
+    begin at multiples of that, a step works on a copy. What is not ``wanted`` is written to one place."""
+
+    def __init__(self, call: Call, at: Place, element: Node, wanted: bool = True) -> None:
+        self.queue, self.at, self.nbytes, self.wanted = call.work.queue, at, nbytes(element), wanted
+        apart = wanted and self.nbytes % ACCESS_BYTES != 0
+        self.room = call.work.memory(self.nbytes, lambda: "an element of a scan's sequence") if apart else None
+
+    def _there(self, i: int) -> Place:
+        return self.at[0], self.at[1] + (i * self.nbytes if self.wanted else 0)
+
+    def place(self, i: int) -> Place:
+        """Where kernels find element ``i``."""
+        return self._there(i) if self.room is None else (self.room.handle, 0)
+
+    def taken(self, i: int) -> Place:
+        """As :meth:`place`, with the element there."""
+        if self.room is not None:
+            self.queue.copy(self.place(i), self._there(i), self.nbytes)
+        return self.place(i)
+
+    def put(self, i: int) -> None:
+        """Brings what a step has written to :meth:`place` to the others."""
+        if self.room is not None:
+            self.queue.copy(self._there(i), self.place(i), self.nbytes)
 
 
 def _lines(x: Node) -> int:

@@ -41,6 +41,7 @@ class Executable:
     """
 
     remote = False
+    placement: str | None = None
 
     def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
         self.traced, self.precision, self._canonical = traced, precision, canonical

@@ -1,0 +1,123 @@
+"""How fast the devices of this machine are, measured once and kept in the disk cache: what placement reckons with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.backends.common.driver import Device
+from hologram.backends.cpu import cache as disk
+from hologram.backends.cpu.executable import Executable
+from hologram.backends.cpu.runtime import storage
+from hologram.backends.cpu.runtime.processors import usable_processors
+from hologram.backends.devices import CPU, find
+from hologram.graph.passes import canonicalise
+from hologram.graph.placement import Rates
+from hologram.primitives.leaves import const, input_
+from hologram.primitives.op import TABLE
+from hologram.trace.node import Builder, Graph, Node, const_attrs
+
+SMALL, LARGE = 16, 1 << 22  # elements of float32
+BUSY, ROUNDS = 1 << 18, 32  # elements, and multiply-adds of each
+REPEATS = 5
+NULL = Rates(5_000.0, 2e-5, 1e-3, 10_000.0, 0.05)  # what a device that computes nothing passes for: a GPU on a PCI Express bus
+
+
+@cache
+def rates(name: str) -> Rates:
+    """Of the device ``name``; measured where no process on this machine has done so yet, which takes some tenths of a second."""
+    found = known(name)
+    if found is None:
+        found = _measured(_device(name))
+        disk.store(_key(name), b"", asdict(found))
+    return found
+
+
+def known(name: str) -> Rates | None:
+    """The rates of a device that have been measured; None where none have."""
+    device = _device(name)
+    if device is not None and not device.has_values:
+        return NULL
+    found = disk.load_entry(_key(name))
+    return None if found is None else Rates(**found[1])
+
+
+def _device(name: str) -> Device | None:
+    """None for the CPU."""
+    return None if name == CPU else find(name)
+
+
+def _key(name: str) -> str:
+    device = _device(name)
+    return disk.key("rates", f"cpu, {usable_processors()} threads" if device is None else device.describe())
+
+
+def _measured(device: Device | None) -> Rates:
+    small, large, busy = (_runner(device, g, n) for g, n in ((_increment(SMALL), SMALL), (_increment(LARGE), LARGE), (_polynomial(), BUSY)))
+    launch = _time(small)
+    byte = max(0.0, _time(large) - launch) / (2 * 4 * LARGE)
+    operation = max(0.0, _time(busy) - launch - byte * 2 * 4 * BUSY) / (2 * ROUNDS * BUSY)
+    if device is None:
+        return Rates(launch, operation, byte)
+    latency = _time(_carrier(device, SMALL)) / 2
+    return Rates(launch, operation, byte, latency, max(0.0, _time(_carrier(device, LARGE)) / 2 - latency) / (4 * LARGE))
+
+
+def _time(run: Callable[[], Any]) -> float:
+    """Nanoseconds of the fastest of some runs, after one that compiles and allocates."""
+    run()
+    best = float("inf")
+    for _ in range(REPEATS):
+        start = time.perf_counter_ns()
+        run()
+        best = min(best, time.perf_counter_ns() - start)
+    return best
+
+
+def _runner(device: Device | None, graph: Graph, n: int) -> Callable[[], Any]:
+    """A call of a program on ``n`` elements, and the wait for it."""
+    x = storage.copy_of(np.zeros(n, np.float32))
+    if device is None:
+        executable = Executable(graph, "standard", canonicalise)
+        return lambda: executable.run([x])
+    there, on_device = device.runtime.put(x), device.runtime.compile(graph, "standard", canonicalise)
+    return lambda: on_device.run([there])[0].wait()
+
+
+def _carrier(device: Device, n: int) -> Callable[[], Any]:
+    """``n`` elements to the device and back, in turn."""
+    x = storage.copy_of(np.zeros(n, np.float32))
+    out = np.empty(n, np.float32)
+
+    def run() -> None:
+        there = device.runtime.put(x)
+        there.wait()
+        device.runtime.read(out, there)
+
+    return run
+
+
+def _increment(n: int) -> Graph:
+    b = Builder()
+    x = b(input_, (), (0, (n,), "float32", None))
+    return Graph([x], [b(TABLE["add"], (x, _number(b, 1.0)))])
+
+
+def _polynomial() -> Graph:
+    """A chain of products and sums, a value each."""
+    b = Builder()
+    x = b(input_, (), (0, (BUSY,), "float32", None))
+    y = x
+    for i in range(ROUNDS):
+        y = b(TABLE["add"], (b(TABLE["mul"], (y, x)), _number(b, i + 0.5)))
+    return Graph([x], [y])
+
+
+def _number(b: Builder, value: float) -> Node:
+    return b(const, (), const_attrs(value, dtypes.float32))

@@ -1,0 +1,90 @@
+"""What there is to know of this installation and machine: versions, devices and their rates, caches, the pool, threads."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import hologram
+from hologram.settings import settings
+
+Row = tuple[str, str]
+_PACKAGES = ("numpy", "llvmlite", "networkx", "ml_dtypes", "torch", "pyopencl", "cupy")
+
+
+def sections(measure: bool = False) -> dict[str, list[Row]]:
+    """Rows of name and value under their headings. ``measure``: also rates of devices that no process has measured yet."""
+    return {
+        "Hologram": list(_versions()),
+        "devices": list(_devices()),
+        "rates, for placement": list(_rates(measure)),
+        "threads and memory": list(_memory()),
+        "disk cache": list(_disk()),
+    }
+
+
+def _versions() -> Iterator[Row]:
+    yield "hologram", hologram.__version__
+    yield "Python", f"{platform.python_version()} ({platform.python_implementation()}) on {platform.platform()}"
+    for name in _PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            yield name, "not installed"
+    from hologram.backends.cpu import target
+    from hologram.backends.cpu.runtime.module import why_not_native
+
+    yield "target", " ".join(target.host().id.split()[:2])
+    yield "native calls", why_not_native() or "yes"
+
+
+def _devices() -> Iterator[Row]:
+    from hologram.backends.devices import devices
+
+    found = devices()
+    yield from found.details.items()
+    for name, reason in found.missing.items():
+        yield name, f"not available: {reason}"
+
+
+def _rates(measure: bool) -> Iterator[Row]:
+    from hologram.backends.devices import devices
+    from hologram.backends.rates import known, rates
+
+    for name in devices():
+        found = rates(name) if measure else known(name)
+        yield name, str(found) if found is not None else "not measured yet: `hologram info --measure`, or jit(device='auto')"
+
+
+def _memory() -> Iterator[Row]:
+    from hologram.backends.common.runtime import runtimes
+    from hologram.backends.cpu.runtime import storage
+    from hologram.backends.cpu.runtime.processors import usable_processors
+    from hologram.graph.plan import PAGE_BYTES, POOL_PAGES
+
+    yield "threads", f"{settings.num_threads or usable_processors()} of {usable_processors()} usable processors"
+    yield "page pool", f"{POOL_PAGES} pages of {PAGE_BYTES:,} bytes, {POOL_PAGES * PAGE_BYTES:,} bytes a call in flight"
+    yield "results", _counted(storage.statistics())
+    for r in runtimes():
+        yield f"results on {r.device.name}", _counted(r.pool.statistics())
+
+
+def _counted(statistics: dict[str, int]) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in statistics.items()) + " bytes"
+
+
+def _disk() -> Iterator[Row]:
+    from hologram.backends.cpu import cache
+
+    folder = cache.folder()
+    yield "folder", str(folder) if settings.cache and folder is not None else "off"
+    files = [f for f in (folder or Path("/nonexistent")).rglob("*") if f.is_file()] if settings.cache and folder is not None else []
+    yield "used", f"{sum(f.stat().st_size for f in files):,} of {settings.cache_limit:,} bytes in {len(files)} files"
+
+
+def as_text(found: dict[str, list[Row]]) -> str:
+    """The sections in plain text."""
+    width = max(len(name) for rows in found.values() for name, _ in rows)
+    return "\n\n".join("\n".join([title, *[f"  {name:{width}}  {value}" for name, value in rows]]) for title, rows in found.items())
