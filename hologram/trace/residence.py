@@ -7,7 +7,7 @@ from typing import Any
 
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.devices import CPU
-from hologram.errors import DeviceError
+from hologram.errors import DeviceError, OutOfMemory
 from hologram.primitives.leaves import leaf
 from hologram.primitives.marks import place
 from hologram.trace.node import topological
@@ -47,5 +47,5 @@ def on_host(storage: Any) -> Any:
         return storage
     try:
         return storage.on_host()
-    except DeviceError as e:
+    except (DeviceError, OutOfMemory) as e:
         raise located(e) from None

@@ -24,7 +24,7 @@ from hologram.trace.apply import binary_operator, unary_operator
 from hologram.trace.extent import extent
 from hologram.trace.node import Node
 from hologram.trace.recorder import Pending, Trace, current, located
-from hologram.trace.residence import device_of
+from hologram.trace.residence import device_of, on_host
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -142,7 +142,7 @@ class Tensor:
         return TracedValueError(f"{reading} needs {value}, which does not exist while tracing {trace.name}: {advice}")
 
     def _view(self, reading: str) -> np.ndarray:
-        storage = self._realised(reading)
+        storage = on_host(self._realised(reading))
         from hologram.backends.cpu.runtime.storage import view
 
         return view(storage)

@@ -14,6 +14,7 @@ from hologram.backends.common.driver import Device, Place, Queue
 from hologram.backends.common.memory import Memory, Pool
 from hologram.backends.common.storage import DeviceStorage, Submission
 from hologram.backends.cpu.runtime import storage as host
+from hologram.cached import cached_property
 from hologram.errors import DeviceError, HologramError
 from hologram.trace.node import Graph
 
@@ -95,6 +96,11 @@ class Runtime:
                 for earlier in s._under_way():
                     earlier._end()
 
+    @cached_property
+    def _reader(self) -> Queue:
+        """A queue for reads of values that are there: they need not wait in turn."""
+        return self.device.new_queue()
+
     # --- arrays --------------------------------------------------------------------------------------------------------
 
     def put(self, source: Any) -> DeviceStorage:
@@ -110,10 +116,13 @@ class Runtime:
         return DeviceStorage(source.aval, memory, self.submit(work))
 
     def read(self, array: np.ndarray, source: DeviceStorage) -> None:
-        """Fills ``array`` with the elements of ``source``, of this device. Raises DeviceError where the device computes nothing."""
+        """Fills ``array`` with the elements of ``source``, of this device, which are there. Waits for no other work.
+
+        Raises DeviceError where the device computes nothing.
+        """
         if not self.device.has_values:
             raise DeviceError(f"{self.device.name} computes nothing: its arrays have no values to read")
-        self.device.guarded(lambda: source.memory.queue.read(_bytes_of(array), (source.memory.handle, 0)))
+        self.device.guarded(lambda: self._reader.read(_bytes_of(array), (source.memory.handle, 0)))
 
 
 class Work:
