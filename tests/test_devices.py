@@ -319,7 +319,9 @@ def test_a_full_device_names_what_fills_it(null: Any, monkeypatch: pytest.Monkey
     x = hg.device_put(X, "null:0")
     f = hg.jit(lambda a: a + 1)
     y = f(x)
-    with pytest.raises(OutOfMemory, match=r"null:0 has no 4,800 bytes for result 0 float32\[30, 40\] of .*test_devices.py:\d+ \(the limit is 14,400") as e:
+    with pytest.raises(
+        OutOfMemory, match=r"null:0 has no 4,800 bytes for result 0 float32\[30, 40\] of .*test_devices.py:\d+ \(the limit is 14,400"
+    ) as e:
         f(y)
     assert "it holds: " in str(e.value) and "a copy of float32[30, 40] 4,800" in str(e.value) and "result 0 float32[30, 40]" in str(e.value)
     del e, x
