@@ -161,8 +161,11 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
     if decimals == 0:
         return rint(x)
     x = wrap(array(x, "round"))
-    if x._aval()[1].is_complex:
+    dtype = x._aval()[1]
+    if dtype.is_complex:
         return _part_by_part(lambda part: round(part, decimals), x)
+    if dtype.kind in "biu":
+        return x if decimals > 0 else round(x.astype(np.float64), decimals).astype(dtype.np)
     scale = 10.0 ** abs(decimals)
     return rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
 
