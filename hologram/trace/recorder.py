@@ -31,7 +31,8 @@ from hologram.primitives.op import Op, Shape
 from hologram.symbolic import Expr, Int, bounds
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
-_PACKAGE = os.path.dirname(os.path.abspath(hologram.__file__)) + os.sep
+# of this package and of those beside it that are made of it: no user's lines
+_PACKAGES = tuple(os.path.dirname(os.path.abspath(hologram.__file__)) + more + os.sep for more in ("", "_torch", "_ffi"))
 _MEMO_LIMIT = 4096
 
 
@@ -330,9 +331,9 @@ def require_whole(a: DType, b: DType) -> None:
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame outside the package."""
+    """The innermost frame outside the packages."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGES):
         frame = frame.f_back
     return frame
 
@@ -343,11 +344,11 @@ def _user_line() -> tuple[str, int] | None:
 
 
 def user_line(error: BaseException) -> str:
-    """The innermost line outside the package that ``error`` came through."""
+    """The innermost line outside the packages that ``error`` came through."""
     place, traceback = "", error.__traceback__
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        if not code.co_filename.startswith(_PACKAGES):
             place = f"{code.co_filename}:{traceback.tb_lineno}, in {code.co_name}"
         traceback = traceback.tb_next
     return place

@@ -162,7 +162,7 @@ class Signature:
             name = place if isinstance(place, str) else self.parameter(place)
             what = f"the static argument {name} is a {type(value).__name__}"
             raise located(StaticArgumentError(f"{self.name}: {what}, which cannot be hashed: pass a tuple or another immutable value")) from None
-        return place, _exactly(value)
+        return place, exactly(value)
 
     def _array(self, x: Any, i: int, args: Any, options: Any, statics: Any) -> Any:
         """A leaf that is neither Tensor nor Python scalar as an array, a NumPy scalar or a Tensor."""
@@ -234,7 +234,7 @@ class Signature:
                 raise located(ArgumentError(f"{self.name}: dynamic names axis {axis} of {name}, which has {rank} axes"))
 
 
-def _exactly(value: Any) -> Any:
+def exactly(value: Any) -> Any:
     """A key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0; and finds NaN again. Inside tuples and frozensets too."""
     kind = type(value)
     if kind is float:
@@ -242,8 +242,8 @@ def _exactly(value: Any) -> Any:
     if kind is complex:
         return complex, value.real.hex(), value.imag.hex()
     if issubclass(kind, tuple):
-        return kind, tuple([_exactly(v) for v in value])
-    return kind, frozenset([_exactly(v) for v in value]) if kind is frozenset else value
+        return kind, tuple([exactly(v) for v in value])
+    return kind, frozenset([exactly(v) for v in value]) if kind is frozenset else value
 
 
 def _type_of(x: Any) -> LeafType:

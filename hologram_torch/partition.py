@@ -1,0 +1,65 @@
+"""What a differentiated function keeps between its forward and its backward half: a minimum cut.
+
+The graph of a function and its derivative is cut in two. Values that the backward half needs and does not keep it computes again from those kept, so any
+set of values that separates the arguments from the backward half will do; the one with the fewest bytes is a minimum cut (Chen et al., Training deep nets
+with sublinear memory cost, 2016, name the trade; taking it as a cut is how PyTorch's compiler plans too). Arguments are free: their owner mostly keeps
+them anyhow. What is dear to compute twice is not computed again: everything but elementwise work and movement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hologram.primitives.op import MULTIPLE
+from hologram.symbolic import prod
+from hologram.trace.node import Node, topological
+
+RECOMPUTED = ("elementwise", "movement", "leaf", "mark", "gather")  # kinds of ops that the backward half may do again
+
+
+def kept_values(arguments: Sequence[Node], cotangents: Sequence[Node], results: Sequence[Node], gradients: Sequence[Node]) -> list[Node]:
+    """The nodes to keep so that ``gradients`` can be had from them and from ``cotangents``.
+
+    ``results`` and ``gradients`` are nodes of one trace, whose inputs are ``arguments`` and ``cotangents``.
+    """
+    order = topological([*results, *gradients])
+    backward, variable = _reached(order, cotangents), _reached(order, arguments)
+    read = [x for n in order if n in backward for x in n.inputs] + list(gradients)
+    wanted = [x for x in dict.fromkeys(read) if x in variable and x not in backward]
+    forward = [n for n in topological(wanted) if n in variable]
+    cut = _minimum_cut(forward, wanted, set(arguments))
+    return [n for n in topological(wanted, stop=cut.__contains__) if n in cut]
+
+
+def _reached(order: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
+    """What depends on ``sources``, themselves included; ``order`` is topological."""
+    reached = set(sources)
+    for n in order:
+        if any(x in reached for x in n.inputs):
+            reached.add(n)
+    return reached
+
+
+def _minimum_cut(forward: Sequence[Node], wanted: Sequence[Node], arguments: set[Node]) -> set[Node]:
+    """Nodes of ``forward`` that separate ``arguments``, and what is not computed again, from ``wanted``: those of the fewest bytes."""
+    import networkx
+
+    if not wanted:
+        return set()
+    network = networkx.DiGraph()
+    number = {n: i for i, n in enumerate(forward)}
+    for n, i in number.items():
+        network.add_edge((i, "in"), (i, "out"), capacity=0 if n in arguments else _bytes(n))
+        if n in arguments or n.op.kind not in RECOMPUTED:
+            network.add_edge("source", (i, "in"), capacity=math.inf)
+        network.add_edges_from((((number[x], "out"), (i, "in")) for x in n.inputs if x in number), capacity=math.inf)
+    network.add_edges_from((((number[n], "out"), "sink") for n in wanted), capacity=math.inf)
+    _, (near, _) = networkx.minimum_cut(network, "source", "sink")
+    return {n for n, i in number.items() if (i, "in") in near and (i, "out") not in near}
+
+
+def _bytes(n: Node) -> float:
+    """What keeping the value of ``n`` costs. A node that stands for several values has none itself: those picked from it are kept."""
+    size = prod(n.shape)
+    return math.inf if n.op.kind in MULTIPLE or not isinstance(size, int) else float(size * n.dtype.itemsize)

@@ -1,0 +1,202 @@
+"""Functions of Hologram at one signature, run on the memory of torch's tensors.
+
+A :class:`Program` is a function of Tensors whose shapes and types are fixed. It is traced when something asks for its results' types, compiled when it
+first runs. What transforms make of it (its tangents, its form for a stack of examples, its forward and backward halves) are programs again, so derivatives
+of any order and nesting come from the same few lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+import hologram as hg
+from hologram.backends.cpu.runtime import storage
+from hologram.backends.devices import CPU
+from hologram.cached import cached_property
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DeviceError
+from hologram.primitives.op import Shape
+from hologram.trace import compiling
+from hologram.trace.apply import wrap
+from hologram.trace.node import Graph, Node, topological
+from hologram.trace.recent import Recent
+from hologram.trace.recorder import Trace, located, record
+from hologram.transform.arguments import array_node, result_node
+from hologram.transform.nodes import has_tangents
+from hologram_torch import interop
+
+VARIANT_LIMIT = 64  # forms kept of one program: masks of differentiated arguments, axes of stacks
+
+Type = tuple[Shape, DType]
+Function = Callable[..., Sequence[Any]]
+
+
+class Program:
+    """``function(*Tensors) -> sequence of Tensors`` for arguments of ``types``. ``name`` is for messages, ``device`` is one of Hologram's."""
+
+    def __init__(self, name: str, function: Function, types: Sequence[Type], device: str = CPU) -> None:
+        self.name, self.function, self.types, self.device = name, function, tuple(types), device
+        self._variants = Recent(VARIANT_LIMIT)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The traced function. What it raises passes through."""
+        with Trace(self.name) as trace:
+            arguments = [wrap(trace.input(shape, dtype)) for shape, dtype in self.types]
+            return trace.graph([result_node(x, self.name) for x in self.function(*arguments)])
+
+    @property
+    def results(self) -> list[Type]:
+        """Shapes and types of the results."""
+        return [(x.shape, x.dtype) for x in self.graph.outputs]
+
+    @cached_property
+    def executable(self) -> Any:
+        """The compiled graph."""
+        return compiling.compile_graph(self.graph, device=self.device)
+
+    # --- running -------------------------------------------------------------------------------------------------------
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The results for CPU tensors with plain memory, of the program's types; none shares memory with an argument."""
+        given = [plain(x, self.name) for x in tensors]
+        if self.device != CPU:
+            return self._run_elsewhere(given)
+        computed = [make() for make in self.makers]
+        self.bound(*[x.data_ptr() for x in given], *[x.data_ptr() for x in computed])
+        return self._gathered(self.executable.outputs, given, computed)
+
+    @cached_property
+    def bound(self) -> Callable[..., None]:
+        """The native function of the addresses of the arguments and of what is computed."""
+        found: Callable[..., None] = self.executable.bound()
+        return found
+
+    @cached_property
+    def makers(self) -> list[Callable[[], torch.Tensor]]:
+        """For each computed result, a function that gives an unwritten tensor for it."""
+        return [maker(a.shape, interop.torch_dtype_of(a.dtype)) for a in self.executable.computed]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the program computes one result from arguments that have elements, none of them complex, on the CPU."""
+        if self.device != CPU or list(self.executable.outputs) != [("computed", 0)]:
+            return False
+        return not any(0 in shape or dtype.is_complex for shape, dtype in self.types)
+
+    def _gathered(self, outputs: Sequence[tuple[str, int]], given: Sequence[torch.Tensor], computed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The results in order: each a tensor of its own, also where several are the same value, an argument or a constant."""
+        handed_out: set[int] = set()
+        results = []
+        for (kind, index), (shape, _) in zip(outputs, self.results, strict=True):
+            if kind == "computed" and index not in handed_out:
+                handed_out.add(index)
+                found = computed[index]
+            elif kind == "computed":
+                found = computed[index].clone()
+            else:
+                found = given[index].clone() if kind == "input" else interop.to_torch(storage.view(self.executable.constants[index]), copy=True)
+            results.append(found if found.shape == shape else found.reshape(shape))
+        return results
+
+    def _run_elsewhere(self, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The results of a device that takes and gives memory of the CPU."""
+        borrowed = [storage.borrow(interop.to_numpy(x)) for x in given]
+        return [interop.to_torch(storage.view(s), copy=True) for s in compiling.run(self.executable, borrowed)]
+
+    # --- transforms ----------------------------------------------------------------------------------------------------
+
+    def variant(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What ``make()`` gives, remembered under ``key``."""
+        found = self._variants.get(key)
+        if found is None:
+            found = make()
+            self._variants.put(key, found)
+        return found
+
+    def tangent(self, moving: tuple[bool, ...]) -> Program:
+        """The program of the arguments and then of a tangent for each that is ``moving``, giving the tangents of those results that are floats."""
+        return self.variant(("tangent", moving), lambda: self._tangent(moving))
+
+    def _tangent(self, moving: tuple[bool, ...]) -> Program:
+        n = len(self.types)
+        smooth = [has_tangents(dtype) for _, dtype in self.results]
+
+        def pushed(*values: Any) -> list[Any]:
+            primals = list(values[:n])
+
+            def of_moving(*chosen: Any) -> Any:
+                results = self.function(*chosen_among(primals, moving, chosen))
+                return [y for y, kept in zip(results, smooth, strict=True) if kept]
+
+            return hg.jvp(of_moving, [x for x, m in zip(primals, moving, strict=True) if m], list(values[n:]))[1]
+
+        return Program(self.name, pushed, [*self.types, *[t for t, m in zip(self.types, moving, strict=True) if m]], self.device)
+
+    def stacked(self, axes: tuple[int | None, ...], size: int) -> Program:
+        """The program for ``size`` examples along an axis of each argument, None for one that all share. Results have the examples in front."""
+        return self.variant(("stacked", axes, size), lambda: self._stacked(axes, size))
+
+    def _stacked(self, axes: tuple[int | None, ...], size: int) -> Program:
+        types = [
+            (shape, dtype) if axis is None else ((*shape[:axis], size, *shape[axis:]), dtype)
+            for (shape, dtype), axis in zip(self.types, axes, strict=True)
+        ]
+        return Program(self.name, hg.vmap(lambda *xs: list(self.function(*xs)), in_axes=axes, axis_size=size), types, self.device)
+
+
+def chosen_among(values: Sequence[Any], flags: Sequence[bool], chosen: Sequence[Any]) -> list[Any]:
+    """``values`` with those whose flag is True replaced by ``chosen``, in order."""
+    replacements = iter(chosen)
+    return [next(replacements) if flag else x for x, flag in zip(values, flags, strict=True)]
+
+
+def plain(x: torch.Tensor, name: str) -> torch.Tensor:
+    """The tensor's value in plain C-contiguous memory of the CPU, without a copy where it is so.
+
+    Raises DeviceError for tensors on other devices, ArgumentError for those of other layouts and those that stand for others.
+    """
+    if not x.is_cpu:
+        raise located(DeviceError(f"{name}: an argument is on {x.device}: it takes tensors on the CPU"))
+    if x.layout is not torch.strided:
+        raise located(ArgumentError(f"{name}: an argument has layout {x.layout}, not torch.strided: call to_dense()"))
+    if x._is_zerotensor():
+        x = x.clone()
+    x = x.resolve_conj().resolve_neg().contiguous()
+    try:
+        x.data_ptr()
+    except RuntimeError as e:
+        raise located(ArgumentError(f"{name}: a {type(x).__name__} without memory of its own: {e}")) from None
+    return x
+
+
+def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tensor]:
+    """A function that gives an unwritten C-contiguous tensor of that shape and type."""
+    if 0 in shape:
+        return lambda: torch.empty(shape, dtype=dtype, device="cpu")
+    # torch takes half as long to make a tensor like another as to make one of a shape; a scalar stretched to the shape costs no memory,
+    # and what is like it is contiguous
+    pattern, like = torch.empty((), dtype=dtype, device="cpu").expand(shape), torch.empty_like
+    return lambda: like(pattern)
+
+
+def recorded(outputs: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
+    """``outputs`` of a graph recorded in the present trace, with ``values`` in the place of the nodes that are its keys."""
+    made = dict(values)
+    for n in topological(outputs, stop=made.__contains__):
+        if n not in made:
+            made[n] = record(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
+    return [made[x] for x in outputs]
+
+
+def replaying(outputs: Sequence[Node], ends: Sequence[Node]) -> Function:
+    """The function of the values of ``ends`` that computes ``outputs``, nodes of a trace that has ended."""
+
+    def replay(*values: Any) -> list[Any]:
+        given = [array_node(x, "replay")[0] for x in values]
+        return [wrap(x) for x in recorded(outputs, dict(zip(ends, given, strict=True)))]
+
+    return replay
