@@ -1,0 +1,93 @@
+"""Operations: wrapped functions with the signatures of torch's own, which take an executor in front, and rows of one table."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from hologram.backends.devices import CPU
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.trace.recorder import located
+from hologram_torch.wrap import Wrapped
+
+WRITTEN = ("out", "inplace")  # parameters that say where a result goes
+
+
+class Row(NamedTuple):
+    """``function`` computes what ``peer``, a function of torch with the same parameters, computes."""
+
+    function: Operation
+    peer: Callable[..., Any]
+
+
+TABLE: dict[str, Row] = {}
+
+
+def is_executor(x: Any) -> bool:
+    module = sys.modules.get("hologram.sdk.executor")  # where it was not imported there are none
+    return module is not None and type(x) is module.Executor
+
+
+def operation(peer: Callable[..., Any], autocast: str | None = None) -> Callable[[Callable[..., Any]], Operation]:
+    """A decorator: the function, which is written in Hologram but annotated as the function of torch's tensors that it becomes, as a row of TABLE."""
+
+    def decorate(function: Callable[..., Any]) -> Operation:
+        made = Operation(function, autocast, CPU)
+        TABLE[made.__name__] = Row(made, peer)
+        return made
+
+    return decorate
+
+
+class Operation(Wrapped):
+    # A wrapped function that an executor may come before, and which may write its result to a tensor that is given. (No docstring: see Wrapped.)
+    __slots__ = ("__doc__", "__signature__", "_elsewhere", "_written")
+
+    def __init__(self, function: Callable[..., Any], policy: str | None, device: str) -> None:
+        super().__init__(function, policy, device)
+        self.__signature__ = inspect.signature(function)
+        self._written = next((p for p in self.__signature__.parameters if p in WRITTEN), None)
+        self._elsewhere: dict[str, Operation] = {}
+
+    def on(self, executor: Any) -> Operation:
+        """The operation on the executor's device. Raises ClosedExecutorError where that has ended."""
+        device = executor.require_live(self.__name__)
+        if device == self._device:
+            return self
+        if device not in self._elsewhere:
+            self._elsewhere[device] = Operation(self.__wrapped__, self._policy, device)
+        return self._elsewhere[device]
+
+    def _general(self, args: tuple[Any, ...], options: dict[str, Any], key: Any = None) -> Any:
+        if args and is_executor(args[0]):
+            return self.on(args[0])(*args[1:], **options)
+        if self._written is None:
+            return super()._general(args, options, key)
+        try:
+            bound = self.__signature__.bind(*args, **options)
+        except TypeError as e:
+            raise located(ArgumentError(f"{self.__name__}: {e}")) from None
+        to = bound.arguments.pop(self._written, None)
+        if to is None or to is False:
+            return super()._general(bound.args, bound.kwargs, key)
+        return self._write_over(bound.args[0], bound.args[1:]) if to is True else self._write(to, bound.args)
+
+    def _write_over(self, x: torch.Tensor, rest: tuple[Any, ...]) -> torch.Tensor:
+        """The result in the memory of ``x``, whose value is kept elsewhere where a derivative may want it."""
+        return x.copy_(self(x.clone() if torch.is_grad_enabled() and x.requires_grad else x, *rest))
+
+    def _write(self, out: Any, args: tuple[Any, ...]) -> torch.Tensor:
+        if not isinstance(out, torch.Tensor):
+            raise located(ArgumentError(f"{self.__name__}: out is a torch.Tensor, not a {type(out).__name__}"))
+        if torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in (*args, out)):
+            raise located(ArgumentError(f"{self.__name__}: a result written to out has no gradient, and an argument requires one: leave out away"))
+        result = self(*args)
+        if out.shape != result.shape:
+            raise located(ShapeError(f"{self.__name__}: out has shape {list(out.shape)}, the result {list(result.shape)}"))
+        if not torch.can_cast(result.dtype, out.dtype):
+            raise located(DTypeError(f"{self.__name__}: out has type {out.dtype}, to which the result's, {result.dtype}, is not cast"))
+        return out.copy_(result)
