@@ -9,27 +9,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hologram_torch import aten, interop
+    from hologram.sdk.backend import BackendType
+    from hologram.sdk.buffer import Buffer
+    from hologram.sdk.executor import Executor
+    from hologram_torch import aten, functional, interop, library, nn, utils
     from hologram_torch.compile import Explanation, backend, explain
+    from hologram_torch.convert import Conversion, convert
     from hologram_torch.interop import from_torch, to_torch
+    from hologram_torch.utils import buffer_to_tensor, create_executor_for_tensor, match_device, tensor_to_buffer, validate_tensor_compatible
+    from hologram_torch.wrap import wrap
 
 _WHERE = {
-    "Explanation": "compile",
-    "backend": "compile",
-    "explain": "compile",
-    "from_torch": "interop",
-    "to_torch": "interop",
+    "BackendType": "hologram.sdk.backend",
+    "Buffer": "hologram.sdk.buffer",
+    "Conversion": "hologram_torch.convert",
+    "Executor": "hologram.sdk.executor",
+    "Explanation": "hologram_torch.compile",
+    "backend": "hologram_torch.compile",
+    "buffer_to_tensor": "hologram_torch.utils",
+    "convert": "hologram_torch.convert",
+    "create_executor_for_tensor": "hologram_torch.utils",
+    "explain": "hologram_torch.compile",
+    "from_torch": "hologram_torch.interop",
+    "match_device": "hologram_torch.utils",
+    "tensor_to_buffer": "hologram_torch.utils",
+    "to_torch": "hologram_torch.interop",
+    "validate_tensor_compatible": "hologram_torch.utils",
+    "wrap": "hologram_torch.wrap",
 }
-_MODULES = ("aten", "interop")
+_MODULES = ("aten", "functional", "interop", "library", "nn", "utils")
 
-__all__ = ["Explanation", "aten", "backend", "explain", "from_torch", "interop", "to_torch"]
+__all__ = [
+    "BackendType", "Buffer", "Conversion", "Executor", "Explanation", "aten", "backend", "buffer_to_tensor", "convert", "create_executor_for_tensor",
+    "explain", "from_torch", "functional", "interop", "library", "match_device", "nn", "tensor_to_buffer", "to_torch", "utils",
+    "validate_tensor_compatible", "wrap",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         value: Any = import_module("hologram_torch." + name)
     elif name in _WHERE:
-        value = getattr(import_module("hologram_torch." + _WHERE[name]), name)
+        value = getattr(import_module(_WHERE[name]), name)
     else:
         raise AttributeError(f"module 'hologram_torch' has no attribute {name!r}")
     globals()[name] = value

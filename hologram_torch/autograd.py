@@ -41,7 +41,7 @@ def _recorded(apply: Any, program: Program, wanted: tuple[bool, ...], tensors: S
 
 
 class _Call(torch.autograd.Function):
-    """The forward half of a Training. Its results beyond the program's own are what is kept; they are results so that a second derivative sees them."""
+    """The forward half of a Training. What is kept is among its results, so that a second derivative sees it as a function of the arguments."""
 
     @staticmethod
     def forward(training: Training, *tensors: torch.Tensor) -> Any:

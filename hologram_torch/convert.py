@@ -43,7 +43,7 @@ def convert(model: torch.nn.Module) -> Conversion:
     for name, module in model.named_modules():
         found = counterparts.get(type(module))
         if found is not None:
-            module.__class__ = found  # type: ignore[assignment]
+            module.__class__ = found
             converted.append(name)
         elif not isinstance(module, Computed) and next(module.children(), None) is None:
             left[name] = type(module).__name__

@@ -146,14 +146,17 @@ def conv2d(
     weight: torch.Tensor,
     bias: torch.Tensor | None = None,
     stride: Sequence[int] = (1, 1),
-    padding: Sequence[int] | str = (0, 0),
+    padding: Sequence[int] = (0, 0),
     dilation: Sequence[int] = (1, 1),
     groups: int = 1,
 ) -> torch.Tensor:
-    """Sums over windows of ``x`` (N, C, H, W) or (C, H, W), as :func:`hologram.nn.conv2d`. One integer stands for both space axes."""
+    """Sums over windows of ``x`` (N, C, H, W) or (C, H, W), as :func:`hologram.nn.conv2d`. One integer stands for both space axes; ``padding`` may
+    be ``"same"``
+    or ``"valid"``."""
     padding = padding if isinstance(padding, (str, int)) else tuple(padding)
     steps, dilations = (n if isinstance(n, int) else tuple(n) for n in (stride, dilation))
-    return hnn.conv2d(x, weight, bias, stride=steps, padding=padding, dilation=dilations, groups=groups)
+    found: Any = hnn.conv2d(x, weight, bias, stride=steps, padding=padding, dilation=dilations, groups=groups)
+    return found
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ def cross_entropy(
     along = [1] * pred.ndim
     along[axis] = classes = pred.shape[axis]
     weights = None if weight is None else hnp.reshape(weight, tuple(along))
-    if not target.dtype.kind == "i" and not target.dtype.kind == "u":
+    if not _by_number(target):
         return _soft_cross_entropy(logs, target, weights, axis, reduction, label_smoothing)
     here = hnp.expand_dims(target, axis=axis) == hnp.reshape(hnp.arange(classes), tuple(along))
     counted = target != ignore_index
@@ -229,9 +232,12 @@ def _soft_cross_entropy(logs: Any, target: Any, weights: Any, axis: int, reducti
     return _reduced(losses, reduction, "cross_entropy")
 
 
+def _by_number(target: Any) -> bool:
+    return target.dtype.kind in "iu"
+
+
 def _check_target(pred: Any, target: Any, axis: int) -> None:
-    by_number = target.dtype.kind in "iu"
-    expected = tuple(pred.shape[:axis]) + tuple(pred.shape[axis + 1 :]) if by_number else tuple(pred.shape)
+    expected = tuple(pred.shape[:axis]) + tuple(pred.shape[axis + 1 :]) if _by_number(target) else tuple(pred.shape)
     if pred.ndim == 0 or tuple(target.shape) != expected:
         raise located(ShapeError(f"cross_entropy: a target of shape {list(target.shape)} for predictions of {list(pred.shape)}"))
     if target.dtype.kind not in "iuf":

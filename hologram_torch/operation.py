@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import torch
 
 from hologram.backends.devices import CPU
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.sdk.executor import Executor
 from hologram.trace.recorder import located
 from hologram_torch.wrap import Wrapped
 
@@ -18,18 +18,20 @@ WRITTEN = ("out", "inplace")  # parameters that say where a result goes
 
 
 class Row(NamedTuple):
-    """``function`` computes what ``peer``, a function of torch with the same parameters, computes."""
+    """``function`` computes what ``peer``, a function of torch, computes; parameters with defaults have the names of torch's."""
 
     function: Operation
     peer: Callable[..., Any]
 
+    def reference(self, *args: Any, **options: Any) -> Any:
+        """What ``peer`` gives for arguments of ``function``."""
+        bound = self.function.__signature__.bind(*args, **options)
+        parameters = self.function.__signature__.parameters
+        required = [x for name, x in bound.arguments.items() if parameters[name].default is inspect.Parameter.empty]
+        return self.peer(*required, **{name: x for name, x in bound.arguments.items() if parameters[name].default is not inspect.Parameter.empty})
+
 
 TABLE: dict[str, Row] = {}
-
-
-def is_executor(x: Any) -> bool:
-    module = sys.modules.get("hologram.sdk.executor")  # where it was not imported there are none
-    return module is not None and type(x) is module.Executor
 
 
 def operation(peer: Callable[..., Any], autocast: str | None = None) -> Callable[[Callable[..., Any]], Operation]:
@@ -53,9 +55,9 @@ class Operation(Wrapped):
         self._written = next((p for p in self.__signature__.parameters if p in WRITTEN), None)
         self._elsewhere: dict[str, Operation] = {}
 
-    def on(self, executor: Any) -> Operation:
+    def on(self, executor: Executor) -> Operation:
         """The operation on the executor's device. Raises ClosedExecutorError where that has ended."""
-        device = executor.require_live(self.__name__)
+        device = executor._require_live(self.__name__)
         if device == self._device:
             return self
         if device not in self._elsewhere:
@@ -63,7 +65,7 @@ class Operation(Wrapped):
         return self._elsewhere[device]
 
     def _general(self, args: tuple[Any, ...], options: dict[str, Any], key: Any = None) -> Any:
-        if args and is_executor(args[0]):
+        if args and type(args[0]) is Executor:
             return self.on(args[0])(*args[1:], **options)
         if self._written is None:
             return super()._general(args, options, key)

@@ -1,9 +1,9 @@
 """What a differentiated function keeps between its forward and its backward half: a minimum cut.
 
-The graph of a function and its derivative is cut in two. Values that the backward half needs and does not keep it computes again from those kept, so any
-set of values that separates the arguments from the backward half will do; the one with the fewest bytes is a minimum cut (Chen et al., Training deep nets
-with sublinear memory cost, 2016, name the trade; taking it as a cut is how PyTorch's compiler plans too). Arguments are free: their owner mostly keeps
-them anyhow. What is dear to compute twice is not computed again: everything but elementwise work and movement.
+The graph of a function and its derivative is cut in two. Values that the backward half needs and does not keep it computes again from those that are
+kept, so any set of values that separates the arguments from the backward half will do; the one of the fewest bytes is a minimum cut. (Chen et al.,
+Training deep nets with sublinear memory cost, 2016, name the trade; PyTorch's compiler plans it as a cut too.) Arguments are free: their owner mostly
+keeps them anyhow. What is dear to compute twice is not computed again: everything but elementwise work and movement.
 """
 
 from __future__ import annotations

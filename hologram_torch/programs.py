@@ -1,8 +1,8 @@
 """Functions of Hologram at one signature, run on the memory of torch's tensors.
 
-A :class:`Program` is a function of Tensors whose shapes and types are fixed. It is traced when something asks for its results' types, compiled when it
-first runs. What transforms make of it (its tangents, its form for a stack of examples, its forward and backward halves) are programs again, so derivatives
-of any order and nesting come from the same few lines.
+A :class:`Program` is a function of Tensors whose shapes and types are fixed. It is traced when its results' types are asked for, compiled when it
+first runs. What transforms make of it (its tangents, its form for a stack of examples, its forward and backward halves) are programs again, so
+derivatives of any order and nesting come from the same few lines.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Program:
             return self._run_elsewhere(given)
         computed = [make() for make in self.makers]
         self.bound(*[x.data_ptr() for x in given], *[x.data_ptr() for x in computed])
-        return self._gathered(self.executable.outputs, given, computed)
+        return self._gathered(given, computed)
 
     @cached_property
     def bound(self) -> Callable[..., None]:
@@ -87,20 +87,22 @@ class Program:
             return False
         return not any(0 in shape or dtype.is_complex for shape, dtype in self.types)
 
-    def _gathered(self, outputs: Sequence[tuple[str, int]], given: Sequence[torch.Tensor], computed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results in order: each a tensor of its own, also where several are the same value, an argument or a constant."""
+    def _gathered(self, given: Sequence[torch.Tensor], computed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The results in order: each a tensor of its own and no view, also where several are the same value, an argument or a constant."""
         handed_out: set[int] = set()
         results = []
-        for (kind, index), (shape, _) in zip(outputs, self.results, strict=True):
+        for (kind, index), (shape, _) in zip(self.executable.outputs, self.results, strict=True):
             if kind == "computed" and index not in handed_out:
                 handed_out.add(index)
-                found = computed[index]
-            elif kind == "computed":
-                found = computed[index].clone()
-            else:
-                found = given[index].clone() if kind == "input" else interop.to_torch(storage.view(self.executable.constants[index]), copy=True)
-            results.append(found if found.shape == shape else found.reshape(shape))
+                results.append(computed[index])
+                continue
+            found = {"input": given, "computed": computed, "constant": self._constants}[kind][index]
+            results.append(found.reshape(shape).clone())
         return results
+
+    @cached_property
+    def _constants(self) -> list[torch.Tensor]:
+        return [interop.to_torch(storage.view(s)) for s in self.executable.constants]
 
     def _run_elsewhere(self, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The results of a device that takes and gives memory of the CPU."""

@@ -12,10 +12,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
-import hologram as hg
 from hologram import dtypes
 from hologram.backends.devices import CPU, resolve
-from hologram.errors import ArgumentError, DeviceError, StaticArgumentError
+from hologram.errors import ArgumentError, DeviceError, DTypeError, HologramError, StaticArgumentError
 from hologram.settings import listeners, settings
 from hologram.trace import tree
 from hologram.trace.recent import Recent
@@ -35,24 +34,25 @@ _modes = torch._C._len_torch_dispatch_stack
 
 
 def wrap(f: Callable[..., Any] | None = None, *, autocast: str | None = None, device: Any = None) -> Any:
-    """``f``, a function of Tensors written with :mod:`hologram.numpy` and its kin, as a function of CPU ``torch.Tensor``. Without ``f`` a decorator.
+    """``f``, a function of Tensors written with :mod:`hologram.numpy` and its kin, as a function of ``torch.Tensor``. Without ``f`` a decorator.
 
-    Arguments and results are pytrees (:mod:`hologram.tree`). Leaves that are tensors become Tensors of the same shape and type; all others are static:
-    plain values while ``f`` is traced, each a program of its own, as each combination of shapes and types is. Results are new tensors.
+    Arguments and results are pytrees (:mod:`hologram.tree`). Leaves that are tensors, on the CPU, become Tensors of the same shape and type; all
+    others are static: plain values while ``f`` is traced. Each combination of these, and of shapes and types, is a program of its own. Results are
+    new tensors.
 
-    The function can be differentiated in both modes, to any order, by ``backward``, ``torch.autograd`` and ``torch.func`` (``grad``, ``vjp``, ``jvp``,
-    ``vmap``, ``jacrev``, ``jacfwd``, ``hessian``). What it keeps for the backward pass is a minimum cut of the graph: see docs/pytorch.md.
+    The function can be differentiated in both modes, to any order, by ``backward``, ``torch.autograd`` and ``torch.func`` (``grad``, ``vjp``,
+    ``jvp``, ``vmap``, ``jacrev``, ``jacfwd``, ``hessian``). What is kept for the backward pass is a minimum cut of the graph: see docs/pytorch.md.
 
-    - ``autocast``: what it does under ``torch.autocast``: ``"lower"`` computes float32 arguments in autocast's type, ``"float32"`` computes 16-bit floats
-      in float32, None takes arguments as they are.
+    - ``autocast``: what it does under ``torch.autocast``: ``"lower"`` computes float32 arguments in autocast's type, ``"float32"`` computes 16-bit
+      floats in float32, None takes arguments as they are.
     - ``device``: where it runs, one of :func:`hologram.devices`; None is the CPU.
 
-    Raises what ``f`` raises while it is traced; DeviceError for tensors that are not on the CPU, ArgumentError for those without plain strided memory,
-    DTypeError for element types that Hologram lacks, and StaticArgumentError for other leaves that cannot be hashed.
+    Raises what ``f`` raises while it is traced; DeviceError for tensors that are not on the CPU, ArgumentError for those without plain strided
+    memory, DTypeError for element types that Hologram lacks, and StaticArgumentError for other leaves that cannot be hashed.
     """
     if autocast not in AUTOCAST:
         raise located(ArgumentError(f"wrap: autocast is one of {', '.join(map(repr, AUTOCAST))}, not {autocast!r}"))
-    runs_on = resolve(device)
+    runs_on = CPU if device is None else resolve(device)
 
     def decorate(function: Callable[..., Any]) -> Wrapped:
         if not callable(function):
@@ -132,11 +132,13 @@ class Wrapped:
         if x.device.type != "cpu":
             raise located(DeviceError(f"{self.__name__}: {self._place(x, args, options)} is on {x.device}: it takes tensors on the CPU"))
         if x.layout is not torch.strided:
-            raise located(ArgumentError(f"{self.__name__}: {self._place(x, args, options)} has layout {x.layout}, not torch.strided: call to_dense()"))
+            raise located(
+                ArgumentError(f"{self.__name__}: {self._place(x, args, options)} has layout {x.layout}, not torch.strided: call to_dense()")
+            )
         try:
             return tuple(x.shape), interop.dtype_of(x.dtype)
-        except hg.errors.DTypeError as e:
-            raise located(type(e)(f"{self.__name__}: {self._place(x, args, options)}: {e}")) from None
+        except DTypeError as e:
+            raise located(DTypeError(f"{self.__name__}: {self._place(x, args, options)}: {e}")) from None
 
     def _place(self, x: Tensor, args: Any, options: Any) -> str:
         found = [*tree.paths(args, "argument "), *[p for n, v in options.items() for p in tree.paths(v, n)]]
@@ -171,9 +173,18 @@ class _Signature:
         self._cast = None if cast is None else interop.dtype_of(cast)
         self.structure: Treedef = tree.LEAF
         self.program = Program(wrapped.__name__, self._flat, given, wrapped._device)
-        self.program.graph  # noqa: B018  # traced now, so that the structure is known, and errors come before autograd is under way
+        self._trace()
         self._run: Any = None  # the native function, and what makes its result's memory, of a program that can be called with no more ado
         self._make: Any = None
+
+    def _trace(self) -> None:
+        """Traces at once, so that the structure of results is known, and errors come before autograd is under way."""
+        try:
+            self.program.graph  # noqa: B018
+        except HologramError as e:
+            if (placed := located(e)) is e:
+                raise
+            raise placed from e
 
     def call(self, tensors: Sequence[Tensor]) -> Any:
         """The results for tensors of the program's types."""

@@ -1,5 +1,8 @@
-"""Modules that compute with Hologram. Each is the module of ``torch.nn`` of its name with another ``forward``: parameters, initial values, state dicts,
-options and ``repr`` are torch's. An :class:`hologram.Executor` may come before the other arguments; the module then runs on its device."""
+"""Modules that compute with Hologram. Each is the module of ``torch.nn`` of its name with another ``forward``.
+
+Parameters, initial values, state dicts, options and ``repr`` are torch's. An :class:`hologram.Executor` may come before the other arguments; the
+module then runs on its device.
+"""
 
 from hologram_torch.nn.modules import (
     GELU,

@@ -6,17 +6,18 @@ from typing import Any
 
 import torch
 
+from hologram.sdk.executor import Executor
 from hologram_torch import functional as F
-from hologram_torch.operation import Operation, is_executor
+from hologram_torch.operation import Operation
 
 
 class Computed(torch.nn.Module):
     """A module whose ``forward`` calls operations, on the device of the executor that it was made with, if any."""
 
-    _executor: Any = None
+    _executor: Executor | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        if args and is_executor(args[0]):
+        if args and type(args[0]) is Executor:
             executor, *args = args  # type: ignore[assignment]
             super().__init__(*args, **options)
             self._executor = executor
