@@ -59,3 +59,32 @@ def verified_kernels() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Schedule, "__init__", verifying)
         yield
+
+
+# --- of the native runtime -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tensors() -> None:
+    """Native code knows the class of Tensors."""
+    from hologram.backends.cpu.runtime import dispatch
+    from hologram.trace.tensor import Tensor
+
+    dispatch.register_tensor_class(Tensor)
+
+
+@pytest.fixture(scope="module")
+def add8() -> Any:
+    """Code that adds eight float32."""
+    from runtime_programs import ADD_8, linked
+
+    return linked(ADD_8)
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    """Sets the number of threads for a test."""
+    from hologram.backends.cpu.runtime import pool
+
+    yield pool.set_num_threads
+    pool.set_num_threads(0)

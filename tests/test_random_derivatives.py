@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 
-# --- random programs -------------------------------------------------------------------------------------------------
-
 UNARY: list[Callable[[Any], Any]] = [
     hnp.sin,
     hnp.tanh,

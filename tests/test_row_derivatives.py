@@ -28,9 +28,6 @@ def of_row(row: Op, attrs: tuple[Any, ...]) -> Callable[..., Any]:
     return lambda *xs: wrap(record(row, tuple([node_of(hnp.asarray(x)) for x in xs]), attrs))
 
 
-# --- the table -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("row", TABLE.values(), ids=lambda r: r.name)
 def test_every_row_has_a_derivative_or_says_why_not(row: Op) -> None:
     assert row.jvp is not None, f"{row.name} has no jvp"

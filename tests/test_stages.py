@@ -13,8 +13,6 @@ import hologram.numpy as hnp
 from hologram import settings
 from hologram.errors import ArgumentError
 
-# --- stages ----------------------------------------------------------------------------------------------------------
-
 
 def test_reduction_counts_the_rules_that_fired() -> None:
     compiled = hg.jit(lambda a: hnp.transpose(hnp.transpose(a * 1 + 0)) * 1, precision="fast").lower(np.ones((3, 4), np.float32)).compile()
