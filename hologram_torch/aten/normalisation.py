@@ -20,13 +20,13 @@ def _rows(x: Tensor) -> Tensor:
 @implements("_softmax")
 def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     values = cast(_rows(x), torch.float32 if half_to_float else None)
-    return hnp.reshape(nn.softmax(values, dim), x.shape)
+    return hnp.reshape(nn.softmax(values, dim), x.shape) if values.size else values
 
 
 @implements("_log_softmax")
 def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     values = cast(_rows(x), torch.float32 if half_to_float else None)
-    return hnp.reshape(nn.log_softmax(values, dim), x.shape)
+    return hnp.reshape(nn.log_softmax(values, dim), x.shape) if values.size else values
 
 
 def _moments(values: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:

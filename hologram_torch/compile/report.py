@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from hologram_torch.compile.backend import make_backend
+from hologram_torch.compile.backend import Observer, make_backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,11 @@ def _program(stage: str, module: fx.GraphModule, writer: Any) -> Program:
     return Program(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks)
 
 
+def recorder(into: Explanation) -> Observer:
+    """An observer for :func:`make_backend` that adds each program to ``into``."""
+    return lambda stage, module, writer: into.programs.append(_program(stage, module, writer))
+
+
 def explain(model: Callable[..., Any]) -> Callable[..., Explanation]:
     """``explain(model)(*args)`` compiles and runs ``model`` as ``torch.compile(model, backend="hologram")`` would, and says what became of it.
 
@@ -72,8 +77,7 @@ def explain(model: Callable[..., Any]) -> Callable[..., Explanation]:
 
     def explained(*args: Any, **options: Any) -> Explanation:
         found = Explanation()
-        observe = lambda stage, module, writer: found.programs.append(_program(stage, module, writer))  # noqa: E731
-        torch.compile(model, backend=make_backend(observe))(*args, **options)
+        torch.compile(model, backend=make_backend(recorder(found)))(*args, **options)
         return found
 
     return explained
