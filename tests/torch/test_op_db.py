@@ -77,7 +77,7 @@ class Run:
         if not inputs or not results:
             return []
         torch.manual_seed(1)
-        found = torch.autograd.grad(results, inputs, [torch.randn_like(r) for r in results], allow_unused=True)
+        found = torch.autograd.grad(results, inputs, [torch.randn(r.shape, dtype=r.dtype) for r in results], allow_unused=True)
         return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
