@@ -67,7 +67,9 @@ def tensor_is_contiguous(tensor: int) -> bool:
 
 def tensor_buffer(tensor: int) -> int:
     """The handle of the buffer below. The caller releases that of a buffer which was made for the tensor."""
-    return buffers.add(tensors.get(tensor).buffer)
+    buffer = tensors.get(tensor).buffer
+    buffer._memory()  # a freed one has no handle any more
+    return buffers.add(buffer)
 
 
 def tensor_cleanup(tensor: int) -> None:

@@ -178,8 +178,9 @@ def test_tensors_notice_that_their_buffer_was_freed(executor: int) -> None:
     a = hg.executor_allocate_buffer(executor, 4)
     t = hg.tensor_from_buffer(a, "[2, 2]")
     hg.buffer_cleanup(a)
-    with pytest.raises(FreedBufferError, match="it was freed"):
-        hg.tensor_to_dlpack(executor, t)
+    for call in (lambda: hg.tensor_to_dlpack(executor, t), lambda: hg.tensor_buffer(t)):
+        with pytest.raises(FreedBufferError, match="it was freed"):
+            call()
 
 
 # --- tensors ------------------------------------------------------------------------------------------------------------------

@@ -228,6 +228,22 @@ def test_numbers_of_any_kind(executor: hg.Executor) -> None:
             np.testing.assert_array_equal(out.to_numpy(), np.arange(8) * np.float32(scalar))
 
 
+def test_numbers_beyond_the_type_are_infinite(executor: hg.Executor) -> None:
+    out = executor.allocate(3)
+    for value in (1e300, np.float64(1e300), 10**200):
+        for _ in range(2):
+            hg.ops.fill(executor, out, value)
+            assert np.isposinf(out.to_numpy()).all()
+
+
+def test_sizes_of_numpy_are_sizes(executor: hg.Executor) -> None:
+    a, out = _buffer(executor, np.arange(8, dtype=np.float32)), executor.allocate(8)
+    for n in (np.int64(6), 6, np.int64(6), 6):
+        out.fill(0)
+        hg.ops.vector_neg(executor, a, out, n)
+        np.testing.assert_array_equal(out.to_numpy(), [0, -1, -2, -3, -4, -5, 0, 0])
+
+
 def test_ops_at_the_top_level_take_float32(executor: hg.Executor) -> None:
     a, out = _buffer(executor, np.arange(8, dtype=np.float32)), executor.allocate(8)
     for _ in range(2):
@@ -269,6 +285,9 @@ def test_bad_arguments_raise(executor: hg.Executor) -> None:
         (DTypeError, "vector_exp: takes floats, not int32", lambda: ops.vector_exp(executor, whole, whole)),
         (DTypeError, "scalar is an integer for buffers of int32", lambda: ops.scalar_add(executor, whole, whole, 0.5)),
         (DTypeError, "does not fit int32", lambda: ops.scalar_add(executor, whole, whole, 2**40)),
+        (DTypeError, "does not fit float32", lambda: ops.fill(executor, out, 10**400)),
+        (DTypeError, "scalar is an integer for buffers of int32", lambda: ops.scalar_add(executor, whole, whole, np.array(0.5))),
+        (ArgumentError, "scalar is a number, not a ndarray", lambda: ops.scalar_add(executor, a, out, np.zeros(1))),
         (ArgumentError, "scalar is a number, not a str", lambda: ops.scalar_add(executor, a, out, "2")),
         (ArgumentError, "wraps a read-only array", lambda: add(executor, a, a, hg.Buffer.wrap(read_only))),
     ]:

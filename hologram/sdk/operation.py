@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,13 +112,16 @@ class Operation:
 
     def _scalar(self, name: str, value: Any, dtype: DType) -> np.ndarray:
         """A number in the type of the buffers. Raises ArgumentError for what is no number, DTypeError for one that the type cannot hold."""
-        real = isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
-        if not real and not (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"):
-            raise located(ArgumentError(f"{self.name}: {name} is a number, not a {type(value).__name__}"))
-        if not dtype.is_float and isinstance(value, (float, np.floating)):
+        if not isinstance(value, int):
+            given = np.asarray(value)
+            if given.ndim or given.dtype.kind not in "biuf":
+                raise located(ArgumentError(f"{self.name}: {name} is a number, not a {type(value).__name__}"))
+            value = given.item()
+        if isinstance(value, float) and not dtype.is_float:
             raise located(DTypeError(f"{self.name}: {name} is an integer for buffers of {dtype}, not {value!r}"))
         try:
-            return np.asarray(value if dtype.is_float else int(value), dtype.np)
+            with np.errstate(over="ignore"):  # to infinity
+                return np.asarray(value, dtype.np)
         except OverflowError:
             raise located(DTypeError(f"{self.name}: {name} = {value!r} does not fit {dtype}")) from None
 
@@ -148,6 +152,8 @@ class Operation:
         order = [p.name if isinstance(p, Array) else p for p in self.row.parameters]
         if [name for name in given if name in order] != order:
             return  # the graph takes them in the op's order
+        if not all(type(given.get(e)) in (int, NoneType) for e in call.sizes):
+            return  # a size is compared as a Python integer
         kinds = tuple(type(given[p]) for p in self.row.parameters if isinstance(p, str))
         form = (len(args), *options, call.dtype, *call.sizes.values(), call.whole, *kinds, settings.code)
         if form in self._told:
