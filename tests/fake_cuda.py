@@ -20,7 +20,7 @@ from c_harness import compile_kernels
 
 from hologram.backends.cuda.api import CompilerError, Properties
 
-_HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+)\) (\w+)\((.*?)\) {')
+_HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+), \d+\) (\w+)\((.*?)\) {')
 _FREED = 0xDD
 
 

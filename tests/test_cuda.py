@@ -155,7 +155,7 @@ def test_nothing_is_left(cuda: FakeApi) -> None:
     hg.clear_caches()
     gc.collect()
     hg.clear_caches()
-    assert not cuda.live and not cuda.host and not cuda.graphs and not cuda.modules
+    assert not cuda.live and not cuda.host and not cuda.graphs and len(cuda.modules) <= 1  # that of copies stays with the device
 
 
 def test_arguments_may_go_while_a_call_is_under_way(cuda: FakeApi) -> None:
@@ -189,7 +189,7 @@ def test_a_failure_surfaces_where_the_value_is_read(cuda: FakeApi) -> None:
 def test_a_program_that_does_not_compile(cuda: FakeApi) -> None:
     found = cuda_device._found()[0][0]
     with pytest.raises(CompileError, match=r"(?s)cuda:0 does not compile a program:.*nonsense.*>\s+2 .*nonsense"):
-        found.build('extern "C" __global__ void __launch_bounds__(32) kernel0(const int *t) {\n  nonsense;\n}\n', ["kernel0"])
+        found.build('extern "C" __global__ void __launch_bounds__(32, 1) kernel0(const int *t) {\n  nonsense;\n}\n', ["kernel0"])
 
 
 def test_cubins_are_kept_on_disk(cuda: FakeApi) -> None:

@@ -19,11 +19,11 @@ CPU = "cpu"
 AUTO = "auto"
 # in the order in which "auto" prefers them
 BACKENDS = {
+    "metal": "hologram.backends.metal.device",
     "cuda": "hologram.backends.cuda.device",
     "opencl": "hologram.backends.opencl.device",
     "null": "hologram.backends.null.device",
 }
-_NOT_YET = {"metal": "not in this version"}
 _UNLISTED = ("null",)  # of which there are as many as one asks for
 
 
@@ -41,7 +41,8 @@ class Devices(list[str]):
 
 def devices() -> Devices:
     """All devices. Looking for them imports the packages that drive them."""
-    found, missing = {CPU: "LLVM, native code"}, dict(_NOT_YET)
+    found: dict[str, str] = {CPU: "LLVM, native code"}
+    missing: dict[str, str] = {}
     for name in BACKENDS:
         if name not in _UNLISTED:
             backend = _backend(name)
@@ -58,7 +59,7 @@ def _backend(name: str) -> Any:
 def find(name: str) -> Device:
     """The device that ``name``, which is not the CPU's, means. Raises DeviceError for one that is not there: why, and what there is."""
     kind, colon, number = name.partition(":")
-    reason = _NOT_YET.get(kind)
+    reason = None
     if kind in BACKENDS and (not colon or number.isdigit()):
         backend = _backend(kind)
         reason = backend.why_none()

@@ -9,7 +9,7 @@
 #define __forceinline__ inline
 #define __shared__ static
 #define __restrict__
-#define __launch_bounds__(n)
+#define __launch_bounds__(items, resident)
 #define __align__(n) __attribute__((aligned(n)))
 
 struct float2 { float x, y; };

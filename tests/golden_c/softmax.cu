@@ -49,7 +49,7 @@ static __device__ __forceinline__ f32 hgf_exp_f32(const f32 x0) {
   return v40;
 }
 
-extern "C" __global__ void __launch_bounds__(256) kernel0(const u64 *hg_table, const f32 *b0, f32 *b1) {
+extern "C" __global__ void __launch_bounds__(256, 1) kernel0(const u64 *hg_table, const f32 *b0, f32 *b1) {
   if (hg_table) {
     b0 = (const f32 *)hg_table[0];
     b1 = (f32 *)hg_table[1];

@@ -109,7 +109,8 @@ class Dialect:
     """One row.
 
     - ``prelude``: types, bit casts and complex numbers; ``double``: the same for float64, None where the dialect has none.
-    - ``kernel``: a kernel's head, of ``{name}``, ``{params}`` and ``{items}``, the work-items of a group; ``function``: what stands before a helper.
+    - ``kernel``: a kernel's head, of ``{name}``, ``{params}``, ``{items}``, the work-items of a group, and ``{resident}``, groups that a unit should
+      have registers for; ``function``: what stands before a helper.
     - ``memory``, ``local``: address spaces of parameters and of what a group shares; ``local_pointer``: of pointers to that.
     - ``group``, ``groups``, ``item``: the work-group's number, how many there are, and the work-item's number in its group.
     - ``integer``: a parameter that is an integer; ``extra``: parameters that every kernel has.
@@ -209,7 +210,7 @@ CUDA = replace(
     name="cuda",
     prelude=_CUDA,
     double=_CUDA_DOUBLE,
-    kernel='extern "C" __global__ void __launch_bounds__({items}) {name}({params})',
+    kernel='extern "C" __global__ void __launch_bounds__({items}, {resident}) {name}({params})',
     function="static __device__ __forceinline__ ",
     local="__shared__ ",
     barrier="__syncthreads();",

@@ -32,12 +32,14 @@ class Mapping:
 
     ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
     a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is.
+    ``resident``: groups that a unit should have registers for.
     """
 
-    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product")
+    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "resident")
 
     def __init__(self, kernel: Kernel, scalars: Scalars) -> None:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
+        self.resident = 1
         self.product: Product | None = product_of(kernel)
         self.by_item = not lanes and not kernel.scratch
         self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
@@ -55,6 +57,7 @@ class Mapping:
         if self.product is not None:
             self.items = self.width = ITEMS
             self.local = self.product.local
+            self.resident = self.product.resident
 
     def groups(self, chunks: int) -> int:
         """Groups that take every one of ``chunks`` at once."""

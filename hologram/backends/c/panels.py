@@ -68,6 +68,16 @@ class Product(NamedTuple):
     stores: list[Store]
 
     @property
+    def registers(self) -> int:
+        """In which an item keeps sums."""
+        return _registers(self.rows, self.columns, self.down)
+
+    @property
+    def resident(self) -> int:
+        """Groups of a unit: two, where registers allow, so that one computes while the other waits."""
+        return 2 if self.registers <= MOST_SUMS // 2 else 1
+
+    @property
     def local(self) -> int:
         """Bytes of shared memory."""
         return self.rows.nbytes(self.depth) + self.columns.nbytes(self.depth)
@@ -98,12 +108,17 @@ def product(rows: Loop) -> Product | None:
     users: list[Ins | Accumulate] = [*core, *(s for s in down.body if isinstance(s, Accumulate))]
     wanted = [a for s in users for a in s.args]
     sides = [_side(loop, other, wanted, depends, terms) for loop, other in ((rows, columns), (columns, rows))]
-    own = sides[0].own * sides[1].own * sum(-(-a.value_dtype.itemsize // 4) for a in down.accs) * (1 if down.extent <= PAGE else 2)
     depth = next((d for d in DEPTHS if sides[0].nbytes(d) + sides[1].nbytes(d) <= PANEL_BYTES), None)
-    if depth is None or own > 2 * MOST_SUMS or not (sides[0].staged and sides[1].staged):
+    if depth is None or _registers(sides[0], sides[1], down) > MOST_SUMS or not (sides[0].staged and sides[1].staged):
         return None
     stores = [s for s in columns.body if isinstance(s, Store)]
     return Product(sides[0], sides[1], down, down.extent, depth, order, core, stores)
+
+
+def _registers(rows: Side, columns: Side, down: Loop) -> int:
+    sums = sum(-(-a.value_dtype.itemsize // 4) for a in down.accs)
+    paged = 2 if isinstance(down.extent, int) and down.extent > PAGE else 1
+    return rows.own * columns.own * sums * paged
 
 
 def _only_loop(loop: Loop) -> Loop | None:

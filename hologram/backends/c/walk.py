@@ -65,7 +65,7 @@ class KernelWriter:
             params.insert(0, "const u64 *hg_table")
         if d.slots:
             params = [f"{p} [[buffer({i})]]" for i, p in enumerate(params)]
-        head = d.kernel.format(name=name, params=", ".join([*params, *d.extra]), items=self.mapping.items)
+        head = d.kernel.format(name=name, params=", ".join([*params, *d.extra]), items=self.mapping.items, resident=self.mapping.resident)
         start.do(self._place_in_grid())
         self._place_scratch(start)
         for line in (*self.shared_arrays.values(), *self.shared_pointers):

@@ -18,6 +18,8 @@ from hologram.backends.common.driver import Place
 from hologram.backends.common.listing import numbered
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cuda.api import Api, CompilerError, api
+from hologram.backends.cuda.recording import COPY, COPY_TEXT
+from hologram.cached import cached_property
 from hologram.errors import CompileError
 
 INSTALL = 'pip install "hologram-compute[cuda]"'
@@ -168,6 +170,11 @@ class Device(driver.Device):
         with self.cuda.on(self.number):
             module = Module(self.cuda, self._cubin(source))
             return {name: Kernel(self.cuda.function(module.handle, name), module) for name in names}
+
+    @cached_property
+    def copy_kernel(self) -> Kernel:
+        """Copies within the device, of captured calls."""
+        return self.build(COPY_TEXT, [COPY])[COPY]
 
     def _cubin(self, source: str) -> bytes:
         """From the disk cache, if it is there."""

@@ -2,8 +2,8 @@
 
 The first call with given sizes runs as on any device. The second is recorded: its launches, whose places are slots of the call, are captured as
 a CUDA graph, in which each kernel takes its arguments from its part of a table in device memory. From then on a call refreshes the table by one
-asynchronous copy, if any address changed, and launches the graph. Calls with copies, with routines of the host, or with conditions that the host
-reads, all run as the first.
+asynchronous copy, if any address changed, and launches the graph. Calls with routines of the host, or with conditions that the host reads, all run
+as the first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hologram.backends.common.driver import Place
 from hologram.backends.common.executable import Executable
 from hologram.backends.common.steps import Block, Call
 from hologram.backends.cuda.device import Queue, launch
-from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable, recorded
+from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable, Recording, recorded
 
 MOST_LAUNCHES = 4096  # of a captured call
 MOST_REPLAYS = 128  # of an executable
@@ -25,10 +25,12 @@ TABLES = 8  # host copies of a table that may be on their way to the device
 
 
 class Replay:
-    """A captured call of one stream: its table, the host's copies of it, and the graph."""
+    """A captured call of one stream: its table, the host's copies of it, memory that it takes on its way, and the graph."""
 
-    def __init__(self, queue: Queue, launches: Sequence[Launched]) -> None:
+    def __init__(self, queue: Queue, recording: Recording) -> None:
+        launches = recording.launches
         self.queue, self.cuda = queue, queue.device.cuda
+        self.memories = [queue.device.runtime.pool.take(n, queue, lambda: "memory of a captured call") for n in recording.memories]
         self.kernels = [x.kernel for x in launches]  # their modules stay loaded
         slots, offsets, starts = _table(launches)
         self.slots, self.offsets = np.array(slots, np.intp), np.array(offsets, np.int64)
@@ -53,9 +55,10 @@ class Replay:
             self.cuda.destroy_stream(stream)
         return graph
 
-    def run(self, addresses: Sequence[int]) -> None:
-        """``addresses`` of the slots: inputs, constants, results, arena, workspace, and 0."""
-        values = np.array(addresses, np.int64)[self.slots] + self.offsets
+    def run(self, addresses: Sequence[int], workspace: int) -> None:
+        """``addresses`` of the slots: inputs, constants, results, arena; and of the workspace."""
+        own = [m.handle.address for m in self.memories]
+        values = np.array([*addresses, *own, workspace, 0], np.int64)[self.slots] + self.offsets
         with self.cuda.on(self.queue.device.number):
             if self._last is None or not np.array_equal(values, self._last):
                 self._refresh(values)
@@ -112,16 +115,16 @@ class _Calls:
         if self.replay is None:
             return self.block.run(call, slots)
         workspace = call.workspace.address if call.workspace is not None else 0
-        self.replay.run([*(handle.address + offset for handle, offset in slots), workspace, 0])
+        self.replay.run([handle.address + offset for handle, offset in slots], workspace)
         queue.device.count(launches=1)
 
 
 def _captured(block: Block, queue: Queue, slots: int) -> Replay | None:
     try:
-        launches = recorded(block, slots)
+        recording = recorded(block, slots, queue.device.copy_kernel)
     except NotRecordable:
         return None
-    return Replay(queue, launches) if 1 < len(launches) <= MOST_LAUNCHES else None
+    return Replay(queue, recording) if 1 < len(recording.launches) <= MOST_LAUNCHES else None
 
 
 class CudaExecutable(Executable):

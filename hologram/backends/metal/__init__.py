@@ -1,0 +1,1 @@
+"""Apple GPUs, through PyObjC's bindings of Metal."""

@@ -1,0 +1,203 @@
+"""PyObjC's module ``Metal`` without a Mac: kernels are compiled by the host's compiler beside the header ``tests/emulation/metal_stdlib``.
+
+Commands run when their buffer is waited for, so what is encoded and never committed is never done.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from c_harness import compile_kernels
+
+_HEAD = re.compile(r"^kernel void (\w+)\((.*)\) {$", re.MULTILINE)
+MTLResourceStorageModeShared = 0
+
+
+def MTLSizeMake(x: int, y: int, z: int) -> tuple[int, int, int]:
+    return x, y, z
+
+
+class Buffer:
+    def __init__(self, nbytes: int) -> None:
+        self.memory = np.full(nbytes, 0xDD, np.uint8)
+
+    def contents(self) -> Buffer:
+        return self
+
+    def as_buffer(self, nbytes: int) -> memoryview:
+        assert nbytes <= self.memory.nbytes
+        return memoryview(self.memory)[:nbytes]
+
+
+class CommandBuffer:
+    """``running``: those that were committed, in order, whatever their queue."""
+
+    def __init__(self, device: Device) -> None:
+        self.device, self.actions, self._status, self._error = device, [], 0, None
+
+    actions: list[Callable[[], None]]
+
+    def computeCommandEncoder(self) -> Encoder:
+        return Encoder(self)
+
+    blitCommandEncoder = computeCommandEncoder
+
+    def encodeSignalEvent_value_(self, event: dict[str, int], value: int) -> None:
+        self.actions.append(lambda: event.update(value=value))
+
+    def encodeWaitForEvent_value_(self, event: dict[str, int], value: int) -> None:
+        def check() -> None:
+            assert event.get("value", 0) >= value, "work does not wait for what comes before it"
+
+        self.actions.append(check)
+
+    def commit(self) -> None:
+        assert self._status == 0
+        self._status = 2
+        self.device.running.append(self)
+
+    def waitUntilCompleted(self) -> None:
+        while self._status < 4:
+            first = self.device.running.pop(0)
+            for action in first.actions:
+                action()
+            first._status, first._error = (5, self.device.broken) if self.device.broken else (4, None)
+
+    def status(self) -> int:
+        return self._status
+
+    def error(self) -> Any:
+        return self._error
+
+
+class Encoder:
+    def __init__(self, buffer: CommandBuffer) -> None:
+        self.buffer, self.open = buffer, True
+        self.bound: dict[int, tuple[Any, int]] = {}
+        self.state: Any = None
+
+    def copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size_(self, source: Buffer, start: int, to: Buffer, at: int, nbytes: int) -> None:
+        def copy() -> None:
+            to.memory[at : at + nbytes] = source.memory[start : start + nbytes]
+
+        self.buffer.actions.append(copy)
+
+    def setComputePipelineState_(self, state: Any) -> None:
+        assert self.open
+        self.state = state
+
+    def setBuffer_offset_atIndex_(self, buffer: Buffer, offset: int, index: int) -> None:
+        self.bound[index] = buffer.memory, offset
+
+    def setBytes_length_atIndex_(self, data: bytes, nbytes: int, index: int) -> None:
+        self.bound[index] = np.frombuffer(data[:nbytes], np.uint8).copy(), 0
+
+    def dispatchThreadgroups_threadsPerThreadgroup_(self, groups: tuple[int, int, int], items: tuple[int, int, int]) -> None:
+        library, name, count = self.state
+        held = [self.bound[i] for i in range(count)]
+        self.buffer.device.launches += 1
+
+        def run() -> None:
+            args = (ctypes.c_void_p * count)(*(memory.ctypes.data + offset for memory, offset in held))
+            library.hg_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+            call = ctypes.cast(getattr(library, f"call_{name}"), ctypes.c_void_p)
+            assert not library.hg_run(call, args, groups[0], items[0]), f"items of {name} wait at different barriers"
+
+        self.buffer.actions.append(run)
+
+    def endEncoding(self) -> None:
+        self.open = False
+
+
+class Library:
+    def __init__(self, source: str) -> None:
+        calls = []
+        self.counts: dict[str, int] = {}
+        for name, parameters in _HEAD.findall(source):
+            bound = [p for p in parameters.split(", ") if "[[buffer(" in p]
+            self.counts[name] = len(bound)
+            values = []
+            for i, p in enumerate(bound):
+                assert f"[[buffer({i})]]" in p
+                kind = p.rpartition("&")[0] or p.rpartition("*")[0]
+                values.append(f"*({kind} *)args[{i}]" if "&" in p else f"({kind} *)args[{i}]")
+            grid = "(uint)group, (uint)groups, (uint)item"
+            calls.append(
+                f"EXPORT void call_{name}(void **args, int64_t group, int64_t groups, int64_t item) {{ {name}({', '.join([*values, grid])}); }}\n"
+            )
+        self.library = ctypes.CDLL(str(compile_kernels(source, "".join(calls), "metal", Path(tempfile.mkdtemp(prefix="hologram-fake-metal-")))))
+
+    def newFunctionWithName_(self, name: str) -> tuple[Any, str, int]:
+        return self.library, name, self.counts[name]
+
+
+class MTLCompileOptions:
+    fast = True
+
+    @classmethod
+    def alloc(cls) -> MTLCompileOptions:
+        return cls()
+
+    def init(self) -> MTLCompileOptions:
+        return self
+
+    def setFastMathEnabled_(self, on: bool) -> None:
+        self.fast = on
+
+
+class Device:
+    """``broken``: what the next command buffers fail with."""
+
+    def __init__(self) -> None:
+        self.running: list[CommandBuffer] = []
+        self.broken: str | None = None
+        self.launches = 0
+        self.memory_bytes = 2**26
+        self.taken = 0
+
+    def name(self) -> str:
+        return "Fake"
+
+    def maxBufferLength(self) -> int:
+        return self.memory_bytes
+
+    recommendedMaxWorkingSetSize = maxBufferLength
+
+    def currentAllocatedSize(self) -> int:
+        return self.taken
+
+    def newCommandQueue(self) -> Device:
+        return self
+
+    def commandBuffer(self) -> CommandBuffer:
+        return CommandBuffer(self)
+
+    def newEvent(self) -> dict[str, int]:
+        return {}
+
+    def newBufferWithLength_options_(self, nbytes: int, options: int) -> Buffer | None:
+        if self.taken + nbytes > self.memory_bytes:
+            return None
+        self.taken += nbytes
+        return Buffer(nbytes)
+
+    def newBufferWithBytes_length_options_(self, data: memoryview, nbytes: int, options: int) -> Buffer:
+        made = Buffer(nbytes)
+        made.memory[:] = np.frombuffer(data, np.uint8)
+        return made
+
+    def newLibraryWithSource_options_error_(self, source: str, options: MTLCompileOptions, error: None) -> tuple[Library | None, str | None]:
+        assert not options.fast
+        try:
+            return Library(source), None
+        except AssertionError as e:
+            return None, str(e)
+
+    def newComputePipelineStateWithFunction_error_(self, function: Any, error: None) -> tuple[Any, None]:
+        return function, None
