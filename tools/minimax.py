@@ -1,10 +1,10 @@
-"""Writes ``hologram/primitives/vector_math/coefficients.py``: minimax polynomials by the Remez exchange, in mpmath.
+"""Writes ``hologram/primitives/vector_math/coefficients/``: minimax polynomials by the Remez exchange, in mpmath.
 
 ``fit(f, powers, low, high, weight)`` minimises ``max |(f(x) - sum c_i x**powers[i]) * weight(x)|`` on ``[low, high]``. With ``bits``
 the coefficients are rounded to that many bits one after the other, lowest power first, and those that remain are fitted again, so
 that later coefficients make up for the rounding of earlier ones (the idea of Brisebarre & Chevillard 2007, simplified).
 
-``python tools/minimax.py`` writes the file; ``python tools/minimax.py NAME ...`` prints the polynomials of these names.
+``python tools/minimax.py`` writes the files; ``python tools/minimax.py NAME ...`` prints the polynomials of these names.
 """
 
 from __future__ import annotations
@@ -296,6 +296,17 @@ FITS: dict[str, Fit | tuple[Fit, ...]] = {
 }
 
 
+# what stands in which file
+FILES: dict[str, tuple[str, ...]] = {
+    "exponential": ("EXPM1", "EXP2M1", "TANH", "SINH", "COSH"),
+    "logarithm": ("LOG1P", "ATANH", "CBRT", "LOG2_TAIL"),
+    "trigonometric": ("SIN", "COS", "TAN", "ATAN", "ASIN"),
+    "error_function": ("ERF", "ERF_NEAR", "LOG2_ERFC", "EXP2M1_SHORT", "ERFCX", "ERFINV", "ERFINV_TAIL", "ERFINV_FAR", "NDTRI_FAR"),
+    "gamma": ("LGAMMA", "STIRLING", "DIGAMMA", "DIGAMMA_TAIL"),
+    "bessel": ("I0_NEAR", "I0_FAR", "I1_NEAR", "I1_FAR"),
+}
+
+
 def table(name: str, fits: Fit | tuple[Fit, ...]) -> str:
     """Source text of one table."""
     comments, rows, low_rows = [], [], []
@@ -324,13 +335,16 @@ from hologram.dtypes import float32, float64
 '''
 
 
+FOLDER = Path(__file__).parent.parent / "hologram/primitives/vector_math/coefficients"
+
+
 def main(names: Sequence[str]) -> None:
     if names:
         for name in names:
             print(table(name, FITS[name]))
         return
-    target = Path(__file__).parent.parent / "hologram/primitives/vector_math/coefficients.py"
-    target.write_text(_HEADER + "".join(table(name, f) for name, f in FITS.items()))
+    for file, held in FILES.items():
+        (FOLDER / f"{file}.py").write_text(_HEADER + "".join(table(name, FITS[name]) for name in held))
 
 
 if __name__ == "__main__":

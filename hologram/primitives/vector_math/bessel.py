@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.primitives.vector_math.coefficients import I0_FAR, I0_FAR_LOW, I0_NEAR, I1_FAR, I1_FAR_LOW, I1_NEAR
+from hologram.primitives.vector_math.coefficients.bessel import I0_FAR, I0_FAR_LOW, I0_NEAR, I1_FAR, I1_FAR_LOW, I1_NEAR
 from hologram.primitives.vector_math.common import Value, at_most, polynomial
 from hologram.primitives.vector_math.exponential import exp
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hologram import dtypes
-from hologram.primitives.vector_math.coefficients import (
+from hologram.primitives.vector_math.coefficients.error_function import (
     ERF,
     ERF_NEAR,
     ERFCX,
@@ -17,9 +17,9 @@ from hologram.primitives.vector_math.coefficients import (
     ERFINV_TAIL,
     ERFINV_TAIL_LOW,
     EXP2M1_SHORT,
-    EXPM1,
     LOG2_ERFC,
 )
+from hologram.primitives.vector_math.coefficients.exponential import EXPM1
 from hologram.primitives.vector_math.common import Value, at_most, format_of, leading_bits, polynomial, power_of_two, scale_by_sum
 from hologram.primitives.vector_math.exponential import LN2, LOG2_E
 from hologram.primitives.vector_math.logarithm import log_of_normal

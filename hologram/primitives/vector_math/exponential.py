@@ -8,7 +8,7 @@ the Elementary Functions, 1980). n is rounded by adding a large constant, whose 
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.primitives.vector_math.coefficients import COSH, EXP2M1, EXPM1, SINH, TANH
+from hologram.primitives.vector_math.coefficients.exponential import COSH, EXP2M1, EXPM1, SINH, TANH
 from hologram.primitives.vector_math.common import Value, at_least, at_most, format_of, polynomial, power_of_two, scale_by_sum
 
 LOG2_E = 1.4426950408889634

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.primitives.vector_math.coefficients import DIGAMMA, DIGAMMA_LOW, DIGAMMA_TAIL, LGAMMA, LGAMMA_LOW, STIRLING
+from hologram.primitives.vector_math.coefficients.gamma import DIGAMMA, DIGAMMA_LOW, DIGAMMA_TAIL, LGAMMA, LGAMMA_LOW, STIRLING
 from hologram.primitives.vector_math.common import Value, polynomial, split
 from hologram.primitives.vector_math.logarithm import LN_2, log, log_of_normal
 from hologram.primitives.vector_math.power import log2_two

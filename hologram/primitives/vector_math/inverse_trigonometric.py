@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.primitives.vector_math.coefficients import ASIN, ATAN
+from hologram.primitives.vector_math.coefficients.trigonometric import ASIN, ATAN
 from hologram.primitives.vector_math.common import Value, flip_sign, format_of, polynomial
 
 # pi/2 and pi as a float and what it lacks

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.primitives.vector_math.coefficients import ATANH, LOG1P
+from hologram.primitives.vector_math.coefficients.logarithm import ATANH, LOG1P
 from hologram.primitives.vector_math.common import Format, Value, at_most, format_of, leading_bits, polynomial, power_of_two, split, to_float
 from hologram.primitives.vector_math.exponential import LN2, LOG2_E
 

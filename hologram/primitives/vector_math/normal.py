@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hologram import dtypes
-from hologram.primitives.vector_math.coefficients import ERF_NEAR, NDTRI_FAR, NDTRI_FAR_LOW
+from hologram.primitives.vector_math.coefficients.error_function import ERF_NEAR, NDTRI_FAR, NDTRI_FAR_LOW
 from hologram.primitives.vector_math.common import Value, at_least, at_most, leading_bits, polynomial
 from hologram.primitives.vector_math.error_function import ERFC_STEPS, erfc, erfcx_parts, erfinv_parts, times_gauss
 from hologram.primitives.vector_math.exponential import exp

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.primitives.vector_math.coefficients import CBRT, EXP2M1, LOG2_TAIL
+from hologram.primitives.vector_math.coefficients.exponential import EXP2M1
+from hologram.primitives.vector_math.coefficients.logarithm import CBRT, LOG2_TAIL
 from hologram.primitives.vector_math.common import (
     Value,
     at_least,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hologram.primitives.vector_math.angles import ORDINARY, large, ordinary
-from hologram.primitives.vector_math.coefficients import COS, SIN, TAN
+from hologram.primitives.vector_math.coefficients.trigonometric import COS, SIN, TAN
 from hologram.primitives.vector_math.common import Value, flip_sign, format_of, polynomial
 
 
