@@ -1,12 +1,14 @@
 """Hologram for PyTorch: ``torch.compile(model, backend="hologram")``, zero-copy conversion, and what else torch's users reach Hologram by.
 
-Names are imported when they are first used.
+Importing it makes ``device="hologram"`` known to torch; names are imported when they are first used.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from hologram_torch import devices
 
 if TYPE_CHECKING:
     from hologram.sdk.backend import BackendType
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from hologram_torch import aten, functional, interop, library, nn, utils
     from hologram_torch.compile import Explanation, backend, explain
     from hologram_torch.convert import Conversion, convert
+    from hologram_torch.devices import device, get_backend, is_available, list_available_backends, set_backend
     from hologram_torch.interop import from_torch, to_torch
     from hologram_torch.utils import buffer_to_tensor, create_executor_for_tensor, match_device, tensor_to_buffer, validate_tensor_compatible
     from hologram_torch.wrap import wrap
@@ -29,9 +32,14 @@ _WHERE = {
     "buffer_to_tensor": "hologram_torch.utils",
     "convert": "hologram_torch.convert",
     "create_executor_for_tensor": "hologram_torch.utils",
+    "device": "hologram_torch.devices",
     "explain": "hologram_torch.compile",
     "from_torch": "hologram_torch.interop",
+    "get_backend": "hologram_torch.devices",
+    "is_available": "hologram_torch.devices",
+    "list_available_backends": "hologram_torch.devices",
     "match_device": "hologram_torch.utils",
+    "set_backend": "hologram_torch.devices",
     "tensor_to_buffer": "hologram_torch.utils",
     "to_torch": "hologram_torch.interop",
     "validate_tensor_compatible": "hologram_torch.utils",
@@ -41,8 +49,8 @@ _MODULES = ("aten", "functional", "interop", "library", "nn", "utils")
 
 __all__ = [
     "BackendType", "Buffer", "Conversion", "Executor", "Explanation", "aten", "backend", "buffer_to_tensor", "convert", "create_executor_for_tensor",
-    "explain", "from_torch", "functional", "interop", "library", "match_device", "nn", "tensor_to_buffer", "to_torch", "utils",
-    "validate_tensor_compatible", "wrap",
+    "device", "devices", "explain", "from_torch", "functional", "get_backend", "interop", "is_available", "library", "list_available_backends",
+    "match_device", "nn", "set_backend", "tensor_to_buffer", "to_torch", "utils", "validate_tensor_compatible", "wrap",
 ]  # fmt: skip
 
 

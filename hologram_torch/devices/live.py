@@ -1,0 +1,108 @@
+"""Storages of the device: each owns a lazy Tensor; and the list of those whose values are still to be computed.
+
+A storage's elements are one immutable Tensor of Hologram in C order, its :class:`Cell`. A write gives the cell another Tensor, computed from the
+old one, so that every torch tensor over the storage sees it. What is read makes everything that is alive and pending be computed in one native
+call: the next reading then starts from values, and a training loop is the same program in every turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import torch
+
+import hologram as hg
+from hologram import numpy as hnp
+from hologram_torch.interop import dtype_of, to_numpy, to_torch, torch_dtype_of
+
+PRUNE_AT = 4096  # notes of cells, most of them of temporaries that are gone
+PENDING_LIMIT = 1024  # cells alive and pending: beyond, they are computed though nobody reads them
+
+
+def _nothing() -> None:
+    return None
+
+
+class Cell:
+    """The elements of one storage.
+
+    ``shape`` is that of ``value``. ``viewed``: whether tensors of another geometry than that may share the storage. ``unwritten``: whether the
+    elements are those of an uninitialised allocation, so that a copy of them can be saved. ``sized``: a weak reference to the storage that torch
+    knows by its size, if one has been made.
+    """
+
+    __slots__ = ("value", "shape", "dtype", "viewed", "unwritten", "sized", "__weakref__")
+
+    def __init__(self, value: hg.Tensor, unwritten: bool = False) -> None:
+        if value._weak:
+            value = hnp.astype(value, value.dtype)
+        shape, dtype = value._aval()
+        self.value, self.dtype = value, torch_dtype_of(dtype)
+        self.shape: Any = shape
+        self.viewed, self.unwritten = False, unwritten
+        self.sized: Callable[[], torch.UntypedStorage | None] = _nothing
+        _note(self)
+
+    @property
+    def nbytes(self) -> int:
+        return self.value.nbytes
+
+    def write(self, value: hg.Tensor) -> None:
+        """Takes ``value``, of as many elements and the cell's type, for its elements."""
+        self.value, self.shape, self.unwritten = value, value.shape, False
+        _note(self)
+
+    def typed(self, dtype: torch.dtype) -> Cell:
+        """This cell, its bytes taken as elements of ``dtype`` from now on."""
+        if dtype is not self.dtype:
+            elements = self.host().reshape(-1).view(dtype)
+            self.value, self.shape, self.dtype = hg.tensor(to_numpy(elements)), tuple(elements.shape), dtype
+        return self
+
+    def host(self) -> torch.Tensor:
+        """The elements as a CPU tensor of the cell's shape, over memory that must not be written."""
+        if self.value._storage is None:
+            synchronize()
+        return to_torch(self.value)
+
+
+_notes: list[ref[Cell]] = []
+
+
+def _note(cell: Cell) -> None:
+    _notes.append(ref(cell))
+    if len(_notes) >= PRUNE_AT:
+        pending = _pending(_take())
+        _notes.extend(map(ref, pending))
+        if len(pending) > PENDING_LIMIT:
+            synchronize()
+
+
+def _take() -> list[ref[Cell]]:
+    """The notes so far. Other threads may add more meanwhile; these stay."""
+    notes = _notes[:]
+    del _notes[: len(notes)]
+    return notes
+
+
+def _pending(notes: list[ref[Cell]]) -> list[Cell]:
+    """The cells of ``notes`` that are alive and not computed, each once, in the order of the notes."""
+    cells = dict.fromkeys(cell for note in notes if (cell := note()) is not None)
+    return [cell for cell in cells if cell.value._storage is None]
+
+
+def synchronize() -> None:
+    """Computes every tensor of the device that is alive and pending, in one native call."""
+    notes = _take()
+    try:
+        hg.eval([cell.value for cell in _pending(notes)])
+    except BaseException:
+        _notes[:0] = notes
+        raise
+
+
+def empty_value(shape: Any, dtype: torch.dtype) -> hg.Tensor:
+    """The elements of memory that nobody has written: zeros, which cost nothing until they are read."""
+    return hnp.zeros(tuple(shape), dtype=dtype_of(dtype).np)

@@ -1,0 +1,104 @@
+"""From a tensor of the device to the Tensor that it holds, and back: what kernels read and write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import hologram as hg
+from hologram import numpy as hnp
+from hologram.errors import DeviceError, DTypeError, ShapeError
+from hologram_torch.aten.types import cast, type_of
+from hologram_torch.devices.geometry import read_view, write_view
+from hologram_torch.devices.live import Cell
+from hologram_torch.devices.storage import NAME, cell_of, make
+from hologram_torch.interop import from_torch
+
+
+def read(t: torch.Tensor) -> hg.Tensor:
+    """The elements of a tensor of the device, as a Tensor of its shape."""
+    cell = cell_of(t)
+    return _through(cell, t) if cell.viewed else cell.value
+
+
+def _through(cell: Cell, t: torch.Tensor) -> hg.Tensor:
+    cell = cell.typed(t.dtype)
+    size = tuple(t.shape)
+    if _is_whole(cell, t):
+        return cell.value if cell.shape == size else hnp.reshape(cell.value, size)
+    return read_view(cell.value, size, t.stride(), t.storage_offset())
+
+
+def _is_whole(cell: Cell, t: torch.Tensor) -> bool:
+    return t.is_contiguous() and t.numel() == cell.value.size
+
+
+def write(t: torch.Tensor, value: hg.Tensor) -> None:
+    """Gives a tensor of the device other elements, which all tensors over its storage then have."""
+    cell = cell_of(t)
+    if not cell.viewed:
+        cell.write(value)
+        return
+    cell = cell.typed(t.dtype)
+    whole = _is_whole(cell, t)
+    cell.write(value if whole else write_view(cell.value, tuple(t.shape), t.stride(), t.storage_offset(), value))
+
+
+def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
+    """The result of ``op`` as the new elements of ``t``, by the rules of operations in place.
+
+    Raises DTypeError where the type of the result is of a higher kind than that of ``t``, ShapeError where the shapes differ.
+    """
+    dtype = type_of(value)
+    if dtype is not t.dtype or value._weak:
+        if not torch.can_cast(dtype, t.dtype):
+            raise DTypeError(f"{op}: a result of {dtype} does not fit a tensor of {t.dtype}")
+        value = hnp.astype(cast(value, t.dtype), value.dtype) if dtype is t.dtype else cast(value, t.dtype)
+    if value.shape != tuple(t.shape):
+        raise ShapeError(f"{op}: a result of shape {list(value.shape)} does not fit a tensor of shape {list(t.shape)}")
+    write(t, value)
+
+
+def operand(x: Any) -> Any:
+    """An argument of a kernel as the table's functions take it.
+
+    Tensors of the device give what they hold, CPU tensors without axes their value, lists are taken apart. Raises DeviceError for other tensors.
+    """
+    if isinstance(x, torch.Tensor):
+        try:
+            return read(x)
+        except DeviceError:
+            if x.ndim == 0 and x.device.type == "cpu":
+                return upload(x)
+            raise
+    if type(x) in (list, tuple):
+        return [operand(e) for e in x]
+    return x
+
+
+def result(x: Any) -> Any:
+    """What a function of the table gives, as torch wants it."""
+    if type(x) is hg.Tensor:
+        return make(x)
+    if type(x) in (list, tuple):
+        return type(x)(result(e) for e in x)
+    return x
+
+
+def host(t: torch.Tensor) -> torch.Tensor:
+    """The elements of a tensor of the device as a CPU tensor, over memory that must not be written."""
+    cell = cell_of(t)
+    if not cell.viewed:
+        return cell.host()
+    return cell.typed(t.dtype).host().as_strided(t.shape, t.stride(), t.storage_offset())
+
+
+def upload(t: torch.Tensor) -> hg.Tensor:
+    """A copy of the elements of a CPU tensor."""
+    return from_torch(t, copy=True)
+
+
+def is_here(x: Any) -> bool:
+    """Whether ``x`` is a tensor of the device."""
+    return isinstance(x, torch.Tensor) and x.device.type == NAME
