@@ -7,7 +7,7 @@ from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError
 from hologram.sdk import ops
-from hologram.sdk.table import ROWS, Row
+from hologram.sdk.table import ROWS, Array, Row
 from hologram.trace.recorder import located
 from hologram_ffi.handles import buffers, executors
 
@@ -22,17 +22,17 @@ def function(name: str) -> Callable[..., float | None]:
     """The op of that name. Raises AttributeError for another name."""
     if name not in names():
         raise AttributeError(f"module 'hologram_ffi' has no attribute {name!r}")
-    row = ROWS[name.removesuffix(ops.SUFFIX)]
+    row, run_on = ROWS[name.removesuffix(ops.SUFFIX)], getattr(ops, name)
+    places = [i for i, p in enumerate(row.parameters, 1) if isinstance(p, Array)]
 
     def run(*args: Any, **options: Any) -> float | None:
-        bound = _bound(row, name, args, options)
-        values = dict(bound.arguments)
-        values["executor"] = executors.get(values["executor"])
-        for a in row.arrays:
-            values[a.name] = buffers.get(values[a.name])
-        if row.gives_number and values[row.result.name].size < LEAST_RESULT:
-            raise located(ShapeError(f"{name}: {row.result.name} has {LEAST_RESULT} elements or more, not {values[row.result.name].size}"))
-        returned: float | None = getattr(ops, name)(**values)
+        values = _positional(row, name, args, options)
+        values[0] = executors.get(values[0])
+        for i in places:
+            values[i] = buffers.get(values[i])
+        if row.gives_number and values[places[-1]].size < LEAST_RESULT:
+            raise located(ShapeError(f"{name}: {row.result.name} has {LEAST_RESULT} elements or more, not {values[places[-1]].size}"))
+        returned: float | None = run_on(*values)
         return returned
 
     run.__name__ = run.__qualname__ = name
@@ -47,12 +47,15 @@ def _numbers(row: Row) -> list[str]:
     return [p for p in row.parameters if isinstance(p, str)]
 
 
-def _bound(row: Row, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """The arguments by name. Raises ArgumentError for others than the op has."""
-    if _numbers(row) and len(args) == len(row.signature.parameters):
-        args = _number_last(row, name, args)
+def _positional(row: Row, name: str, args: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+    """The arguments in the op's order. Raises ArgumentError for others than it has."""
+    if len(args) == len(row.signature.parameters):
+        if _numbers(row):
+            args = _number_last(row, name, args)
+        if not options:
+            return list(args)
     try:
-        return row.signature.bind(*args, **options)
+        return list(row.signature.bind(*args, **options).args)
     except TypeError as e:
         raise located(ArgumentError(f"{name}{row.signature}: {e}")) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -310,6 +311,50 @@ def test_ends_are_noticed_by_native_calls() -> None:
         hg.ops.vector_neg(executor, out, out)
     with pytest.raises(FreedBufferError, match="its executor has ended"):
         hg.ops.vector_neg(other, out, out)
+
+
+def test_clearing_forgets_programs() -> None:
+    with hg.Executor("cpu") as executor:
+        a = _buffer(executor, np.arange(4, dtype=np.float32))
+        neg = Operation(ROWS["vector_neg"], "vector_neg", None)
+        for _ in range(2):
+            neg.call(executor, a, a)
+            assert len(neg._dispatch) == 1
+            hg.clear_caches()
+            assert len(neg._dispatch) == 0
+        np.testing.assert_array_equal(a.to_numpy(), np.arange(4))
+
+
+WITHOUT_NATIVE = """
+import gc, numpy as np, hologram as hg
+from hologram.backends.cpu.runtime.module import why_not_native
+assert why_not_native() == "settings.native is off"
+with hg.Executor("cpu") as executor:
+    a, b, page = executor.allocate(100), executor.allocate(100), executor.allocate_boundary(3, 48, 256)
+    a.from_numpy(np.arange(100))
+    for _ in range(2):
+        hg.ops.vector_add(executor, a, a, b)
+        assert hg.ops.reduce_sum(executor, b, page) == 9900
+    hg.ops.softmax(executor, b, b)
+    hg.ops.memcpy(executor, a, b)
+    assert b.to_bytes() == np.arange(100, dtype=np.float32).tobytes()
+    wrapped = hg.Buffer.wrap(np.full(1000, 2, np.float32))
+    hg.ops.vector_neg(executor, wrapped, wrapped)
+    view, other = page.to_numpy()[3:], wrapped.to_numpy()[5:]
+    page.free()
+    del wrapped
+    gc.collect()
+    assert (other == -2).all() and 3 not in executor._pool.free_classes()
+    del view
+    assert 3 in executor._pool.free_classes()
+print("done")
+"""
+
+
+def test_everything_works_without_native_calls() -> None:
+    environment = os.environ | {"HOLOGRAM_NATIVE": "0"}
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NATIVE], capture_output=True, text=True, env=environment)
+    assert done.stdout.strip() == "done", done.stderr
 
 
 def test_forms_of_calls_are_bounded(executor: hg.Executor, monkeypatch: pytest.MonkeyPatch) -> None:

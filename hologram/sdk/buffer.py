@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram import dtypes
 from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.dispatch import register_buffer_class
 from hologram.backends.cpu.runtime.module import why_not_native
-from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
+from hologram.sdk.arguments import as_array, element_type
 from hologram.trace.aval import aval
 from hologram.trace.recorder import located
 
@@ -60,14 +59,14 @@ class Buffer(_Exporter):
         Takes NumPy arrays and anything with DLPack on the CPU, of any shape, C-contiguous and aligned; read-only ones cannot be written by
         ops either. Raises ArgumentError for another layout, DTypeError for another element type.
         """
-        found = _as_array(array, "Buffer.wrap")
+        found = as_array(array, "Buffer.wrap")
         return Buffer._over(found, found.flags.writeable)
 
     @staticmethod
     def _over(found: np.ndarray, writable: bool) -> Buffer:
         if not storage.borrowable(found) or found.size == 0:
             raise located(ArgumentError("Buffer.wrap takes a C-contiguous, aligned array of native byte order with at least one element"))
-        of = aval(_dtype(found.dtype, "Buffer.wrap"), (found.size,))
+        of = aval(element_type(found.dtype, "Buffer.wrap"), (found.size,))
         memory = storage.over(of, found.__array_interface__["data"][0], found, writable)
         return Buffer(memory, None, "external")
 
@@ -143,7 +142,7 @@ class Buffer(_Exporter):
 
         Raises ShapeError for another number of elements, DTypeError where a cast would lose the kind.
         """
-        source, into = _as_array(array, "from_numpy"), self._writable("from_numpy")
+        source, into = as_array(array, "from_numpy"), self._writable("from_numpy")
         if source.size != self.size:
             raise located(ShapeError(f"from_numpy: an array of {source.size} elements for a buffer of {self.size}"))
         try:
@@ -218,21 +217,3 @@ class Buffer(_Exporter):
 
 
 register_buffer_class(Buffer)
-
-
-def _as_array(array: Any, what: str) -> np.ndarray:
-    """An argument as an array that shares its memory. Raises ArgumentError."""
-    if isinstance(array, np.ndarray):
-        return array
-    try:
-        return np.from_dlpack(array) if hasattr(array, "__dlpack__") else np.asarray(array)
-    except (BufferError, RuntimeError, TypeError, ValueError) as e:
-        raise located(ArgumentError(f"{what}: a {type(array).__name__} cannot be read as an array: {e}")) from None
-
-
-def _dtype(of: Any, what: str) -> DType:
-    """The element type that ``of`` names. Raises DTypeError."""
-    try:
-        return dtypes.of(of)
-    except TypeError as e:
-        raise located(DTypeError(f"{what}: {e}")) from None

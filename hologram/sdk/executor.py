@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import weakref
 from typing import Any
 
@@ -10,10 +9,11 @@ import numpy as np
 
 from hologram.backends import devices
 from hologram.backends.cpu.runtime import storage
-from hologram.errors import ArgumentError, ClosedExecutorError, DeviceError, ShapeError
+from hologram.errors import ClosedExecutorError, DeviceError, ShapeError
 from hologram.sdk import backend as backends
+from hologram.sdk.arguments import bounded, count, element_type
 from hologram.sdk.backend import BackendType
-from hologram.sdk.buffer import Buffer, _dtype, handles
+from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.pool import CLASSES, PAGE_HEIGHT, PAGE_WIDTH, Pool, zero
 from hologram.trace.aval import aval
 from hologram.trace.recorder import located
@@ -56,8 +56,8 @@ class Executor:
     def allocate(self, size: int, dtype: Any = np.float32) -> Buffer:
         """A buffer of ``size`` elements, all 0, in the linear pool. Raises ShapeError for a size below 1, DTypeError, OutOfMemory."""
         self._require_live("allocate")
-        count = _count(size, "allocate", "size")
-        return self._own(Buffer(zero(storage.mutable(aval(_dtype(dtype, "allocate"), (count,)))), self, "linear"))
+        n = count(size, "allocate", "size")
+        return self._own(Buffer(zero(storage.mutable(aval(element_type(dtype, "allocate"), (n,)))), self, "linear"))
 
     def allocate_boundary(self, class_index: int, width: int, height: int, dtype: Any = np.float32) -> Buffer:
         """A buffer of ``width * height`` bytes, all 0, at the start of the page of a class.
@@ -66,9 +66,9 @@ class Executor:
         a time. Raises ShapeError beyond these bounds, DTypeError, OutOfMemory while the page is in use.
         """
         self._require_live("allocate_boundary")
-        index = _bounded(class_index, 0, CLASSES - 1, "class_index")
-        nbytes = _bounded(width, 1, PAGE_WIDTH, "width") * _bounded(height, 1, PAGE_HEIGHT, "height")
-        of = _dtype(dtype, "allocate_boundary")
+        index = bounded(class_index, 0, CLASSES - 1, "allocate_boundary", "class_index")
+        nbytes = bounded(width, 1, PAGE_WIDTH, "allocate_boundary", "width") * bounded(height, 1, PAGE_HEIGHT, "allocate_boundary", "height")
+        of = element_type(dtype, "allocate_boundary")
         if nbytes % of.itemsize:
             raise located(ShapeError(f"allocate_boundary: {width} x {height} bytes are no whole number of {of}, which have {of.itemsize} each"))
         lease, address = self._pool.take(index)
@@ -98,24 +98,3 @@ class Executor:
 
     def __exit__(self, *error: object) -> None:
         self.cleanup()
-
-
-def _count(x: Any, what: str, name: str) -> int:
-    """A number of elements. Raises ArgumentError for what is no integer, ShapeError below 1."""
-    try:
-        n = operator.index(x)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: {name} is an integer, not {x!r}")) from None
-    if n < 1:
-        raise located(ShapeError(f"{what}: {name} is at least 1, not {n}"))
-    return n
-
-
-def _bounded(x: Any, low: int, high: int, name: str) -> int:
-    try:
-        n = operator.index(x)
-    except TypeError:
-        raise located(ArgumentError(f"allocate_boundary: {name} is an integer, not {x!r}")) from None
-    if not low <= n <= high:
-        raise located(ShapeError(f"allocate_boundary: {name} is from {low} to {high}, not {n}"))
-    return n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any, NamedTuple
@@ -13,15 +14,19 @@ from hologram.backends.cpu.runtime.module import MOST_BYTES
 from hologram.backends.devices import CPU
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.sdk.arguments import count
 from hologram.sdk.buffer import Buffer
-from hologram.sdk.executor import Executor, _count
-from hologram.sdk.programs import Program, program
+from hologram.sdk.executor import Executor
+from hologram.sdk.programs import Program, clear_programs, program
 from hologram.sdk.table import Array, Row
 from hologram.settings import settings
 from hologram.trace import native
+from hologram.trace.devices import forgetting
 from hologram.trace.recorder import located
 
 CALL_LIMIT = 256  # forms of calls that native code serves, for one op
+
+_operations: weakref.WeakSet[Operation] = weakref.WeakSet()
 
 
 class Call(NamedTuple):
@@ -42,6 +47,7 @@ class Operation:
         self._dispatch = native.Dispatch(self._from_python, name, CALL_LIMIT, row.documentation(name, dtype))
         self._told: set[Any] = set()  # forms of calls that native code knows
         self.call = self._dispatch.call
+        _operations.add(self)
 
     def _from_python(self, *args: Any, **options: Any) -> float | None:
         """Serves the calls that native code does not: the first of a form, results that overlap arguments, other devices."""
@@ -104,7 +110,7 @@ class Operation:
                 raise located(ShapeError(f"{self.name}: the buffers differ in size ({each}): say how many elements with n"))
             sizes = {"n": next(iter(held.values()))}
         else:
-            sizes = {e: _count(values[e], self.name, e) for e in self.row.sizes}
+            sizes = {e: count(values[e], self.name, e) for e in self.row.sizes}
         for a in self.row.arrays:
             if values[a.name].size < a.count(sizes):
                 raise located(ShapeError(f"{self.name}: {a.name} has {values[a.name].size} elements, {_needed(a, sizes)} are needed"))
@@ -193,3 +199,14 @@ class Operation:
 
 def _needed(a: Array, sizes: Mapping[str, int]) -> str:
     return " x ".join(str(sizes[e]) for e in a.extents) or "1"
+
+
+def clear() -> None:
+    """Forgets all programs; calls in flight finish."""
+    clear_programs()
+    for operation in list(_operations):
+        operation._told.clear()
+        operation._dispatch.clear()
+
+
+forgetting.append(clear)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import numpy as np
-
 from hologram import dtypes
 from hologram.backends.cpu.runtime import storage
 from hologram.errors import OutOfMemory
@@ -62,6 +60,6 @@ class Pool:
 
 
 def zero(memory: Any) -> Any:
-    """The Storage ``memory`` with its bytes set to 0."""
-    np.frombuffer(memory, np.uint8).fill(0)
+    """The Storage ``memory`` with its elements set to 0."""
+    storage.view(memory).fill(0)
     return memory

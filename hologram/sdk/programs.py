@@ -107,6 +107,6 @@ def program(row: Row, dtype: DType, device: str, sizes: Mapping[str, int]) -> Pr
     return found
 
 
-def clear() -> None:
+def clear_programs() -> None:
     """Forgets all programs; those that calls have found live on with them."""
     _programs.clear()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hologram.errors import ArgumentError, AxisOutOfRange, IndexOutOfRange, ShapeError
+from hologram.errors import AxisOutOfRange, IndexOutOfRange, ShapeError
+from hologram.sdk.arguments import integer
 from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.executor import Executor
 from hologram.trace.recorder import located
@@ -69,7 +69,7 @@ class StridedTensor:
         return StridedTensor(self.buffer, shape, strides, offset)
 
     def _axis(self, dim: Any, what: str) -> int:
-        axis = _integer(dim, what, "dim")
+        axis = integer(dim, what, "dim")
         if not 0 <= axis < self.ndim:
             raise located(AxisOutOfRange(f"{what}: dim {axis} of a tensor with {self.ndim} axes"))
         return axis
@@ -88,7 +88,7 @@ class StridedTensor:
 
     def select(self, dim: int, index: int) -> StridedTensor:
         """The elements at one index of an axis, which vanishes."""
-        axis, i = self._axis(dim, "select"), _integer(index, "select", "index")
+        axis, i = self._axis(dim, "select"), integer(index, "select", "index")
         if not 0 <= i < self.shape[axis]:
             raise located(IndexOutOfRange(f"select: index {i} of axis {axis}, which has {self.shape[axis]} elements"))
         rest = [k for k in range(self.ndim) if k != axis]
@@ -96,7 +96,7 @@ class StridedTensor:
 
     def narrow(self, dim: int, start: int, length: int) -> StridedTensor:
         """``length`` elements of an axis from ``start`` on."""
-        return self._cut("narrow", dim, start, _integer(start, "narrow", "start") + _integer(length, "narrow", "length"), 1)
+        return self._cut("narrow", dim, start, integer(start, "narrow", "start") + integer(length, "narrow", "length"), 1)
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> StridedTensor:
         """The elements ``start, start + step, …`` of an axis before ``end``."""
@@ -104,7 +104,7 @@ class StridedTensor:
 
     def _cut(self, what: str, dim: Any, start: Any, end: Any, step: Any) -> StridedTensor:
         axis = self._axis(dim, what)
-        first, stop, by = (_integer(x, what, name) for x, name in ((start, "start"), (end, "end"), (step, "step")))
+        first, stop, by = (integer(x, what, name) for x, name in ((start, "start"), (end, "end"), (step, "step")))
         if not 0 <= first <= stop <= self.shape[axis] or by < 1:
             raise located(IndexOutOfRange(f"{what}: {first} to {stop} in steps of {by} on axis {axis}, which has {self.shape[axis]} elements"))
         shape, strides = list(self.shape), list(self.strides)
@@ -173,10 +173,3 @@ def _counts(values: Sequence[int], name: str) -> Ints:
     if not all(type(n) is int and n >= 0 for n in found):
         raise located(ShapeError(f"{name} holds integers from 0 up, not {list(found)}"))
     return found
-
-
-def _integer(x: Any, what: str, name: str) -> int:
-    try:
-        return operator.index(x)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: {name} is an integer, not {x!r}")) from None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hologram.backends.devices import Devices
 from hologram.backends.devices import devices as every_device
 from hologram.trace import jit, lazy, tree
 from hologram.trace.convert import asarray, device_name, put
+
+forgetting: list[Callable[[], None]] = []  # of other packages: what forgets the programs that they keep
 
 
 def devices() -> Devices:
@@ -40,6 +43,8 @@ def clear_caches() -> None:
     """Forgets compiled programs and gives back memory kept for results. The disk cache stays."""
     lazy.clear()
     jit.clear_all()
+    for forget in forgetting:
+        forget()
     from hologram.backends.cpu.runtime import storage
 
     storage.clear_caches()

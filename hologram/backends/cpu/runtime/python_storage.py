@@ -69,8 +69,9 @@ def borrow_memory(aval: Aval, array: np.ndarray) -> Storage:
 
 def over_memory(aval: Aval, address: int, owner: object, writable: bool) -> Storage:
     """A Storage over memory at an address that ``owner`` keeps alive."""
-    memory = memoryview((ctypes.c_char * aval.nbytes).from_address(address))
-    array = np.ndarray(aval.shape, aval.dtype.np, memory)
+    memory: Any = (ctypes.c_char * aval.nbytes).from_address(address)
+    memory.owner = owner  # whatever views the memory holds this object
+    array = np.ndarray(aval.shape, aval.dtype.np, memoryview(memory))
     array.flags.writeable = writable
     return Storage(aval, array, owner)
 

@@ -1,0 +1,58 @@
+"""Arguments of the SDK's calls, as what they are meant to be. Errors name the call and the argument."""
+
+from __future__ import annotations
+
+import operator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.trace.recorder import located
+
+_named = lru_cache(64)(dtypes.of)
+
+
+def integer(x: Any, what: str, name: str) -> int:
+    """An integer. Raises ArgumentError."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise located(ArgumentError(f"{what}: {name} is an integer, not {x!r}")) from None
+
+
+def count(x: Any, what: str, name: str) -> int:
+    """A number of elements. Raises ArgumentError for what is no integer, ShapeError below 1."""
+    n = integer(x, what, name)
+    if n < 1:
+        raise located(ShapeError(f"{what}: {name} is at least 1, not {n}"))
+    return n
+
+
+def bounded(x: Any, low: int, high: int, what: str, name: str) -> int:
+    """An integer within bounds, both included. Raises ArgumentError for what is no integer, ShapeError beyond the bounds."""
+    n = integer(x, what, name)
+    if not low <= n <= high:
+        raise located(ShapeError(f"{what}: {name} is from {low} to {high}, not {n}"))
+    return n
+
+
+def element_type(x: Any, what: str) -> DType:
+    """The element type that ``x`` names. Raises DTypeError."""
+    try:
+        return _named(x)
+    except TypeError as e:
+        raise located(DTypeError(f"{what}: {e}")) from None
+
+
+def as_array(x: Any, what: str) -> np.ndarray:
+    """Anything array-like as an array, which shares its memory where it has any. Raises ArgumentError."""
+    if isinstance(x, np.ndarray):
+        return x
+    try:
+        return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        raise located(ArgumentError(f"{what}: a {type(x).__name__} cannot be read as an array: {e}")) from None
