@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import hologram
 from hologram.settings import settings
@@ -79,8 +78,11 @@ def _disk() -> Iterator[Row]:
     from hologram.backends.cpu import cache
 
     folder = cache.folder()
-    yield "folder", str(folder) if settings.cache and folder is not None else "off"
-    files = [f for f in (folder or Path("/nonexistent")).rglob("*") if f.is_file()] if settings.cache and folder is not None else []
+    if not settings.cache or folder is None:
+        yield "folder", "off"
+        return
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    yield "folder", str(folder)
     yield "used", f"{sum(f.stat().st_size for f in files):,} of {settings.cache_limit:,} bytes in {len(files)} files"
 
 

@@ -263,9 +263,10 @@ def test_a_failure_surfaces_where_the_value_is_read(gate: Any, capfd: Any) -> No
     y = f(X)
     z = g(y)
     opened(-5)
-    for read in (lambda: hg.block_until_ready(z), lambda: np.asarray(y), lambda: float(z[0, 0]), lambda: g(y)):
+    reads: list[Any] = [lambda y, z: hg.block_until_ready(z), lambda y, z: np.asarray(y), lambda y, z: float(z[0, 0]), lambda y, z: g(y)]
+    for read in reads:
         with pytest.raises(DeviceError, match="opencl:0 failed.*test_devices"):
-            read()
+            read(y, z)
     del y, z
     np.testing.assert_array_equal(np.asarray(f(X)), X * 2)  # later work is not touched
 
@@ -319,9 +320,8 @@ def test_a_full_device_names_what_fills_it(null: Any, monkeypatch: pytest.Monkey
     x = hg.device_put(X, "null:0")
     f = hg.jit(lambda a: a + 1)
     y = f(x)
-    with pytest.raises(
-        OutOfMemory, match=r"null:0 has no 4,800 bytes for result 0 float32\[30, 40\] of .*test_devices.py:\d+ \(the limit is 14,400"
-    ) as e:
+    message = r"null:0 has no 4,800 bytes for result 0 float32\[30, 40\] of .*test_devices.py:\d+ \(the limit is 14,400"
+    with pytest.raises(OutOfMemory, match=message) as e:
         f(y)
     assert "it holds: " in str(e.value) and "a copy of float32[30, 40] 4,800" in str(e.value) and "result 0 float32[30, 40]" in str(e.value)
     del e, x

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends.devices import devices
 from hologram.numpy.types import isdtype
 from hologram.trace.convert import device_name
 
@@ -26,7 +27,7 @@ class Information:
         return "cpu"
 
     def devices(self) -> list[str]:
-        return ["cpu"]
+        return list(devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
         device_name(device)

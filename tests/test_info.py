@@ -1,0 +1,59 @@
+"""``hologram info``: what the command line tells of devices, rates, caches, threads and memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hologram as hg
+from hologram import information
+from hologram.__main__ import main
+from hologram.settings import override
+
+
+def test_info_tells_of_everything(capsys: Any) -> None:
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    for title in ("Hologram", "devices", "rates, for placement", "threads and memory", "disk cache"):
+        assert f"{title}\n" in text
+    assert hg.__version__ in text and "LLVM, native code" in text and "96 pages of 12,288 bytes" in text
+    for name in hg.devices().missing:
+        assert f"{name}" in text and "not available: " in text
+
+
+def test_rates_are_measured_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hologram.backends import devices
+
+    monkeypatch.setattr(devices, "devices", lambda: devices.Devices({"cpu": "LLVM, native code"}, {}))
+    with override(cache_dir=tmp_path):
+        assert "not measured yet" in dict(information.sections()["rates, for placement"])["cpu"]
+        from hologram.backends.rates import rates
+
+        rates.cache_clear()
+        assert "GFLOP/s" in dict(information.sections(measure=True)["rates, for placement"])["cpu"]
+        assert "GFLOP/s" in dict(information.sections()["rates, for placement"])["cpu"]  # from the disk
+    with override(cache=False):
+        assert dict(information.sections()["disk cache"])["folder"] == "off"
+
+
+def test_tables_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    main(["info"])
+    assert "usable processors" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    main(["info"])
+    assert "threads and memory\n" in capsys.readouterr().out
+
+
+def test_the_command_line(capsys: Any) -> None:
+    with pytest.raises(SystemExit) as e:
+        main(["--version"])
+    assert e.value.code == 0 and capsys.readouterr().out.strip() == hg.__version__
+    with pytest.raises(SystemExit):
+        main([])
+    done = subprocess.run([sys.executable, "-m", "hologram", "info"], capture_output=True, text=True, check=True)
+    assert "disk cache" in done.stdout and not done.stderr
