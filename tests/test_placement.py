@@ -19,7 +19,7 @@ from hologram.backends import rates as measured
 from hologram.backends.devices import find
 from hologram.backends.opencl import device as opencl
 from hologram.backends.reference import evaluate
-from hologram.errors import DeviceError, UnsupportedError
+from hologram.errors import DeviceError
 from hologram.graph.partition import by_hand, is_placed, parts
 from hologram.graph.passes import canonicalise
 from hologram.graph.placement import NEVER, Problem, Rates, Value, minimum_cut, place
@@ -147,12 +147,31 @@ def test_derivatives_and_vmap_of_a_split_graph() -> None:
 
 
 def test_what_cannot_be_placed_says_so() -> None:
-    with pytest.raises(DeviceError, match="add reads values on null:0 and on null:1: .*test_placement"):
+    with pytest.raises(DeviceError, match="add has values on null:0 and on null:1: .*test_placement"):
         hg.jit(lambda x: hg.device_put(x, "null:0") + hg.device_put(x, "null:1"))(X)
-    with pytest.raises(UnsupportedError, match="device_put inside of scan.*test_placement"):
-        hg.jit(lambda x: hg.scan(lambda c, y: (hg.device_put(c + y, "null"), y), x[0], x))(X)
+    with pytest.raises(DeviceError, match="scan has values on null:0 and on null:1: .*test_placement"):
+        hg.jit(lambda x: hg.scan(lambda c, y: (hg.device_put(c + y, "null"), hg.device_put(y, "null:1")), x[0], x))(X)
     with pytest.raises(DeviceError, match="device 'nowhere' is not available.*test_placement"):
         hg.jit(lambda x: hg.device_put(x, "nowhere"))(X)
+
+
+@THERE
+def test_a_loop_is_on_the_device_that_it_names() -> None:
+    f = hg.jit(lambda x: hg.scan(lambda c, y: (hg.device_put(c, "opencl") + y, y), x[0], x)[0] * 2)
+    y = f(X)
+    assert y.device == "opencl:0"
+    np.testing.assert_allclose(np.asarray(y), 2 * (X[0] + X.sum(axis=0)), rtol=1e-4, atol=1e-4)
+
+
+@THERE
+def test_a_function_for_a_device_keeps_it_inside_of_others() -> None:
+    f = hg.jit(lambda x, k: hnp.tanh(x) * k, device="opencl")
+    for y in (hg.jit(lambda x: f(x, 2.0) + 1)(X), hg.vmap(lambda r: f(r, 2.0) + 1)(X), hg.jit(lambda x: f(x, 2.0) + 1, device="opencl")(X)):
+        assert y.device == "opencl:0"
+        np.testing.assert_allclose(np.asarray(y), np.tanh(X) * 2 + 1, rtol=1e-5, atol=1e-6)
+    g = hg.grad(lambda x: hnp.sum(f(x, 2.0)))(X)
+    np.testing.assert_allclose(np.asarray(g), 2 / np.cosh(X) ** 2, rtol=1e-4, atol=1e-5)
+    assert hg.scan(lambda c, r: (c + f(r, 1.0), None), X[0] * 0, X)[0].device == "opencl:0"
 
 
 def test_nothing_is_placed_unless_asked() -> None:

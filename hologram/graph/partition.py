@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hologram.errors import DeviceError, UnsupportedError
+from hologram.errors import DeviceError
 from hologram.primitives.control import bodies
 from hologram.primitives.leaves import input_
 from hologram.primitives.marks import place
@@ -39,15 +39,14 @@ def by_hand(graph: Graph, default: str) -> dict[Node, str]:
     """The device of every node that is computed. A value that was placed binds what is computed from it to its device; what nothing binds is computed
     on ``default``, the program's own device.
 
-    Raises DeviceError where values bound to two devices meet, and UnsupportedError for a placement inside of a loop or branch.
+    A loop or branch is computed on one device, that of its arguments and of every placement inside of it. Raises DeviceError where values bound to
+    two devices meet.
     """
     where: dict[Node, str] = {}
     bound: dict[Node, str] = {}
     for n in graph.nodes():
         if n.op.kind == "leaf":
             continue
-        if n.op.kind == "control" and any(is_placed(b.graph) for b in bodies(n)):
-            raise UnsupportedError(f"device_put inside of {n.op.name}: a loop or branch runs on one device{_line(graph, n)}")
         named = _named(graph, n, bound)
         if named:
             bound[n] = named
@@ -60,11 +59,19 @@ def _named(graph: Graph, n: Node, bound: Mapping[Node, str]) -> str:
     """The device that a node is bound to; "" for none."""
     if n.op is place:
         return n.attrs[0]
-    found = {bound[x] for x in n.inputs if x in bound}
+    found = {bound[x] for x in n.inputs if x in bound} | _inside(n)
     if len(found) > 1:
         both = " and on ".join(sorted(found))
-        raise DeviceError(f"{n.op.name} reads values on {both}: hg.device_put brings one to the other's device{_line(graph, n)}")
+        raise DeviceError(f"{n.op.name} has values on {both}: hg.device_put brings one to the other's device{_line(graph, n)}")
     return found.pop() if found else ""
+
+
+def _inside(n: Node) -> set[str]:
+    """The devices that a loop or branch names in its bodies."""
+    if n.op.kind != "control":
+        return set()
+    nodes = [x for b in bodies(n) for x in b.graph.nodes()]
+    return {x.attrs[0] for x in nodes if x.op is place and x.attrs[0] != ANYWHERE}.union(*map(_inside, nodes))
 
 
 def _line(graph: Graph, n: Node) -> str:

@@ -20,7 +20,7 @@ from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
 from hologram.trace.apply import node_as, operand, pinned, weak_default, wrap
-from hologram.trace.convert import of_storage
+from hologram.trace.convert import asarray, of_storage, put
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.recent import Recent
@@ -135,11 +135,6 @@ def home_of(leaves: list[Any]) -> str | None:
     return home(x._storage for x in found)
 
 
-def _own(x: Any) -> Any:
-    """A Tensor of the callee's own: an assignment to its elements is as unseen by the caller as in compiled code."""
-    return copy(x) if type(x) is Tensor else x
-
-
 def donate(x: Any) -> None:
     """Gives up a donated Tensor's buffer, unless something else reads it."""
     if type(x) is not Tensor or x._storage is None:
@@ -201,13 +196,20 @@ class Jitted:
     def _python_call(self, *args: Any, **options: Any) -> Any:
         """Serves every call that native code does not: the first of a signature, those while tracing, symbolic shapes."""
         if _disabled.depth or current() is not None or transforming():
-            args, options = tree.map(_own, (args, options))
+            args, options = tree.map(self._own, (args, options))
             return self.__wrapped__(*args, **options)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
         if settings.native and not found.executable.remote and found.is_new(call):
             self._go_native(call, found)
         return found.run(call.leaves)
+
+    def _own(self, x: Any) -> Any:
+        """An argument where the callee is part of another program. A Tensor is the callee's own: an assignment to its elements is as unseen by the
+        caller as in compiled code. Arrays are placed on the function's device, so what is computed from them is computed there."""
+        if self._device not in (None, AUTO) and (type(x) is Tensor or isinstance(x, np.ndarray)):
+            x = put(asarray(x), self._device)
+        return copy(x) if type(x) is Tensor else x
 
     def _specialised(self, call: Call) -> Specialisation:
         """The program for ``call``: found, or made by one thread while others that ask for it wait."""

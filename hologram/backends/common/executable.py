@@ -136,16 +136,16 @@ class Executable:
         return self._constants[o.index] if o.kind == "constant" else self.runtime.put(inputs[o.index])
 
     def _submitted(self, inputs: Sequence[Any], sized: Sized) -> list[DeviceStorage]:
-        work = Work(self.runtime)
-        memories: list[Memory] = [work.operand(x, partial(self._name, "argument", i, x.aval)) for i, x in enumerate(inputs)]
-        memories += [work.operand(c, partial(self._name, "constant", i, c.aval)) for i, c in enumerate(self._constants)]
-        results = [work.memory(a.nbytes, partial(self._name, "result", i, a)) for i, a in enumerate(sized.computed)]
-        arena = work.memory(sized.block.arena, partial(self._name, "intermediates", None, None))
-        workspace = work.memory(sized.block.workspace, partial(self._name, "workspaces", None, None)) if sized.block.workspace else None
-        slots = [(m.handle, 0) for m in (*memories, *results, arena)]
-        self.enqueue(sized.block, Call(work, workspace.handle if workspace is not None else None), slots)
-        made = self.runtime.submit(work)
-        return [DeviceStorage(a, m, made) for a, m in zip(sized.computed, results, strict=True)]
+        with Work(self.runtime) as work:
+            memories: list[Memory] = [work.operand(x, partial(self._name, "argument", i, x.aval)) for i, x in enumerate(inputs)]
+            memories += [work.operand(c, partial(self._name, "constant", i, c.aval)) for i, c in enumerate(self._constants)]
+            results = [work.memory(a.nbytes, partial(self._name, "result", i, a)) for i, a in enumerate(sized.computed)]
+            arena = work.memory(sized.block.arena, partial(self._name, "intermediates", None, None))
+            workspace = work.memory(sized.block.workspace, partial(self._name, "workspaces", None, None)) if sized.block.workspace else None
+            slots = [(m.handle, 0) for m in (*memories, *results, arena)]
+            self.enqueue(sized.block, Call(work, workspace.handle if workspace is not None else None), slots)
+            made = self.runtime.submit(work)
+            return [DeviceStorage(a, m, made) for a, m in zip(sized.computed, results, strict=True)]
 
     def enqueue(self, block: Block, call: Call, slots: Sequence[tuple[Any, int]]) -> None:
         """Puts the actions of a call in its queue. ``slots``: places of inputs, constants, results and arena. A backend that can record a call

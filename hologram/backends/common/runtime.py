@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -110,10 +112,10 @@ class Runtime:
         return self.device.guarded(partial(self._put, source))
 
     def _put(self, source: Any) -> DeviceStorage:
-        work = Work(self)
-        memory = work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
-        work.write((memory.handle, 0), source)
-        return DeviceStorage(source.aval, memory, self.submit(work))
+        with Work(self) as work:
+            memory = work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
+            work.write((memory.handle, 0), source)
+            return DeviceStorage(source.aval, memory, self.submit(work))
 
     def read(self, array: np.ndarray, source: DeviceStorage) -> None:
         """Fills ``array`` with the elements of ``source``, of this device, which are there. Waits for no other work.
@@ -126,7 +128,10 @@ class Runtime:
 
 
 class Work:
-    """What is being put in a queue. ``after``: submissions that it reads from; ``kept``: what copies read; ``borrowed``: memory of other queues."""
+    """What is being put in a queue. ``after``: submissions that it reads from; ``kept``: what copies read; ``borrowed``: memory of other queues.
+
+    Where a block under it fails, what was put there already is waited for: copies may be under way.
+    """
 
     __slots__ = ("runtime", "queue", "after", "kept", "borrowed")
 
@@ -135,6 +140,14 @@ class Work:
         self.after: list[Submission] = []
         self.kept: list[Any] = []
         self.borrowed: list[Memory] = []
+
+    def __enter__(self) -> Work:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None:
+            with contextlib.suppress(*self.runtime.device.errors):
+                self.queue.finish()
 
     def memory(self, nbytes: int, what: Callable[[], str]) -> Memory:
         return self.runtime.pool.take(nbytes, self.queue, what)

@@ -67,15 +67,17 @@ class Submission:
         return order
 
     def _end(self) -> None:
-        if self._event is None:  # another thread was faster
+        event, after = self._event, self._after
+        if event is None:
             return
-        error = next((s.error for s in self._after if s.error is not None), None)
+        error = next((s.error for s in after if s.error is not None), None)
         try:
-            self._event.wait()
+            event.wait()
         except self.queue.device.errors as e:
             error = error or self._failure(e)
-        self.error = error
-        self._event, self._after, self._kept = None, (), ()
+        if self._event is not None:  # no other thread was faster
+            self.error = error
+            self._event, self._after, self._kept = None, (), ()
 
 
 class DeviceStorage:

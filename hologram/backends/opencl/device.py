@@ -14,6 +14,7 @@ from hologram.backends.c.mapping import LOCAL_BYTES, MOST_ITEMS
 from hologram.backends.common import driver
 from hologram.backends.common.driver import Place
 from hologram.backends.common.listing import numbered
+from hologram.backends.cpu import cache as disk
 from hologram.cached import cached_property
 from hologram.errors import CompileError
 
@@ -128,18 +129,37 @@ class Device(driver.Device):
         if not names:
             return {}
         options = [*OPENCL.options, *(["-cl-fp32-correctly-rounded-divide-sqrt"] if self.divides_exactly else [])]
+        key = disk.key("opencl", self.describe(), self.device.version, self.device.driver_version, " ".join(options), source)
+        built = self._loaded(disk.load(key), options)
+        if built is None:
+            built = self._compiled(source, options)
+            disk.store(key, built.get_info(self.cl.program_info.BINARIES)[0])
+        return {name: self.cl.Kernel(built, name) for name in names}
+
+    def _loaded(self, binary: bytes | None, options: list[str]) -> Any:
+        """A program from the disk cache; None where it is not there, or the driver does not take it any more."""
+        if binary is None:
+            return None
+        try:
+            return self._built(self.cl.Program(self.context, [self.device], [binary]), options)
+        except self.cl.Error:
+            return None
+
+    def _compiled(self, source: str, options: list[str]) -> Any:
         program = self.cl.Program(self.context, source)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what compilers print beside a program that builds
-                built = program.build(options, devices=[self.device], cache_dir=False)
+            return self._built(program, options)
         except self.cl.Error as e:
             try:
                 log = program.get_build_info(self.device, self.cl.program_build_info.LOG) or str(e)
             except self.cl.Error:
                 log = str(e)
             raise CompileError(f"{self.name} does not compile a program:\n{log.strip()}\n\n{numbered(source, log)}") from None
-        return {name: self.cl.Kernel(built, name) for name in names}
+
+    def _built(self, program: Any, options: list[str]) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what compilers print beside a program that builds
+            return program.build(options, devices=[self.device], cache_dir=False)
 
     def allocate(self, nbytes: int) -> Any:
         return self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, nbytes)
