@@ -165,14 +165,16 @@ def plain(x: torch.Tensor, name: str) -> torch.Tensor:
         raise located(DeviceError(f"{name}: an argument is on {x.device}: it takes tensors on the CPU"))
     if x.layout is not torch.strided:
         raise located(ArgumentError(f"{name}: an argument has layout {x.layout}, not torch.strided: call to_dense()"))
-    if x._is_zerotensor():
+    if x._is_zerotensor():  # which have no memory either
         x = x.clone()
     x = x.resolve_conj().resolve_neg().contiguous()
     try:
-        x.data_ptr()
-    except RuntimeError as e:
-        raise located(ArgumentError(f"{name}: a {type(x).__name__} without memory of its own: {e}")) from None
-    return x
+        if type(x).__torch_dispatch__ is torch.Tensor.__torch_dispatch__:
+            x.data_ptr()
+            return x
+    except RuntimeError:  # a tensor of a transform that has ended, or of one that does not work by dispatch
+        pass
+    raise located(ArgumentError(f"{name}: a {type(x).__name__} that stands for another tensor has no memory of its own to read"))
 
 
 def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tensor]:

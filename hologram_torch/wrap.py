@@ -125,7 +125,7 @@ class Wrapped:
             if len(self._ready) >= SIGNATURE_LIMIT:
                 self._ready.clear()
             self._ready[key] = signature
-        return signature.call(tensors)
+        return signature.call(tensors) if key is not None else signature.call_recorded(tensors)
 
     def _type(self, x: Tensor, args: Any, options: Any) -> Type:
         """The type of a tensor. Raises where Hologram cannot take it, naming the argument."""
@@ -187,25 +187,26 @@ class _Signature:
             raise placed from e
 
     def call(self, tensors: Sequence[Tensor]) -> Any:
-        """The results for tensors of the program's types."""
+        """As :meth:`call_recorded`, without more ado where nothing asks for a record; for exactly torch.Tensor and Parameter."""
         run = self._run
         if run is None or _modes() or forward_ad._current_level >= 0:
-            return self._call(tensors)
+            return self.call_recorded(tensors)
         addresses = []
         for x in tensors:
             if not x.is_contiguous() or not x.is_cpu or (x.requires_grad and _grad_enabled()) or x.is_neg():
-                return self._call(tensors)
+                return self.call_recorded(tensors)
             try:
                 addresses.append(x.data_ptr())
             except RuntimeError:  # a tensor of a transform, which has no memory
-                return self._call(tensors)
+                return self.call_recorded(tensors)
         if not all(addresses):  # torch's zeros without memory
-            return self._call(tensors)
+            return self.call_recorded(tensors)
         result = self._make()
         run(*addresses, result.data_ptr())
         return result
 
-    def _call(self, tensors: Sequence[Tensor]) -> Any:
+    def call_recorded(self, tensors: Sequence[Tensor]) -> Any:
+        """The results for any tensors of the program's types, recorded for what asks for it."""
         results = call(self.program, tensors)
         if self.structure is not tree.LEAF:
             return tree.unflatten(self.structure, results)
