@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from hologram.sdk.executor import Executor
     from hologram_torch import aten, functional, interop, library, nn, utils
     from hologram_torch.compile import Explanation, backend, explain
-    from hologram_torch.convert import Conversion, convert
+    from hologram_torch.conversion import Conversion, convert
     from hologram_torch.devices import device, get_backend, is_available, list_available_backends, set_backend
     from hologram_torch.interop import from_torch, to_torch
     from hologram_torch.utils import buffer_to_tensor, create_executor_for_tensor, match_device, tensor_to_buffer, validate_tensor_compatible
-    from hologram_torch.wrap import wrap
+    from hologram_torch.wrapping import wrap
 
 _WHERE = {
     "BackendType": "hologram.sdk.backend",
     "Buffer": "hologram.sdk.buffer",
-    "Conversion": "hologram_torch.convert",
+    "Conversion": "hologram_torch.conversion",
     "Executor": "hologram.sdk.executor",
     "Explanation": "hologram_torch.compile",
     "backend": "hologram_torch.compile",
     "buffer_to_tensor": "hologram_torch.utils",
-    "convert": "hologram_torch.convert",
+    "convert": "hologram_torch.conversion",
     "create_executor_for_tensor": "hologram_torch.utils",
     "device": "hologram_torch.devices",
     "explain": "hologram_torch.compile",
@@ -43,7 +43,7 @@ _WHERE = {
     "tensor_to_buffer": "hologram_torch.utils",
     "to_torch": "hologram_torch.interop",
     "validate_tensor_compatible": "hologram_torch.utils",
-    "wrap": "hologram_torch.wrap",
+    "wrap": "hologram_torch.wrapping",
 }
 _MODULES = ("aten", "functional", "interop", "library", "nn", "utils")
 

@@ -19,7 +19,7 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram_torch.functional import __all__ as names
 from hologram_torch.operation import TABLE, WRITTEN, Row
-from hologram_torch.wrap import wrap
+from hologram_torch.wrapping import wrap
 
 NAMESPACE = "hologram"
 

@@ -12,7 +12,7 @@ from hologram.backends.devices import CPU
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.sdk.executor import Executor
 from hologram.trace.recorder import located
-from hologram_torch.wrap import Wrapped
+from hologram_torch.wrapping import Wrapped
 
 WRITTEN = ("out", "inplace")  # parameters that say where a result goes
 

@@ -108,6 +108,7 @@ class Wrapped:
                 return general(args, options, tuple(key))
             return signature.call(tensors)
 
+        _keep_dynamo_out(call_wrapped)
         return call_wrapped
 
     def _general(self, args: tuple[Any, ...], options: dict[str, Any], key: Any = None) -> Any:
@@ -232,6 +233,13 @@ class _Signature:
         """A float argument in the type that autocast asks for: 16-bit floats and float32 are those it converts."""
         dtype = dtypes.of(x.dtype)
         return x.astype(self._cast.np) if self._cast is not None and dtype.is_float and dtype.bits <= 32 else x
+
+
+def _keep_dynamo_out(function: types.FunctionType) -> None:
+    """Code under ``torch.compile`` has a graph break at the function's calls, in which nothing is compiled: tracing, for one, must run as it is."""
+    frames = torch._C._dynamo.eval_frame
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
