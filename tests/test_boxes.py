@@ -83,6 +83,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
     "padded twice": (lambda xp, x, y: xp.pad(xp.concatenate([x, y]), 9, constant_values=-1), pieces((1500,), (1501,))),
     "stepped": (lambda xp, *a: xp.concatenate(a)[5000:3:-3], pieces(*[(900 + n,) for n in range(MANY)])),
     "two results": (lambda xp, *a: (xp.concatenate(a), xp.concatenate(a[::-1]) * 2), pieces(*[(400 + n,) for n in range(MANY)])),
+    "taking turns": (lambda xp, x, y: xp.stack([x, y], axis=2).reshape(40, -1)[:, 3:] * 2, pieces((40, 50), (40, 50))),
+    "three in turn": (lambda xp, x, y, z: xp.stack([x, y, z], axis=1).reshape(-1, 50)[1:-2], pieces((40, 50), (40, 50), (40, 50))),
     "scalars": (lambda xp, x: xp.stack([x[i] * x[i + 1] for i in range(60)]), pieces((61,))),
     "nested": (
         lambda xp, *a: xp.concatenate([xp.concatenate(a), xp.concatenate([x * 2 for x in a])]),
@@ -122,6 +124,17 @@ def test_each_piece_has_a_nest_that_reads_it_alone() -> None:
     parts = [d.input(1000 + i) for i in range(16)]
     (kernel,) = kernels(d.schedule(d("exp", d("concatenate", *parts, 0))))
     assert len(nests(kernel)) == 16 == count(kernel, "load") == count(kernel, "exp")
+    assert count(kernel, "select") == count(kernel, "inside") == 0
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_pieces_that_take_turns_are_read_without_selects(axis: int) -> None:
+    """One nest computes elements side by side where pieces take turns along the last axis; along another, each has a nest."""
+    d = Draft()
+    parts = [d("reshape", d.input(30, 20, 40), (30, 20, 1, 40) if axis == 1 else (30, 20, 40, 1)) for _ in range(2)]
+    turns = d("reshape", d("concatenate", *parts, axis + 1), (30, 40, 40) if axis == 1 else (30, 20, 80))
+    (kernel,) = kernels(d.schedule(d.part(turns, axis, 1, int(turns.shape[axis]) - 1)))
+    assert len(nests(kernel)) == (2 if axis == 1 else 1) and count(kernel, "load") == 2
     assert count(kernel, "select") == count(kernel, "inside") == 0
 
 

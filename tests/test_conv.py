@@ -16,6 +16,7 @@ import hologram.numpy as hnp
 from hologram import nn
 from hologram.backends.reference import evaluate
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.graph.kernel_ir import Loop
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -84,6 +85,41 @@ SIZES = [
 def test_tiles_and_tails(shapes: Any, stride: int, dtype: str) -> None:
     x, w = draws(*shapes, dtype=dtype)
     agree(lambda x, w: nn.conv2d(x, w, stride=stride, padding=1), lambda x, w: F.conv2d(x, w, stride=stride, padding=1), x, w)
+
+
+PHASES = [  # extent, window, stride, padding
+    (14, 3, 2, 1),
+    (15, 4, 2, 1),  # as many places in each phase
+    (13, 1, 2, 0),  # a phase without any
+    (17, 2, 4, 1),
+    (16, 4, 4, 0),  # windows side by side
+    (19, 7, 3, 5),
+]
+
+
+@pytest.mark.parametrize("problem", PHASES, ids=str)
+def test_derivatives_of_strides_by_phases(problem: tuple[int, int, int, int]) -> None:
+    extent, size, stride, padding = problem
+    x, w = draws((2, 3, extent, extent + 1), (5, 3, size, size))
+    options = {"stride": stride, "padding": padding}
+    agree(lambda x, w: nn.conv2d(x, w, **options), lambda x, w: F.conv2d(x, w, **options), x, w)
+    x, w = draws((2, 5, 6, 5), (5, 3, size, size))
+    more: dict[str, Any] = {"stride": stride, "padding": min(padding, size // 2), "output_padding": stride - 1}
+    agree(lambda x, w: nn.conv_transpose2d(x, w, **more), lambda x, w: F.conv_transpose2d(x, w, **more), x, w)
+
+
+def test_derivatives_of_strides_multiply_no_zeros() -> None:
+    x, w = draws((2, 16, 32, 32), (16, 16, 4, 4))
+
+    def loss(x: Any, w: Any) -> Any:
+        return hnp.sum(nn.conv2d(x, w, stride=2) ** 2)
+
+    def extents(kernel: Any) -> list[int]:
+        return [s.extent for s in kernel.walk() if isinstance(s, Loop) and s.accs]
+
+    schedule = hg.jit(hg.grad(loss)).lower(x, w).compile().executable.schedule
+    sums = [n for k in schedule.kernels for n in extents(k.kernel)]
+    assert sums.count(16 * 2 * 2) == 1 and max(sums) == 16 * 4 * 4  # the derivative's, all four phases in one, and the convolution's own
 
 
 @pytest.mark.parametrize("multiplier", [1, 2])

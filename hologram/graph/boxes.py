@@ -7,12 +7,13 @@ a loop nest of its own that reads one piece and stores into its part of the resu
 boxes that lie side by side in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
 (:data:`RUN`), and it has more than :data:`FEW` parts or is the outermost of a space that is not :data:`SMALL`. A vector of many scalars is cut too.
 A short last axis (the channels of an image put together) is cut into boxes that one nest computes side by side, so that memory is written in order.
+Pieces that take turns along an axis (interleaved ones) are boxes of every second element, or third, or so: side by side along the last axis.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hologram.graph.access import Index, variables
@@ -29,20 +30,29 @@ INTERLEAVED = 8  # the longest last axis whose elements one nest computes side b
 
 
 class Box(NamedTuple):
-    """The elements ``start + i`` for ``i`` in ``shape``."""
+    """The elements ``start + step * i`` for ``i`` in ``shape``."""
 
     start: tuple[int, ...]
     shape: Shape
+    step: tuple[int, ...]
 
     def elements(self) -> Index:
         """Where its elements stand in the whole space, in terms of its own axes."""
-        return tuple(a + v for a, v in zip(self.start, variables(self.shape), strict=True))
+        return tuple(a + s * v for a, s, v in zip(self.start, self.step, variables(self.shape), strict=True))
 
-    def at(self, axis: int, i: int) -> Box:
-        """The part of it that stands at ``i`` along one axis."""
-        start, shape = list(self.start), list(self.shape)
-        start[axis], shape[axis] = i, 1
-        return Box(tuple(start), tuple(shape))
+    def every(self, axis: int, count: int) -> list[Box]:
+        """``count`` parts of it, of which each has every ``count``-th element along one axis."""
+        n = self.shape[axis]
+        assert isinstance(n, int)
+        shape, step = list(self.shape), list(self.step)
+        shape[axis], step[axis] = n // count, count * self.step[axis]
+        starts = [(*self.start[:axis], self.start[axis] + i * self.step[axis], *self.start[axis + 1 :]) for i in range(count)]
+        return [Box(start, tuple(shape), tuple(step)) for start in starts]
+
+
+def whole_box(shape: Shape) -> Box:
+    """All elements of a space."""
+    return Box((0,) * len(shape), shape, (1,) * len(shape))
 
 
 def is_assembled(node: Node) -> bool:
@@ -59,23 +69,48 @@ def find_boxes(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
     cuts = {axis: found for axis, found in edges.items() if _pays(shape, axis, len(found) + 1)}
     while cuts and prod(len(found) + 1 for found in cuts.values()) > MOST:  # type: ignore[operator]
         del cuts[min(cuts, key=lambda axis: len(cuts[axis]))]
-    within = [axis for axis in edges if axis not in cuts and is_interleaved(shape, [axis])]
-    if not cuts and not within:
+    residues = {axis: n for axis, n in _residues(shape, order).items() if axis not in edges}
+    within = {axis: shape[axis] for axis in edges if axis not in cuts and is_interleaved(shape, [axis])}
+    last = max((axis for axis, n in enumerate(shape) if n != 1), default=0)
+    if last in residues:
+        within[last] = residues.pop(last)
+    if not cuts and not within and not residues:
         return []
     nests = []
     for ranges in itertools.product(*(_ranges(n, cuts.get(axis, ())) for axis, n in enumerate(shape))):
-        nests.append(side_by_side(Box(tuple(a for a, _ in ranges), tuple(n for _, n in ranges)), within))
+        box = Box(tuple(a for a, _ in ranges), tuple(n for _, n in ranges), (1,) * len(shape))
+        nests += [side_by_side(part, within) for part in side_by_side(box, residues)]
     return nests
 
 
-def side_by_side(box: Box, axes: Sequence[int]) -> list[Box]:
-    """The parts of a box at each place along ``axes``."""
+def side_by_side(box: Box, axes: Mapping[int, Int]) -> list[Box]:
+    """The parts of a box at each place along ``axes``, modulo a number for each."""
     boxes = [box]
-    for axis in axes:
-        n = box.shape[axis]
-        assert isinstance(n, int)
-        boxes = [b.at(axis, box.start[axis] + i) for b in boxes for i in range(n)]
+    for axis, count in axes.items():
+        assert isinstance(count, int)
+        boxes = [part for b in boxes for part in b.every(axis, count)]
     return boxes
+
+
+def _residues(shape: Shape, order: Iterable[Value]) -> dict[int, int]:
+    """For each axis the number, if any, modulo which it decides what is read: pieces that take turns."""
+    axis_of = {v.name: axis for axis, e in enumerate(variables(shape)) for v in atoms(e)}
+    out: dict[int, int] = {}
+    for v in order:
+        if not isinstance(v, Ins) or v.op != "inside":
+            continue
+        for what, count in _remainders(v.attrs[0]):
+            names = {a.name for a in atoms(what)}
+            axis = axis_of.get(names.pop()) if len(names) == 1 else None
+            if axis is not None and count <= INTERLEAVED and out.setdefault(axis, count) != count:
+                return {}
+    return {axis: count for axis, count in out.items() if isinstance(n := shape[axis], int) and n % count == 0}
+
+
+def _remainders(e: Int) -> list[tuple[Int, int]]:
+    """``(x, n)`` of each ``x % n`` in an index expression, for integers n."""
+    found = [a for m in e.terms for a in m if a.args] if isinstance(e, Expr) else []
+    return [(a.args[0], a.args[1]) for a in found if a.key[0] == "mod" and isinstance(a.args[1], int)]
 
 
 def is_interleaved(shape: Shape, axes: Sequence[int]) -> bool:

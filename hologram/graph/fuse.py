@@ -233,9 +233,16 @@ def _under_windows(nodes: list[Node]) -> set[Node]:
             often = is_static(n.size) and n.size >= SPREAD * f.inputs[0].size  # type: ignore[operator]
             if often and source is not None and source.op.cost and source.op.kind not in _IN_MEMORY:
                 out.add(source)
-            elif often and source is None and other is not None and f.inputs[0].op.name == "transpose":
+            elif often and source is None and other is not None and _is_moved(f.inputs[0]):
                 out.add(f.inputs[0])
     return out
+
+
+def _is_moved(n: Node) -> bool:
+    """Whether ``n`` reads memory in another order than its own, or parts of it."""
+    while n.op.name == "reshape":
+        n = n.inputs[0]
+    return n.op.kind == "movement"
 
 
 def _windowed(n: Node) -> Node | None:

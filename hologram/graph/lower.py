@@ -13,7 +13,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.graph import epilogue
 from hologram.graph.arrange import arrange
-from hologram.graph.boxes import Box, find_boxes, is_interleaved, joined, side_by_side
+from hologram.graph.boxes import find_boxes, is_interleaved, joined, side_by_side, whole_box
 from hologram.graph.epilogue import Epilogue
 from hologram.graph.fuse import KERNEL_COST, Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
@@ -73,7 +73,7 @@ def _in_boxes(group: Group, roots: set[Node], stored: set[Node], whole: Values, 
     nests = find_boxes(group.shape, whole.order)
     narrow = not nests and _narrow_axes(group.shape, whole, writes)
     if narrow:
-        nests = [side_by_side(Box((0,) * len(group.shape), group.shape), narrow)]
+        nests = [side_by_side(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
     cut: list[tuple[Values, list[Write]]] = []
     for boxes in nests:
         values = Values(group, roots, boxes, whole)

@@ -1,8 +1,9 @@
 """Derivatives and stacks of windows and convolutions.
 
 A convolution is linear in either factor, and its transposes are convolutions: with respect to ``w`` the cotangent's elements are the window, with
-steps and dilations swapped; with respect to ``x`` the window is turned round and slides over the cotangent, whose elements are moved apart by the
-steps and put amid zeros.
+steps and dilations swapped; with respect to ``x`` the window is turned round and slides over the cotangent, put amid zeros. Steps are taken by
+phases: elements of ``x`` whose places are equal modulo the step are in windows at the same places. Only where there are dilations too are the
+cotangent's elements moved apart, with zeros between.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hologram.primitives.derivatives import apart
 from hologram.primitives.op import TABLE, Shape, transforms
 from hologram.symbolic import Int
 from hologram.trace.node import Node
-from hologram.transform.nodes import along, apply, has_tangents, moved, padded, permuted, reshaped, sliced, sum_over, total
+from hologram.transform.nodes import along, apply, full, has_tangents, joined, moved, padded, permuted, reshaped, sliced, sum_over, total
 
 Flags = Sequence[bool]
 Integers = tuple[int, ...]
@@ -58,8 +59,69 @@ def turned_round(w: Node, rank: int) -> Node:
 def by_input(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers) -> Node:
     """The transpose of a convolution with respect to ``x``: a part of its space, from ``first`` on, of the extents ``space``."""
     rank = len(steps)
+    for axis, (step, dilation, n, size) in enumerate(zip(steps, dilations, space, w.shape[3:], strict=True)):
+        if step > 1 and dilation == 1 and isinstance(n, int) and isinstance(size, int):
+            return _by_phases(ct, w, space, steps, dilations, first, axis)
     over = _amid_zeros(ct, space, w.shape[3:], steps, dilations, first)
     return convolved(over, moved(turned_round(w, rank), 2, 1), (1,) * rank, dilations)
+
+
+def _by_phases(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers, axis: int) -> Node:
+    """As :func:`by_input`, without zeros between the elements of ``ct`` along one axis.
+
+    Element ``m * step + phase`` is a sum over the places ``phase``, ``phase + step``, … of windows, and so one of a convolution with a step of 1.
+    Phases with equally many places are channels of one convolution.
+    """
+    at, step, size, n = 3 + axis, steps[axis], w.shape[3 + axis], space[axis]
+    assert isinstance(size, int) and isinstance(n, int)
+    start, phase = divmod(first[axis], step)
+    count = -(-n // step)  # of each phase: the last few may lie beyond the space
+
+    def at_axis(values: Sequence[Any], value: Any) -> tuple[Any, ...]:
+        return (*values[:axis], value, *values[axis + 1 :])
+
+    parts = []
+    for phases, m in ((range(phase, step), start), (range(phase), start + 1)):
+        for alike in (phases[: max(0, size % step - phases.start)], phases[max(0, size % step - phases.start) :]):
+            if alike:
+                places = len(range(alike.start, size, step))
+                extents = at_axis(space, count)
+                parts.append(_of_phases(ct, w, extents, at_axis(steps, 1), dilations, at_axis(first, m), at, step, alike, places))
+    together = joined(parts, at + 1) if len(parts) > 1 else parts[0]
+    return along(reshaped(together, (*together.shape[:at], count * step, *together.shape[at + 2 :])), at, 0, n)
+
+
+def _of_phases(
+    ct: Node,
+    w: Node,
+    space: Sequence[Int],
+    steps: Integers,
+    dilations: Integers,
+    first: Integers,
+    at: int,
+    step: int,
+    phases: range,
+    places: int,
+) -> Node:
+    """The elements of ``phases``, which have so many places in a window, on an axis after ``at``."""
+    shape = (*ct.shape[:2], len(phases), w.shape[2], *space)
+    if places:
+        part = reshaped(by_input(ct, _places_of(w, at, step, phases, places), space, steps, dilations, first), shape)
+    else:
+        part = full(0, ct.dtype, shape)
+    return moved(part, 2, at + 1)
+
+
+def _places_of(w: Node, axis: int, step: int, phases: range, places: int) -> Node:
+    """Weights (groups, o, phases * c, …) of which ``axis`` holds the places ``phase``, ``phase + step``, … of a phase."""
+    n = w.shape[axis]
+    assert isinstance(n, int)
+    missing = [0] * len(w.shape)
+    missing[axis] = max(0, places * step - n)
+    whole = along(padded(w, [0] * len(w.shape), missing), axis, 0, places * step)
+    apart_ = reshaped(whole, (*w.shape[:axis], places, step, *w.shape[axis + 1 :]))
+    turned = moved(along(apart_, axis + 1, phases.start, phases.stop), axis + 1, 2)
+    return reshaped(turned, (*w.shape[:2], len(phases) * w.shape[2], *w.shape[3:axis], places, *w.shape[axis + 1 :]))
 
 
 def _by_weights(ct: Node, x: Node, sizes: Shape, steps: Integers, dilations: Integers) -> Node:
