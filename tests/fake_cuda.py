@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from c_harness import compile_kernels
@@ -26,6 +27,27 @@ _FREED = 0xDD
 
 class FakeError(RuntimeError):
     """What CUDA's functions raise."""
+
+
+class FakeArray:
+    """An array as CuPy has them. ``values``: its shape, type and strides, and the elements that it begins with."""
+
+    def __init__(self, cuda: FakeApi, address: int, values: np.ndarray, stream: int, owner: Any = None) -> None:
+        self.cuda, self.address, self.values, self.stream, self.owner = cuda, address, values, stream, owner
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        strides = None if self.values.flags.c_contiguous else self.values.strides
+        data = self.address, False
+        return dict(shape=self.values.shape, typestr=self.values.dtype.str, data=data, strides=strides, version=3, stream=self.stream or 1)
+
+    def __dlpack__(self, stream: Any = None) -> FakeArray:
+        return self  # in the place of a capsule
+
+    def get(self) -> np.ndarray:
+        self.cuda.finish()
+        flat = (ctypes.c_uint8 * self.values.nbytes).from_address(self.address)
+        return np.frombuffer(bytes(flat), self.values.dtype).reshape(self.values.shape)
 
 
 class FakeApi:
@@ -43,11 +65,12 @@ class FakeApi:
         self.live: dict[int, np.ndarray] = {}
         self.host: dict[int, np.ndarray] = {}
         self.events: dict[int, bool] = {}
+        self.recorded_in: dict[int, list[Callable[[], None]]] = {}
         self.capturing: dict[int, list[Callable[[], None]]] = {}
         self.graphs: dict[int, list[Callable[[], None]]] = {}
         self.modules: dict[int, tuple[ctypes.CDLL, dict[str, tuple[int, str]]]] = {}
         self.functions: dict[int, tuple[int, str, int, str]] = {}
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(3)  # 1 and 2 are names of default streams
         self._folder = Path(tempfile.mkdtemp(prefix="hologram-fake-cuda-"))
 
     def is_out_of_memory(self, e: BaseException) -> bool:
@@ -102,6 +125,36 @@ class FakeApi:
         """Whether an address is of memory that is allocated."""
         return any(start <= address < start + a.nbytes for start, a in self.live.items())
 
+    # --- arrays of others ----------------------------------------------------------------------------------------------
+
+    def array(self, values: np.ndarray, stream: int = 0, offset: int = 0) -> FakeArray:
+        """Another library's array, which its stream fills later; ``offset`` bytes from an aligned address."""
+        address = self.allocate(values.nbytes + offset) + offset
+        self._put(stream, lambda: ctypes.memmove(address, values.ctypes.data, values.nbytes))
+        return FakeArray(self, address, values, stream)
+
+    def contiguous(self, x: FakeArray) -> FakeArray:
+        values = np.empty(x.values.shape, x.values.dtype)
+        made = FakeArray(self, self.allocate(values.nbytes), values, x.stream)
+        nbytes, strides = values.nbytes, x.values.strides
+
+        def copy() -> None:
+            flat = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(x.address))
+            values[...] = np.lib.stride_tricks.as_strided(flat.view(values.dtype), values.shape, strides)
+            ctypes.memmove(made.address, values.ctypes.data, nbytes)
+
+        self._put(x.stream, copy)
+        return made
+
+    def as_array(self, address: int, nbytes: int, shape: tuple[int, ...], dtype: Any, number: int, owner: Any) -> FakeArray:
+        return FakeArray(self, address, np.empty(shape, dtype), self.stream, owner)
+
+    def from_dlpack(self, x: Any) -> Any:
+        return x.__dlpack__(stream=self.stream)
+
+    def device_of(self, address: int) -> int:
+        return 0
+
     # --- streams and events --------------------------------------------------------------------------------------------
 
     def new_stream(self) -> int:
@@ -133,6 +186,7 @@ class FakeApi:
     def record(self, stream: int) -> int:
         event = next(self._numbers)
         self.events[event] = False
+        self.recorded_in[event] = self.streams[stream]
         self._put(stream, lambda: self.events.update({event: True}))
         return event
 
@@ -140,9 +194,9 @@ class FakeApi:
         return self.events[event]
 
     def wait(self, event: int) -> None:
-        for todo in self.streams.values():
-            while todo and not self.events[event]:
-                todo.pop(0)()
+        todo = self.recorded_in[event]
+        while not self.events[event]:
+            todo.pop(0)()
         if self.broken is not None:
             raise FakeError(self.broken)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from typing import Any
@@ -141,6 +142,54 @@ def test_scans_are_captured_and_conditions_are_not(cuda: FakeApi) -> None:
             want = want * 2
         assert np.allclose(np.asarray(g(x)), want)
     assert len(cuda.graphs) == 1
+
+
+# --- arrays of other libraries ---------------------------------------------------------------------------------------
+
+
+def test_arguments_of_other_libraries_are_used_where_they_are(cuda: FakeApi) -> None:
+    f = hg.jit(lambda x: (x * 2, x), device="cuda")
+    x = cuda.array(values(4, 24), stream=cuda.new_stream())
+    cuda.counts.clear()
+    doubled, same = f(x)
+    assert cuda.counts["copies"] == 1  # of the result that is the argument, which the other library may change
+    assert np.array_equal(np.asarray(doubled), values(4, 24) * 2) and np.array_equal(np.asarray(same), values(4, 24))
+    assert same.__cuda_array_interface__["data"][0] != x.address
+
+
+@pytest.mark.parametrize("case", ["off by 4 bytes", "transposed", "empty"])
+def test_arrays_that_kernels_cannot_read_are_copied(cuda: FakeApi, case: str) -> None:
+    x = cuda.array(values(0, 3) if case == "empty" else values(6, 8), offset=4 * (case == "off by 4 bytes"))
+    if case == "transposed":
+        x.values = x.values.T
+    y = hg.jit(lambda x: x + 1, device="cuda")(x)
+    want = values(0, 3) if case == "empty" else values(6, 8).T if case == "transposed" else values(6, 8)
+    assert np.array_equal(np.asarray(y), want + 1)
+
+
+def test_tensors_of_other_libraries_arrays_do_not_change(cuda: FakeApi) -> None:
+    x = cuda.array(values(50))
+    for made in (hg.asarray(x), hg.from_dlpack(x)):
+        assert made.device == "cuda:0"
+        y = made + 1
+        cuda.finish()
+        np.ctypeslib.as_array((ctypes.c_float * 50).from_address(x.address))[:] = 0
+        assert np.array_equal(np.asarray(y), values(50) + 1)
+        x = cuda.array(values(50))
+
+
+def test_others_read_tensors_where_they_are(cuda: FakeApi) -> None:
+    t = hg.jit(lambda x: x * 3, device="cuda")(values(5, 6))
+    of = t.__cuda_array_interface__
+    assert (of["shape"], of["typestr"], of["strides"], of["stream"]) == ((5, 6), "<f4", None, 1) and cuda.holds(of["data"][0])
+    assert t.__dlpack_device__() == (2, 0)
+    x = t.__dlpack__(stream=0)
+    del t
+    gc.collect()
+    hg.clear_caches()
+    assert x.address == of["data"][0] and np.array_equal(x.get(), values(5, 6) * 3)
+    with pytest.raises(AttributeError, match="on cpu"):
+        hg.tensor([1.0]).__cuda_array_interface__  # noqa: B018
 
 
 # --- lifetimes -------------------------------------------------------------------------------------------------------

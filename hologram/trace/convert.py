@@ -46,16 +46,35 @@ def asarray(data: Any, /, *, dtype: Any = None, device: Any = None, copy: bool |
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """The array behind ``x.__dlpack__``, borrowed unless ``copy``. Raises DeviceError for memory that is not the CPU's."""
+    """The array behind ``x.__dlpack__``, borrowed unless ``copy``; one on a CUDA device is copied there. Raises DeviceError for others' memory."""
     if type(x) is Tensor:
         return put(x, device)
     if not hasattr(x, "__dlpack__"):
         raise located(ArgumentError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}"))
+    if _is_on_device(x):
+        return put(of_device(x), device)
     try:
         array = np.from_dlpack(x)
     except (BufferError, RuntimeError) as e:
         raise located(DeviceError(f"from_dlpack: {e}")) from None
     return put(_of_array(array, None, borrow=not copy, strict=copy is False), device)
+
+
+def _is_on_device(x: Any) -> bool:
+    from hologram.backends.cuda.interop import is_foreign
+
+    return is_foreign(x)
+
+
+def of_device(x: Any, borrow: bool = False) -> Tensor:
+    """Another library's array on a CUDA device as a Tensor there: a copy, or with ``borrow`` its memory, for a call. Raises DeviceError."""
+    from hologram.backends.cuda.interop import adopted
+
+    try:
+        storage = adopted(x)
+        return of_storage(storage if borrow else storage.runtime.put(storage))
+    except (DeviceError, OutOfMemory) as e:
+        raise located(e) from None
 
 
 def device_name(device: Any) -> str:
@@ -105,6 +124,9 @@ def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False) -> Tensor:
     if type(data) is Extent:
         return wrap(extent_node(plain(data), to or dtypes.int64))
     if not isinstance(data, (np.ndarray, np.generic)):
+        if _is_on_device(data):
+            made = of_device(data)
+            return made if to is None else wrap(whole_cast(node_of(made), to))
         data = _foreign(data)
     return _of_array(data, to, borrow, strict)
 

@@ -19,7 +19,7 @@ from hologram.primitives.op import Shape
 from hologram.symbolic import substitute, var
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS, check_unmasked
-from hologram.trace.convert import from_dlpack
+from hologram.trace.convert import from_dlpack, of_device
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
@@ -173,6 +173,8 @@ class Signature:
             except TypeError as e:
                 raise located(ArgumentError(f"{self.name}: {self.paths(args, options, statics)[i]}: {e}")) from None
             return x if isinstance(x, np.generic) else np.asarray(x)
+        if hasattr(x, "__cuda_array_interface__"):
+            return of_device(x, borrow=True)
         if hasattr(x, "__dlpack__"):
             return from_dlpack(x)
         raise located(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hologram.backends.common.storage import DeviceStorage
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError, TracedValueError
 from hologram.primitives import composite
@@ -173,6 +174,15 @@ class Tensor:
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         """A DLPack capsule of the values; read-only, and so a copy for consumers older than DLPack 1.0, which has no flag for that."""
+        storage = self._realised("__dlpack__()")
+        if (
+            type(storage) is DeviceStorage
+            and self.__dlpack_device__()[0] != 1
+            and (dl_device is None or tuple(dl_device) == self.__dlpack_device__())
+        ):
+            from hologram.backends.cuda.interop import exported
+
+            return exported(storage).__dlpack__(stream=stream)
         view = self._view("__dlpack__()")
         old = max_version is None or max_version[0] < 1
         if old and copy is False:
@@ -182,7 +192,21 @@ class Tensor:
         return view.__dlpack__(max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # kDLCPU
+        from hologram.backends.cuda.interop import KIND
+
+        name, _, number = self.device.partition(":")
+        return (KIND, int(number)) if name == "cuda" else (1, 0)  # kDLCPU, by way of which others go
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the interface, read-only, for values on a CUDA device. AttributeError, as the protocol has it, for others."""
+        name = "__cuda_array_interface__"
+        storage = self._realised(name) if self.device.startswith("cuda") else None
+        if type(storage) is not DeviceStorage:
+            raise AttributeError(f"a Tensor on {self.device} has no {name}")
+        from hologram.backends.cuda.interop import interface
+
+        return interface(storage)
 
     def _scalar(self, reading: str) -> Any:
         view = self._view(reading)

@@ -108,8 +108,15 @@ class Runtime:
     def put(self, source: Any) -> DeviceStorage:
         """A storage of any device, or of the host, on this one."""
         if type(source) is DeviceStorage and source.runtime is self:
-            return source
+            return source if source.owner is None else self.device.guarded(partial(self._own, source))
         return self.device.guarded(partial(self._put, source))
+
+    def _own(self, source: DeviceStorage) -> DeviceStorage:
+        """A copy of borrowed memory."""
+        work = Work(self)
+        borrowed, memory = work.operand(source, str), work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
+        work.queue.copy((memory.handle, 0), (borrowed.handle, 0), source.nbytes)
+        return DeviceStorage(source.aval, memory, self.submit(work))
 
     def _put(self, source: Any) -> DeviceStorage:
         with Work(self) as work:
@@ -170,6 +177,8 @@ class Work:
             if made.event is not None:
                 self.queue.wait_for(made.event)
             self.borrowed.append(memory)
+        if source.owner is not None:
+            self.kept.append(source)
         return memory
 
     def write(self, to: Place, source: Any) -> None:

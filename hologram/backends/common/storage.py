@@ -81,14 +81,16 @@ class Submission:
 
 
 class DeviceStorage:
-    """The elements of an array in the memory of a device, in C order, from the start of ``memory``. Immutable. ``made`` is what writes them."""
+    """The elements of an array in the memory of a device, in C order, from the start of ``memory``. Immutable. ``made`` is what writes them.
 
-    __slots__ = ("aval", "memory", "made", "_host", "__weakref__")
-    owner = None  # the memory is its own
-    exports = 0  # and no one else's
+    ``owner`` is another library's array whose memory it is, borrowed for a call; None where the memory is its own.
+    """
 
-    def __init__(self, aval: Aval, memory: Memory, made: Submission) -> None:
-        self.aval, self.memory, self.made, self._host = aval, memory, made, None
+    __slots__ = ("aval", "memory", "made", "owner", "_host", "__weakref__")
+    exports = 0  # the memory is no one else's
+
+    def __init__(self, aval: Aval, memory: Memory, made: Submission, owner: Any = None) -> None:
+        self.aval, self.memory, self.made, self.owner, self._host = aval, memory, made, owner, None
 
     _host: Any
 

@@ -197,6 +197,14 @@ class Api:
         memory = cuda.UnownedMemory(address, nbytes, owner, number)
         return self._cupy.ndarray(shape, dtype, cuda.MemoryPointer(memory, 0))
 
+    def device_of(self, address: int) -> int:
+        """The number of the device whose memory an address is of."""
+        return int(self._runtime.pointerGetAttributes(address).device)
+
+    def contiguous(self, x: Any) -> Any:
+        """A CuPy array with a copy of ``x``, in C order."""
+        return self._cupy.array(self._cupy.asarray(x), order="C", copy=True)
+
     def from_dlpack(self, x: Any) -> Any:
         """A CuPy array of the memory of ``x``, whose work so far comes first in the current stream."""
         return self._cupy.from_dlpack(x)

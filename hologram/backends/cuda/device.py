@@ -86,6 +86,12 @@ class Queue(driver.Queue):
         assert isinstance(event, Event)
         self.cuda.wait_in(self.stream, event.event)
 
+    def follow(self, stream: int) -> None:
+        """What is put here from now on begins after the work so far of ``stream``, another library's."""
+        if stream != self.stream:
+            with self.cuda.on(self.device.number):
+                self.wait_for(Event(self.cuda, self.cuda.record(stream)))
+
     def finish(self) -> None:
         self.cuda.synchronize(self.stream)
 
