@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hologram.primitives.derivatives import apart
+from hologram.primitives.derivatives.movement import apart
 from hologram.primitives.op import TABLE, Shape, transforms
 from hologram.symbolic import Int
 from hologram.trace.node import Node
