@@ -11,6 +11,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.trace.aval import Aval, aval
 from hologram.trace.recorder import located
 
 _named = lru_cache(64)(dtypes.of)
@@ -46,6 +47,12 @@ def element_type(x: Any, what: str) -> DType:
         return _named(x)
     except TypeError as e:
         raise located(DTypeError(f"{what}: {e}")) from None
+
+
+@lru_cache(256)
+def extent(dtype: DType, n: int) -> Aval:
+    """The Aval of ``n`` elements on one axis, kept for the next buffer of that length."""
+    return aval(dtype, (n,))
 
 
 def as_array(x: Any, what: str) -> np.ndarray:

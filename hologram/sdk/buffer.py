@@ -12,8 +12,7 @@ from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.dispatch import register_buffer_class
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
-from hologram.sdk.arguments import as_array, element_type
-from hologram.trace.aval import aval
+from hologram.sdk.arguments import as_array, element_type, extent
 from hologram.trace.recorder import located
 
 if TYPE_CHECKING:
@@ -66,9 +65,8 @@ class Buffer(_Exporter):
     def _over(found: np.ndarray, writable: bool) -> Buffer:
         if not storage.borrowable(found) or found.size == 0:
             raise located(ArgumentError("Buffer.wrap takes a C-contiguous, aligned array of native byte order with at least one element"))
-        of = aval(element_type(found.dtype, "Buffer.wrap"), (found.size,))
-        memory = storage.over(of, found.__array_interface__["data"][0], found, writable)
-        return Buffer(memory, None, "external")
+        of = extent(element_type(found.dtype, "Buffer.wrap"), found.size)
+        return Buffer(storage.wrapping(of, found, writable), None, "external")
 
     # --- what it is ----------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,10 @@ from hologram.backends import devices
 from hologram.backends.cpu.runtime import storage
 from hologram.errors import ClosedExecutorError, DeviceError, ShapeError
 from hologram.sdk import backend as backends
-from hologram.sdk.arguments import bounded, count, element_type
+from hologram.sdk.arguments import bounded, count, element_type, extent
 from hologram.sdk.backend import BackendType
 from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.pool import CLASSES, PAGE_HEIGHT, PAGE_WIDTH, Pool, zero
-from hologram.trace.aval import aval
 from hologram.trace.recorder import located
 
 
@@ -57,7 +56,7 @@ class Executor:
         """A buffer of ``size`` elements, all 0, in the linear pool. Raises ShapeError for a size below 1, DTypeError, OutOfMemory."""
         self._require_live("allocate")
         n = count(size, "allocate", "size")
-        return self._own(Buffer(zero(storage.mutable(aval(element_type(dtype, "allocate"), (n,)))), self, "linear"))
+        return self._own(Buffer(zero(storage.mutable(extent(element_type(dtype, "allocate"), n))), self, "linear"))
 
     def allocate_boundary(self, class_index: int, width: int, height: int, dtype: Any = np.float32) -> Buffer:
         """A buffer of ``width * height`` bytes, all 0, at the start of the page of a class.
@@ -72,7 +71,7 @@ class Executor:
         if nbytes % of.itemsize:
             raise located(ShapeError(f"allocate_boundary: {width} x {height} bytes are no whole number of {of}, which have {of.itemsize} each"))
         lease, address = self._pool.take(index)
-        memory = storage.over(aval(of, (nbytes // of.itemsize,)), address, lease, True)
+        memory = storage.over(extent(of, nbytes // of.itemsize), address, lease, True)
         return self._own(Buffer(zero(memory), self, "boundary", index))
 
     def _own(self, buffer: Buffer) -> Buffer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from typing import Any
 
@@ -60,6 +61,6 @@ class Pool:
 
 
 def zero(memory: Any) -> Any:
-    """The Storage ``memory`` with its elements set to 0."""
-    storage.view(memory).fill(0)
+    """The Storage ``memory`` with its bytes set to 0."""
+    ctypes.memset(memory.data, 0, memory.nbytes)
     return memory

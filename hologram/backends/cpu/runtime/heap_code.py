@@ -288,8 +288,8 @@ def storage_borrowed(aval: ptr, owner: ptr, data: ptr, flags: i64) -> Storage:
 
 @exported
 def storage_borrow(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
-    """METH_FASTCALL (aval, ndarray): a read-only Storage over the array's memory."""
-    return storage_borrowed(args[0], args[1], NDArray(args[1]).data, 0)
+    """METH_FASTCALL (aval, ndarray, flags): a Storage over the array's memory."""
+    return storage_borrowed(args[0], args[1], NDArray(args[1]).data, PyLong_AsLongLong(args[2]))
 
 
 @exported

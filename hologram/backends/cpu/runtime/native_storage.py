@@ -100,9 +100,9 @@ def new(aval: Aval) -> Any:
     return _new(aval)
 
 
-def borrow_memory(aval: Aval, array: np.ndarray) -> Any:
-    """A Storage over the memory of an aligned C-contiguous array."""
-    return _borrow(aval, array)
+def borrow_memory(aval: Aval, array: np.ndarray, writable: bool = False) -> Any:
+    """A Storage over the memory of an aligned C-contiguous array, of any shape with as many elements."""
+    return _borrow(aval, array, int(writable))
 
 
 def over_memory(aval: Aval, address: int, owner: object, writable: bool) -> Any:

@@ -60,10 +60,10 @@ def seal(storage: Storage) -> Storage:
     return storage
 
 
-def borrow_memory(aval: Aval, array: np.ndarray) -> Storage:
-    """A Storage over the memory of an aligned C-contiguous array."""
-    view = array.view()
-    view.flags.writeable = False
+def borrow_memory(aval: Aval, array: np.ndarray, writable: bool = False) -> Storage:
+    """A Storage over the memory of an aligned C-contiguous array, of any shape with as many elements."""
+    view = array.view().reshape(aval.shape)
+    view.flags.writeable = writable and array.flags.writeable
     return Storage(aval, view, array)
 
 

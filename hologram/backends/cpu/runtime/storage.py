@@ -41,6 +41,11 @@ def mutable(of: Aval) -> Any:
     return _made.new(of)
 
 
+def wrapping(of: Aval, array: np.ndarray, writable: bool) -> Any:
+    """A Storage over the memory of a :func:`borrowable` array of as many elements, which it keeps alive; writable where ``writable``."""
+    return _made.borrow_memory(of, array, writable)
+
+
 def over(of: Aval, address: int, owner: object, writable: bool) -> Any:
     """A Storage over memory at an address, aligned to its elements, that ``owner`` keeps alive."""
     return _made.over_memory(of, address, owner, writable)
