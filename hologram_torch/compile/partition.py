@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,11 +27,13 @@ _SEEDED = torch.Tag.nondeterministic_seeded
 
 @dataclass(slots=True)
 class Segment:
-    """Nodes that become one compiled graph: its inputs and outputs are tensors of torch."""
+    """Nodes that become one compiled graph: its inputs and outputs are tensors of torch. ``views`` are what else is wanted of it: each as the
+    node, and an input or output of whose memory it is a view."""
 
     nodes: list[fx.Node] = field(default_factory=list)
     inputs: list[fx.Node] = field(default_factory=list)
     outputs: list[fx.Node] = field(default_factory=list)
+    views: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)
 
 
 class Refused(Exception):
@@ -154,24 +157,62 @@ class Analysis:
         for segment in segments.values():
             own = set(segment.nodes)
             inputs: dict[fx.Node, None] = {}
+            wanted = []
             for node in segment.nodes:
                 for x in node.all_input_nodes:
                     if x not in own and not self._is_number(x):
                         inputs[x] = None
                 read_elsewhere = any(u not in own for u in node.users if u.op != "output")
                 if isinstance(self.types[node], TensorType) and (node in returned or read_elsewhere):
-                    segment.outputs.append(node)
+                    wanted.append(node)
             segment.inputs = list(inputs)
-        for at in [i for i, s in segments.items() if not s.outputs]:
+            self._share(segment, own, wanted)
+        for at in [i for i, s in segments.items() if not s.outputs and not s.views]:
             del segments[at]
+
+    def _share(self, segment: Segment, own: set[fx.Node], wanted: list[fx.Node]) -> None:
+        """Splits what is wanted of a segment into outputs and views: of tensors that exist, of outputs, and of what would otherwise be stored
+        several times or with gaps."""
+        bases = {x: self._base(x) for x in wanted}
+        count = Counter(bases.values())
+        outputs: dict[fx.Node, None] = {}
+        for x, base in bases.items():
+            if base is x or (base in own and base not in bases and count[base] == 1 and self.is_dense(x)):
+                outputs[x] = None
+            else:
+                segment.views.append((x, base))
+                if base in own:
+                    outputs[base] = None
+        segment.outputs = list(outputs)
+
+    def _base(self, node: fx.Node) -> fx.Node:
+        """The tensor of whose memory ``node`` is a view, by ops that are views to torch; the node itself where it is none."""
+        of, base = self.types[node], node
+        while True:
+            target = base.target
+            if target is operator.getitem and isinstance(base.args[0], fx.Node):
+                target = base.args[0].target
+                source = base.args[0].args[0] if base.args[0].args else None
+            else:
+                source = base.args[0] if base.args else None
+            if not isinstance(target, OpOverload) or not target.is_view or not isinstance(source, fx.Node):
+                return base
+            under = self.types[source]
+            if not isinstance(under, TensorType) or (under.dtype, under.device) != (of.dtype, "cpu") or under.dtype.is_complex:
+                return base
+            base = source
+
+    def is_dense(self, node: fx.Node) -> bool:
+        of = self.types[node]
+        found = layout_of(of.shape, of.strides)
+        return found is not None and found.dense
 
     # --- one segment -------------------------------------------------------------------------------------------------------
 
     def output_layout(self, node: fx.Node) -> Layout:
         """How a computed tensor lies: with the strides that torch promises where these leave no gaps, else in C order."""
         of = self.types[node]
-        found = layout_of(of.shape, of.strides)
-        return found if found is not None and found.dense else layout_of(of.shape, contiguous(of.shape))  # type: ignore[return-value]
+        return layout_of(of.shape, of.strides if self.is_dense(node) else contiguous(of.shape))  # type: ignore[return-value]
 
     def record(self, segment: Segment) -> Graph:
         """The segment as a graph of Hologram, of the bodies of its inputs to the bodies of its outputs."""

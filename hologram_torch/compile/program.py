@@ -121,6 +121,14 @@ class Writer:
         return f"{node.name}.data_ptr()"
 
     def _segment(self, segment: Segment) -> None:
+        if segment.outputs:
+            self._compiled(segment)
+        for x, base in segment.views:
+            of, start = self.analysis.types[x], self.analysis.types[x].offset - self.analysis.types[base].offset
+            offset = str(start) if base in segment.outputs else f"{base.name}.storage_offset() + {start}"
+            self.lines.append(f"{x.name} = {base.name}.as_strided({self._name(of.shape, 'n')}, {self._name(of.strides, 'n')}, {offset})")
+
+    def _compiled(self, segment: Segment) -> None:
         executable: Any = compile_graph(self.analysis.record(segment))
         self.executables.append(executable)
         run = self._name(executable.bound(), "run")
@@ -148,9 +156,8 @@ class Writer:
     def _allocate(self, node: fx.Node, laid: list[tuple[fx.Node, str]]) -> str:
         """Writes the allocation of an output; one whose strides leave gaps is computed in C order first, and noted in ``laid``."""
         of = self.analysis.types[node]
-        found = layout_of(of.shape, of.strides)
         name, strides = node.name, of.strides
-        if found is None or not found.dense:
+        if not self.analysis.is_dense(node):
             name, strides = node.name + "_c", contiguous(of.shape)
             laid.append((node, name))
         shape, dtype = self._name(of.shape, "n"), self._name(of.dtype, "t")

@@ -14,10 +14,11 @@ Sizes = Mapping[Any, Any]  # values of symbols
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor's shape, strides, element type and device type; ``lazy`` where a conjugation or negation of it is pending."""
+    """A tensor's shape, strides, offset in its storage, element type and device type; ``lazy`` where a conjugation or negation of it is pending."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    offset: int
     dtype: torch.dtype
     device: str
     lazy: bool
@@ -46,7 +47,7 @@ def typed(val: Any, sizes: Sizes) -> Any:
         if val.layout is not torch.strided:
             return None
         strides = tuple(number(n, sizes) for n in val.stride())
-        return TensorType(shape, strides, val.dtype, val.device.type, val.is_conj() or val.is_neg())
+        return TensorType(shape, strides, number(val.storage_offset(), sizes), val.dtype, val.device.type, val.is_conj() or val.is_neg())
     if isinstance(val, (list, tuple)):
         return [typed(v, sizes) for v in val]
     return number(val, sizes)
