@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec
 
 from hologram import dtypes
 from hologram.dtypes import DType
@@ -15,7 +17,9 @@ from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, located
 from hologram.trace.tensor import Tensor
 
-__all__ = ["SpaceFormat", "cast", "floats", "integers", "space_format"]
+__all__ = ["SpaceFormat", "by_rank", "cast", "floats", "integers", "space_format"]
+
+P = ParamSpec("P")
 
 
 def floats(x: Any, what: str) -> tuple[Tensor, DType]:
@@ -68,9 +72,37 @@ class SpaceFormat:
         return (n,) if self.last else (n, *[1] * self.rank)
 
 
-def space_format(what: str, rank: int, name: str) -> SpaceFormat:
-    """The format called ``"NCHW"`` or ``"NHWC"``, for ``rank`` space axes. Raises ArgumentError for other names."""
+def formats(rank: int) -> tuple[str, str]:
+    """Names of the formats of images with ``rank`` space axes: channels first and channels last."""
     space = "DHW"[3 - rank :]
-    if name not in (first := f"NC{space}", last := f"N{space}C"):
+    return f"NC{space}", f"N{space}C"
+
+
+def space_format(what: str, rank: int, name: str | None) -> SpaceFormat:
+    """The format called ``"NCHW"`` or ``"NHWC"``, for ``rank`` space axes; channels first for None. Raises ArgumentError for other names."""
+    first, last = formats(rank)
+    if name not in (None, first, last):
         raise located(ArgumentError(f"{what}: data_format is {first!r} or {last!r}, not {name!r}"))
     return SpaceFormat(rank, name == last)
+
+
+def by_rank(name: str, f: Callable[Concatenate[str, int, P], Tensor]) -> list[Callable[P, Tensor]]:
+    """The functions ``name1d``, ``name2d`` and ``name3d`` that ``f(what, rank, ...)`` is for one, two and three space axes.
+
+    ``f`` is documented for two. Its parameter ``data_format``, by default None, has the format with channels first as the default of each.
+    """
+    return [_of_rank(f"{name}{rank}d", rank, f, f"{name}2d") for rank in (1, 2, 3)]
+
+
+def _of_rank(name: str, rank: int, f: Callable[Concatenate[str, int, P], Tensor], like: str) -> Callable[P, Tensor]:
+    def function(*args: P.args, **options: P.kwargs) -> Tensor:
+        return f(name, rank, *args, **options)
+
+    first, last = formats(rank)
+    counted = {1: "one space axis", 3: "three space axes"}.get(rank)
+    _, _, *parameters = inspect.signature(f).parameters.values()
+    shown = [p.replace(default=first) if p.name == "data_format" else p for p in parameters]
+    function.__signature__ = inspect.Signature(shown, return_annotation=Tensor)  # type: ignore[attr-defined]
+    function.__name__, function.__qualname__, function.__module__ = name, name, f.__module__
+    function.__doc__ = f'As :func:`{like}`, with {counted}; ``data_format`` is ``"{first}"`` or ``"{last}"``.' if counted else f.__doc__
+    return function

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.nn.arguments import integers, space_format
+from hologram.nn.arguments import by_rank, integers, space_format
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.primitives.window_rules import by_input, convolved
 from hologram.primitives.windows import window_count
@@ -21,15 +21,18 @@ from hologram.transform.nodes import padded
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
 
-def conv1d(
-    x: Any, w: Any, b: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, data_format: str = "NCW"
-) -> Tensor:
-    """As :func:`conv2d`, with one space axis; ``data_format`` is ``"NCW"`` or ``"NWC"``."""
-    return _convolution("conv1d", 1, x, w, b, stride, padding, dilation, groups, data_format)
-
-
-def conv2d(
-    x: Any, w: Any, b: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, data_format: str = "NCHW"
+def _convolution(
+    what: str,
+    rank: int,
+    x: Any,
+    w: Any,
+    b: Any = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_format: str | None = None,
 ) -> Tensor:
     """Sums over windows of ``x`` (N, C, H, W), which may lack N, by weights ``w`` (O, C / groups, KH, KW), plus ``b`` (O): (N, O, H', W').
 
@@ -38,69 +41,6 @@ def conv2d(
     each convolved on its own. ``data_format`` says how ``x`` and the result lie: ``"NCHW"`` or ``"NHWC"``; weights lie alike in both.
     16-bit floats are summed in float32 and rounded once. Raises ShapeError where the shapes do not fit or no window does.
     """
-    return _convolution("conv2d", 2, x, w, b, stride, padding, dilation, groups, data_format)
-
-
-def conv3d(
-    x: Any, w: Any, b: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, data_format: str = "NCDHW"
-) -> Tensor:
-    """As :func:`conv2d`, with three space axes; ``data_format`` is ``"NCDHW"`` or ``"NDHWC"``."""
-    return _convolution("conv3d", 3, x, w, b, stride, padding, dilation, groups, data_format)
-
-
-def conv_transpose1d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCW",
-) -> Tensor:
-    """As :func:`conv_transpose2d`, with one space axis; ``data_format`` is ``"NCW"`` or ``"NWC"``."""
-    return _transposed("conv_transpose1d", 1, x, w, b, stride, padding, output_padding, dilation, groups, data_format)
-
-
-def conv_transpose2d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCHW",
-) -> Tensor:
-    """The transpose of :func:`conv2d` with respect to its input: ``x`` (N, C, H, W), ``w`` (C, O / groups, KH, KW), ``b`` (O) give (N, O, H', W').
-
-    H' is ``(H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1``; ``output_padding`` is less than the stride or the dilation.
-    Raises ShapeError where the shapes do not fit, ArgumentError for an ``output_padding`` that is too large.
-    """
-    return _transposed("conv_transpose2d", 2, x, w, b, stride, padding, output_padding, dilation, groups, data_format)
-
-
-def conv_transpose3d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCDHW",
-) -> Tensor:
-    """As :func:`conv_transpose2d`, with three space axes; ``data_format`` is ``"NCDHW"`` or ``"NDHWC"``."""
-    return _transposed("conv_transpose3d", 3, x, w, b, stride, padding, output_padding, dilation, groups, data_format)
-
-
-def _convolution(what: str, rank: int, x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: Any, data_format: str) -> Tensor:
     layout = space_format(what, rank, data_format)
     (image, weights), _, weak = _factors(what, rank, x, w)
     steps, dilations = integers(what, "stride", stride, rank, 1), integers(what, "dilation", dilation, rank, 1)
@@ -120,8 +60,24 @@ def _convolution(what: str, rank: int, x: Any, w: Any, b: Any, stride: Any, padd
 
 
 def _transposed(
-    what: str, rank: int, x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: Any, data_format: str
+    what: str,
+    rank: int,
+    x: Any,
+    w: Any,
+    b: Any = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_format: str | None = None,
 ) -> Tensor:
+    """The transpose of :func:`conv2d` with respect to its input: ``x`` (N, C, H, W), ``w`` (C, O / groups, KH, KW), ``b`` (O) give (N, O, H', W').
+
+    H' is ``(H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1``; ``output_padding`` is less than the stride or the dilation.
+    Raises ShapeError where the shapes do not fit, ArgumentError for an ``output_padding`` that is too large.
+    """
     layout = space_format(what, rank, data_format)
     (image, weights), _, weak = _factors(what, rank, x, w)
     steps, dilations = integers(what, "stride", stride, rank, 1), integers(what, "dilation", dilation, rank, 1)
@@ -145,6 +101,10 @@ def _transposed(
     grouped = permuted(reshaped(image, (n, parts, c // parts, *space)), (1, 0, *range(2, 3 + rank)))
     out = by_input(grouped, reshaped(weights, (parts, c // parts, o, *sizes)), extents, steps, dilations, cut)
     return _finished(what, out, b, layout, lacks, weak)
+
+
+conv1d, conv2d, conv3d = by_rank("conv", _convolution)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank("conv_transpose", _transposed)
 
 
 def _factors(what: str, rank: int, x: Any, w: Any) -> Any:

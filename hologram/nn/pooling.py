@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.nn.arguments import cast, floats, integers, space_format
+from hologram.nn.arguments import by_rank, cast, floats, integers, space_format
 from hologram.numpy.arguments import array, reshaped, wrap
 from hologram.primitives.movement import pad
 from hologram.primitives.reductions import argmax, lowest, reduce_max
@@ -28,92 +28,6 @@ __all__ = [
 ]  # fmt: skip
 
 Integers = tuple[int, ...]
-
-
-def max_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, *, data_format: str = "NCW"
-) -> Tensor:
-    """As :func:`max_pool2d`, with one space axis; ``data_format`` is ``"NCW"`` or ``"NWC"``."""
-    return _max_pool("max_pool1d", 1, x, kernel_size, stride, padding, dilation, ceil_mode, data_format)
-
-
-def max_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, *, data_format: str = "NCHW"
-) -> Tensor:
-    """The largest element of each window of ``x`` (N, C, H, W), which may lack N; NaN if there is one.
-
-    ``stride`` is ``kernel_size`` for None. ``padding``, at most half of the kernel, puts elements below all others around ``x``. With ``ceil_mode``
-    a last window may reach beyond the padding if it starts before it. The derivative is that of the first of the window's extremes, row by row.
-    Raises ArgumentError for a padding that is too wide, ShapeError where no window fits.
-    """
-    return _max_pool("max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode, data_format)
-
-
-def max_pool3d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, *, data_format: str = "NCDHW"
-) -> Tensor:
-    """As :func:`max_pool2d`, with three space axes; ``data_format`` is ``"NCDHW"`` or ``"NDHWC"``."""
-    return _max_pool("max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode, data_format)
-
-
-def avg_pool1d(
-    x: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    *,
-    data_format: str = "NCW",
-) -> Tensor:
-    """As :func:`avg_pool2d`, with one space axis; ``data_format`` is ``"NCW"`` or ``"NWC"``."""
-    return _avg_pool("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, count_include_pad, data_format)
-
-
-def avg_pool2d(
-    x: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    *,
-    data_format: str = "NCHW",
-) -> Tensor:
-    """The mean of each window of ``x`` (N, C, H, W), which may lack N. Zeros of the ``padding`` count if ``count_include_pad``; what a window of
-    ``ceil_mode`` has beyond the padding never does. 16-bit floats are summed in float32. Raises as :func:`max_pool2d` does."""
-    return _avg_pool("avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, count_include_pad, data_format)
-
-
-def avg_pool3d(
-    x: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    *,
-    data_format: str = "NCDHW",
-) -> Tensor:
-    """As :func:`avg_pool2d`, with three space axes; ``data_format`` is ``"NCDHW"`` or ``"NDHWC"``."""
-    return _avg_pool("avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, count_include_pad, data_format)
-
-
-def adaptive_avg_pool1d(x: Any, output_size: Any, *, data_format: str = "NCW") -> Tensor:
-    """As :func:`adaptive_avg_pool2d`, with one space axis; ``data_format`` is ``"NCW"`` or ``"NWC"``."""
-    return _adaptive("adaptive_avg_pool1d", 1, x, output_size, data_format)
-
-
-def adaptive_avg_pool2d(x: Any, output_size: Any, *, data_format: str = "NCHW") -> Tensor:
-    """Means of parts of ``x`` (N, C, H, W), which may lack N, so many that the result has the space ``output_size``, an integer or one an axis; None
-    keeps an axis. Of m parts of n elements part i is that from ``floor(i * n / m)`` to ``ceil((i + 1) * n / m)``.
-    Raises ShapeError where an extent is empty or symbolic."""
-    return _adaptive("adaptive_avg_pool2d", 2, x, output_size, data_format)
-
-
-def adaptive_avg_pool3d(x: Any, output_size: Any, *, data_format: str = "NCDHW") -> Tensor:
-    """As :func:`adaptive_avg_pool2d`, with three space axes; ``data_format`` is ``"NCDHW"`` or ``"NDHWC"``."""
-    return _adaptive("adaptive_avg_pool3d", 3, x, output_size, data_format)
 
 
 # --- windows ---------------------------------------------------------------------------------------------------------
@@ -176,7 +90,24 @@ class _Window:
 # --- the largest -----------------------------------------------------------------------------------------------------
 
 
-def _max_pool(what: str, rank: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, data_format: str) -> Tensor:
+def _max_pool(
+    what: str,
+    rank: int,
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    *,
+    data_format: str | None = None,
+) -> Tensor:
+    """The largest element of each window of ``x`` (N, C, H, W), which may lack N; NaN if there is one.
+
+    ``stride`` is ``kernel_size`` for None. ``padding``, at most half of the kernel, puts elements below all others around ``x``. With ``ceil_mode``
+    a last window may reach beyond the padding if it starts before it. The derivative is that of the first of the window's extremes, row by row.
+    Raises ArgumentError for a padding that is too wide, ShapeError where no window fits.
+    """
     layout = space_format(what, rank, data_format)
     image, lacks = layout.channels_first(_image(what, rank, x))
     window = _Window(what, image.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
@@ -223,8 +154,19 @@ def _in_a_row(seen: Node, window: _Window) -> Node:
 
 
 def _avg_pool(
-    what: str, rank: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, data_format: str
+    what: str,
+    rank: int,
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    *,
+    data_format: str | None = None,
 ) -> Tensor:
+    """The mean of each window of ``x`` (N, C, H, W), which may lack N. Zeros of the ``padding`` count if ``count_include_pad``; what a window of
+    ``ceil_mode`` has beyond the padding never does. 16-bit floats are summed in float32. Raises as :func:`max_pool2d` does."""
     layout = space_format(what, rank, data_format)
     wide, dtype = floats(wrap(_image(what, rank, x)), what)
     image, lacks = layout.channels_first(array(wide, what))
@@ -234,7 +176,10 @@ def _avg_pool(
     return cast(wrap(layout.restored(array(mean, what), lacks)), dtype)
 
 
-def _adaptive(what: str, rank: int, x: Any, output_size: Any, data_format: str) -> Tensor:
+def _adaptive(what: str, rank: int, x: Any, output_size: Any, *, data_format: str | None = None) -> Tensor:
+    """Means of parts of ``x`` (N, C, H, W), which may lack N, so many that the result has the space ``output_size``, an integer or one an axis; None
+    keeps an axis. Of m parts of n elements part i is that from ``floor(i * n / m)`` to ``ceil((i + 1) * n / m)``.
+    Raises ShapeError where an extent is empty or symbolic."""
     layout = space_format(what, rank, data_format)
     wide, dtype = floats(wrap(_image(what, rank, x)), what)
     image, lacks = layout.channels_first(array(wide, what))
@@ -262,3 +207,10 @@ def _parts_mean(what: str, x: Tensor, axis: int, m: int) -> Tensor:
     inside = hnp.asarray(places < stop[:, None]).reshape((*places.shape, *rest))
     total = hnp.sum(hnp.where(inside, seen, 0), axis=axis + 1)
     return total / hnp.asarray(length.astype(np.float32)).reshape((-1, *rest))
+
+
+# --- by the number of space axes -------------------------------------------------------------------------------------
+
+max_pool1d, max_pool2d, max_pool3d = by_rank("max_pool", _max_pool)
+avg_pool1d, avg_pool2d, avg_pool3d = by_rank("avg_pool", _avg_pool)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_rank("adaptive_avg_pool", _adaptive)
