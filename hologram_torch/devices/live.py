@@ -14,9 +14,12 @@ from weakref import ref
 import torch
 
 import hologram as hg
+from hologram import dtypes
 from hologram import numpy as hnp
+from hologram_torch.devices.templates import strong
 from hologram_torch.interop import dtype_of, to_numpy, to_torch, torch_dtype_of
 
+_TYPES = {d: torch_dtype_of(d) for d in dtypes.ALL}
 PRUNE_AT = 4096  # notes of cells, most of them of temporaries that are gone
 PENDING_LIMIT = 1024  # cells alive and pending: beyond, they are computed though nobody reads them
 
@@ -36,10 +39,9 @@ class Cell:
     __slots__ = ("value", "shape", "dtype", "viewed", "unwritten", "sized", "__weakref__")
 
     def __init__(self, value: hg.Tensor, unwritten: bool = False) -> None:
-        if value._weak:
-            value = hnp.astype(value, value.dtype)
+        value = strong(value)
         shape, dtype = value._aval()
-        self.value, self.dtype = value, torch_dtype_of(dtype)
+        self.value, self.dtype = value, _TYPES[dtype]
         self.shape: Any = shape
         self.viewed, self.unwritten = False, unwritten
         self.sized: Callable[[], torch.UntypedStorage | None] = _nothing

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+from hologram_torch.devices import templates
 from hologram_torch.devices.storage import make, make_strided, meta_of, resize
 from hologram_torch.devices.values import operand, result, store
 
@@ -66,10 +67,13 @@ def kernel(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     return _in_place(op, function)
 
 
+def _applied(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return templates.apply(function, [operand(x) for x in args], {name: operand(x) for name, x in options.items()} if options else options)
+
+
 def _functional(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
-        found = function(*map(operand, args), **{name: operand(x) for name, x in options.items()})
-        return result(found)
+        return result(_applied(function, args, options))
 
     return run
 
@@ -78,8 +82,11 @@ def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., An
     """As :func:`_functional`, with the strides that torch gives to results of operands that are not in C order."""
 
     def run(*args: Any, **options: Any) -> torch.Tensor:
-        found = function(*map(operand, args), **{name: operand(x) for name, x in options.items()})
-        if all(x.is_contiguous() for x in args if isinstance(x, torch.Tensor)):
+        found = _applied(function, args, options)
+        for x in args:
+            if isinstance(x, torch.Tensor) and not x.is_contiguous():
+                break
+        else:
             return make(found)
         stride = op(*[meta_of(x) if isinstance(x, torch.Tensor) else x for x in args], **options).stride()
         return make_strided(found, stride)
@@ -89,7 +96,7 @@ def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., An
 
 def _in_place(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(target: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-        found = function(operand(target), *map(operand, args), **{name: operand(x) for name, x in options.items()})
+        found = _applied(function, (target, *args), options)
         store(op, target, found)
         return target
 
@@ -99,7 +106,7 @@ def _in_place(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any
 def _out(op: OpOverload, function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
         targets = [options.pop(name) for name in names]
-        found = function(*map(operand, args), **{name: operand(x) for name, x in options.items()})
+        found = _applied(function, args, options)
         for target, value in zip(targets, found if type(found) in (tuple, list) else [found], strict=True):
             if target.shape != value.shape and not target.numel():
                 resize(target, value.shape)
