@@ -13,7 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from hologram.errors import DeviceError
-from hologram_torch.devices import backend, registration
+from hologram_torch.devices import backend, pending, registration
 from hologram_torch.devices.storage import NAME, storage_of_bytes
 
 __all__ = ["device", "get_backend", "is_available", "list_available_backends", "set_backend"]
@@ -75,7 +75,7 @@ def _register() -> None:
     _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[backend.__name__], hook=_Hooks(), device_guard=_Guard())
     torch.serialization.register_package(15, _tag, _loaded)
     registration.register()
-    register_optimizer_step_post_hook(lambda *_: backend.live.synchronize())
+    register_optimizer_step_post_hook(lambda *_: pending.synchronize())
 
 
 _register()

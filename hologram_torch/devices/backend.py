@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hologram.errors import DeviceError
-from hologram_torch.devices import live
+from hologram_torch.devices import pending
 from hologram_torch.devices.storage import DEVICE, NAME
 
 
@@ -53,7 +53,7 @@ def get_device_name(device: Any = None) -> str:
 def synchronize(device: Any = None) -> None:
     """Computes everything that is pending."""
     check_index(device)
-    live.synchronize()
+    pending.synchronize()
 
 
 def manual_seed(seed: int) -> None:

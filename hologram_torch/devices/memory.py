@@ -12,8 +12,8 @@ from hologram import numpy as hnp
 from hologram.errors import UnsupportedError
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.types import cast
-from hologram_torch.devices import live, values
-from hologram_torch.devices.live import Cell
+from hologram_torch.devices import values
+from hologram_torch.devices.cells import Cell, empty_value
 from hologram_torch.devices.storage import NAME, NATIVE, cell_of, make, meta_of, over, place, resize, size_storage
 
 aten = torch.ops.aten
@@ -52,7 +52,7 @@ def empty(
     _refuse("empty", layout, pin_memory)
     dtype = dtype or torch.get_default_dtype()
     if memory_format in _DENSE:
-        return over(Cell(live.empty_value(size, dtype), unwritten=True))
+        return over(Cell(empty_value(size, dtype), unwritten=True))
     stride = torch.empty(size, device="meta", memory_format=memory_format).stride()
     return empty_strided(size, stride, dtype=dtype)
 
@@ -71,9 +71,9 @@ def empty_strided(
     dtype = dtype or torch.get_default_dtype()
     meta = torch.empty_strided(size, stride, dtype=dtype, device="meta")
     if meta.is_contiguous():
-        return over(Cell(live.empty_value(size, dtype), unwritten=True))
+        return over(Cell(empty_value(size, dtype), unwritten=True))
     count = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    t = over(Cell(live.empty_value((count,), dtype), unwritten=True))
+    t = over(Cell(empty_value((count,), dtype), unwritten=True))
     return place(t, cell_of(t), 0, size, stride)
 
 
@@ -136,7 +136,7 @@ def clone(t: torch.Tensor, *, memory_format: torch.memory_format | None = None) 
 
 @_kernel_of(aten.zero_.default)
 def zero_(t: torch.Tensor) -> torch.Tensor:
-    values.write(t, live.empty_value(t.shape, t.dtype))
+    values.write(t, empty_value(t.shape, t.dtype))
     return t
 
 
@@ -214,7 +214,7 @@ def set_to_tensor(t: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
 
 @_kernel_of(aten.set_.default)
 def set_to_nothing(t: torch.Tensor) -> torch.Tensor:
-    return place(t, Cell(live.empty_value((0,), t.dtype)), 0, (0,), (1,))
+    return place(t, Cell(empty_value((0,), t.dtype)), 0, (0,), (1,))
 
 
 @_kernel_of(aten.resize_.default)

@@ -1,7 +1,7 @@
 """Storages as torch sees them, and tensors made over them.
 
 Torch's own storage of a tensor on the device has no memory. Its Python object, which lives as long as the storage does, carries the
-:class:`~hologram_torch.devices.live.Cell`. Where torch checks bounds (views with an offset) a storage needs its size in bytes: tensors get such a
+:class:`~hologram_torch.devices.cells.Cell`. Where torch checks bounds (views with an offset) a storage needs its size in bytes: tensors get such a
 storage, still without memory, when the first view of them is made.
 """
 
@@ -18,7 +18,7 @@ from torch._C._acc import create_empty_tensor
 import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import DeviceError
-from hologram_torch.devices.live import Cell
+from hologram_torch.devices.cells import Cell
 from hologram_torch.interop import from_torch
 
 NAME = "hologram"

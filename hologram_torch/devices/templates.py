@@ -17,10 +17,12 @@ from hologram import numpy as hnp
 from hologram.errors import TracedValueError
 from hologram.primitives.leaves import const
 from hologram.primitives.op import MULTIPLE
+from hologram.trace import recorder
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.node import Node, topological
 from hologram.trace.recent import Recent
-from hologram.trace.recorder import Trace, pending
+from hologram.trace.recorder import Trace
+from hologram_torch.devices import pending
 
 _LIMIT = 4096  # sets of shapes, types and arguments that are remembered
 _SEEN, _NEVER = object(), object()
@@ -48,7 +50,7 @@ class _Template:
             raise TracedValueError("results that are computed together are not made one by one")
         constants = [n for n in nodes if n.op is const]
         places = {n: i for i, n in enumerate([*inputs, *constants])}
-        self.constants = [pending(const, (), n.attrs, n.shape, n.dtype) for n in constants]
+        self.constants = [recorder.pending(const, (), n.attrs, n.shape, n.dtype) for n in constants]
         self.steps = []
         for n in nodes:
             if n not in places:
@@ -59,7 +61,7 @@ class _Template:
     def record(self, nodes: list[Any]) -> Any:
         nodes += self.constants
         for op, inputs, attrs, shape, dtype in self.steps:
-            nodes.append(pending(op, tuple([nodes[i] for i in inputs]), attrs, shape, dtype))
+            nodes.append(recorder.pending(op, tuple([nodes[i] for i in inputs]), attrs, shape, dtype))
         if self.single:
             return wrap(nodes[self.results[0]])  # type: ignore[index]
         return tuple([None if i is None else wrap(nodes[i]) for i in self.results])
@@ -102,6 +104,7 @@ def apply(function: Callable[..., Any], args: list[Any], options: dict[str, Any]
     key: Any = function, torch.get_default_dtype(), *[_key(x, tensors) for x in args]
     if options:
         key += tuple([(name, _key(x, tensors)) for name, x in options.items()])
+    pending.begin(key)
     found = _templates.get(key)
     if found is None or found is _NEVER:
         if found is None:

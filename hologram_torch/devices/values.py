@@ -10,8 +10,8 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import DeviceError, DTypeError, ShapeError
 from hologram_torch.aten.types import cast, type_of
+from hologram_torch.devices.cells import Cell
 from hologram_torch.devices.geometry import read_view, write_view
-from hologram_torch.devices.live import Cell
 from hologram_torch.devices.storage import NAME, cell_of, make
 from hologram_torch.interop import from_torch
 

@@ -1,27 +1,23 @@
-"""Storages of the device: each owns a lazy Tensor; and the list of those whose values are still to be computed.
+"""What a storage of the device holds: one immutable Tensor of Hologram, in C order, in a :class:`Cell`.
 
-A storage's elements are one immutable Tensor of Hologram in C order, its :class:`Cell`. A write gives the cell another Tensor, computed from the
-old one, so that every torch tensor over the storage sees it. What is read makes everything that is alive and pending be computed in one native
-call: the next reading then starts from values, and a training loop is the same program in every turn.
+A write gives the cell another Tensor, computed from the old one, so that every torch tensor over the storage sees it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import ref
 
 import torch
 
 import hologram as hg
 from hologram import dtypes
 from hologram import numpy as hnp
+from hologram_torch.devices import pending
 from hologram_torch.devices.templates import strong
 from hologram_torch.interop import dtype_of, to_numpy, to_torch, torch_dtype_of
 
 _TYPES = {d: torch_dtype_of(d) for d in dtypes.ALL}
-PRUNE_AT = 4096  # notes of cells, most of them of temporaries that are gone
-PENDING_LIMIT = 1024  # cells alive and pending: beyond, they are computed though nobody reads them
 
 
 def _nothing() -> None:
@@ -45,7 +41,7 @@ class Cell:
         self.shape: Any = shape
         self.viewed, self.unwritten = False, unwritten
         self.sized: Callable[[], torch.UntypedStorage | None] = _nothing
-        _note(self)
+        pending.note(self)
 
     @property
     def nbytes(self) -> int:
@@ -54,7 +50,7 @@ class Cell:
     def write(self, value: hg.Tensor) -> None:
         """Takes ``value``, of as many elements and the cell's type, for its elements."""
         self.value, self.shape, self.unwritten = value, value.shape, False
-        _note(self)
+        pending.note(self)
 
     def typed(self, dtype: torch.dtype) -> Cell:
         """This cell, its bytes taken as elements of ``dtype`` from now on."""
@@ -66,43 +62,8 @@ class Cell:
     def host(self) -> torch.Tensor:
         """The elements as a CPU tensor of the cell's shape, over memory that must not be written."""
         if self.value._storage is None:
-            synchronize()
+            pending.synchronize()
         return to_torch(self.value)
-
-
-_notes: list[ref[Cell]] = []
-
-
-def _note(cell: Cell) -> None:
-    _notes.append(ref(cell))
-    if len(_notes) >= PRUNE_AT:
-        pending = _pending(_take())
-        _notes.extend(map(ref, pending))
-        if len(pending) > PENDING_LIMIT:
-            synchronize()
-
-
-def _take() -> list[ref[Cell]]:
-    """The notes so far. Other threads may add more meanwhile; these stay."""
-    notes = _notes[:]
-    del _notes[: len(notes)]
-    return notes
-
-
-def _pending(notes: list[ref[Cell]]) -> list[Cell]:
-    """The cells of ``notes`` that are alive and not computed, each once, in the order of the notes."""
-    cells = dict.fromkeys(cell for note in notes if (cell := note()) is not None)
-    return [cell for cell in cells if cell.value._storage is None]
-
-
-def synchronize() -> None:
-    """Computes every tensor of the device that is alive and pending, in one native call."""
-    notes = _take()
-    try:
-        hg.eval([cell.value for cell in _pending(notes)])
-    except BaseException:
-        _notes[:0] = notes
-        raise
 
 
 def empty_value(shape: Any, dtype: torch.dtype) -> hg.Tensor:

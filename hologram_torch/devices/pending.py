@@ -1,0 +1,49 @@
+"""When what has been recorded is computed: all of it that is alive, in one native call, so that nothing is computed twice.
+
+That is when a value is read, when an optimiser has made its step, and when much has been recorded that nobody reads: then at the next op that is the
+one that the record began with, so that a loop is cut after whole turns and its programs come again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+import hologram as hg
+
+LOOP_LIMIT = 512  # what a loop may record before it is cut at the end of a turn; below the depth at which Hologram realises a chain
+LIMIT = 4096  # what may be recorded in all
+
+_notes: list[ref[Any]] = []  # of the cells that have been given values since everything was last computed
+_first: Any = None  # what tells the first op of the record from others
+
+
+def note(cell: Any) -> None:
+    """Notes that ``cell`` has a new value, which may be pending."""
+    _notes.append(ref(cell))
+    if len(_notes) >= LIMIT:
+        synchronize()
+
+
+def begin(key: Any) -> None:
+    """Notes that the op of ``key`` is about to be recorded."""
+    global _first
+    if _first is None:
+        _first = key
+    elif len(_notes) >= LOOP_LIMIT and key == _first:
+        synchronize()
+        _first = key
+
+
+def alive() -> list[Any]:
+    """The cells noted that are still in use, each once, in the order of the notes."""
+    return list(dict.fromkeys(cell for note in _notes if (cell := note()) is not None))
+
+
+def synchronize() -> None:
+    """Computes every tensor of the device that is alive and pending."""
+    global _first
+    count, cells = len(_notes), alive()
+    hg.eval([cell.value for cell in cells if cell.value._storage is None])
+    del _notes[:count]  # other threads may have added more
+    _first = None
