@@ -109,6 +109,16 @@ def lifetimes(executor: hg.Executor) -> dict[str, Call]:
     return calls | {"torch.zeros(1000)": lambda: torch.zeros(1000), "torch.zeros(1000000)": lambda: torch.zeros(1_000_000)}
 
 
+def use_threads(n: int) -> None:
+    """Has Hologram and torch use so many threads; NumPy has one."""
+    hg.set_num_threads(n)
+    try:
+        import torch
+    except ImportError:
+        return
+    torch.set_num_threads(n)
+
+
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [list(head), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
@@ -119,7 +129,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of which the best counts")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="elements of the largest case")
+    parser.add_argument("--threads", type=int, default=0, help="threads of Hologram and torch; 0: their own choice")
     options = parser.parse_args()
+    if options.threads:
+        use_threads(options.threads)
     with hg.Executor("cpu") as executor:
         print("Microseconds a call, results into memory that is there:\n")
         rows = []

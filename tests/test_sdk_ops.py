@@ -194,16 +194,21 @@ def test_wrapped_arrays_are_read_and_written_where_they_are(executor: hg.Executo
         np.testing.assert_allclose(y.reshape(-1), np.exp(x).reshape(-1), rtol=1e-6)
 
 
-def test_large_results_at_any_address(executor: hg.Executor) -> None:
+@pytest.mark.parametrize("op", ["gemm", "vector_add"])
+@pytest.mark.parametrize("off", [0, 4])
+def test_large_results_at_any_address(executor: hg.Executor, op: str, off: int) -> None:
     m, n = 2600, 2600  # a result of more than 24 MiB, which passes the caches by where it is aligned to lines
     raw = np.zeros(m * n + 32, np.float32)
-    first = next(i for i in range(16) if (raw.ctypes.data + 4 * i) % 64 == 4)
-    a, b = np.ones(m, np.float32), np.arange(n, dtype=np.float32)
-    for _ in range(2):
-        out = raw[first : first + m * n]
+    first = next(i for i in range(16) if (raw.ctypes.data + 4 * i) % 64 == off)
+    out = raw[first : first + m * n]
+    row = np.arange(n, dtype=np.float32)
+    arguments = [np.ones(m, np.float32), row] if op == "gemm" else [np.tile(row - 1, m), np.ones(m * n, np.float32)]
+    for _ in range(3):
         out.fill(0)
-        hg.ops.gemm(executor, hg.Buffer.wrap(a), hg.Buffer.wrap(b), hg.Buffer.wrap(out), m, n, 1)
-        np.testing.assert_array_equal(out.reshape(m, n)[::1000], np.broadcast_to(b, (3, n)))
+        buffers = [hg.Buffer.wrap(x) for x in (*arguments, out)]
+        getattr(hg.ops, op)(executor, *buffers, *((m, n, 1) if op == "gemm" else ()))
+        np.testing.assert_array_equal(out.reshape(m, n)[::1000], np.broadcast_to(row, (3, n)))
+        np.testing.assert_array_equal(raw[first + m * n :], 0)
 
 
 # --- forms of calls and their errors --------------------------------------------------------------------------------------------

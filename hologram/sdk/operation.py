@@ -52,9 +52,8 @@ class Operation:
     def _from_python(self, *args: Any, **options: Any) -> float | None:
         """Serves the calls that native code does not: the first of a form, results that overlap arguments, other devices."""
         call = self._checked(args, options)
-        made = program(self.row, call.dtype, call.device, call.sizes)
-        places = self._places(call)
-        into = call.values[self.row.result.name]
+        places, into = self._places(call), call.values[self.row.result.name]
+        made = program(self.row, call.dtype, call.device, call.sizes, into.ptr)
         if call.device == CPU and self._fits(made, call, places):
             made.bound(call.sizes)(*[address for address, _ in places], places[made.place][0])
             if settings.native:
@@ -161,7 +160,7 @@ class Operation:
         if not all(type(given.get(e)) in (int, NoneType) for e in call.sizes):
             return  # a size is compared as a Python integer
         kinds = tuple(type(given[p]) for p in self.row.parameters if isinstance(p, str))
-        form = (len(args), *options, call.dtype, *call.sizes.values(), call.whole, *kinds, settings.code)
+        form = (len(args), *options, call.dtype, *call.sizes.values(), call.whole, made.fixed, *kinds, settings.code)
         if form in self._told:
             return
         if len(self._told) >= CALL_LIMIT:

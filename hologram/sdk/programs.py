@@ -32,11 +32,12 @@ _programs = Recent(PROGRAM_LIMIT)
 
 
 class Program:
-    """A row of the table compiled. Its graph takes all parameters in order, the result's buffer included, which it does not read."""
+    """A row of the table compiled, for every size or (``fixed``) for certain ones. Its graph takes all parameters in order, the result's buffer
+    included, which it does not read."""
 
-    def __init__(self, row: Row, dtype: DType, device: str, sizes: Mapping[str, Any]) -> None:
-        self.row, self.dtype, self.device = row, dtype, device
-        made: Any = compiling.compile_graph(_graph(row, dtype, sizes), device=device)
+    def __init__(self, row: Row, dtype: DType, device: str, extents: Mapping[str, Any], fixed: bool) -> None:
+        self.row, self.dtype, self.device, self.fixed = row, dtype, device, fixed
+        made: Any = compiling.compile_graph(_graph(row, dtype, extents), device=device)
         self.executable = made
         self.place = row.parameters.index(row.result)
         self.copies = device == CPU and made.outputs[0][0] == "input"
@@ -51,8 +52,7 @@ class Program:
 
     def alignment(self, sizes: Mapping[str, int]) -> int:
         """Of which number of bytes the result's address has to be a multiple."""
-        streams = self.row.by_size and self.row.result.count(sizes) * self.dtype.itemsize >= STREAM_BYTES
-        return CACHE_LINE if streams else self.dtype.itemsize
+        return CACHE_LINE if self.fixed and streams(self.row, self.dtype, sizes) else self.dtype.itemsize
 
     def call(self, sizes: Mapping[str, int]) -> tuple[int, Sequence[int], int, bool]:
         """What a call with these sizes supplies to the graph: its address, values of symbols, bytes of the arena; whether it is long."""
@@ -82,29 +82,36 @@ class Program:
         return storage.view(on_host(compiling.run(self.executable, inputs)[0]))
 
 
-def _graph(row: Row, dtype: DType, sizes: Mapping[str, Any]) -> Graph:
+def streams(row: Row, dtype: DType, sizes: Mapping[str, int]) -> bool:
+    """Whether a result is so large that a program for its size writes it past the caches, in whole lines."""
+    return row.result.count(sizes) * dtype.itemsize >= STREAM_BYTES
+
+
+def _graph(row: Row, dtype: DType, extents: Mapping[str, Any]) -> Graph:
     with Trace(row.name) as trace:
-        values = [wrap(trace.input(p.shape(sizes) if isinstance(p, Array) else (), dtype)) for p in row.parameters]
+        values = [wrap(trace.input(p.shape(extents) if isinstance(p, Array) else (), dtype)) for p in row.parameters]
         given = [v for v, p in zip(values, row.parameters, strict=True) if p is not row.result]
-        result = hnp.broadcast_to(row.function(*given), row.result.shape(sizes))
+        result = hnp.broadcast_to(row.function(*given), row.result.shape(extents))
         outputs = [cast_node(node_of(result), dtype)]
     return trace.graph(outputs)
 
 
-def program(row: Row, dtype: DType, device: str, sizes: Mapping[str, int]) -> Program:
-    """The program of an op for calls with these sizes, compiled by one thread. Raises UnsupportedError for what the device lacks."""
-    extents: Mapping[str, Any] = dict(sizes) if row.by_size else {e: var(e, low=1) for e in row.sizes}
-    key = (row.name, dtype, device, settings.code, *(sizes.values() if row.by_size else ()))
+def program(row: Row, dtype: DType, device: str, sizes: Mapping[str, int], place: int) -> Program:
+    """The program of an op for calls with these sizes and the result at the address ``place``, compiled by one thread. Raises UnsupportedError for
+    what the device lacks."""
+    fixed = row.by_size or (place % CACHE_LINE == 0 and streams(row, dtype, sizes))
+    extents: Mapping[str, Any] = sizes if fixed else {e: var(e, low=1) for e in row.sizes}
+    key = (row.name, dtype, device, settings.code, *(sizes.values() if fixed else ()))
+
+    def make() -> Program:
+        found: Program | None = _programs.get(key)
+        if found is None:
+            found = Program(row, dtype, device, extents, fixed)
+            _programs.put(key, found)
+        return found
+
     found: Program | None = _programs.get(key)
-    if found is None:
-
-        def make() -> Program:
-            made = Program(row, dtype, device, extents)
-            _programs.put(key, made)
-            return made
-
-        found = _programs.get(key) or compiling.once(("sdk", key), lambda: _programs.get(key) or make())
-    return found
+    return found if found is not None else compiling.once(("sdk", key), make)
 
 
 def clear_programs() -> None:
