@@ -80,6 +80,13 @@ class Counters(Struct):
     last: ptr
 
 
+class Adding(Function):
+    """Takes any number of integers behind the first."""
+
+    def __call__(self, a: i64, *rest: i64) -> i64:
+        raise NotImplementedError
+
+
 class BinaryFunction(Function):
     def __call__(self, a: i64, b: i64) -> i64:
         raise NotImplementedError
@@ -181,6 +188,18 @@ def subtract(a: i64, b: i64) -> i64:
     return a - b
 
 
+@native
+def of_three(a: i64, b: i64, c: i64) -> i64:
+    return a - b + c
+
+
+@exported
+def through_pointers_of_any_arity(a: i64, b: i64) -> i64:
+    two = Adding(address(subtract))
+    three = Adding(address(of_three))
+    return two(a, b) * 10 + three(a, b, 1)
+
+
 @exported
 def call_outside(n: i64, x: f64) -> i64:
     return outside(n, x) + 1
@@ -214,6 +233,7 @@ def machine() -> i64:
 
 
 NATIVES = (
+    through_pointers_of_any_arity,
     arithmetic, collatz, loops, logic, floats, narrow, sum_list, element_of_records, through_pointers, call_outside, atomics, bits, copy_words,
     machine,
 )  # fmt: skip
@@ -305,6 +325,7 @@ def test_pointers(f):
     assert cells[0] == 1000 and f(sum_list, INT, PTR)(start) == 0 + 1 + 2 + 3
     assert f(element_of_records, INT, PTR, INT)(start, 2) == 3 == memory[8]
     assert f(through_pointers, INT, PTR, INT, INT)(start, 10, 4) == 6 and memory[3] != 0
+    assert f(through_pointers_of_any_arity, INT, INT, INT)(10, 4) == 67
 
 
 def test_externals_take_and_give_narrow_integers(f):

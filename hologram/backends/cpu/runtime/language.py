@@ -127,7 +127,7 @@ class Function:
 
 
 class Signature:
-    """Parameter names and types and the result of a Python function's annotations."""
+    """Parameter names and types and the result of a Python function's annotations. ``rest`` is the type of any number of further arguments."""
 
     def __init__(self, function: Callable[..., Any], skip: int = 0) -> None:
         names, hints = function.__globals__, function.__annotations__
@@ -135,9 +135,10 @@ class Signature:
         def resolve(hint: Any) -> Type:
             return as_type(eval(hint, names) if isinstance(hint, str) else hint)  # noqa: S307
 
-        arguments = inspect.signature(function).parameters
-        self.names = list(arguments)[skip:]
+        arguments = list(inspect.signature(function).parameters.values())[skip:]
+        self.names = [p.name for p in arguments if p.kind is not p.VAR_POSITIONAL]
         self.types = [resolve(hints[name]) for name in self.names]
+        self.rest = next((resolve(hints[p.name]) for p in arguments if p.kind is p.VAR_POSITIONAL), None)
         self.result = resolve(hints["return"])
 
 

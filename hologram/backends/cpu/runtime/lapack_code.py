@@ -42,6 +42,13 @@ LINE = 64
 SMALL = 16  # systems up to this size are solved here: libraries wake threads of their own for less than it takes to wake one
 
 
+class Fortran(Function):
+    """A subroutine of LAPACK or BLAS: it takes pointers only."""
+
+    def __call__(self, *arguments: ptr) -> void:
+        raise NotImplementedError
+
+
 @native
 def take(context: Context, nbytes: i64) -> ptr:
     """Memory for work; None, and the call is cancelled, where there is none."""
@@ -61,14 +68,9 @@ def fill(where: ptr, nbytes: i64, half: i64) -> void:
 # --- Cholesky --------------------------------------------------------------------------------------------------------
 
 
-class PotrfRoutine(Function):
-    def __call__(self, uplo: ptr, n: ptr, a: ptr, lda: ptr, info: ptr) -> void:
-        raise NotImplementedError
-
-
 class Potrf(Struct):
     context: Context
-    routine: PotrfRoutine
+    routine: Fortran
     n: i64
     item: i64
     upper: i64
@@ -98,14 +100,9 @@ def lapack_cholesky(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 # --- LU --------------------------------------------------------------------------------------------------------------
 
 
-class GetrfRoutine(Function):
-    def __call__(self, m: ptr, n: ptr, a: ptr, lda: ptr, pivots: ptr, info: ptr) -> void:
-        raise NotImplementedError
-
-
 class Getrf(Struct):
     context: Context
-    routine: GetrfRoutine
+    routine: Fortran
     n: i64
     item: i64
     x: ptr
@@ -138,14 +135,9 @@ def lapack_lu(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
             pivots[k] = other
 
 
-class GetrsRoutine(Function):
-    def __call__(self, trans: ptr, n: ptr, nrhs: ptr, a: ptr, lda: ptr, pivots: ptr, b: ptr, ldb: ptr, info: ptr) -> void:
-        raise NotImplementedError
-
-
 class Getrs(Struct):
     context: Context
-    routine: GetrsRoutine
+    routine: Fortran
     n: i64
     rows: i64
     item: i64
@@ -262,14 +254,9 @@ def lapack_lu_solve(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 # --- triangular solve ------------------------------------------------------------------------------------------------
 
 
-class TrsmRoutine(Function):
-    def __call__(self, side: ptr, uplo: ptr, trans: ptr, diag: ptr, m: ptr, n: ptr, alpha: ptr, a: ptr, lda: ptr, b: ptr, ldb: ptr) -> void:
-        raise NotImplementedError
-
-
 class Trsm(Struct):
     context: Context
-    routine: TrsmRoutine
+    routine: Fortran
     n: i64
     columns: i64
     item: i64
@@ -305,20 +292,10 @@ def lapack_triangular_solve(args: ptr, begin: i64, end: i64, scratch: ptr) -> vo
 # --- orthogonal factors ----------------------------------------------------------------------------------------------
 
 
-class GeqrfRoutine(Function):
-    def __call__(self, m: ptr, n: ptr, a: ptr, lda: ptr, tau: ptr, work: ptr, lwork: ptr, info: ptr) -> void:
-        raise NotImplementedError
-
-
-class OrgqrRoutine(Function):
-    def __call__(self, m: ptr, n: ptr, k: ptr, a: ptr, lda: ptr, tau: ptr, work: ptr, lwork: ptr, info: ptr) -> void:
-        raise NotImplementedError
-
-
 class Geqrf(Struct):
     context: Context
-    factor: GeqrfRoutine
-    expand: OrgqrRoutine
+    factor: Fortran
+    expand: Fortran
     n: i64  # rows of x
     m: i64  # columns of x
     rows: i64  # of q
@@ -354,25 +331,10 @@ def lapack_lq(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 # --- singular values -------------------------------------------------------------------------------------------------
 
 
-class GesddRoutine(Function):
-    def __call__(
-        self, job: ptr, m: ptr, n: ptr, a: ptr, lda: ptr, s: ptr, u: ptr, ldu: ptr, v: ptr, ldv: ptr, work: ptr, lwork: ptr, iwork: ptr, info: ptr
-    ) -> void:
-        raise NotImplementedError
-
-
-class ComplexGesddRoutine(Function):
-    def __call__(
-        self, job: ptr, m: ptr, n: ptr, a: ptr, lda: ptr, s: ptr, u: ptr, ldu: ptr, v: ptr, ldv: ptr, work: ptr, lwork: ptr, rwork: ptr, iwork: ptr,
-        info: ptr,
-    ) -> void:  # fmt: skip
-        raise NotImplementedError
-
-
 class Gesdd(Struct):
     context: Context
-    routine: GesddRoutine
-    complex: ComplexGesddRoutine
+    routine: Fortran
+    complex: Fortran
     m: i64  # rows of x
     n: i64
     u_columns: i64  # 0 where no vectors are wanted
@@ -427,35 +389,10 @@ def lapack_svd(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 # --- eigenvalues -----------------------------------------------------------------------------------------------------
 
 
-class SyevdRoutine(Function):
-    def __call__(self, job: ptr, uplo: ptr, n: ptr, a: ptr, lda: ptr, w: ptr, work: ptr, lwork: ptr, iwork: ptr, liwork: ptr, info: ptr) -> void:
-        raise NotImplementedError
-
-
-class HeevdRoutine(Function):
-    def __call__(
-        self,
-        job: ptr,
-        uplo: ptr,
-        n: ptr,
-        a: ptr,
-        lda: ptr,
-        w: ptr,
-        work: ptr,
-        lwork: ptr,
-        rwork: ptr,
-        lrwork: ptr,
-        iwork: ptr,
-        liwork: ptr,
-        info: ptr,
-    ) -> void:
-        raise NotImplementedError
-
-
 class Syevd(Struct):
     context: Context
-    routine: SyevdRoutine
-    complex: HeevdRoutine
+    routine: Fortran
+    complex: Fortran
     n: i64
     item: i64
     real: i64

@@ -475,9 +475,12 @@ class _Translator:
         return operand, kind
 
     def call(self, code: str, signature: Signature, node: ast.Call) -> Value:
-        if len(node.args) != len(signature.types):
-            self.fail(node, f"{len(node.args)} arguments are given where {len(signature.types)} are wanted")
-        arguments = ", ".join(f"{t.ir} {self.narrow(self.value(a), t, a)}" for a, t in zip(node.args, signature.types, strict=True))
+        types = list(signature.types)
+        if signature.rest is not None:
+            types += [signature.rest] * (len(node.args) - len(types))
+        if len(node.args) != len(types):
+            self.fail(node, f"{len(node.args)} arguments are given where {len(types)} are wanted")
+        arguments = ", ".join(f"{t.ir} {self.narrow(self.value(a), t, a)}" for a, t in zip(node.args, types, strict=True))
         text = f"call {signature.result.ir} {code}({arguments})"
         return self.result(text, signature.result)
 
