@@ -30,8 +30,11 @@ lint: .venv/installed-lint  ## format, lint and types
 bench: .venv/installed-bench  ## the benchmarks beside NumPy, torch, JAX and numexpr: writes benchmarks/results
 	$(BIN)/python -m benchmarks.run
 
-test-gpu bench-gpu:
-	@echo "this version of Hologram has no GPU backend" >&2; exit 1
+test-gpu: .venv/installed-test  ## the whole op table on a GPU, a sample under compute-sanitizer; says what is missing where there is none
+	$(BIN)/python tests/gpu
+
+bench-gpu: .venv/installed-bench  ## the benchmarks of a GPU: writes benchmarks/results; without one, what to expect of an H200
+	$(BIN)/python -m benchmarks.gpu
 
 wheel: .venv/installed-wheel  ## wheel and sdist in dist/, each tried in a fresh environment
 	rm -rf dist build

@@ -70,6 +70,12 @@ def find(name: str) -> Device:
     raise DeviceError(f"device {name!r} is not available{f': {reason}' if reason else ''}; there is {there}")
 
 
+def first_gpu() -> str | None:
+    """The name of the first GPU in the order of :data:`BACKENDS`; None where there is none."""
+    found = (d for name in BACKENDS if name not in _UNLISTED for d in _backend(name).devices())
+    return next((d.name for d in found if d.kind == "gpu"), None)
+
+
 def resolve(device: Any) -> str:
     """The name of the device that ``device`` means. Raises DeviceError for one that is not there, and says why."""
     name = str(device)
