@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.cpu import target
 from hologram.backends.cpu.abreast import widths_abreast
 from hologram.backends.reference import evaluate
 from hologram.graph.verify import verify_kernel
@@ -90,6 +92,46 @@ def test_widths_abreast() -> None:
     assert [widths_abreast(n, 16) for n in (56, 44, 100, 18, 17)] == [[32, 16, 8], [32, 16], [64, 32, 8], [16, 8], [16, 1]]
     assert [widths_abreast(n, 16) for n in (64, 60, 25, 16, 8, 5)] == [[]] * 6  # one vector takes no more registers
     assert widths_abreast(3, 2) == [2, 1]
+
+
+PAIRS: dict[str, Any] = {
+    "x y": lambda x, y: hnp.matmul(x, y, preferred_element_type="float32"),
+    "computed": lambda x, y: hnp.sum(x.astype("float32")[:, :, None] * y.astype("float32"), axis=1),
+}
+
+
+@pytest.mark.parametrize("shape", [(60, 70, 100), (7, 64, 90), (70, 128, 5), (50, 33, 40), (3, 2600, 64)], ids=str)
+@pytest.mark.parametrize("name", PAIRS)
+def test_products_of_bfloat16_by_pairs(name: str, shape: tuple[int, int, int]) -> None:
+    """On machines that have the instruction, and on others: in float32, to the rounding of sums."""
+    a, b = (x.astype(ml_dtypes.bfloat16) for x in _operands(shape, "float32"))
+    wide = a.astype("float32"), b.astype("float32")
+    _close(hg.jit(PAIRS[name])(a, b), *wide)
+    _close(hg.jit(lambda x, y: hnp.matmul(x, y.T, preferred_element_type="float32"))(a, np.ascontiguousarray(b.T)), *wide)
+    with hg.settings.override(target="-avx512bf16" if "avx512bf16" in target.host().features else ""):
+        _close(hg.jit(PAIRS[name])(a, b), *wide)
+
+
+def test_pairs_of_bfloat16_are_one_instruction() -> None:
+    """In ``exact``, and where a pair would be half empty, there is none."""
+    a, b = (x.astype(ml_dtypes.bfloat16) for x in _operands((64, 64, 64), "float32"))
+
+    def text(k: int, **options: Any) -> str:
+        return hg.jit(hnp.matmul, **options).lower(a[:, :k], b[:k]).compile().as_text("llvm")
+
+    with hg.settings.override(target="x86-64-v4,+avx512bf16"):
+        assert "dpbf16ps.512" in text(64)
+        assert "dpbf16ps" not in text(63) + text(64, precision="exact")
+    with hg.settings.override(target="x86-64-v4"):
+        assert "dpbf16ps" not in text(64)
+
+
+def test_pairs_of_bfloat16_keep_infinities_and_nans() -> None:
+    a, b = (x.astype(ml_dtypes.bfloat16) for x in _operands((20, 64, 64), "float32"))
+    a[3, 5], a[4, 8], b[9, 7] = np.inf, np.nan, 0
+    got = np.asarray(PAIRS["x y"](hg.tensor(a), hg.tensor(b)))
+    want = a.astype("float32") @ b.astype("float32")
+    assert np.array_equal(np.isnan(got), np.isnan(want)) and np.array_equal(np.isinf(got), np.isinf(want))
 
 
 @pytest.mark.parametrize("shape", [(50, 300, 90), (97, 64, 33)], ids=str)

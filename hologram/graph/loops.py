@@ -32,10 +32,12 @@ PACK_BYTES = 64 * 12288
 
 
 class Tile(NamedTuple):
-    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold."""
+    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold. ``pairs``: whether the machine
+    multiplies and adds pairs of bfloat16."""
 
     rows: int
     nbytes: int
+    pairs: bool = False
 
 
 class Panels(NamedTuple):

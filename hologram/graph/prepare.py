@@ -17,6 +17,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.convolutions import few_terms, in_parts, window_products, written_out
 from hologram.graph.pages import in_pages, side_by_side
+from hologram.graph.pairs import in_pairs
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.short_rows import is_short, reduced
 from hologram.graph.sorts import prepare_sort
@@ -32,9 +33,10 @@ FAR_BYTES = 24 * 2**20
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
-def prepare(graph: Graph, precision: str = "exact") -> Graph:
+def prepare(graph: Graph, precision: str = "exact", by_pairs: bool = False) -> Graph:
+    """``by_pairs``: products of bfloat16 may be summed two at a time."""
     b = Builder()
-    varies = None if precision == "exact" else Variation()
+    varies = None if precision == "exact" else Variation(by_pairs)
     made: dict[Node, Node] = {}
     lines: dict[Node, Any] = {}
     for node in graph.nodes():
@@ -49,9 +51,10 @@ def prepare(graph: Graph, precision: str = "exact") -> Graph:
 
 
 class Variation:
-    """Along which axes a node's elements differ; all axes for what is not known."""
+    """Along which axes a node's elements differ; all axes for what is not known. ``by_pairs``: as :func:`prepare` has it."""
 
-    def __init__(self) -> None:
+    def __init__(self, by_pairs: bool = False) -> None:
+        self.by_pairs = by_pairs
         self.axes: dict[Node, frozenset[int]] = {}
 
     def of(self, node: Node) -> frozenset[int]:
@@ -106,7 +109,7 @@ def _product(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
         return None
     kept = [i for i in range(last) if i != columns]
     turned = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
-    result = _reduce_parts(b, op, *_in_bands(b, op, turned, (last - 1,)))
+    result = _reduce_product(b, op, *_in_bands(b, op, turned, (last - 1,)), varies)
     order = [*kept, columns]
     back = tuple(order.index(i) for i in range(last))
     return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
@@ -128,6 +131,11 @@ def _is_product(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
     long = [i for i, n in enumerate(x.shape) if isinstance(n, int) and n >= LEAST_PRODUCT and i not in run]
     lonely = {i in first for i in long if (i in first) != (i in second)}
     return len(lonely) == 2 and run[0] in first and run[0] in second
+
+
+def _reduce_product(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
+    pairs = in_pairs(b, x, run[-1]) if varies.by_pairs else None
+    return _reduce_parts(b, op, pairs or x, run)
 
 
 def _reduce_parts(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
@@ -191,7 +199,7 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
         if varies is not None and run == (x.ndim - 1,) and (products := _products(b, op, x, varies)):
             x = products
         elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and _is_product(x, run, varies):
-            x = _reduce_parts(b, op, x, run)
+            x = _reduce_product(b, op, x, run, varies)
         elif varies is not None:
             x = _reduce_run(b, op, *_in_bands(b, op, x, run))
         else:

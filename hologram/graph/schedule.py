@@ -43,7 +43,8 @@ class Schedule:
 
     def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None) -> None:
         self.precision, self.tile = precision, tile
-        graph = prepare(join_attention(graph) if precision != "exact" and isinstance(tile, Tile) else graph, precision)
+        on_tiles = isinstance(tile, Tile) and precision != "exact"
+        graph = prepare(join_attention(graph) if on_tiles else graph, precision, isinstance(tile, Tile) and tile.pairs)
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs

@@ -124,6 +124,30 @@ shl = _row("shl", 2, np.left_shift, "iu", _lower_shl, cost=4, symbol="<<")
 shr = _row("shr", 2, np.right_shift, "iu", _lower_shr, cost=4, symbol=">>")
 
 
+# --- pairs -----------------------------------------------------------------------------------------------------------
+
+
+def _infer_pair_dot(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    shape, dtype = same_type("pair_dot", "u")(inputs, attrs)
+    if dtype is not dtypes.uint32:
+        raise DTypeError(f"pair_dot takes pairs of bfloat16 as uint32, not {dtype}")
+    return shape, dtypes.float32
+
+
+def _pair_dot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    (a, b), (c, d) = (((v << np.uint32(16)).view(np.float32), (v & np.uint32(0xFFFF0000)).view(np.float32)) for v in map(np.asarray, (x, y)))
+    return np.asarray(a * c + b * d)
+
+
+def _lower_pair_dot(x: Any, y: Any) -> Any:
+    (a, b), (c, d) = ((v.op("shl_low", v.const(16)).bitcast(dtypes.float32), (v & 0xFFFF0000).bitcast(dtypes.float32)) for v in (x, y))
+    return a * c + b * d
+
+
+# Of two pairs of bfloat16, each the bits of the first below those of the second: the sum of the products, in float32.
+pair_dot = register(Op("pair_dot", "elementwise", 2, _infer_pair_dot, quiet(_pair_dot), lower=_lower_pair_dot, kinds="u", cost=2))
+
+
 # --- signs and classes -----------------------------------------------------------------------------------------------
 
 

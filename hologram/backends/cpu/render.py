@@ -13,10 +13,11 @@ from typing import Any
 
 from hologram.backends.cpu.abreast import Part, parts_abreast, widths_abreast
 from hologram.backends.cpu.accumulate import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
+from hologram.backends.cpu.bfloat16_pairs import add_pairs, summed_pairs
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, vector
 from hologram.backends.cpu.memory_code import Lane, MemoryWriter
 from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
-from hologram.backends.cpu.transposed import find_turned, transpose
+from hologram.backends.cpu.transposed import every, find_turned, row_of, transpose
 from hologram.dtypes import int64
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Prefetch, Stmt, Store
 from hologram.primitives.reductions import GROUP, LANES, PAGE
@@ -34,6 +35,7 @@ class KernelWriter(MemoryWriter):
         self.state: dict[Acc, list[Reg]] = {}
         self.parts: list[Part] = []  # of the lanes loop being written, where it is several vectors side by side
         self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
+        self.pair_dots = summed_pairs(kernel) if precision != "exact" and target.has("avx512bf16") else frozenset()
         self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
         self.passed: Int = 0  # chunks of the parallel loops before the present one
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
@@ -95,7 +97,7 @@ class KernelWriter(MemoryWriter):
                 self.accumulate(s)
             elif isinstance(s, Prefetch):
                 self.prefetch(s)
-            else:
+            elif s not in self.pair_dots:
                 self.env[s] = self.instruction(s)
                 if s.name:
                     self.values[s.name] = s
@@ -124,7 +126,7 @@ class KernelWriter(MemoryWriter):
             self.block(run)
             if part.lane.width == 1:
                 self.exprs = shared  # its own are as wide as what all share
-            if isinstance(run[0], Ins):
+            if isinstance(run[0], Ins) and run[0] not in self.pair_dots:
                 part.env[run[0]] = self.env[run[0]]
                 if self.env[run[0]].width < part.lane.width:
                     break  # it does not depend on the lane
@@ -296,14 +298,16 @@ class KernelWriter(MemoryWriter):
         """What ``load`` reads in a block: for each lane from ``t`` on a vector along the serial loop from ``i`` on."""
         f, (buffer, index) = self.f, load.attrs
         self.vars[loop.var], self.vars[lanes.var] = i, t
-        of_lane = split_linear(index, lanes.var)
-        assert of_lane is not None
+        of_lane, row = split_linear(index, lanes.var), row_of(load, loop.var)
+        assert of_lane is not None and row is not None
+        step, offset = row
         kind, align = memory_type(buffer.dtype), buffer.dtype.itemsize
-        corner = f.emit(f"getelementptr {kind}, ptr {self.pointers[buffer]}, {self.integer(index).typed}", "ptr", 1)
+        corner = f.emit(f"getelementptr {kind}, ptr {self.pointers[buffer]}, {self.integer(index - offset).typed}", "ptr", 1)
         rows = []
         for k in range(side):
             p = f.emit(f"getelementptr {kind}, ptr {corner.text}, i64 {k * of_lane[0]}", "ptr", 1)
-            rows.append(f.emit(f"load {vector(kind, side)}, ptr {p.text}, align {align}", kind, side))
+            whole = f.emit(f"load {vector(kind, side * step)}, ptr {p.text}, align {align}", kind, side * step)
+            rows.append(whole if step == 1 else every(f, whole, step, offset))
         return rows
 
     def _end(self, start: Reg, size: int, stop: Reg) -> Reg:
@@ -454,7 +458,11 @@ class KernelWriter(MemoryWriter):
         old = self.state[s.acc]
         width = old[0].width
         monoid = Monoid(s.acc, self.code)
-        new = monoid.combine(old, monoid.lift([self.code.operand(a, self.env, width) for a in s.args]))
+        (first, *_) = s.args
+        if first in self.pair_dots:
+            new = [add_pairs(self.f, old[0], *(self.code.operand(a, self.env, width) for a in first.args))]
+        else:
+            new = monoid.combine(old, monoid.lift([self.code.operand(a, self.env, width) for a in s.args]))
         mask = self.lane.mask if self.lane and width > 1 and self.lane.width == width else None
         if mask is not None and s.acc not in self.of_columns:
             new = [self.f.emit(f"select {mask.typed}, {n.typed}, {o.typed}", n.type, width) for n, o in zip(new, old, strict=True)]

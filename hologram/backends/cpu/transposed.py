@@ -9,7 +9,7 @@ from __future__ import annotations
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, vector
 from hologram.backends.cpu.strided import largest_step
 from hologram.graph.kernel_ir import Ins, Loop
-from hologram.symbolic import atoms, split_linear
+from hologram.symbolic import Expr, atoms, bounds, split_linear
 
 
 def find_turned(loop: Loop, vector_bytes: int) -> tuple[int, list[Ins]] | None:
@@ -32,10 +32,33 @@ def _is_turned(load: Ins, down: str, across: str, vector_bytes: int) -> bool:
     named = {a.name for a in atoms(index)}
     if load.args or buffer.dtype.kind == "b" or down not in named or any(n.startswith("taken") for n in named):
         return False
-    d, a = split_linear(index, down), split_linear(index, across)
-    if d is None or a is None or d[0] != 1 or not isinstance(a[0], int):
+    a = split_linear(index, across)
+    if row_of(load, down) is None or a is None or not isinstance(a[0], int):
         return False
     return abs(a[0]) > largest_step(vector_bytes // buffer.dtype.itemsize)
+
+
+def row_of(load: Ins, down: str) -> tuple[int, int] | None:
+    """``(step, offset)``: of whole stretches of memory down a loop the load reads every ``step``-th element from ``offset`` on; None where they
+    are far apart, or a stretch may not lie in the buffer."""
+    buffer, index = load.attrs
+    split = split_linear(index, down)
+    if split is None:
+        return None
+    step, rest = split
+    if not isinstance(step, int) or step not in (1, 2):
+        return None
+    offset = (rest.terms.get((), 0) if isinstance(rest, Expr) else rest) % step
+    low, high = bounds(index)
+    inside = isinstance(buffer.size, int) and low is not None and high is not None and low >= offset and high - offset + step <= buffer.size
+    return (step, offset) if step == 1 or inside else None
+
+
+def every(f: FunctionText, whole: Reg, step: int, offset: int) -> Reg:
+    """Every ``step``-th lane, from ``offset`` on."""
+    lanes = range(offset, whole.width, step)
+    order = ", ".join(f"i32 {i}" for i in lanes)
+    return f.emit(f"shufflevector {whole.typed}, {vector(whole.type, whole.width)} poison, <{len(lanes)} x i32> <{order}>", whole.type, len(lanes))
 
 
 def transpose(f: FunctionText, rows: list[Reg]) -> list[Reg]:
