@@ -176,7 +176,7 @@ def test_a_function_for_a_device_keeps_it_inside_of_others() -> None:
 
 def test_nothing_is_placed_unless_asked() -> None:
     graph = hg.make_graph(lambda x: hg.scan(lambda c, y: (c + y, y), x[0], x))(X)
-    assert not is_placed(graph)
+    assert not is_placed(graph.nodes())
     assert set(by_hand(graph, "cpu").values()) == {"cpu"}
 
 

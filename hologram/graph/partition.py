@@ -6,7 +6,7 @@ Where a user says so (:func:`hologram.device_put` while tracing), a node is comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hologram.errors import DeviceError
@@ -27,9 +27,9 @@ class Part(NamedTuple):
     outputs: list[Node]
 
 
-def is_placed(graph: Graph) -> bool:
-    """Whether a graph, or a body of a loop or branch in it, says where something is to be computed."""
-    return any(n.op is place or (n.op.kind == "control" and any(is_placed(b.graph) for b in bodies(n))) for n in graph.nodes())
+def is_placed(nodes: Iterable[Node]) -> bool:
+    """Whether one of ``nodes``, or of those in the bodies of loops and branches among them, says where something is to be computed."""
+    return any(n.op is place or (n.op.kind == "control" and any(is_placed(b.graph.nodes()) for b in bodies(n))) for n in nodes)
 
 
 # --- where the user says so ------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CP
     if precision not in PRECISIONS:
         raise ValueError(f"precision {precision!r}: it is one of {', '.join(PRECISIONS)}")
     with _collected_later():
-        if is_placed(graph):
+        if is_placed(graph.nodes()):
             where = by_hand(graph, next((h for h in homes if h != CPU), CPU) if device == AUTO else device)
             return _split(graph, graph, where, precision, "placed by hand")
         return _placed(graph, precision, homes) if device == AUTO else _compiled(graph, precision, device)

@@ -8,8 +8,8 @@ from typing import Any
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.devices import CPU
 from hologram.errors import DeviceError, OutOfMemory
+from hologram.graph.partition import is_placed
 from hologram.primitives.leaves import leaf
-from hologram.primitives.marks import place
 from hologram.trace.node import topological
 from hologram.trace.recorder import Pending, located
 
@@ -34,7 +34,7 @@ def device_of(t: Any) -> str:
     """The name of the device that a Tensor's values are on, or will be: that of the values it is computed from, or the one it is placed on."""
     if t._storage is None and t._node is not None:
         nodes = topological([t._node])
-        if any(n.op is place for n in nodes) and type(t._node) is Pending:
+        if type(t._node) is Pending and is_placed(nodes):
             t._realised("device")
         else:
             return home(n.attrs[0] for n in nodes if n.op is leaf) or CPU
