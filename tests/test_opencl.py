@@ -276,6 +276,23 @@ def test_without_a_platform(monkeypatch: pytest.MonkeyPatch, fresh_search: None)
 
 
 @THERE
+def test_programs_of_gpus_come_from_the_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = the_device()
+    monkeypatch.setattr(device, "kind", "gpu")
+    source = "__kernel void f(__global float *x) { x[get_global_id(0)] = 7.0f; }"
+    assert set(device.build(source, ["f"])) == {"f"}
+
+    def again(*_: Any) -> Any:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(device, "_compiled", again)
+    assert set(device.build(source, ["f"])) == {"f"}
+    monkeypatch.setattr(device, "_loaded", lambda *_: None)  # as where the driver has changed
+    with pytest.raises(AssertionError, match="compiled again"):
+        device.build(source, ["f"])
+
+
+@THERE
 def test_a_program_that_does_not_compile_shows_its_lines() -> None:
     source = "\n".join([f"/* {i} */" for i in range(30)] + ["__kernel void f(__global float *x) {", "  x[0] = undeclared;", "}"])
     with pytest.raises(CompileError) as e:

@@ -129,12 +129,17 @@ class Device(driver.Device):
         if not names:
             return {}
         options = [*OPENCL.options, *(["-cl-fp32-correctly-rounded-divide-sqrt"] if self.divides_exactly else [])]
+        built = self._remembered(source, options) if self.kind == "gpu" else self._compiled(source, options)
+        return {name: self.cl.Kernel(built, name) for name in names}
+
+    def _remembered(self, source: str, options: list[str]) -> Any:
+        """By way of the disk cache. Not for PoCL, which has one, and of a program that it is asked for compiles every kernel in many forms."""
         key = disk.key("opencl", self.describe(), self.device.version, self.device.driver_version, " ".join(options), source)
         built = self._loaded(disk.load(key), options)
         if built is None:
             built = self._compiled(source, options)
             disk.store(key, built.get_info(self.cl.program_info.BINARIES)[0])
-        return {name: self.cl.Kernel(built, name) for name in names}
+        return built
 
     def _loaded(self, binary: bytes | None, options: list[str]) -> Any:
         """A program from the disk cache; None where it is not there, or the driver does not take it any more."""
