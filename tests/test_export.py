@@ -177,6 +177,12 @@ def test_donated_arguments_stay_donated() -> None:
         state + 1
 
 
+def test_devices_are_chosen_anew() -> None:
+    loaded = reloaded(lambda x: hg.device_put(x, "cpu") + 1, V)
+    same(loaded(V), V + 1)
+    assert "place" not in str(loaded)
+
+
 def test_precision_is_kept() -> None:
     x = np.random.default_rng(0).standard_normal(1000, dtype=np.float32)
     f = hg.jit(lambda x: hnp.sum(x * x + x), precision="exact")

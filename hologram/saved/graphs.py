@@ -14,7 +14,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ExportError, ProgramFileError
 from hologram.primitives.leaves import as_array, input_, leaf
-from hologram.primitives.marks import custom, example, mark, part, pullback
+from hologram.primitives.marks import custom, example, mark, part, place, pullback
 from hologram.primitives.op import MULTIPLE, TABLE, Op, Shape
 from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
 from hologram.saved.guards import Guards
@@ -26,8 +26,8 @@ MOST_BYTES = 2**47  # of one value: more than processors address
 MOST_AXES = 64
 DEEPEST = 64  # graphs in one another
 
-# rows that exist only while something is traced; those of kind native leave a part of their result open
-_PASSING = (mark, pullback, part, example, input_)
+# rows that exist only while something is traced, or belong to one machine; those of kind native leave a part of their result open
+_PASSING = (mark, place, pullback, part, example, input_)
 
 
 def is_saved(op: Op) -> bool:
@@ -59,7 +59,7 @@ class GraphWriter:
         for node in graph.nodes():
             if node in number:
                 continue
-            if node.op is mark or (node.op is custom and node.attrs[0].transparent):
+            if node.op in (mark, place) or (node.op is custom and node.attrs[0].transparent):
                 number[node] = number[node.inputs[0]]
                 continue
             rows.append([node.op.name, [number[x] for x in node.inputs], self._attributes(node)])
