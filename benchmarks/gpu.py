@@ -1,7 +1,7 @@
 """The benchmarks of a GPU: ``python -m benchmarks.gpu [--device NAME] [--scale N] [-w REGEX]``.
 
-Writes ``benchmarks/results/gpu.md`` and ``gpu.json``: for each case the time of a call, the share of what the device can do, and the peers' times
-(PyTorch eager and compiled, JAX) where they see the GPU. What the device can do is measured first: bytes copied a second, and the flops of the fastest
+Writes ``benchmarks/results/gpu.md`` and ``gpu.json``: for each case the time of a call, the share of what the device can do, and the times of peers
+(PyTorch eager and compiled, JAX) that see the GPU. What the device can do is measured first: bytes copied a second, and the flops of the fastest
 product among all. Without a GPU it says why, prints what an H200 should take, and fails.
 """
 

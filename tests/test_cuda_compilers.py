@@ -1,0 +1,58 @@
+"""What CUDA's own compilers say of the kernels of the test programs, for sm_80 and sm_90."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from building import Draft, kernels
+from cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
+from test_c_walk import PRODUCTS
+from test_lowering import PROGRAMS
+
+from hologram.backends.c.panels import PANELS
+from hologram.backends.c.source import Program
+from hologram.backends.cuda.recording import COPY_TEXT
+from hologram.graph.schedule import Schedule
+
+MOST_SPILLED = 64  # bytes of a thread
+ARCHITECTURES = ["sm_80", "sm_90"]
+
+
+def texts() -> dict[str, str]:
+    """Each program in a namespace of its own."""
+    out = {"copy": COPY_TEXT}
+    for name, (make, precision) in PROGRAMS.items():
+        d = Draft()
+        out[name] = Program(kernels(d.schedule(*make(d), precision=precision)), "cuda", precision).text
+    for name, product in PRODUCTS.items():
+        d = Draft()
+        out[name] = Program(kernels(Schedule(d.graph(*product(d)), "standard", PANELS)), "cuda", "standard").text
+    return {name: re.sub(r"\bkernel(\d+)(?=\()", rf"{name}_\1", text) for name, text in out.items()}
+
+
+def together() -> str:
+    return "".join(f"namespace {name}_program {{\n{text}\n}}\n" for name, text in texts().items())
+
+
+@pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_nvcc_compiles_everything_and_keeps_it_in_registers(arch: str) -> None:
+    spilled = compile_with_nvcc(together(), arch)
+    assert len(spilled) > 30 and max(spilled.values()) <= MOST_SPILLED, spilled
+
+
+@pytest.mark.skipif(NVRTC is None, reason="there is no NVRTC: pip install nvidia-cuda-nvrtc")
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_nvrtc_compiles_everything(arch: str) -> None:
+    compile_with_nvrtc(together(), arch)
+
+
+@pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
+def test_a_large_product_stays_in_registers() -> None:
+    from building import product
+
+    d = Draft()
+    graph = d.graph(product(d, d.input(1024, 512), d.input(512, 1536)))
+    text = Program(kernels(Schedule(graph, "standard", PANELS)), "cuda", "standard").text
+    assert "__launch_bounds__(256, 2)" in text and max(compile_with_nvcc(text, "sm_90").values()) <= MOST_SPILLED
