@@ -6,6 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -70,6 +71,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
 }
 TOLERANCE = {np.float32: 3e-5, np.float64: 1e-12}
 DTYPES = {"f": (np.float32, np.float64), "i": (np.int8, np.int32, np.int64), "u": (np.uint8, np.uint32)}
+CASES = st.sampled_from([(r.name, dtype) for r in ROWS.values() if not r.by_size for kind in r.kinds for dtype in DTYPES[kind]])
 
 
 @pytest.fixture(scope="module")
@@ -330,6 +332,46 @@ def test_clearing_forgets_programs() -> None:
         np.testing.assert_array_equal(a.to_numpy(), np.arange(4))
 
 
+def test_ops_run_while_others_are_traced(executor: hg.Executor) -> None:
+    a, out = _buffer(executor, np.arange(4, dtype=np.float32)), executor.allocate(4)
+
+    def square(x: Any) -> Any:
+        hg.ops.vector_neg(executor, a, out)
+        return x * x
+
+    x = np.full(3, 2, np.float32)
+    for transform in (hg.jit, lambda f: hg.jit(hg.vmap(f)), lambda f: hg.vmap(hg.grad(f)), hg.jacrev):
+        for _ in range(2):
+            out.fill(9)
+            assert transform(square)(x).shape[0] == 3
+            np.testing.assert_array_equal(out.to_numpy(), [0, -1, -2, -3])
+
+
+def test_threads_share_ops(executor: hg.Executor) -> None:
+    def use(number: int) -> None:
+        n = 1000 * number + 7
+        a, out = _buffer(executor, np.full(n, number, np.float32)), executor.allocate(n)
+        for _ in range(50):
+            hg.ops.vector_mul(executor, a, a, out)
+            assert (out.to_numpy() == number * number).all()
+            assert hg.ops.reduce_max(executor, a, out, n) == number
+
+    failures: list[Exception] = []
+
+    def guarded(number: int) -> None:
+        try:
+            use(number)
+        except Exception as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(1, 9)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures
+
+
 WITHOUT_NATIVE = """
 import gc, numpy as np, hologram as hg
 from hologram.backends.cpu.runtime.module import why_not_native
@@ -377,7 +419,7 @@ def test_forms_of_calls_are_bounded(executor: hg.Executor, monkeypatch: pytest.M
 def test_opencl_executors_give_the_same() -> None:
     with hg.Executor("opencl") as executor:
         assert executor.backend == "opencl"
-        for name in ("vector_add", "gelu", "reduce_sum", "softmax", "vector_clip"):
+        for name in ("vector_add", "gelu", "reduce_sum", "softmax", "vector_clip", "memcpy", "fill"):
             _check(executor, name, {"n": 500}, np.float32, 0)
         _check(executor, "gemm", {"m": 7, "n": 9, "k": 11}, np.float32, 0)
 
