@@ -12,7 +12,7 @@ from weakref import ref
 import hologram as hg
 
 LOOP_LIMIT = 512  # what a loop may record before it is cut at the end of a turn; below the depth at which Hologram realises a chain
-LIMIT = 4096  # what may be recorded in all
+LIMIT = 2048  # what may be recorded in all
 
 _notes: list[ref[Any]] = []  # of the cells that have been given values since everything was last computed
 _first: Any = None  # what tells the first op of the record from others

@@ -172,17 +172,18 @@ def test_loops_that_nobody_reads_are_cut_after_whole_turns(runs: list[Any]) -> N
     total = torch.zeros((), device=DEVICE)
     torch.hologram.synchronize()
     runs.clear()
-    for _ in range(1000):
+    for _ in range(600):
         x = torch.cos(x * 0.5 + 1)
         total += (x - 1).abs().sum()
-    assert 5 < len(runs) < 20 and len(set(map(id, runs))) <= 3
+    assert 3 < len(runs) < 12 and len(set(map(id, runs))) <= 3
     assert abs(x[0].item() - math.cos(x[0].item() * 0.5 + 1)) < 1e-5
 
 
-def test_values_that_nobody_reads_do_not_pile_up() -> None:
+def test_values_that_nobody_reads_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending, "LIMIT", 50)
     x = torch.ones(4, device=DEVICE)
-    kept = [x + i for i in range(5000)]
-    assert len(pending.alive()) < pending.LIMIT and kept[-1].tolist() == [5000] * 4
+    kept = [x + i for i in range(120)]
+    assert len(pending.alive()) < 50 and kept[-1].tolist() == [120] * 4
 
 
 def test_torch_functions_of_functions() -> None:
