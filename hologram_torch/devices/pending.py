@@ -15,6 +15,7 @@ LOOP_LIMIT = 512  # what a loop may record before it is cut at the end of a turn
 LIMIT = 2048  # what may be recorded in all
 
 _notes: list[ref[Any]] = []  # of the cells that have been given values since everything was last computed
+_expected: list[tuple[hg.Tensor, Exception]] = []  # what is to be true of the values computed next, and the error where it is not
 _first: Any = None  # what tells the first op of the record from others
 
 
@@ -35,15 +36,23 @@ def begin(key: Any) -> None:
         _first = key
 
 
+def expect(condition: hg.Tensor, error: Exception) -> None:
+    """Has ``error`` raised when values are computed, unless ``condition``, a bool of shape (), is then true."""
+    _expected.append((condition, error))
+
+
 def alive() -> list[Any]:
     """The cells noted that are still in use, each once, in the order of the notes."""
     return list(dict.fromkeys(cell for note in _notes if (cell := note()) is not None))
 
 
 def synchronize() -> None:
-    """Computes every tensor of the device that is alive and pending."""
+    """Computes every tensor of the device that is alive and pending. Raises the error of what turns out not to be as :func:`expect` has been told."""
     global _first
-    count, cells = len(_notes), alive()
-    hg.eval([cell.value for cell in cells if cell.value._storage is None])
-    del _notes[:count]  # other threads may have added more
+    count, cells, expected = len(_notes), alive(), _expected[:]
+    hg.eval([cell.value for cell in cells if cell.value._storage is None], [condition for condition, _ in expected])
+    del _notes[:count], _expected[: len(expected)]  # other threads may have added more
     _first = None
+    for condition, error in expected:
+        if not condition:
+            raise error

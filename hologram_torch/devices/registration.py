@@ -41,11 +41,11 @@ def _fallback(op: OpOverload, *args: Any, **options: Any) -> Any:
 
 def _register_kernels() -> None:
     global _complete
-    from hologram_torch.devices import memory, special
+    from hologram_torch.devices import indexing, memory, special
 
     library = Library("aten", "IMPL")
     _libraries.append(library)
-    for op, function in {**_of_rows(), **memory.kernels, **special.kernels()}.items():
+    for op, function in {**_of_rows(), **memory.kernels, **special.kernels, **indexing.kernels()}.items():
         library.impl(op, function, KEY)
     for op, function in special.recurrent().items():
         for key in (KEY, "Autograd" + KEY):
@@ -56,7 +56,7 @@ def _register_kernels() -> None:
 def _of_rows() -> Kernels:
     """Kernels of the ops that have a row, and of their variants."""
     from hologram_torch import aten as table
-    from hologram_torch.devices import variants
+    from hologram_torch.devices import indexing, variants
 
     found: Kernels = {}
     for name in table.names():
@@ -68,8 +68,8 @@ def _of_rows() -> Kernels:
         if _takes_device(op):
             found[op] = _factory(function)
         else:
-            found[op] = variants.kernel(op, function)
-            found |= {v: variants.kernel(v, function) for v in variants.variants_of(op) if _is_registrable(v)}
+            forms = [op, *filter(_is_registrable, variants.variants_of(op))]
+            found |= {form: indexing.checked(form, op, variants.kernel(form, function)) for form in forms}
     return found
 
 

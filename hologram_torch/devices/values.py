@@ -94,6 +94,11 @@ def host(t: torch.Tensor) -> torch.Tensor:
     return cell.typed(t.dtype).host().as_strided(t.shape, t.stride(), t.storage_offset())
 
 
+def is_known(t: torch.Tensor) -> bool:
+    """Whether the elements of a tensor of the device have been computed."""
+    return cell_of(t).value._storage is not None
+
+
 def upload(t: torch.Tensor) -> hg.Tensor:
     """A copy of the elements of a CPU tensor."""
     return from_torch(t, copy=True)

@@ -209,6 +209,28 @@ def test_nothing_keeps_what_is_gone() -> None:
     assert not pending.alive()
 
 
+OUT_OF_RANGE: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "index": lambda x, i: x[i],
+    "assignment": lambda x, i: x.__setitem__(i, 0),
+    "embedding": lambda x, i: torch.nn.functional.embedding(i, x),
+    "gather": lambda x, i: x.gather(1, i.reshape(2, 1)),
+    "scatter_": lambda x, i: x.scatter_(1, i.reshape(2, 1), 0),
+    "index_select": lambda x, i: x.index_select(0, i),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_indices_out_of_range_are_errors(name: str) -> None:
+    x, i = counted((2, 3)), torch.tensor([0, 3], device=DEVICE)
+    with pytest.raises(IndexError, match="out of range"):
+        OUT_OF_RANGE[name](x, i)
+    computed = i + 1 - 1
+    found = OUT_OF_RANGE[name](x, computed)  # noqa: F841  kept, so that it is computed
+    with pytest.raises(IndexError, match="out of range"):
+        torch.hologram.synchronize()
+    torch.hologram.synchronize()
+
+
 # --- the device and its module ---------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,122 @@
+"""Kernels of ops that take indices: masks become coordinates, and indices out of range are errors.
+
+The table's functions clamp indices, as compiled code does. Here an index whose value is known is checked before the op is recorded; for others a
+test is recorded beside the op, and fails when the values are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch._ops import OpOverload
+
+import hologram as hg
+from hologram import numpy as hnp
+from hologram.errors import IndexOutOfRange
+from hologram_torch import aten as table
+from hologram_torch.devices import pending, templates, values
+from hologram_torch.devices.storage import make
+
+aten = torch.ops.aten
+Kernel = Callable[..., Any]
+Indices = list[torch.Tensor | None]
+
+
+class _Places(NamedTuple):
+    """Which arguments of an op are the tensor indexed, its axis (0 where there is none) and the index."""
+
+    x: int
+    dim: int | None
+    indices: int
+
+
+_PLACES: dict[OpOverload, _Places] = {
+    aten.embedding.default: _Places(0, None, 1),
+    **dict.fromkeys(
+        (getattr(packet, overload) for packet in (aten.gather, aten.index_select, aten.scatter, aten.scatter_add) for overload in packet.overloads()),
+        _Places(0, 1, 2),
+    ),
+}
+
+
+def check(op: OpOverload, index: torch.Tensor, low: int, size: int) -> None:
+    """Raises IndexOutOfRange, now or when values are computed, unless all elements of ``index`` are from ``low`` up and below ``size``."""
+    error = IndexOutOfRange(f"{op.name()}: an index is out of range for an axis of {size} elements")
+    if values.is_here(index) and not values.is_known(index):
+        places = values.read(index)
+        pending.expect(hnp.all((places >= low) & (places < size)), error)
+        return
+    known = values.host(index) if values.is_here(index) else index
+    if known.numel() and (int(known.min()) < low or int(known.max()) >= size):
+        raise error
+
+
+def checked(op: OpOverload, functional: OpOverload, kernel: Kernel) -> Kernel:
+    """``kernel`` of ``op``, which does the work of ``functional``, with a test of its index if it has one."""
+    places = _PLACES.get(functional)
+    if places is None:
+        return kernel
+
+    def run(*args: Any, **options: Any) -> Any:
+        x, index = args[places.x], args[places.indices]
+        size = x.shape[0 if places.dim is None else args[places.dim]] if x.ndim else 1
+        check(op, index, 0, size)
+        return kernel(*args, **options)
+
+    return run
+
+
+# --- x[indices] ------------------------------------------------------------------------------------------------------
+
+
+def _indices(op: OpOverload, x: torch.Tensor, given: Indices) -> list[Any]:
+    """The indices of ``x[...]`` with each mask as the coordinates of its true elements; CPU tensors may index, as they may on any device."""
+    found: list[Any] = []
+    for i in given:
+        if i is None:
+            found.append(None)
+        elif i.dtype in (torch.bool, torch.uint8):
+            mask = values.host(i) if values.is_here(i) else i
+            if mask.shape != x.shape[len(found) : len(found) + mask.ndim]:
+                raise IndexOutOfRange(f"{op.name()}: a mask of shape {list(mask.shape)} for axes {len(found)} and on of shape {list(x.shape)}")
+            found += [values.upload(place) for place in mask.nonzero(as_tuple=True)]
+        else:
+            check(op, i, -x.shape[len(found)], x.shape[len(found)])
+            found.append(values.read(i) if values.is_here(i) else values.upload(i))
+    return found
+
+
+def _is_mask(indices: Indices, new: torch.Tensor) -> bool:
+    """Whether ``x[mask] = number``, which needs no coordinates."""
+    return len(indices) == 1 and values.is_here(indices[0]) and indices[0].dtype is torch.bool and new.ndim == 0  # type: ignore[union-attr]
+
+
+def _put(op: OpOverload, function: Kernel, x: torch.Tensor, indices: Indices, new: torch.Tensor, accumulate: bool) -> hg.Tensor:
+    places = [values.operand(indices[0])] if _is_mask(indices, new) else _indices(op, x, indices)
+    source = values.read(new) if values.is_here(new) else values.upload(new)
+    return templates.apply(function, [values.read(x), places, source, accumulate], {})
+
+
+def kernels() -> dict[OpOverload, Kernel]:
+    """The kernels of ``x[...]`` and ``x[...] = y``."""
+    read, put = table.lookup(aten.index.Tensor), table.lookup(aten.index_put.default)
+    assert read is not None and put is not None
+
+    def index(x: torch.Tensor, indices: Indices) -> torch.Tensor:
+        return make(templates.apply(read, [values.read(x), _indices(aten.index.Tensor, x, indices)], {}))
+
+    def index_put(x: torch.Tensor, indices: Indices, new: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
+        return make(_put(aten.index_put.default, put, x, indices, new, accumulate))
+
+    def index_put_(x: torch.Tensor, indices: Indices, new: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> torch.Tensor:
+        values.store(aten.index_put_.default, x, _put(aten.index_put_.default, put, x, indices, new, accumulate))
+        return x
+
+    return {
+        aten.index.Tensor: index,
+        aten.index_put.default: index_put,
+        aten.index_put_.default: index_put_,
+        aten._index_put_impl_.default: index_put_,
+    }
