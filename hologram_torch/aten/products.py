@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from hologram import nn
 from hologram import numpy as hnp
+from hologram.errors import ArgumentError
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import vjp
 from hologram_torch.aten.registry import implements
-from hologram_torch.aten.types import cast, tensor_of, type_of
+from hologram_torch.aten.types import cast, opmath, tensor_of, type_of
 
 
 @implements("mm", "bmm", "mv", "dot")
@@ -89,22 +88,54 @@ def convolution_backward(
 
 # --- attention -------------------------------------------------------------------------------------------------------
 
+ROWS = 64  # of queries in a block, at least
+MOST_BLOCKS = 4
 
-def _scores(q: Tensor, k: Tensor, is_causal: bool, mask: Tensor | None, scale: float | None) -> Tensor:
-    """What a softmax makes the weights of the keys of: (..., L, S), float32 for 16-bit floats."""
-    wide = torch.float64 if type_of(q) is torch.float64 else torch.float32
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    scores = hnp.matmul(cast(q, wide), hnp.matrix_transpose(cast(k, wide))) * factor
+
+def _blocks(queries: int, keys: int, is_causal: bool, mask: Tensor | None) -> list[tuple[int, int, int]]:
+    """Queries that are worked on together, as (first, last, how many keys they may see): where keys come after all queries of a block, neither
+    their scores nor the products with them are computed."""
+    parts = min(queries // ROWS, MOST_BLOCKS) if is_causal and mask is None and queries == keys else 1
+    if parts < 2 or queries % parts != 0:
+        return [(0, queries, keys)]
+    rows = queries // parts
+    return [(first, first + rows, first + rows) for first in range(0, queries, rows)]
+
+
+def _scale(q: Tensor, scale: float | None) -> float:
+    return 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+
+
+def _scores(q: Tensor, k: Tensor, first: int, is_causal: bool, mask: Tensor | None, scale: float) -> Tensor:
+    """What a softmax makes the weights of the keys of: (..., L, S); ``first`` is the number of the first query."""
+    scores = hnp.matmul(q, hnp.matrix_transpose(k)) * scale
     if mask is not None:
-        scores = scores + cast(mask, wide)
+        scores = scores + mask
     if is_causal:
-        earlier = hnp.arange(k.shape[-2]) <= hnp.expand_dims(hnp.arange(q.shape[-2]), axis=-1)
+        earlier = hnp.arange(k.shape[-2]) <= hnp.expand_dims(hnp.arange(first, first + q.shape[-2]), axis=-1)
         scores = hnp.where(earlier, scores, -hnp.inf)
     return scores
 
 
-@implements("_scaled_dot_product_flash_attention_for_cpu")
+@implements("scaled_dot_product_attention")
 def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    if dropout_p != 0 or enable_gqa:
+        raise ArgumentError("scaled_dot_product_attention: neither dropout nor grouped queries")
+    return nn.dot_product_attention(q, k, v, mask=attn_mask, is_causal=is_causal, scale=scale)
+
+
+@implements("_scaled_dot_product_flash_attention_for_cpu")
+def attention_with_logsumexp(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -115,12 +146,18 @@ def attention(
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The attention, and the logarithm of the sum of exponentials of each row of scores."""
-    scores = _scores(q, k, is_causal, attn_mask, scale)
-    top = hnp.max(scores, axis=-1, keepdims=True)
-    exponentials = hnp.exp(scores - top)
-    total = hnp.sum(exponentials, axis=-1, keepdims=True)
-    found = hnp.matmul(exponentials / total, cast(v, type_of(scores)))
-    return cast(found, type_of(q)), hnp.squeeze(top + hnp.log(total), axis=-1)
+    wide, factor = opmath(type_of(q)), _scale(q, scale)
+    queries, keys, values = (cast(x, wide) for x in (q, k, v))
+    mask = None if attn_mask is None else cast(attn_mask, wide)
+    outs, logs = [], []
+    for first, last, seen in _blocks(q.shape[-2], k.shape[-2], is_causal, attn_mask):
+        scores = _scores(queries[..., first:last, :], keys[..., :seen, :], first, is_causal, mask, factor)
+        top = hnp.max(scores, axis=-1, keepdims=True)
+        exponentials = hnp.exp(scores - top)
+        total = hnp.sum(exponentials, axis=-1, keepdims=True)
+        outs.append(hnp.matmul(exponentials / total, values[..., :seen, :]))
+        logs.append(hnp.squeeze(top + hnp.log(total), axis=-1))
+    return cast(_joined(outs, -2), type_of(q)), _joined(logs, -1)
 
 
 @implements("_scaled_dot_product_flash_attention_for_cpu_backward")
@@ -138,14 +175,30 @@ def attention_backward(
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Dao et al. 2022, without the tiles: weights are computed anew from the scores and their log-sum-exp."""
-    scores = _scores(q, k, is_causal, attn_mask, scale)
-    wide, factor = type_of(scores), 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    g, wide_v = cast(gradient, wide), cast(v, wide)
-    weights = hnp.exp(scores - hnp.expand_dims(cast(logsumexp, wide), axis=-1))
-    by_v = hnp.matmul(hnp.matrix_transpose(weights), g)
-    by_weights = hnp.matmul(g, hnp.matrix_transpose(wide_v))
-    dot = hnp.sum(g * cast(out, wide), axis=-1, keepdims=True)
-    by_scores = weights * (by_weights - dot) * factor
-    by_q = hnp.matmul(by_scores, cast(k, wide))
-    by_k = hnp.matmul(hnp.matrix_transpose(by_scores), cast(q, wide))
-    return cast(by_q, type_of(q)), cast(by_k, type_of(k)), cast(by_v, type_of(v))
+    wide, factor = opmath(type_of(q)), _scale(q, scale)
+    g, queries, keys, values, result, logs = (cast(x, wide) for x in (gradient, q, k, v, out, logsumexp))
+    mask = None if attn_mask is None else cast(attn_mask, wide)
+    dots = hnp.sum(g * result, axis=-1, keepdims=True)
+    by_q, by_k, by_v = [], [], []
+    for first, last, seen in _blocks(q.shape[-2], k.shape[-2], is_causal, attn_mask):
+        here, there = (..., slice(first, last), slice(None)), (..., slice(seen), slice(None))
+        scores = _scores(queries[here], keys[there], first, is_causal, mask, factor)
+        weights = hnp.exp(scores - hnp.expand_dims(logs[..., first:last], axis=-1))
+        by_weights = hnp.matmul(g[here], hnp.matrix_transpose(values[there]))
+        by_scores = weights * (by_weights - dots[here]) * factor
+        rest = [(0, 0)] * (k.ndim - 2) + [(0, k.shape[-2] - seen), (0, 0)]
+        by_q.append(hnp.matmul(by_scores, keys[there]))
+        by_k.append(hnp.pad(hnp.matmul(hnp.matrix_transpose(by_scores), queries[here]), rest))
+        by_v.append(hnp.pad(hnp.matmul(hnp.matrix_transpose(weights), g[here]), rest))
+    return cast(_joined(by_q, -2), type_of(q)), cast(_total(by_k), type_of(k)), cast(_total(by_v), type_of(v))
+
+
+def _joined(parts: list[Tensor], axis: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else hnp.concat(parts, axis=axis)
+
+
+def _total(parts: list[Tensor]) -> Tensor:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total

@@ -14,6 +14,7 @@ from hologram.trace.recent import Recent
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.partition import Analysis
 from hologram_torch.compile.program import Writer
+from hologram_torch.compile.simplify import simplify
 from hologram_torch.compile.values import UnknownSize, is_dynamic, sizes_of
 
 SIZES_KEPT = 64  # programs of one graph whose sizes vary
@@ -56,6 +57,7 @@ def _compiler(stage: str, observe: Observer | None) -> Callable[[fx.GraphModule,
     """The compiler of AOTAutograd's graphs of one stage: ``forward``, ``backward`` or ``inference``."""
 
     def compiler(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Call:
+        simplify(module)
         if is_dynamic(module.graph):
             return _for_each_size(module, lambda sizes: _compiled(stage, module, sizes, observe))
         return _compiled(stage, module, {}, observe)

@@ -163,3 +163,15 @@ def test_results_do_not_share_memory():
         r.add_(1)
     assert [r[0].item() for r in results] == [2.0, 2.0, 1.0, 1.0]
     assert [r[0].item() for r in f(x)] == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("length", [5, 128, 192])
+def test_attention(is_causal, length):
+    q, k, v = (torch.randn(2, 3, length, 16, requires_grad=True) for _ in range(3))
+    f = lambda q, k, v: nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal)  # noqa: E731
+    seed = torch.randn(2, 3, length, 16)
+    found = torch.autograd.grad(compiled(f)(q, k, v), (q, k, v), seed)
+    assert_all_close(found, torch.autograd.grad(f(q, k, v), (q, k, v), seed))
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(f)(q, k, v), f(q, k, v))
