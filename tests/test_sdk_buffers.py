@@ -41,7 +41,7 @@ def executor() -> Iterator[hg.Executor]:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_fresh_buffers_hold_zeros(executor: hg.Executor, dtype: Any) -> None:
     for made in (executor.allocate(7, dtype), executor.allocate_boundary(3, 16, 2, dtype)):
-        made.fill(1)
+        made.fill(np.dtype(dtype).type(1))
         made.free()
     for made in (executor.allocate(7, dtype), executor.allocate_boundary(3, 16, 2, dtype)):
         assert made.dtype == dtype
@@ -81,7 +81,11 @@ def test_contents_that_do_not_fit_raise(executor: hg.Executor) -> None:
         (ShapeError, r"float32\[5\] for a buffer of float32\[4\]", lambda: made.copy_from(executor.allocate(5))),
         (DTypeError, r"int32\[4\] for a buffer of float32\[4\]", lambda: made.copy_from(whole)),
         (ArgumentError, "copy_from takes a Buffer", lambda: made.copy_from(np.zeros(4))),  # type: ignore[arg-type]
-        (DTypeError, "'x' is no float32", lambda: made.fill("x")),
+        (ArgumentError, "fill: value is a number, not a str", lambda: made.fill("x")),
+        (DTypeError, "fill: value = 1.5 is no int32", lambda: whole.fill(1.5)),
+        (DTypeError, "fill: value = 1j is no float32", lambda: made.fill(1j)),
+        (ArgumentError, "from_bytes: a str cannot be read as bytes", lambda: made.from_bytes("1234")),
+        (ArgumentError, "buffers are made by Executor.allocate", lambda: hg.Buffer(4)),
         (ArgumentError, "C-contiguous", lambda: hg.Buffer.wrap(np.zeros((4, 4), np.float32).T[1:])),
         (ArgumentError, "at least one element", lambda: hg.Buffer.wrap(np.zeros(0, np.float32))),
         (DTypeError, "datetime64", lambda: hg.Buffer.wrap(np.zeros(3, "datetime64[s]"))),

@@ -49,6 +49,29 @@ def element_type(x: Any, what: str) -> DType:
         raise located(DTypeError(f"{what}: {e}")) from None
 
 
+def scalar(x: Any, dtype: DType, what: str, name: str) -> np.ndarray:
+    """A number as an array without axes, in the type of buffers; floats beyond it are infinite.
+
+    Raises ArgumentError for what is no number, DTypeError for one that the type cannot hold: a float where it has integers, an integer beyond it.
+    """
+    value = x
+    if not isinstance(x, int):
+        given = np.asarray(x)
+        if given.ndim or given.dtype not in _NUMBERS:
+            raise located(ArgumentError(f"{what}: {name} is a number, not a {type(x).__name__}"))
+        value = given.item()
+    try:
+        if dtypes.of_scalar(value).rank <= dtype.rank:
+            with np.errstate(over="ignore"):
+                return np.asarray(value, dtype.np)
+    except OverflowError:
+        pass
+    raise located(DTypeError(f"{what}: {name} = {x!r:.80} is no {dtype}"))
+
+
+_NUMBERS = {d.np for d in dtypes.ALL}
+
+
 @lru_cache(256)
 def extent(dtype: DType, n: int) -> Aval:
     """The Aval of ``n`` elements on one axis, kept for the next buffer of that length."""

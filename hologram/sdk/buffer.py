@@ -12,11 +12,12 @@ from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.dispatch import register_buffer_class
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
-from hologram.sdk.arguments import as_array, element_type, extent
+from hologram.sdk.arguments import as_array, element_type, extent, scalar
 from hologram.trace.recorder import located
 
 if TYPE_CHECKING:
     from hologram.sdk.executor import Executor
+    from hologram.trace.aval import Aval
 
 handles = itertools.count(1)  # of executors, buffers and tensors: one number never means two things
 
@@ -43,13 +44,26 @@ class Buffer(_Exporter):
     """
 
     __slots__ = ("_storage", "_executor", "_aval", "_pool", "_class_index", "_handle", "_end", "__weakref__")
+    _storage: Any  # None at the end
+    _executor: Executor | None
+    _aval: Aval
+    _pool: str
+    _class_index: int
+    _handle: int
+    _end: str  # why there is no Storage, once there is none
 
-    def __init__(self, memory: Any, executor: Executor | None, pool: str, class_index: int = 0) -> None:
-        """For executors. ``memory`` is a Storage of one axis."""
-        self._storage, self._aval = memory, memory.aval
-        self._executor, self._pool, self._class_index = executor, pool, class_index
-        self._handle = next(handles)
-        self._end = "it was freed"
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise located(ArgumentError("buffers are made by Executor.allocate, Executor.allocate_boundary and Buffer.wrap"))
+
+    @staticmethod
+    def _made(memory: Any, executor: Executor | None, pool: str, class_index: int = 0) -> Buffer:
+        """A buffer over a Storage of one axis."""
+        made = Buffer.__new__(Buffer)
+        made._storage, made._aval = memory, memory.aval
+        made._executor, made._pool, made._class_index = executor, pool, class_index
+        made._handle = next(handles)
+        made._end = "it was freed"
+        return made
 
     @staticmethod
     def wrap(array: Any) -> Buffer:
@@ -66,7 +80,7 @@ class Buffer(_Exporter):
         if not storage.borrowable(found) or found.size == 0:
             raise located(ArgumentError("Buffer.wrap takes a C-contiguous, aligned array of native byte order with at least one element"))
         of = extent(element_type(found.dtype, "Buffer.wrap"), found.size)
-        return Buffer(storage.wrapping(of, found, writable), None, "external")
+        return Buffer._made(storage.wrapping(of, found, writable), None, "external")
 
     # --- what it is ----------------------------------------------------------------------------------------------------
 
@@ -153,19 +167,18 @@ class Buffer(_Exporter):
         return self.to_numpy().tobytes()
 
     def from_bytes(self, data: Any) -> None:
-        """Copies ``nbytes`` bytes from anything with the buffer protocol. Raises ShapeError for another length."""
-        source = np.frombuffer(data, np.uint8)
+        """Copies ``nbytes`` bytes from anything with the buffer protocol. Raises ArgumentError for anything else, ShapeError for another length."""
+        try:
+            source = np.frombuffer(data, np.uint8)
+        except (TypeError, ValueError, BufferError) as e:
+            raise located(ArgumentError(f"from_bytes: a {type(data).__name__} cannot be read as bytes: {e}")) from None
         if source.size != self.nbytes:
             raise located(ShapeError(f"from_bytes: {source.size} bytes for a buffer of {self.nbytes}"))
         np.copyto(self._writable("from_bytes").view(np.uint8), source)
 
     def fill(self, value: Any) -> None:
-        """Sets every element. Raises DTypeError for what the element type cannot hold."""
-        into = self._writable("fill")
-        try:
-            into.fill(value)
-        except (TypeError, ValueError, OverflowError):
-            raise located(DTypeError(f"fill: {value!r} is no {self._aval.dtype}")) from None
+        """Sets every element. Raises ArgumentError for what is no number, DTypeError for one that the element type cannot hold."""
+        self._writable("fill").fill(scalar(value, self._aval.dtype, "fill", "value"))
 
     def copy_from(self, source: Buffer) -> None:
         """Copies the contents of a buffer of the same size and type. Raises ArgumentError, ShapeError, DTypeError."""

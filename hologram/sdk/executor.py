@@ -37,7 +37,7 @@ class Executor:
             raise located(e) from None
         self._handle = next(handles)
         self._pool = Pool()
-        self._buffers: weakref.WeakSet[Buffer] = weakref.WeakSet()
+        self._buffers: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
 
     @property
     def handle(self) -> int:
@@ -56,7 +56,7 @@ class Executor:
         """A buffer of ``size`` elements, all 0, in the linear pool. Raises ShapeError for a size below 1, DTypeError, OutOfMemory."""
         self._require_live("allocate")
         n = count(size, "allocate", "size")
-        return self._own(Buffer(zero(storage.mutable(extent(element_type(dtype, "allocate"), n))), self, "linear"))
+        return self._own(Buffer._made(zero(storage.mutable(extent(element_type(dtype, "allocate"), n))), self, "linear"))
 
     def allocate_boundary(self, class_index: int, width: int, height: int, dtype: Any = np.float32) -> Buffer:
         """A buffer of ``width * height`` bytes, all 0, at the start of the page of a class.
@@ -72,10 +72,12 @@ class Executor:
             raise located(ShapeError(f"allocate_boundary: {width} x {height} bytes are no whole number of {of}, which have {of.itemsize} each"))
         lease, address = self._pool.take(index)
         memory = storage.over(extent(of, nbytes // of.itemsize), address, lease, True)
-        return self._own(Buffer(zero(memory), self, "boundary", index))
+        return self._own(Buffer._made(zero(memory), self, "boundary", index))
 
     def _own(self, buffer: Buffer) -> Buffer:
-        self._buffers.add(buffer)
+        self._buffers[buffer.handle] = buffer
+        if self._device is None:  # another thread has ended it meanwhile
+            buffer._finish()
         return buffer
 
     def _require_live(self, what: str) -> str:
@@ -87,9 +89,10 @@ class Executor:
     def cleanup(self) -> None:
         """Ends the executor: its buffers are freed, and neither can be used any more. Ending twice is allowed."""
         self._device = None
-        for buffer in list(self._buffers):
-            buffer._finish()
-        self._buffers.clear()
+        for found in self._buffers.valuerefs():
+            buffer = found()
+            if buffer is not None:
+                buffer._finish()
 
     def __enter__(self) -> Executor:
         self._require_live("with")

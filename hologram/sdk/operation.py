@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from hologram.backends.cpu.runtime.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
 from hologram.backends.cpu.runtime.module import MOST_BYTES
 from hologram.backends.devices import CPU
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.sdk.arguments import count
+from hologram.sdk.arguments import count, scalar
 from hologram.sdk.buffer import Buffer
 from hologram.sdk.executor import Executor
 from hologram.sdk.programs import Program, clear_programs, program
@@ -86,7 +84,7 @@ class Operation:
         values[self.row.result.name]._writable(self.name)
         for p in self.row.parameters:
             if isinstance(p, str):
-                values[p] = self._scalar(p, values[p], dtype)
+                values[p] = scalar(values[p], dtype, self.name, p)
         return Call(values, device, dtype, sizes, whole)
 
     def _element_type(self, values: Mapping[str, Any]) -> DType:
@@ -114,21 +112,6 @@ class Operation:
             if values[a.name].size < a.count(sizes):
                 raise located(ShapeError(f"{self.name}: {a.name} has {values[a.name].size} elements, {_needed(a, sizes)} are needed"))
         return sizes, whole
-
-    def _scalar(self, name: str, value: Any, dtype: DType) -> np.ndarray:
-        """A number in the type of the buffers. Raises ArgumentError for what is no number, DTypeError for one that the type cannot hold."""
-        if not isinstance(value, int):
-            given = np.asarray(value)
-            if given.ndim or given.dtype.kind not in "biuf":
-                raise located(ArgumentError(f"{self.name}: {name} is a number, not a {type(value).__name__}"))
-            value = given.item()
-        if isinstance(value, float) and not dtype.is_float:
-            raise located(DTypeError(f"{self.name}: {name} is an integer for buffers of {dtype}, not {value!r}"))
-        try:
-            with np.errstate(over="ignore"):  # to infinity
-                return np.asarray(value, dtype.np)
-        except OverflowError:
-            raise located(DTypeError(f"{self.name}: {name} = {value!r} does not fit {dtype}")) from None
 
     # --- running -------------------------------------------------------------------------------------------------------
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from typing import Any
 
 from hologram import dtypes
 from hologram.backends.cpu.runtime import storage
+from hologram.cached import cached_property
 from hologram.errors import OutOfMemory
 from hologram.trace.aval import aval
 from hologram.trace.recorder import located
@@ -20,44 +20,38 @@ PAGE_BYTES = PAGE_WIDTH * PAGE_HEIGHT
 class Lease:
     """The right to a page. It returns the page when nothing holds it any more: neither the buffer nor a view."""
 
-    __slots__ = ("pool", "class_index")
+    __slots__ = ("_owners", "_region", "class_index")
 
-    def __init__(self, pool: Pool, class_index: int) -> None:
-        self.pool, self.class_index = pool, class_index
+    def __init__(self, owners: dict[int, object], region: Any, class_index: int) -> None:
+        self._owners, self._region, self.class_index = owners, region, class_index
 
     def __del__(self) -> None:
-        self.pool._returned.append(self.class_index)  # one atomic step: a finaliser may run while this thread takes a page
+        self._owners.pop(self.class_index, None)
 
 
 class Pool:
-    """96 pages, 64-byte aligned. The region is allocated when the first page is taken, and lives as long as any page is leased."""
+    """96 pages, 64-byte aligned. The region is allocated when the first page is taken, and lives as long as any page is leased.
+
+    Taking and returning a page are each one step of a dict: threads, and finalisers that run in between, need no lock.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._taken: set[int] = set()
-        self._returned: list[int] = []
-        self._region: Any = None
+        self._owners: dict[int, object] = {}
+
+    @cached_property
+    def _region(self) -> Any:
+        return storage.mutable(aval(dtypes.uint8, (CLASSES * PAGE_BYTES,)))
 
     def take(self, class_index: int) -> tuple[Lease, int]:
         """The page of a class: its lease and its address. Raises OutOfMemory while the class has an owner."""
-        with self._lock:
-            self._collect()
-            if class_index in self._taken:
-                raise located(OutOfMemory(f"the page of class {class_index} is in use: free its buffer, and let go of arrays that view it"))
-            if self._region is None:
-                self._region = storage.mutable(aval(dtypes.uint8, (CLASSES * PAGE_BYTES,)))
-            self._taken.add(class_index)
-            return Lease(self, class_index), self._region.data + class_index * PAGE_BYTES
+        region, mark = self._region, object()
+        if self._owners.setdefault(class_index, mark) is not mark:
+            raise located(OutOfMemory(f"the page of class {class_index} is in use: free its buffer, and let go of arrays that view it"))
+        return Lease(self._owners, region, class_index), region.data + class_index * PAGE_BYTES
 
     def free_classes(self) -> list[int]:
         """The classes without an owner, ascending."""
-        with self._lock:
-            self._collect()
-            return sorted(set(range(CLASSES)) - self._taken)
-
-    def _collect(self) -> None:
-        while self._returned:
-            self._taken.discard(self._returned.pop())
+        return sorted(set(range(CLASSES)) - set(self._owners))
 
 
 def zero(memory: Any) -> Any:
