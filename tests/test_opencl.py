@@ -149,8 +149,11 @@ def test_reductions_have_one_order_on_every_device() -> None:
 
 @THERE
 def test_one_program_serves_every_size() -> None:
-    f = hg.jit(lambda x: (_softmax(x), hnp.sum(x, axis=0)), device="opencl", dynamic=True, precision="exact")
-    g = hg.jit(lambda x: (_softmax(x), hnp.sum(x, axis=0)), dynamic=True, precision="exact")
+    def both(x: Any) -> Any:
+        return hnp.exp(x - hnp.max(x, axis=1, keepdims=True)), hnp.sum(x, axis=0)
+
+    f = hg.jit(both, device="opencl", dynamic=True, precision="exact")
+    g = hg.jit(both, dynamic=True, precision="exact")
     for shape in [(3, 5), (70, 4000), (1, 1)]:
         x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
         for got, want in zip(f(x), g(x), strict=True):
