@@ -8,6 +8,7 @@ derivatives of any order and nesting come from the same few lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -67,7 +68,7 @@ class Program:
             return self._run_elsewhere(given)
         computed = [make() for make in self.makers]
         self.bound(*[x.data_ptr() for x in given], *[x.data_ptr() for x in computed])
-        return self._gathered(given, computed)
+        return computed if self._is_what_is_computed else self._gathered(given, computed)
 
     @cached_property
     def bound(self) -> Callable[..., None]:
@@ -80,10 +81,16 @@ class Program:
         """For each computed result, a function that gives an unwritten tensor for it."""
         return [maker(a.shape, interop.torch_dtype_of(a.dtype)) for a in self.executable.computed]
 
+    @cached_property
+    def _is_what_is_computed(self) -> bool:
+        """Whether the results are what is computed, in this order."""
+        outputs = list(self.executable.outputs)
+        return outputs == [("computed", i) for i in range(len(outputs))]
+
     @property
     def is_plain(self) -> bool:
-        """Whether the program computes one result from arguments that have elements, none of them complex, on the CPU."""
-        if self.device != CPU or list(self.executable.outputs) != [("computed", 0)]:
+        """Whether the program was compiled, and computes one result from arguments that have elements, none of them complex, on the CPU."""
+        if self.device != CPU or "executable" not in vars(self) or list(self.executable.outputs) != [("computed", 0)]:
             return False
         return not any(0 in shape or dtype.is_complex for shape, dtype in self.types)
 
@@ -183,8 +190,7 @@ def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tens
         return lambda: torch.empty(shape, dtype=dtype, device="cpu")
     # torch takes half as long to make a tensor like another as to make one of a shape; a scalar stretched to the shape costs no memory,
     # and what is like it is contiguous
-    pattern, like = torch.empty((), dtype=dtype, device="cpu").expand(shape), torch.empty_like
-    return lambda: like(pattern)
+    return partial(torch.empty_like, torch.empty((), dtype=dtype, device="cpu").expand(shape))
 
 
 def recorded(outputs: Sequence[Node], values: dict[Node, Node]) -> list[Node]:

@@ -89,24 +89,35 @@ class Wrapped:
 
         def call_wrapped(*args: Any, **options: Any) -> Any:
             key: list[Any] = []
-            tensors: list[Tensor] = []
-            for x in args:
-                kind = type(x)
-                if kind is Tensor or kind is Parameter:
-                    key += (x.shape, x.dtype)
-                    tensors.append(x)
-                elif kind in _COMPARED:
-                    key += (kind, x)
-                else:
-                    return general(args, options)
-            for name, x in options.items():
-                if type(x) not in _COMPARED:
-                    return general(args, options)
-                key += (name, type(x), x)
+            addresses: list[int] = []  # of the tensors with plain memory that nothing asks to record
+            try:
+                for x in args:
+                    kind = type(x)
+                    if kind is Tensor or kind is Parameter:
+                        key.append(x.shape)
+                        key.append(x.dtype)
+                        if x.is_contiguous() and x.is_cpu and not x.is_neg() and not (x.requires_grad and _grad_enabled()):
+                            addresses.append(x.data_ptr())
+                    elif kind in _COMPARED:
+                        key += (kind, x)
+                    else:
+                        return general(args, options)
+            except RuntimeError:  # a tensor of a transform, which has no address
+                return general(args, options)
+            if options:
+                for name, x in options.items():
+                    if type(x) not in _COMPARED:
+                        return general(args, options)
+                    key += (name, type(x), x)
             signature = ready.get(tuple(key))
             if signature is None or (may_cast and torch.is_autocast_enabled("cpu")):
                 return general(args, options, tuple(key))
-            return signature.call(tensors)
+            # torch's zeros without memory have the address 0
+            if len(addresses) != signature.addresses or 0 in addresses or _modes() or forward_ad._current_level >= 0:
+                return signature.call([x for x in args if isinstance(x, Tensor)])
+            result = signature.make()
+            signature.run(*addresses, result.data_ptr())
+            return result
 
         _keep_dynamo_out(call_wrapped)
         return call_wrapped
@@ -126,7 +137,7 @@ class Wrapped:
             if len(self._ready) >= SIGNATURE_LIMIT:
                 self._ready.clear()
             self._ready[key] = signature
-        return signature.call(tensors) if key is not None else signature.call_recorded(tensors)
+        return signature.call(tensors)
 
     def _type(self, x: Tensor, args: Any, options: Any) -> Type:
         """The type of a tensor. Raises where Hologram cannot take it, naming the argument."""
@@ -166,7 +177,7 @@ class Wrapped:
 class _Signature:
     """The program of calls that are alike, and the structure of its results."""
 
-    __slots__ = ("structure", "program", "_function", "_leaves", "_arguments", "_cast", "_run", "_make")
+    __slots__ = ("structure", "program", "_function", "_leaves", "_arguments", "_cast", "addresses", "run", "make")
 
     def __init__(self, wrapped: Wrapped, leaves: Sequence[Any], arguments: Treedef, given: Sequence[Type], cast: torch.dtype | None) -> None:
         self._function, self._arguments = wrapped.__wrapped__, arguments
@@ -175,8 +186,10 @@ class _Signature:
         self.structure: Treedef = tree.LEAF
         self.program = Program(wrapped.__name__, self._flat, given, wrapped._device)
         self._trace()
-        self._run: Any = None  # the native function, and what makes its result's memory, of a program that can be called with no more ado
-        self._make: Any = None
+        # of a program that can be called with no more ado: how many arguments it has, the native function, and what makes its result's memory
+        self.addresses: int | None = None
+        self.run: Any = None
+        self.make: Any = None
 
     def _trace(self) -> None:
         """Traces at once, so that the structure of results is known, and errors come before autograd is under way."""
@@ -188,38 +201,14 @@ class _Signature:
             raise placed from e
 
     def call(self, tensors: Sequence[Tensor]) -> Any:
-        """As :meth:`call_recorded`, without more ado where nothing asks for a record; for exactly torch.Tensor and Parameter."""
-        run = self._run
-        if run is None or _modes() or forward_ad._current_level >= 0:
-            return self.call_recorded(tensors)
-        addresses = []
-        for x in tensors:
-            if not x.is_contiguous() or not x.is_cpu or (x.requires_grad and _grad_enabled()) or x.is_neg():
-                return self.call_recorded(tensors)
-            try:
-                addresses.append(x.data_ptr())
-            except RuntimeError:  # a tensor of a transform, which has no memory
-                return self.call_recorded(tensors)
-        if not all(addresses):  # torch's zeros without memory
-            return self.call_recorded(tensors)
-        result = self._make()
-        run(*addresses, result.data_ptr())
-        return result
-
-    def call_recorded(self, tensors: Sequence[Tensor]) -> Any:
-        """The results for any tensors of the program's types, recorded for what asks for it."""
+        """The results for tensors of the program's types, recorded for what asks for it."""
         results = call(self.program, tensors)
         if self.structure is not tree.LEAF:
             return tree.unflatten(self.structure, results)
-        if self._run is None:
-            self._prepare()
+        if self.addresses is None and self.program.is_plain:
+            self.run, self.make = self.program.bound, self.program.makers[0]
+            self.addresses = len(self.program.types)
         return results[0]
-
-    def _prepare(self) -> None:
-        """Notes what plain calls need, where the one result is computed, real and not empty."""
-        program = self.program
-        if "executable" in vars(program) and program.is_plain:
-            self._run, self._make = program.bound, program.makers[0]
 
     def _flat(self, *tensors: Any) -> list[Any]:
         """The function of the tensors alone, giving the leaves of its results."""
@@ -235,7 +224,7 @@ class _Signature:
         return x.astype(self._cast.np) if self._cast is not None and dtype.is_float and dtype.bits <= 32 else x
 
 
-def _keep_dynamo_out(function: types.FunctionType) -> None:
+def _keep_dynamo_out(function: Any) -> None:
     """Code under ``torch.compile`` has a graph break at the function's calls, in which nothing is compiled: tracing, for one, must run as it is."""
     frames = torch._C._dynamo.eval_frame
     skip = frames._FrameAction.SKIP
