@@ -119,7 +119,10 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     """``x @ weight.T + bias``: ``x`` (…, in), ``weight`` (out, in) or (in), ``bias`` (out) or none at all give (…, out), or (…)."""
     if not 1 <= weight.ndim <= 2:
         raise located(ShapeError(f"linear: weight has 1 or 2 axes, not shape {list(weight.shape)}"))
-    y = hnp.matmul(x, weight.T)
+    if x.ndim > 1 and weight.ndim == 2 and x.size == x.shape[-1] == weight.shape[1]:  # one row: rows of a matrix by a vector are read as they lie
+        y = hnp.reshape(hnp.matmul(weight, hnp.reshape(x, (-1,))), (*x.shape[:-1], weight.shape[0]))
+    else:
+        y = hnp.matmul(x, weight.T)
     if bias is not None and bias.shape != weight.shape[:-1]:
         raise located(ShapeError(f"linear: a bias of shape {list(bias.shape)} for weights of {list(weight.shape)}"))
     return y if bias is None else y + bias

@@ -420,7 +420,8 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     across, down = -(-width // block), -(-row.size // rows)
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, [row])]
     far = any(_is_far(e, reduced, columns, itemsize) for e in shared)
-    nest.packs = far and row.size >= FEW_ROWS and len(shared) * n * block * itemsize <= PACK_BYTES
+    turned = any(_step(e, columns) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
+    nest.packs = far and (turned or row.size >= FEW_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(_size(before[:-1]) * across, row.size, rows) if nest.packs else 1
     groups = -(-down // together)
     nest.chunks = _size(before[:-1]) * across * groups

@@ -29,7 +29,12 @@ def calls(name: str, dtype: torch.dtype = torch.float32) -> list[Call]:
         "gelu": lambda: [*single, ((of(7),), {"approximate": "tanh"})],
         "softmax": lambda: [((of(4, 3), 1), {}), ((of(2, 3, 4),), {"dim": 0}), ((of(2, 5), -1), {})],
         "matmul": lambda: [((of(3, 4), of(4, 2)), {}), ((of(4), of(4)), {}), ((of(2, 1, 3, 4), of(3, 4, 2)), {})],
-        "linear": lambda: [((of(3, 4), of(2, 4), of(2)), {}), ((of(2, 3, 4), of(5, 4)), {}), ((of(4), of(2, 4)), {"bias": of(2)})],
+        "linear": lambda: [
+            ((of(3, 4), of(2, 4), of(2)), {}),
+            ((of(2, 3, 4), of(5, 4)), {}),
+            ((of(4), of(2, 4)), {"bias": of(2)}),
+            ((of(1, 1, 4), of(2, 4)), {}),
+        ],
         "layer_norm": lambda: [((of(3, 4), (4,)), {}), ((of(2, 3, 4), (3, 4), of(3, 4), of(3, 4)), {"eps": 1e-3})],
         "conv2d": lambda: [
             ((of(2, 2, 5, 5), of(4, 2, 3, 3), of(4)), {}),

@@ -158,3 +158,11 @@ def test_which_backend_fits_a_tensor() -> None:
         ht.validate_tensor_compatible([1.0])
     with pytest.raises(DeviceError, match="meta"):
         ht.validate_tensor_compatible(x.to("meta"))
+
+
+def test_the_example_follows_torch(capsys: pytest.CaptureFixture[str]) -> None:
+    from examples import torch_training_loop
+
+    found = torch_training_loop.run(steps=12, points=200)
+    np.testing.assert_allclose(found["hologram"].losses, found["torch"].losses, rtol=1e-3)
+    assert "4 modules compute with Hologram" in capsys.readouterr().out and found["hologram"].losses[-1] < found["hologram"].losses[0]
