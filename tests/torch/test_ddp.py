@@ -53,7 +53,7 @@ def worker(rank: int, folder: str) -> None:
 @pytest.mark.skipif(not torch.distributed.is_available() or sys.platform == "win32", reason="this build of torch has no gloo")
 def test_two_processes_train_to_the_weights_of_torch() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.start_processes(worker, (folder,), nprocs=2, start_method="fork")
+        torch.multiprocessing.start_processes(worker, (folder,), nprocs=2, start_method="spawn")  # autograd does not survive a fork
         states = [torch.load(Path(folder) / f"{rank}.pt") for rank in range(2)]
     expected = copy.deepcopy(plain_model())
     train(expected, *data(), torch.nn.CrossEntropyLoss())

@@ -77,7 +77,7 @@ def test_torch_memory_outlives_the_tensor_that_made_it() -> None:
 
 @pytest.mark.parametrize("torch_first", [True, False])
 def test_either_side_may_let_go_first_and_in_another_thread(torch_first: bool) -> None:
-    for size in (1, 1000, 300_000):
+    for size in (1, 300_000):
         t = hg.tensor(np.full(size, 3.0)) * 2
         held = [ht.to_torch(t), t] if torch_first else [t, ht.to_torch(t)]
         del t
@@ -87,7 +87,6 @@ def test_either_side_may_let_go_first_and_in_another_thread(torch_first: bool) -
             while held:
                 checked.append(float(held[-1].sum()))  # type: ignore[attr-defined]
                 held.pop(0 if len(held) > 1 else -1)
-                gc.collect()
 
         thread = threading.Thread(target=let_go)
         thread.start()

@@ -35,7 +35,8 @@ def test_every_operation_has_its_two_ops() -> None:
 
 @pytest.mark.parametrize("name", F.__all__)
 def test_opcheck(name: str, everything: bool) -> None:
-    for number in range(len(calls(name)) if everything else 1):
+    sample = 1 if name in ("add", "cross_entropy", "gelu", "layer_norm", "linear") else 0
+    for number in range(len(calls(name)) if everything else sample):
         arguments = positional(name, number)
         if "same" not in arguments:  # a schema has no such padding
             results = opcheck(getattr(torch.ops.hologram, name).default, arguments)
