@@ -218,6 +218,22 @@ def _half_products(d: Draft) -> list[Any]:
     return [d("cast", product(d, x, y), "bfloat16")]
 
 
+def _halves_of(kind: str, n: int, k: int, m: int) -> Any:
+    def make(d: Draft) -> list[Any]:
+        x, y = (d("cast", d.input(*shape, dtype=kind), "float32") for shape in ((n, k), (k, m)))
+        return [d("max", product(d, x, y), d.const(0))]
+
+    return make
+
+
+MATRIX_UNITS = {
+    "whole": _halves_of("bfloat16", 64, 64, 64),
+    "ragged": _halves_of("float16", 70, 83, 131),
+    "small": _halves_of("bfloat16", 30, 50, 40),
+    "long": _halves_of("float16", 32, 3100, 32),
+}
+
+
 def _long_product(d: Draft) -> list[Any]:
     return [product(d, d.input(16, 3100), d.input(3100, 17))]
 
@@ -267,6 +283,20 @@ def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path
     assert [Mapping(k, Scalars(DIALECTS[dialect])).product is not None for k in kernels(schedule)] == [True]
     for g, w in zip(run(schedule, arrays, tmp_path, dialect=dialect, groups=2), evaluate(graph, arrays), strict=True):
         assert not mismatch(g, w, 0).any()
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@pytest.mark.parametrize("name", MATRIX_UNITS)
+def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path) -> None:
+    """Each product of two 16-bit floats is exact in float32; the sums differ in their order."""
+    d = Draft()
+    graph = d.graph(*MATRIX_UNITS[name](d))
+    arrays = [_values(x, seeded(name)) for x in graph.inputs]
+    schedule = Schedule(graph, "standard", PANELS)
+    mapping = Mapping(kernels(schedule)[0], Scalars(DIALECTS["cuda"]), "standard")
+    assert mapping.on_matrix_units and not Mapping(kernels(schedule)[0], Scalars(DIALECTS["cuda"]), "exact").on_matrix_units
+    (got,), (want,) = run(schedule, arrays, tmp_path, "standard", dialect="cuda"), evaluate(graph, arrays)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
 def _values(node: Any, rng: np.random.Generator) -> np.ndarray:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from building import Draft, kernels
+from building import Draft, kernels, product
 from cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
-from test_c_walk import PRODUCTS
+from test_c_walk import MATRIX_UNITS, PRODUCTS
 from test_lowering import PROGRAMS
 
 from hologram.backends.c.panels import PANELS
@@ -25,9 +25,9 @@ def texts() -> dict[str, str]:
     for name, (make, precision) in PROGRAMS.items():
         d = Draft()
         out[name] = Program(kernels(d.schedule(*make(d), precision=precision)), "cuda", precision).text
-    for name, product in PRODUCTS.items():
+    for name, make_product in {**PRODUCTS, **MATRIX_UNITS}.items():
         d = Draft()
-        out[name] = Program(kernels(Schedule(d.graph(*product(d)), "standard", PANELS)), "cuda", "standard").text
+        out[name] = Program(kernels(Schedule(d.graph(*make_product(d)), "standard", PANELS)), "cuda", "standard").text
     return {name: re.sub(r"\bkernel(\d+)(?=\()", rf"{name}_\1", text) for name, text in out.items()}
 
 
@@ -49,10 +49,10 @@ def test_nvrtc_compiles_everything(arch: str) -> None:
 
 
 @pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
-def test_a_large_product_stays_in_registers() -> None:
-    from building import product
-
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_large_product_stays_in_registers(dtype: str) -> None:
     d = Draft()
-    graph = d.graph(product(d, d.input(1024, 512), d.input(512, 1536)))
-    text = Program(kernels(Schedule(graph, "standard", PANELS)), "cuda", "standard").text
-    assert "__launch_bounds__(256, 2)" in text and max(compile_with_nvcc(text, "sm_90").values()) <= MOST_SPILLED
+    x, y = (d("cast", d.input(*shape, dtype=dtype), "float32") for shape in ((1024, 512), (512, 1536)))
+    text = Program(kernels(Schedule(d.graph(product(d, x, y)), "standard", PANELS)), "cuda", "standard").text
+    assert "__launch_bounds__(256, 2)" in text and ("mma.sync" in text) == (dtype == "bfloat16")
+    assert max(compile_with_nvcc(text, "sm_90").values()) <= MOST_SPILLED

@@ -41,3 +41,29 @@ template <class T> static inline T __shfl_sync(unsigned, T x, int from) {
   hg_shuffle(&x, sizeof x, from);
   return x;
 }
+
+/* The one instruction that kernels write as such. Fragments as the PTX ISA has them: element (r, k) of A is in lane r % 8 * 4 + k % 8 / 2,
+   register r / 8 + 2 * (k / 8), half k % 2; element (k, n) of B in lane n * 4 + k % 8 / 2, register k / 8, half k % 2. */
+static inline float hg_half_at(bool brain, unsigned pair, int half) {
+  unsigned short h = (unsigned short)(pair >> 16 * half);
+  if (brain) return hg_as<float>((unsigned)h << 16);
+  _Float16 x;
+  memcpy(&x, &h, 2);
+  return (float)x;
+}
+static inline void hg_mma(const char *text, float *c[4], const unsigned (&own)[6]) {
+  struct fragment { unsigned r[6]; } mine;
+  memcpy(&mine, own, sizeof mine);
+  const fragment *all = (const fragment *)hg_gather(&mine, sizeof mine);
+  const bool brain = strstr(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") != 0;
+  if (!brain && !strstr(text, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")) __builtin_trap();
+  const int lane = (int)(hg_item_now % HG_TEAM);
+  for (int e = 0; e < 4; ++e) {
+    const int r = lane / 4 + e / 2 * 8, n = lane % 4 * 2 + e % 2;
+    float sum = 0;
+    for (int k = 0; k < 16; ++k)
+      sum += hg_half_at(brain, all[r % 8 * 4 + k % 8 / 2].r[r / 8 + k / 8 * 2], k % 2) * hg_half_at(brain, all[n * 4 + k % 8 / 2].r[4 + k / 8], k % 2);
+    *c[e] += sum;
+  }
+}
+#define asm(...) float *hg_c[4] = {&c0, &c1, &c2, &c3}; hg_mma(#__VA_ARGS__, hg_c, {a0, a1, a2, a3, b0, b1})

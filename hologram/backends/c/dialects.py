@@ -116,6 +116,7 @@ class Dialect:
     - ``integer``: a parameter that is an integer; ``extra``: parameters that every kernel has.
     - ``offsets``: whether each buffer comes with an offset in elements, for devices where a pointer into a buffer cannot be passed.
     - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds what the others are.
+    - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.matrix_units`).
     - ``slots``: whether parameters are bound by number in the text.
     - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down`` and ``hg_first`` of the prelude, and meet
       without the rest of their group; None where a device promises no such thing.
@@ -140,6 +141,7 @@ class Dialect:
     offsets: bool = False
     slots: bool = False
     table: bool = False
+    matrix_units: bool = False
     team_barrier: str | None = None
     align: str = "__attribute__((aligned({n})))"
     unroll: str = "#pragma unroll"
@@ -220,6 +222,7 @@ CUDA = replace(
     item="(i64)threadIdx.x",
     integer="i64 {name}",
     table=True,
+    matrix_units=True,
     align="__align__({n})",
     options=("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"),
 )

@@ -15,6 +15,7 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 from __future__ import annotations
 
 from hologram.backends.c.accumulate import Monoid
+from hologram.backends.c.matrix_units import on_matrix_units
 from hologram.backends.c.panels import ITEMS, Product, product_of
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.vectors import vectors
@@ -31,16 +32,19 @@ class Mapping:
     """``items`` of a group, ``chunks`` that a group has under way at one time, and ``width``, the items that share a chunk.
 
     ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
-    a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is.
+    a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not.
     ``resident``: groups that a unit should have registers for.
     """
 
-    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "resident")
+    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident")
 
-    def __init__(self, kernel: Kernel, scalars: Scalars) -> None:
+    def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
         self.resident = 1
         self.product: Product | None = product_of(kernel)
+        by_units = on_matrix_units(self.product) if self.product is not None and scalars.dialect.matrix_units and precision != "exact" else None
+        self.on_matrix_units = by_units is not None
+        self.product = by_units or self.product
         self.by_item = not lanes and not kernel.scratch
         self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
         self.width = 1 if self.by_item else LANES if self.by_team else max([_items(s) for s in lanes] or [LANES])

@@ -158,7 +158,7 @@ class PanelWriter:
     def write(self) -> None:
         p, f = self.p, self.f
         f.open("")
-        f.do(f"const int hg_row = (int)hg_item / {SIDE}, hg_across = (int)hg_item % {SIDE};")
+        self._declare_items()
         for side, name in ((p.rows, "hg_row0"), (p.columns, "hg_column0")):
             f.do(f"const i64 {name} = {self.w.integer(side.loop.start)};")
             self._declare(side, name)
@@ -170,14 +170,34 @@ class PanelWriter:
         self._finish("_all" if self.paged else "")
         f.close()
 
+    def _declare_items(self) -> None:
+        """Where the item's rows and columns are in the block."""
+        self.f.do(f"const int hg_row = (int)hg_item / {SIDE}, hg_across = (int)hg_item % {SIDE};")
+
+    def _own_place(self, side: Side, item: str, k: str) -> str:
+        """The ``k``-th of an item's rows or columns in the block."""
+        return side.place(item, k)
+
+    def _panel_index(self, side: Side, which: str, k: str, i: str) -> str:
+        """Where term ``k`` of row or column ``i`` is in a panel, the first or the second."""
+        return f"({which} * {self.p.depth} + {k}) * {side.size + PAD} + {i}"
+
+    def _beyond_the_end(self, value: str) -> str:
+        """What is kept of a value that may be beyond the last term: it is not used."""
+        return value
+
     # --- declarations --------------------------------------------------------------------------------------------------
 
     def _declare(self, side: Side, name: str) -> None:
         """Shared memory of a side's values, two panels each, and the registers in which they wait for it."""
         for i, v in enumerate(side.staged):
-            kind, count = memory_name(v.dtype), 2 * self.p.depth * (side.size + PAD)
+            kind, count = memory_name(v.dtype), self._panel_elements(side)
             self.w.aligned_array(kind, f"{name}_panel{i}", count * _size(v))
             self.f.do(f"{kind} {name}_next{i}[{self._turns(side)}];")
+
+    def _panel_elements(self, side: Side) -> int:
+        """Of two panels, with what lies between rows."""
+        return 2 * self.p.depth * (side.size + PAD)
 
     def _turns(self, side: Side) -> int:
         """Elements of a panel that an item brings."""
@@ -278,7 +298,7 @@ class PanelWriter:
         with self._scope(**{which: "hg_place", "down": "hg_term"}):
             self._emit(side.staged)
             for i, v in enumerate(side.staged):
-                self.f.do(f"{name}_next{i}[hg_s] = {self.w.env[v]};")
+                self.f.do(f"{name}_next{i}[hg_s] = {self._beyond_the_end(self.w.env[v])};")
         self.f.close()
 
     def _clamped(self, text: str, limit: object) -> str:
@@ -289,7 +309,7 @@ class PanelWriter:
         self._unrolled("hg_s", self._turns(side))
         self._place_in_panel(side)
         for i in range(len(side.staged)):
-            self.f.do(f"{name}_panel{i}[((hg_now ^ 1) * {self.p.depth} + hg_k) * {side.size + PAD} + hg_i] = {name}_next{i}[hg_s];")
+            self.f.do(f"{name}_panel{i}[{self._panel_index(side, '(hg_now ^ 1)', 'hg_k', 'hg_i')}] = {name}_next{i}[hg_s];")
         self.f.close()
 
     def _add_terms(self) -> None:
@@ -353,8 +373,8 @@ class PanelWriter:
 
     def _place(self) -> None:
         """The row and the column of an item's element."""
-        p = self.p
-        self.f.do(f"const i64 hg_r = hg_row0 + {p.rows.place('hg_row', 'hg_m')}, hg_c = hg_column0 + {p.columns.place('hg_across', 'hg_n')};")
+        row, column = self._own_place(self.p.rows, "hg_row", "hg_m"), self._own_place(self.p.columns, "hg_across", "hg_n")
+        self.f.do(f"const i64 hg_r = hg_row0 + {row}, hg_c = hg_column0 + {column};")
 
     def _finish(self, which: str) -> None:
         p, f = self.p, self.f

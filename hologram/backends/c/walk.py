@@ -11,6 +11,7 @@ from typing import Any
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.analysis import fusible, in_place, loaded, stored
 from hologram.backends.c.mapping import Mapping, scans
+from hologram.backends.c.matrix_units import MatrixWriter
 from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.row_form import ITEM, RowForm, after, pieces
 from hologram.backends.c.running import scan, turns
@@ -27,7 +28,7 @@ class KernelWriter:
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str) -> None:
         self.kernel, self.scalars, self.dialect = kernel, scalars, scalars.dialect
-        self.mapping = Mapping(kernel, scalars)
+        self.mapping = Mapping(kernel, scalars, precision)
         self.f = Lines(1)
         self.env: dict[Any, str] = {}
         self.integers: dict[str, str] = {s: s for s in kernel.symbols}
@@ -215,7 +216,8 @@ class KernelWriter:
             self._parallel(loop, name)
         elif self.mapping.product is not None and loop is self.mapping.product.rows.loop:
             self.in_lanes = True
-            PanelWriter(self, self.mapping.product).write()
+            writer = MatrixWriter if self.mapping.on_matrix_units else PanelWriter
+            writer(self, self.mapping.product).write()
             self.in_lanes = False
         elif loop.kind == "lanes" and any(isinstance(s, Loop) and s.kind == "lanes" for s in loop.body):
             self._serial(loop, name)  # the lanes are those of the loop inside

@@ -22,6 +22,7 @@ from hologram.backends.cuda.recording import COPY, COPY_TEXT
 from hologram.cached import cached_property
 from hologram.errors import CompileError
 
+OLDEST = 80  # whose matrix units take bfloat16
 INSTALL = 'pip install "hologram-compute[cuda]"'
 
 
@@ -152,7 +153,8 @@ class Device(driver.Device):
         return f"{self.properties.name}, {self.properties.arch} ({self.cuda.versions()})"
 
     def why_not(self, precision: str, double: bool) -> str | None:
-        return None
+        older = int(self.properties.arch.removeprefix("sm_")) < OLDEST
+        return f"its architecture is {self.properties.arch}, and kernels need sm_{OLDEST} or later" if older else None
 
     @property
     def queue(self) -> Queue:
