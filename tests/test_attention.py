@@ -11,6 +11,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
+from hologram.errors import ArgumentError
 from hologram.graph.attention_kernel import KEYS, ROWS, block_length
 from hologram.settings import override
 
@@ -298,6 +299,49 @@ def test_gradients(f: Callable[..., Any]) -> None:
     exact = hg.jit(hg.value_and_grad(loss, argnums=(0, 1, 2)), precision="exact")(*args)
     for x, y in zip([got[0], *got[1]], [exact[0], *exact[1]], strict=True):
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", ["plain", "causal", "seen", "added", "row of a mask"])
+def test_by_rows_it_is_the_same(options: str) -> None:
+    """Value, and derivatives in both modes, with rows left over."""
+    rng = np.random.default_rng(4)
+    q, k, v, c = (rng.standard_normal(s) for s in ((2, 3, 37, 8), (2, 3, 20, 8), (2, 3, 20, 9), (2, 3, 37, 9)))
+    masks = {"seen": rng.random((37, 20)) < 0.8, "added": rng.standard_normal((3, 37, 20)), "row of a mask": rng.random(20) < 0.8}
+    given: dict[str, Any] = {"mask": masks.get(options), "is_causal": options == "causal"}
+
+    def attention(rows: int) -> Callable[..., Any]:
+        return lambda *a: nn.dot_product_attention(*a, **given, rows=rows)
+
+    def everything(rows: int) -> Any:
+        f = attention(rows)
+        value, pull = hg.vjp(f, q, k, v)
+        return [value, *pull(c), hg.jvp(f, (q, k, v), (q + 1, k - 1, v * 2))[1]]
+
+    for got, want in zip(hg.jit(everything, static_argnums=0)(10), everything(0), strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-11, atol=1e-12)
+    stacked = hg.vmap(attention(16))(q, k, v) if given["mask"] is None or given["mask"].ndim < 3 else attention(64)(q, k, v)
+    np.testing.assert_allclose(np.asarray(stacked), np.asarray(attention(0)(q, k, v)), rtol=1e-12, atol=1e-13)
+
+
+def test_derivatives_keep_a_block_of_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all would be much; what is not differentiated is one kernel whatever its size."""
+    monkeypatch.setattr(nn.attention, "MUCH", 2**20)
+    monkeypatch.setattr(nn.attention, "BLOCK", 2**16)
+    q, k, v = _arrays((4, 512, 16), (4, 256, 16), (4, 256, 16))
+
+    def peak(rows: int | None) -> int:
+        f = hg.grad(lambda *a: hnp.sum(nn.dot_product_attention(*a, rows=rows) ** 2), argnums=(0, 1, 2))
+        return int(hg.jit(f).lower(q, k, v).compile().memory_analysis().peak)
+
+    scores = 4 * 512 * 256 * 4
+    assert peak(None) == peak(64) < scores < peak(0)
+    assert _kernels(nn.dot_product_attention, q, k, v) == 1
+
+
+def test_rows_are_a_number_of_queries() -> None:
+    q, k, v = _arrays((4, 8), (4, 8), (4, 8))
+    with pytest.raises(ArgumentError, match="rows is a number of queries"):
+        nn.dot_product_attention(q, k, v, rows=-1)
 
 
 def test_many_layers_share_their_kernel() -> None:

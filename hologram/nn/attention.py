@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from hologram import numpy as hnp
+from hologram.control.loops import scan
 from hologram.errors import ArgumentError, ShapeError
 from hologram.nn.arguments import floats
 from hologram.nn.normalisation import softmax
 from hologram.numpy.arguments import array, wrap
-from hologram.trace.recorder import located
+from hologram.symbolic import is_static
+from hologram.trace.recorder import located, transforming
 from hologram.trace.tensor import Tensor
+from hologram.transform.checkpoint import checkpoint
 
 __all__ = ["dot_product_attention"]
 
+MUCH = 64 * 2**20  # bytes of scores from which derivatives compute them again
+BLOCK = 4 * 2**20  # bytes of those that they compute at a time
+LEAST_ROWS = 64  # as many as the kernel takes at once
 
-def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal: bool = False, scale: Any = None) -> Tensor:
+
+def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal: bool = False, scale: Any = None, rows: int | None = None) -> Tensor:
     """``softmax(scale * q @ k.T) @ v`` for queries (..., L, E), keys (..., S, E) and values (..., S, V): (..., L, V).
 
     ``mask`` broadcasts with (..., L, S): bools tell which keys a query sees, floats are added to the scores. ``is_causal``: query i sees the
     keys 0 to i. A query that sees no key gets zeros. ``scale`` is ``1 / sqrt(E)`` for None. The result has the type of ``q``.
-    Raises ShapeError where the shapes do not fit, ArgumentError for a mask of integers.
+
+    ``rows``: queries go by so many at a time, in a loop (:func:`hologram.scan`), and derivatives compute the scores of each block again, so that
+    those of one block are all that is in memory. 0: all at once. None: by blocks in derivatives where the scores would take :data:`MUCH` bytes
+    or more. Values are the same.
+
+    Raises ShapeError where the shapes do not fit, ArgumentError for a mask of integers or negative ``rows``.
     """
     queries, dtype = floats(q, "dot_product_attention")
     keys, _ = floats(k, "dot_product_attention")
@@ -29,22 +42,66 @@ def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal
     if min(queries.ndim, keys.ndim, values.ndim) < 2 or queries.shape[-1] != keys.shape[-1] or keys.shape[-2] != values.shape[-2]:
         shapes = ", ".join(str(list(x.shape)) for x in (queries, keys, values))
         raise located(ShapeError(f"dot_product_attention: q (..., L, E), k (..., S, E) and v (..., S, V) have the shapes {shapes}"))
+    if rows is not None and rows < 0:
+        raise located(ArgumentError(f"dot_product_attention: rows is a number of queries, or 0 for all at once, not {rows}"))
     factor = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
-    scores = hnp.matmul(queries, hnp.matrix_transpose(keys)) * factor
-    scores, seen = _masked(scores, mask)
-    if is_causal:
-        earlier = hnp.arange(keys.shape[-2]) <= hnp.expand_dims(hnp.arange(queries.shape[-2]), axis=-1)
-        seen = earlier if seen is None else hnp.logical_and(seen, earlier)
-    return hnp.astype(hnp.matmul(softmax(scores, where=seen), values), dtype)
+
+    def attend(queries: Tensor, mask: Tensor | None, numbers: Tensor | None) -> Tensor:
+        scores, seen = _masked(hnp.matmul(queries, hnp.matrix_transpose(keys)) * factor, mask)
+        if numbers is not None:
+            earlier = hnp.arange(keys.shape[-2]) <= numbers
+            seen = earlier if seen is None else hnp.logical_and(seen, earlier)
+        return hnp.matmul(softmax(scores, where=seen), values)
+
+    given = None if mask is None else wrap(array(mask, "dot_product_attention"))
+    numbers = hnp.expand_dims(hnp.arange(queries.shape[-2]), axis=-1) if is_causal else None
+    block = _rows_at_once(queries, keys) if rows is None else rows
+    return hnp.astype(by_rows(attend, queries, given, numbers, block) if block else attend(queries, given, numbers), dtype)
 
 
-def _masked(scores: Tensor, mask: Any) -> tuple[Tensor, Tensor | None]:
+def _masked(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """The scores with a mask of floats added, and which of them count; None for all."""
     if mask is None:
         return scores, None
     node = array(mask, "dot_product_attention")
     if node.dtype.is_float:
-        return scores + wrap(node), None
+        return scores + mask, None
     if node.dtype.kind != "b":
         raise located(ArgumentError(f"dot_product_attention: mask is bool or float, not {node.dtype.name}"))
-    return scores, wrap(node)
+    return scores, mask
+
+
+# --- by blocks of rows -----------------------------------------------------------------------------------------------
+
+
+def _rows_at_once(queries: Tensor, keys: Tensor) -> int:
+    """How many queries' scores derivatives have in memory at a time; 0 for all, where these are few or their number is not known."""
+    if not transforming() or not all(map(is_static, (*queries.shape, *keys.shape))):
+        return 0
+    row = math.prod(hnp.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])) * keys.shape[-2] * queries.dtype.itemsize
+    if row * queries.shape[-2] < MUCH:
+        return 0
+    return max(LEAST_ROWS, BLOCK // row // LEAST_ROWS * LEAST_ROWS)
+
+
+def by_rows(attend: Callable[..., Tensor], queries: Tensor, mask: Tensor | None, numbers: Tensor | None, rows: int) -> Tensor:
+    """``attend(queries, mask, numbers)`` for blocks of ``rows`` queries in turn, of which derivatives keep the arguments, and for those left over."""
+    n = queries.shape[-2]
+    whole = n // rows * rows
+    of_each = {"queries": queries, "mask": mask, "numbers": numbers}
+    varied = {name: x for name, x in of_each.items() if x is not None and x.ndim >= 2 and x.shape[-2] == n}
+    fixed = {name: x for name, x in of_each.items() if name not in varied}
+    step = checkpoint(lambda some: attend(**fixed, **some))
+
+    def blocks(x: Tensor) -> Tensor:
+        cut = hnp.reshape(x[..., :whole, :], (*x.shape[:-2], whole // rows, rows, x.shape[-1]))
+        return hnp.moveaxis(cut, -3, 0)
+
+    parts = []
+    if whole:
+        _, out = scan(lambda carry, some: (carry, step(some)), (), {name: blocks(x) for name, x in varied.items()})
+        side = hnp.moveaxis(out, 0, -3)
+        parts.append(hnp.reshape(side, (*side.shape[:-3], whole, side.shape[-1])))
+    if whole < n:
+        parts.append(step({name: x[..., whole:, :] for name, x in varied.items()}))
+    return parts[0] if len(parts) == 1 else hnp.concatenate(parts, axis=-2)
