@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.cpu.runtime import dispatch_code as code
+from hologram.backends.cpu.runtime import match_code as code
 from hologram.backends.cpu.runtime.calls import flags
 from hologram.backends.cpu.runtime.language import fields_of, offset_of
 from hologram.backends.cpu.runtime.layout import holds_value, slot_offset
