@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from hologram import dtypes, errors, fft, linalg, nn, numpy, random, settings, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import ShapeDtypeStruct, pure_callback
-    from hologram.saved.program import export, load
+    from hologram.saved.exporting import export
+    from hologram.saved.loading import load
     from hologram.sdk import backend, ops
     from hologram.sdk.buffer import Buffer
     from hologram.sdk.executor import Executor
@@ -51,7 +52,7 @@ _WHERE = {
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
     "explain": "trace.stages",
-    "export": "saved.program",
+    "export": "saved.exporting",
     "fori_loop": "control.loops",
     "from_dlpack": "trace.convert",
     "grad": "transform.api",
@@ -61,7 +62,7 @@ _WHERE = {
     "jit": "trace.jit",
     "jvp": "transform.api",
     "linearize": "transform.api",
-    "load": "saved.program",
+    "load": "saved.loading",
     "make_graph": "trace.stages",
     "pure_callback": "control.callbacks",
     "scan": "control.loops",

@@ -16,7 +16,6 @@ from hologram.control.body import Body
 from hologram.errors import ExportError, ProgramFileError
 from hologram.symbolic import Expr, Int, bounds, floordiv, mod
 from hologram.trace.node import Graph
-from hologram.transform.custom import Rule
 
 MOST = 2**63 - 1  # integers
 LONGEST = 2**20  # elements of a list in an attribute
@@ -165,24 +164,9 @@ def _decode_bits(data: Any, _: Any) -> bytes:
         raise refuse("bits in hexadecimal digits", data) from None
 
 
-class Lost(Rule):
-    """Stands for a derivative of its own that the exported function had: a file holds no Python functions."""
+def _decode_rule(data: Any, _: Any) -> Any:
+    from hologram.saved.lost import LOST  # with the rules of transforms, which few programs need
 
-    def tangents(self, arguments: Any, given: Any) -> Any:
-        from hologram.errors import DifferentiationError
-        from hologram.trace.recorder import located
-
-        advice = "export the derivative as a function of its own"
-        raise located(DifferentiationError(f"a loaded program has a part whose custom derivative is not in its file: {advice}"))
-
-    def stack(self, size: Any, batched: Any) -> Rule:
-        return self
-
-
-LOST = Lost()
-
-
-def _decode_rule(data: Any, _: Any) -> Rule:
     if data is not None:
         raise refuse("null, which stands for a derivative that is not in the file", data)
     return LOST

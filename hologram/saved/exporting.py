@@ -1,0 +1,60 @@
+"""``export``: a function as it is for the types of one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram.errors import ExportError
+from hologram.saved.graphs import GraphWriter
+from hologram.saved.program import Program
+from hologram.saved.specification import Specification
+from hologram.saved.trees import encode_tree
+from hologram.trace import tree
+from hologram.trace.jit import Jitted, jit
+from hologram.trace.recorder import located
+
+
+def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
+    """``f``, a jitted function (another is jitted first), as it is for these arguments: a program that can be saved.
+
+    ``args`` and ``options`` are those of a call; only their types count, and a :class:`~hologram.ShapeDtypeStruct` may stand for an array. Static
+    arguments become part of the program, which is called without them; axes that ``jit`` was told are dynamic keep their symbols. Values that the
+    function has taken from around it are saved with it.
+
+    Raises ExportError for what a file cannot hold: a ``pure_callback``, a registered class among arguments or results.
+    """
+    jitted = f if isinstance(f, Jitted) else jit(f)
+    call = jitted._signature.take_apart(*_described(args, options))
+    if isinstance(jitted, Program):
+        return jitted
+    traced = jitted._trace(call)
+    names = [p for i, p in enumerate(jitted._signature.parameters) if i not in call.statics]
+    positional = call.treedef.children[0].children
+    specification = Specification(jitted.__name__, names[: len(positional)], call.treedef, call.types, traced.assumptions)
+    program = Program(specification, traced, jitted._donated_leaves(call), jitted._precision, jitted._device)
+    _require_savable(program)
+    return program
+
+
+def _require_savable(program: Program) -> None:
+    try:
+        GraphWriter().graph(program.graph)
+        encode_tree(program._signature.treedef, "the arguments")
+        encode_tree(program._traced.out_tree, "the results")
+    except ExportError as e:
+        raise located(e) from None
+
+
+def _described(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with arrays of no memory in the place of descriptions."""
+
+    from hologram.control.callbacks import ShapeDtypeStruct
+
+    def of(x: Any) -> Any:
+        return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, ShapeDtypeStruct) else x
+
+    given: tuple[tuple[Any, ...], dict[str, Any]] = tree.map(of, (args, options))
+    return given
