@@ -25,8 +25,9 @@ from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 SMALL, LARGE = 16, 1 << 22  # elements of float32
 BUSY, ROUNDS = 1 << 18, 32  # elements, and multiply-adds of each
+CHAIN = 16  # kernels, one after the other
 REPEATS = 5
-NULL = Rates(5_000.0, 2e-5, 1e-3, 10_000.0, 0.05)  # what a device that computes nothing passes for: a GPU on a PCI Express bus
+NULL = Rates(20_000.0, 5_000.0, 2e-5, 1e-3, 10_000.0, 0.05)  # what a device that computes nothing passes for: a GPU on a PCI Express bus
 
 
 @cache
@@ -59,14 +60,15 @@ def _key(name: str) -> str:
 
 
 def _measured(device: Device | None) -> Rates:
-    small, large, busy = (_runner(device, g, n) for g, n in ((_increment(SMALL), SMALL), (_increment(LARGE), LARGE), (_polynomial(), BUSY)))
-    launch = _time(small)
-    byte = max(0.0, _time(large) - launch) / (2 * 4 * LARGE)
-    operation = max(0.0, _time(busy) - launch - byte * 2 * 4 * BUSY) / (2 * ROUNDS * BUSY)
+    small, chain, large, busy = (_time(_runner(device, g)) for g in (_increment(SMALL), _sums(), _increment(LARGE), _polynomial()))
+    launch = max(0.0, chain - small) / (CHAIN - 1)
+    byte = max(0.0, large - small) / (2 * 4 * LARGE)
+    operation = max(0.0, busy - small - byte * 2 * 4 * BUSY) / (2 * ROUNDS * BUSY)
     if device is None:
-        return Rates(launch, operation, byte)
+        return Rates(0.0, launch, operation, byte)  # native code is called by native code: next to nothing
     latency = _time(_carrier(device, SMALL)) / 2
-    return Rates(launch, operation, byte, latency, max(0.0, _time(_carrier(device, LARGE)) / 2 - latency) / (4 * LARGE))
+    transfer_byte = max(0.0, _time(_carrier(device, LARGE)) / 2 - latency) / (4 * LARGE)
+    return Rates(max(0.0, small - launch), launch, operation, byte, latency, transfer_byte)
 
 
 def _time(run: Callable[[], Any]) -> float:
@@ -80,9 +82,9 @@ def _time(run: Callable[[], Any]) -> float:
     return best
 
 
-def _runner(device: Device | None, graph: Graph, n: int) -> Callable[[], Any]:
-    """A call of a program on ``n`` elements, and the wait for it."""
-    x = storage.copy_of(np.zeros(n, np.float32))
+def _runner(device: Device | None, graph: Graph) -> Callable[[], Any]:
+    """A call of a program on zeros, and the wait for it."""
+    x = storage.copy_of(np.zeros(graph.inputs[0].shape, np.float32))
     if device is None:
         executable = Executable(graph, "standard", canonicalise)
         return lambda: executable.run([x])
@@ -107,6 +109,15 @@ def _increment(n: int) -> Graph:
     b = Builder()
     x = b(input_, (), (0, (n,), "float32", None))
     return Graph([x], [b(TABLE["add"], (x, _number(b, 1.0)))])
+
+
+def _sums() -> Graph:
+    """Running sums along one axis and the other in turn, a kernel each."""
+    b = Builder()
+    x = y = b(input_, (), (0, (4, 4), "float32", None))
+    for i in range(CHAIN):
+        y = b(TABLE["cumsum"], (y,), (i % 2, False))
+    return Graph([x], [y])
 
 
 def _polynomial() -> Graph:

@@ -32,9 +32,10 @@ _FUSED = ("elementwise", "movement", "mark")  # kinds that leave nothing in memo
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a device takes, in nanoseconds: a launch, a scalar operation, a byte of its memory read or written; a transfer from the host or back,
-    and each byte of it."""
+    """What a device takes, in nanoseconds: a call of a program and the wait for it, each launch in it, a scalar operation, a byte of its memory read
+    or written; a transfer from the host or back, and each byte of it."""
 
+    call: float
     launch: float
     operation: float
     byte: float
@@ -42,12 +43,19 @@ class Rates:
     transfer_byte: float = 0.0
 
     def __str__(self) -> str:
-        rates = f"a launch {self.launch / 1e3:,.1f} us, {1 / max(self.operation, 1e-9):,.1f} GFLOP/s, memory {1 / max(self.byte, 1e-9):,.1f} GB/s"
-        there = f"; a transfer {self.transfer / 1e3:,.1f} us and {1 / max(self.transfer_byte, 1e-9):,.1f} GB/s" if self.transfer else ""
-        return rates + there
+        here = (
+            f"a call {self.call / 1e3:,.1f} us, a launch {self.launch / 1e3:,.2f} us, {_giga(self.operation)} GFLOP/s, memory {_giga(self.byte)} GB/s"
+        )
+        there = f"; a transfer {self.transfer / 1e3:,.1f} us and {_giga(self.transfer_byte)} GB/s" if self.transfer else ""
+        return here + there
 
     def carriage(self, bytes_moved: int) -> float:
         return self.transfer + self.transfer_byte * bytes_moved
+
+
+def _giga(nanoseconds: float) -> str:
+    """How many billions a second, of what takes so long."""
+    return f"{1 / nanoseconds:,.1f}" if nanoseconds else "unmeasurable"
 
 
 class Value(NamedTuple):
@@ -137,17 +145,17 @@ def place(graph: Graph, at_device: Sequence[bool], cpu: Rates, device: Rates) ->
             of[n] = problem.vertex(_time(n, cpu, cpu, moved, n in stored), _time(n, device, cpu, moved, n in stored))
     reader = None if any(at_device) else problem.vertex(0.0, NEVER)
     problem.values += _values(graph, nodes, of, reader, device)
-    chosen = _chosen(problem)
-    every = [[c != NEVER if whole else d == NEVER for c, d in zip(problem.on_device, problem.on_cpu, strict=True)] for whole in (False, True)]
-    return Placement({n: chosen[of[n]] for n in nodes}, problem.cost(chosen), *map(problem.cost, every))
-
-
-def _chosen(problem: Problem) -> list[bool]:
-    if len(problem.on_cpu) <= MOST_VERTICES:
-        return minimum_cut(problem)
     here = [c == NEVER for c in problem.on_cpu]
     there = [d != NEVER for d in problem.on_device]
-    return min(here, there, key=problem.cost)
+    chosen = _chosen(problem, here, there, device.call)
+    where = {n: chosen[of[n]] for n in nodes}
+    return Placement(where, problem.cost(chosen) + device.call * any(where.values()), problem.cost(here), problem.cost(there) + device.call)
+
+
+def _chosen(problem: Problem, here: list[bool], there: list[bool], call: float) -> list[bool]:
+    """The least cut, or the better of the two sides; the device's must be worth a call."""
+    best = minimum_cut(problem) if len(problem.on_cpu) <= MOST_VERTICES else min(here, there, key=problem.cost)
+    return here if problem.cost(here) <= problem.cost(best) + call else best
 
 
 def _values(graph: Graph, nodes: list[Node], of: Mapping[Node, int], reader: int | None, device: Rates) -> list[Value]:
