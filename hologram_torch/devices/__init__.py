@@ -14,7 +14,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from hologram.errors import DeviceError
 from hologram_torch.devices import backend, pending, registration
-from hologram_torch.devices.storage import NAME, storage_of_bytes
+from hologram_torch.devices.storage import NAME, storage_of_bytes, teach_torch_to_make_storages
 
 __all__ = ["device", "get_backend", "is_available", "list_available_backends", "set_backend"]
 
@@ -75,6 +75,7 @@ def _register() -> None:
     _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[backend.__name__], hook=_Hooks(), device_guard=_Guard())
     torch.serialization.register_package(15, _tag, _loaded)
     registration.register()
+    teach_torch_to_make_storages()
     register_optimizer_step_post_hook(lambda *_: pending.synchronize())
 
 

@@ -17,8 +17,8 @@ from torch._C._acc import create_empty_tensor
 
 import hologram as hg
 from hologram import numpy as hnp
-from hologram.errors import DeviceError
-from hologram_torch.devices.cells import Cell
+from hologram.errors import DeviceError, UnsupportedError
+from hologram_torch.devices.cells import Cell, empty_value
 from hologram_torch.interop import from_torch
 
 NAME = "hologram"
@@ -54,6 +54,9 @@ class Storage(torch.UntypedStorage):
         """The bytes, in memory of their own."""
         return self.cell.host().clone(memory_format=torch.contiguous_format).untyped_storage()
 
+    def byteswap(self, dtype: torch.dtype) -> None:
+        raise UnsupportedError(f"byteswap: a storage on {NAME} has no memory to write to: use .cpu()")
+
     def _write_file(self, *options: Any) -> None:
         self.cpu()._write_file(*options)
 
@@ -80,6 +83,22 @@ def sized_storage(cell: Cell) -> torch.UntypedStorage:
         made = _marked(torch._C._construct_storage_from_data_pointer(0, DEVICE, cell.nbytes), cell)
         cell.viewed, cell.sized = True, ref(made)
     return made
+
+
+def teach_torch_to_make_storages() -> None:
+    """Lets ``torch.UntypedStorage(n, device="hologram")`` be one of this module: torch's own constructor looks for an allocator, which a device
+    without memory has not, and crashes."""
+    plain = torch.UntypedStorage.__new__
+
+    def make_storage(cls: type[Any], *args: Any, **options: Any) -> Any:
+        device = options.get("device")
+        if device is None or torch.device(device).type != NAME:
+            return plain(cls, *args, **options)
+        if not (len(args) == 1 and isinstance(args[0], int)):
+            raise UnsupportedError(f"UntypedStorage: on {NAME} it takes a number of bytes")
+        return sized_storage(Cell(empty_value(args, torch.uint8), unwritten=True))
+
+    torch.UntypedStorage.__new__ = make_storage  # type: ignore[method-assign,assignment]
 
 
 def _marked(storage: Any, cell: Cell) -> Storage:

@@ -53,10 +53,10 @@ def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
     dtype = type_of(value)
     if dtype is not t.dtype or value._weak:
         if not torch.can_cast(dtype, t.dtype):
-            raise DTypeError(f"{op}: a result of {dtype} does not fit a tensor of {t.dtype}")
+            raise DTypeError(f"{op.name()}: a result of {dtype} does not fit a tensor of {t.dtype}")
         value = hnp.astype(cast(value, t.dtype), value.dtype) if dtype is t.dtype else cast(value, t.dtype)
     if value.shape != tuple(t.shape):
-        raise ShapeError(f"{op}: a result of shape {list(value.shape)} does not fit a tensor of shape {list(t.shape)}")
+        raise ShapeError(f"{op.name()}: a result of shape {list(value.shape)} does not fit a tensor of shape {list(t.shape)}")
     write(t, value)
 
 

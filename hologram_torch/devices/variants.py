@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+from hologram.errors import DeviceError
 from hologram_torch.devices import templates
 from hologram_torch.devices.storage import make, make_strided, meta_of, resize
 from hologram_torch.devices.values import operand, result, store
@@ -61,19 +62,25 @@ def kernel(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of ``op``, given the table's function of the functional op that does its work."""
     writes = written(op)
     if not writes:
-        return _pointwise(op, function) if torch.Tag.pointwise in op.tags else _functional(function)
+        return _pointwise(op, function) if torch.Tag.pointwise in op.tags else _functional(op, function)
     if writes[0].kwarg_only:
         return _out(op, function, [a.name for a in writes])
     return _in_place(op, function)
 
 
-def _applied(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    return templates.apply(function, [operand(x) for x in args], {name: operand(x) for name, x in options.items()} if options else options)
+def _applied(op: OpOverload, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What the table's function gives. Raises DeviceError, which names ``op``, for tensors that are elsewhere."""
+    try:
+        operands = [operand(x) for x in args]
+        named = {name: operand(x) for name, x in options.items()} if options else options
+    except DeviceError as e:
+        raise DeviceError(f"{op.name()}: {e}") from None
+    return templates.apply(function, operands, named)
 
 
-def _functional(function: Callable[..., Any]) -> Callable[..., Any]:
+def _functional(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
-        return result(_applied(function, args, options))
+        return result(_applied(op, function, args, options))
 
     return run
 
@@ -82,7 +89,7 @@ def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., An
     """As :func:`_functional`, with the strides that torch gives to results of operands that are not in C order."""
 
     def run(*args: Any, **options: Any) -> torch.Tensor:
-        found = _applied(function, args, options)
+        found = _applied(op, function, args, options)
         for x in args:
             if isinstance(x, torch.Tensor) and not x.is_contiguous():
                 break
@@ -96,7 +103,7 @@ def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., An
 
 def _in_place(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(target: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-        found = _applied(function, (target, *args), options)
+        found = _applied(op, function, (target, *args), options)
         store(op, target, found)
         return target
 
@@ -106,7 +113,7 @@ def _in_place(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any
 def _out(op: OpOverload, function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
         targets = [options.pop(name) for name in names]
-        found = _applied(function, args, options)
+        found = _applied(op, function, args, options)
         for target, value in zip(targets, found if type(found) in (tuple, list) else [found], strict=True):
             if target.shape != value.shape and not target.numel():
                 resize(target, value.shape)
