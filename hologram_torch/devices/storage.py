@@ -54,6 +54,9 @@ class Storage(torch.UntypedStorage):
         """The bytes, in memory of their own."""
         return self.cell.host().clone(memory_format=torch.contiguous_format).untyped_storage()
 
+    def __reduce__(self) -> Any:
+        return storage_of_bytes, (self.cpu(),)
+
     def byteswap(self, dtype: torch.dtype) -> None:
         raise UnsupportedError(f"byteswap: a storage on {NAME} has no memory to write to: use .cpu()")
 
@@ -98,7 +101,7 @@ def teach_torch_to_make_storages() -> None:
             raise UnsupportedError(f"UntypedStorage: on {NAME} it takes a number of bytes")
         return sized_storage(Cell(empty_value(args, torch.uint8), unwritten=True))
 
-    torch.UntypedStorage.__new__ = make_storage  # type: ignore[method-assign,assignment]
+    torch.UntypedStorage.__new__ = make_storage  # type: ignore[method-assign]
 
 
 def _marked(storage: Any, cell: Cell) -> Storage:

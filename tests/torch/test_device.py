@@ -7,6 +7,7 @@ import gc
 import io
 import pickle
 from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import pytest
@@ -194,6 +195,22 @@ def test_loading_what_the_cpu_has_saved() -> None:
 def test_pickles() -> None:
     x = counted((2, 3)).bfloat16()
     same(pickle.loads(pickle.dumps(x)), x.cpu())
+    same(pickle.loads(ForkingPickler.dumps(x)), x.cpu())
+
+
+def test_storages() -> None:
+    x = torch.tensor([1, 2], dtype=torch.int16, device=DEVICE)
+    storage = x.untyped_storage()
+    assert storage.nbytes() == len(storage) == 4 and storage.tolist() == [1, 0, 2, 0] and storage.cpu().device.type == "cpu"
+    storage.copy_(torch.UntypedStorage([3, 0, 4, 0]))
+    storage[0] = 5
+    assert x.tolist() == [5, 4]
+    made = torch.UntypedStorage(8, device=DEVICE)
+    assert made.device == x.device and torch.empty(0, device=DEVICE).set_(made).tolist() == [0, 0]
+    with pytest.raises(UnsupportedError, match="byteswap"):
+        storage.byteswap(torch.int16)
+    with pytest.raises(UnsupportedError, match="a number of bytes"):
+        torch.UntypedStorage([1, 2], device=DEVICE)
 
 
 def test_nothing_keeps_what_is_gone() -> None:
