@@ -1,12 +1,13 @@
 """Reading and writing at computed indices.
 
-Indices out of range are clamped where elements are read and dropped where they are written: compiled code raises nothing.
+Rows clamp indices out of range where elements are read and drop them where they are written, as compiled code does. Torch raises: :func:`ranges`
+says what a caller has to see to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -15,6 +16,31 @@ from hologram.errors import ArgumentError
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.registry import implements
 from hologram_torch.aten.types import cast, tensor_of, type_of
+
+
+class Places(NamedTuple):
+    """Which arguments of an op are the tensor indexed, the axis (None: axis 0) and the index."""
+
+    x: int
+    dim: int | None
+    indices: int
+
+
+_ALONG = ("gather", "index_select", "scatter.src", "scatter.value", "scatter_add", "scatter_reduce.two")
+PLACES = {"aten::embedding": Places(0, None, 1)} | {"aten::" + name: Places(0, 1, 2) for name in _ALONG}
+KEYS = ("aten::index.Tensor", "aten::index_put")  # ops of several indices, which may count from the end
+
+
+def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
+    """The indices among the arguments of an op that is named as in the table, each with its lower bound and the size below which it must be."""
+    if name in KEYS:
+        x, indices = args[0], args[1]
+        return [(i, -n, n) for i, n in zip(indices, x.shape, strict=False) if i is not None and type_of(i) is not torch.bool]
+    places = PLACES.get(name)
+    if places is None:
+        return []
+    shape = args[places.x].shape or (1,)
+    return [(args[places.indices], 0, shape[0 if places.dim is None else args[places.dim]])]
 
 
 def _key(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +11,8 @@ from functorch.compile import make_boxed_func, min_cut_rematerialization_partiti
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
+from hologram.errors import ArgumentError
+from hologram.trace.jit import PRECISIONS
 from hologram.trace.recent import Recent
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.partition import Analysis
@@ -23,11 +26,11 @@ Call = Callable[[list[Any]], Any]
 Observer = Callable[[str, fx.GraphModule, Any], None]
 
 
-def _compiled(stage: str, module: fx.GraphModule, sizes: Any, observe: Observer | None) -> Call:
+def _compiled(stage: str, module: fx.GraphModule, sizes: Any, precision: str, observe: Observer | None) -> Call:
     """One graph with known sizes as a function of a list. ``observe`` is told the stage, the graph, and the writer of its program (None for a
     graph that PyTorch computes as a whole, because a size in it depends on values)."""
     try:
-        writer = Writer(module, Analysis(module.graph, sizes))
+        writer = Writer(module, Analysis(module.graph, sizes), precision)
         call = writer.write()
     except UnknownSize:
         writer, call = None, make_boxed_func(module.forward)
@@ -53,21 +56,21 @@ def _for_each_size(module: fx.GraphModule, compile_for: Callable[[Any], Call]) -
     return call
 
 
-def _compiler(stage: str, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
+def _compiler(stage: str, precision: str, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
     """The compiler of AOTAutograd's graphs of one stage: ``forward``, ``backward`` or ``inference``."""
 
     def compiler(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Call:
         simplify(module)
         if is_dynamic(module.graph):
-            return _for_each_size(module, lambda sizes: _compiled(stage, module, sizes, observe))
-        return _compiled(stage, module, {}, observe)
+            return _for_each_size(module, lambda sizes: _compiled(stage, module, sizes, precision, observe))
+        return _compiled(stage, module, {}, precision, observe)
 
     return compiler
 
 
-def make_backend(observe: Observer | None = None) -> Callable[..., Any]:
-    """A backend for ``torch.compile``; ``observe`` is told of every program that it makes."""
-    forward, backward, inference = (_compiler(stage, observe) for stage in ("forward", "backward", "inference"))
+def make_backend(observe: Observer | None = None, precision: str = "standard") -> Callable[..., Any]:
+    """A backend for ``torch.compile`` with one of :func:`hologram.jit`'s precisions; ``observe`` is told of every program that it makes."""
+    forward, backward, inference = (_compiler(stage, precision, observe) for stage in ("forward", "backward", "inference"))
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
@@ -77,9 +80,16 @@ def make_backend(observe: Observer | None = None) -> Callable[..., Any]:
     )
 
 
-_backend = make_backend()
+_with_precision = functools.cache(functools.partial(make_backend, None))
 
 
-def backend(module: fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
-    """What ``torch.compile(model, backend="hologram")`` calls with each graph that Dynamo captures."""
-    return _backend(module, example_inputs, **options)
+def backend(module: fx.GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
+    """What ``torch.compile(model, backend="hologram")`` calls with each graph that Dynamo captures.
+
+    ``torch.compile(…, options={"precision": "exact"})`` chooses one of :func:`hologram.jit`'s precisions. Raises ArgumentError for other options.
+    """
+    given = dict(options or {})
+    precision = given.pop("precision", "standard")
+    if given or precision not in PRECISIONS:
+        raise ArgumentError(f"torch.compile: the option of this backend is precision, one of {', '.join(PRECISIONS)}; not {dict(options or {})}")
+    return _with_precision(precision)(module, example_inputs)

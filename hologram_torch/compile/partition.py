@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,11 +13,13 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from hologram import numpy as hnp
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.node import Graph
 from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
+from hologram_torch.aten.indexing import ranges
 from hologram_torch.aten.movement import LAYOUT_SENSITIVE
 from hologram_torch.compile.layout import Layout, contiguous, layout_of
 from hologram_torch.compile.values import Sizes, TensorType, typed
@@ -28,12 +31,14 @@ _SEEDED = torch.Tag.nondeterministic_seeded
 @dataclass(slots=True)
 class Segment:
     """Nodes that become one compiled graph: its inputs and outputs are tensors of torch. ``views`` are what else is wanted of it: each as the
-    node, and an input or output of whose memory it is a view."""
+    node, and an input or output of whose memory it is a view. ``indexing`` names the nodes of whose indices the graph's last result, a bool, says
+    whether one is out of range."""
 
     nodes: list[fx.Node] = field(default_factory=list)
     inputs: list[fx.Node] = field(default_factory=list)
     outputs: list[fx.Node] = field(default_factory=list)
     views: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)
+    indexing: list[str] = field(default_factory=list)
 
 
 class Refused(Exception):
@@ -222,6 +227,21 @@ class Analysis:
             for x in segment.inputs:
                 layout = self.layout(x)
                 values[x] = layout.seen(wrap(trace.input(layout.body, dtype_of(self.types[x].dtype))))
+            stray: list[Tensor] = []
             for node in segment.nodes:
                 values[node] = self._computed(node, values.__getitem__)
-            return trace.graph([node_of(self.output_layout(x).body_of(values[x])) for x in segment.outputs])
+                found = self._stray(node, values)
+                segment.indexing += [f"{node.name} = {node.target}"] * bool(found)
+                stray += found
+            results = [self.output_layout(x).body_of(values[x]) for x in segment.outputs]
+            if stray:
+                results.append(functools.reduce(hnp.logical_or, stray))
+            return trace.graph([node_of(x) for x in results])
+
+    @staticmethod
+    def _stray(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
+        """For each index of a node whether one of its elements is out of range."""
+        if not isinstance(node.target, OpOverload):
+            return []
+        args = fx.map_arg(node.args, lambda n: values.get(n, n))
+        return [hnp.any((index < low) | (index >= size)) for index, low, size in ranges(node.target.name(), args) if index.size]

@@ -12,6 +12,7 @@ from torch import fx
 from torch._C._dynamo import guards
 
 from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
+from hologram.errors import IndexOutOfRange
 from hologram.trace.aval import Aval, aval
 from hologram.trace.compiling import compile_graph
 from hologram_torch.compile.layout import contiguous, layout_of
@@ -36,13 +37,23 @@ def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> t
     return torch.empty_strided(shape, strides, dtype=x.dtype).copy_(x)
 
 
+def raise_stray(nodes: str) -> None:
+    raise IndexOutOfRange(f"an index is out of range in the compiled graph's {nodes}")
+
+
 class Writer:
     """Writes the text of the function, and what its names mean."""
 
-    def __init__(self, module: fx.GraphModule, analysis: Analysis) -> None:
-        self.module, self.analysis = module, analysis
+    def __init__(self, module: fx.GraphModule, analysis: Analysis, precision: str) -> None:
+        self.module, self.analysis, self.precision = module, analysis, precision
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"hg_empty": allocate, "hg_like": like, "hg_kept": in_kept_memory, "hg_move": ctypes.memmove}
+        self.names: dict[str, Any] = {
+            "hg_empty": allocate,
+            "hg_like": like,
+            "hg_kept": in_kept_memory,
+            "hg_move": ctypes.memmove,
+            "hg_raise": raise_stray,
+        }
         self.executables: list[Any] = []
         self._contiguous: dict[fx.Node, str] = {}
         self._known: dict[tuple[type, Any], str] = {}
@@ -129,16 +140,18 @@ class Writer:
             self.lines.append(f"{x.name} = {base.name}.as_strided({self._name(of.shape, 'n')}, {self._name(of.strides, 'n')}, {offset})")
 
     def _compiled(self, segment: Segment) -> None:
-        executable: Any = compile_graph(self.analysis.record(segment))
+        executable: Any = compile_graph(self.analysis.record(segment), self.precision)
         self.executables.append(executable)
         run = self._name(executable.bound(), "run")
         sources = [self._address(x) for x in segment.inputs]
         written: dict[int, str] = {}
         copies: list[str] = []
         laid: list[tuple[fx.Node, str]] = []
-        for node, (kind, index) in zip(segment.outputs, executable.outputs, strict=True):
-            target = self._allocate(node, laid)
-            nbytes = self._nbytes(node)
+        targets = [(self._allocate(node, laid), self._nbytes(node)) for node in segment.outputs]
+        if segment.indexing:
+            targets.append((f"hg_stray{len(self.executables)}", 1))
+            self.lines.append(f"{targets[-1][0]} = hg_empty((), (), {self._name(torch.bool, 't')})")
+        for (target, nbytes), (kind, index) in zip(targets, executable.outputs, strict=True):
             if kind == "computed" and index not in written:
                 written[index] = target
             elif kind == "constant":
@@ -149,6 +162,8 @@ class Writer:
         if written:
             self.lines.append(f"{run}({', '.join(sources + [written[i] + '.data_ptr()' for i in range(len(written))])})")
         self.lines += copies
+        if segment.indexing:
+            self.lines.append(f"if {targets[-1][0]}.item(): hg_raise({', '.join(segment.indexing)!r})")
         for node, target in laid:
             of = self.analysis.types[node]
             self.lines.append(f"{node.name} = hg_like({target}, {self._name(of.shape, 'n')}, {self._name(of.strides, 'n')})")

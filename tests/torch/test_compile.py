@@ -175,3 +175,29 @@ def test_attention(is_causal, length):
     assert_all_close(found, torch.autograd.grad(f(q, k, v), (q, k, v), seed))
     with torch.no_grad():
         torch.testing.assert_close(compiled(f)(q, k, v), f(q, k, v))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w, i: nn.functional.embedding(i, w),
+        lambda w, i: w[i] * 2,
+        lambda w, i: w.index_select(0, i),
+        lambda w, i: w.gather(0, i[:, None]),
+        lambda w, i: w.index_put((i,), torch.zeros(3, 4)),
+    ],
+)
+def test_indices_out_of_range_are_errors(f):
+    w, fast = torch.randn(5, 4), compiled(f)
+    torch.testing.assert_close(fast(w, torch.tensor([0, 4, 2])), f(w, torch.tensor([0, 4, 2])))
+    with pytest.raises(IndexError, match="out of range"):
+        fast(w, torch.tensor([0, 5, 2]))
+    torch.testing.assert_close(fast(w, torch.tensor([3, 3, 3])), f(w, torch.tensor([3, 3, 3])))
+
+
+def test_precision_is_an_option():
+    x = torch.randn(1000)
+    exact = compiled(lambda x: x * 3 + x / 7, options={"precision": "exact"})
+    assert torch.equal(exact(x), x * 3 + x / 7)
+    with pytest.raises(Exception, match="precision"):
+        compiled(lambda x: x + 1, options={"speed": "high"})(x)
