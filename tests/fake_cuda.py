@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from c_harness import compile_kernels
 
-from hologram.backends.cuda.api import CompilerError, Properties
+from hologram import dtypes
+from hologram.backends.cuda.api import CompilerError, Matrix, Properties
 
 _HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+), \d+\) (\w+)\((.*?)\) {')
 _FREED = 0xDD
@@ -48,6 +49,14 @@ class FakeArray:
         self.cuda.finish()
         flat = (ctypes.c_uint8 * self.values.nbytes).from_address(self.address)
         return np.frombuffer(bytes(flat), self.values.dtype).reshape(self.values.shape)
+
+
+def _by_columns(x: Matrix, shape: tuple[int, int]) -> np.ndarray:
+    dtype = dtypes.of(x.dtype).np
+    steps = (x.stride, 1) if x.turned else (1, x.stride)
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+    flat = np.ctypeslib.as_array((ctypes.c_uint8 * (extent * dtype.itemsize)).from_address(x.address)).view(dtype)
+    return np.lib.stride_tricks.as_strided(flat, shape, tuple(s * dtype.itemsize for s in steps))
 
 
 class FakeApi:
@@ -273,6 +282,15 @@ class FakeApi:
         for kind, value in zip(kinds[1:], given, strict=True):
             if kind == "p" and not self.holds(value):
                 raise FakeError(f"cudaErrorIllegalAddress: {value:#x} in {name}")
+
+    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int) -> None:
+        def run() -> None:
+            shapes = [(rows, terms), (terms, columns), (rows, columns)]
+            a, b, c = (_by_columns(x, shape) for x, shape in zip((left, right, out), shapes, strict=True))
+            c[...] = a.astype(np.float32) @ b.astype(np.float32)
+
+        self.counts["products"] += 1
+        self._put(stream, run)
 
     # --- graphs --------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from fake_cuda import FakeApi
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
+from hologram.backends.cuda import library
 from hologram.backends.cuda.device import Device
 from hologram.errors import CompileError, DeviceError, OutOfMemory
 
@@ -142,6 +143,25 @@ def test_scans_are_captured_and_conditions_are_not(cuda: FakeApi) -> None:
             want = want * 2
         assert np.allclose(np.asarray(g(x)), want)
     assert len(cuda.graphs) == 1
+
+
+# --- the library -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("turned", ["", "left", "right"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, dtype: str, turned: str) -> None:
+    monkeypatch.setattr(library, "LEAST_FLOPS", 2.0 * 40 * 50 * 3300)
+    x, y = values(40, 3300), values(3300, 50)
+    f = hg.jit(lambda a, b: (a.T if turned == "left" else a) @ (b.T if turned == "right" else b), device="cuda")
+    a, b = (hnp.astype(hg.asarray(v), dtype) for v in (x.T if turned == "left" else x, y.T if turned == "right" else y))
+    got = f(a, b)
+    assert cuda.counts["products"] == 1 and "kernel0 is not launched, but cuBLAS: 40 x 3300 by 3300 x 50" in f.lower(a, b).as_text("cuda")
+    assert got.dtype == dtype and np.allclose(np.asarray(hnp.astype(got, "float32")), x @ y, rtol=0.05, atol=1 if dtype == "bfloat16" else 1e-2)
+    for g in (lambda a, b: (a @ b) + 1, lambda a, b: (a * 2) @ b):
+        hg.jit(g, device="cuda")(x, y)
+    hg.jit(lambda a, b: a @ b, device="cuda", precision="exact")(x, y)
+    assert cuda.counts["products"] == 1
 
 
 # --- arrays of other libraries ---------------------------------------------------------------------------------------

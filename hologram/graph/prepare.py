@@ -33,10 +33,10 @@ FAR_BYTES = 24 * 2**20
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
-def prepare(graph: Graph, precision: str = "exact", by_pairs: bool = False) -> Graph:
-    """``by_pairs``: products of bfloat16 may be summed two at a time."""
+def prepare(graph: Graph, precision: str = "exact", by_pairs: bool = False, by_parts: bool = True) -> Graph:
+    """``by_pairs``: products of bfloat16 may be summed two at a time; ``by_parts``: long sums of products part by part."""
     b = Builder()
-    varies = None if precision == "exact" else Variation(by_pairs)
+    varies = None if precision == "exact" else Variation(by_pairs, by_parts)
     made: dict[Node, Node] = {}
     lines: dict[Node, Any] = {}
     for node in graph.nodes():
@@ -51,10 +51,10 @@ def prepare(graph: Graph, precision: str = "exact", by_pairs: bool = False) -> G
 
 
 class Variation:
-    """Along which axes a node's elements differ; all axes for what is not known. ``by_pairs``: as :func:`prepare` has it."""
+    """Along which axes a node's elements differ; all axes for what is not known. ``by_pairs``, ``by_parts``: as :func:`prepare` has it."""
 
-    def __init__(self, by_pairs: bool = False) -> None:
-        self.by_pairs = by_pairs
+    def __init__(self, by_pairs: bool = False, by_parts: bool = True) -> None:
+        self.by_pairs, self.by_parts = by_pairs, by_parts
         self.axes: dict[Node, frozenset[int]] = {}
 
     def of(self, node: Node) -> frozenset[int]:
@@ -135,7 +135,7 @@ def _is_product(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
 
 def _reduce_product(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
     pairs = in_pairs(b, x, run[-1]) if varies.by_pairs else None
-    return _reduce_parts(b, op, pairs or x, run)
+    return (_reduce_parts if varies.by_parts else _reduce_run)(b, op, pairs or x, run)
 
 
 def _reduce_parts(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:

@@ -16,7 +16,7 @@ from hologram.graph.attention_match import join_attention
 from hologram.graph.control import ControlStep
 from hologram.graph.fuse import Call, Group, fuse
 from hologram.graph.host import HostStep
-from hologram.graph.loops import Sharing, Tile
+from hologram.graph.loops import Panels, Sharing, Tile
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
@@ -44,7 +44,9 @@ class Schedule:
     def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None) -> None:
         self.precision, self.tile = precision, tile
         on_tiles = isinstance(tile, Tile) and precision != "exact"
-        graph = prepare(join_attention(graph) if on_tiles else graph, precision, isinstance(tile, Tile) and tile.pairs)
+        graph = prepare(
+            join_attention(graph) if on_tiles else graph, precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels)
+        )
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs

@@ -29,6 +29,15 @@ class Properties(NamedTuple):
     memory_bytes: int
 
 
+class Matrix(NamedTuple):
+    """A matrix by columns, ``stride`` elements apart; by rows where it is ``turned``."""
+
+    address: int
+    dtype: str
+    stride: int
+    turned: bool
+
+
 class CompilerError(Exception):
     """NVRTC's log."""
 
@@ -168,6 +177,22 @@ class Api:
     def launch(self, function: int, groups: int, items: int, arguments: int, stream: int) -> None:
         """``arguments`` is the address of an array of the addresses of the kernel's arguments."""
         self._driver.launchKernel(function, groups, 1, 1, items, 1, 1, 0, stream, arguments, 0)
+
+    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int) -> None:
+        """``out = left @ right`` by cuBLAS, sums of 16-bit floats in float32, and float32 without TF32."""
+        from cupy.cuda import device
+        from cupy_backends.cuda.libs import cublas
+
+        handle, runtime = device.get_cublas_handle(), self._runtime
+        types = {"float16": runtime.CUDA_R_16F, "bfloat16": runtime.CUDA_R_16BF, "float32": runtime.CUDA_R_32F, "float64": runtime.CUDA_R_64F}
+        double = left.dtype == "float64"
+        one, zero = (np.array(v, np.float64 if double else np.float32) for v in (1, 0))
+        how = cublas.CUBLAS_COMPUTE_64F if double else cublas.CUBLAS_COMPUTE_32F
+        a, b, c = ((x.address, types[x.dtype], x.stride) for x in (left, right, out))
+        turned = (cublas.CUBLAS_OP_T if x.turned else cublas.CUBLAS_OP_N for x in (left, right))
+        cublas.setStream(handle, stream)
+        sizes = rows, columns, terms
+        cublas.gemmEx(handle, *turned, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
 
     # --- graphs --------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from hologram.backends.common import driver
 from hologram.backends.common.driver import Place
 from hologram.backends.common.listing import numbered
 from hologram.backends.cpu import cache as disk
-from hologram.backends.cuda.api import Api, CompilerError, api
+from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
+from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT
 from hologram.cached import cached_property
 from hologram.errors import CompileError
@@ -73,11 +74,20 @@ class Queue(driver.Queue):
             self.cuda.copy(to, source, nbytes, self.stream)
 
     def _launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
+        if isinstance(kernel, Gemm):
+            return self._multiply(kernel, [handle.address + offset for handle, offset, _ in places])
         arguments = [0, *(handle.address + offset for handle, offset, _ in places), *integers]
         if workspace is not None:
             arguments.append(workspace.address)
         with self.cuda.on(self.device.number):
             launch(self.cuda, kernel, groups, items, arguments, self.stream)
+
+    def _multiply(self, gemm: Gemm, addresses: Sequence[int]) -> None:
+        """By the library, which takes matrices by columns: ``out`` turned is ``right`` turned times ``left`` turned."""
+        self.device.count(library_calls=1)
+        first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.turned) for x in (gemm.right, gemm.left, gemm.out))
+        with self.cuda.on(self.device.number):
+            self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream)
 
     def record(self) -> Event:
         with self.cuda.on(self.device.number):
@@ -95,6 +105,13 @@ class Queue(driver.Queue):
 
     def finish(self) -> None:
         self.cuda.synchronize(self.stream)
+
+
+class _OwnQueue(Queue):
+    """A stream that goes with its queue."""
+
+    def __del__(self) -> None:
+        self.cuda.destroy_stream(self.stream)
 
 
 def _address(place: Place) -> int:
@@ -170,7 +187,7 @@ class Device(driver.Device):
 
     def new_queue(self) -> Queue:
         with self.cuda.on(self.number):
-            return self.queue_of(self.cuda.new_stream())
+            return _OwnQueue(self, self.cuda.new_stream())
 
     def build(self, source: str, names: Sequence[str]) -> dict[str, Any]:
         if not names:

@@ -17,6 +17,7 @@ from hologram.backends.common.driver import Place
 from hologram.backends.common.executable import Executable
 from hologram.backends.common.steps import Block, Call
 from hologram.backends.cuda.device import Queue, launch
+from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable, Recording, recorded
 
 MOST_LAUNCHES = 4096  # of a captured call
@@ -128,16 +129,25 @@ def _captured(block: Block, queue: Queue, slots: int) -> Replay | None:
 
 
 class CudaExecutable(Executable):
-    """As the executable of every device, with calls that are one launch."""
+    """As the executable of every device, with calls that are one launch. ``library``: the kernels in whose place cuBLAS is called, by name."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
+        self.library = {name: gemm for name, gemm in chosen.items() if gemm is not None}
+        self._maker.kernels = {**self._maker.kernels, **self.library}
         self._calls: dict[tuple[int, Queue], _Calls] = {}
 
     @property
     def captured(self) -> int:
         """How many calls, of different sizes or streams, are one launch."""
         return sum(c.replay is not None for c in self._calls.values())
+
+    def as_text(self, stage: str = "kernels") -> str:
+        text = super().as_text(stage)
+        if stage != self.program.dialect.name:
+            return text
+        return "".join(f"// {name} is not launched, but {gemm}\n" for name, gemm in self.library.items()) + text
 
     def enqueue(self, block: Block, call: Call, slots: Sequence[Place]) -> None:
         queue = call.work.queue

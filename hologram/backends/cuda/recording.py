@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 from hologram.backends.c.dialects import CUDA
 from hologram.backends.common.driver import Place
 from hologram.backends.common.steps import Block, Call
+from hologram.backends.cuda.library import Gemm
 
 WORKSPACE = -2  # the slot of the workspace, before that of 0
 
@@ -74,6 +75,8 @@ class _Recorder:
         return _Slot(self.slots + len(self.made.memories) - 1)
 
     def launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
+        if isinstance(kernel, Gemm):
+            raise NotRecordable("a library has the addresses of its operands at once")
         where = [(handle, offset) for handle, offset, _ in places]
         self.made.launches.append(Launched(kernel, groups, items, where, list(integers), workspace is not None))
 

@@ -1,0 +1,108 @@
+"""Plain large products by cuBLAS.
+
+A kernel that is a matrix product and nothing else, with no work before or after it, is left to the library where it is so large that the library's
+tuning outweighs a launch outside of a captured graph. In ``precision="exact"`` none is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hologram import dtypes
+from hologram.backends.c.panels import Product, product_of
+from hologram.dtypes import DType
+from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel
+from hologram.primitives.op import TABLE
+from hologram.symbolic import Int, atoms, is_static, split_linear
+
+LEAST_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
+FACTORS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+
+
+class Operand(NamedTuple):
+    """Parameter ``number`` of the kernel: a matrix of ``dtype``, whose rows, or columns if it is ``turned``, lie ``stride`` elements apart."""
+
+    number: int
+    dtype: DType
+    stride: int
+    turned: bool
+
+
+class Gemm(NamedTuple):
+    """``out = left @ right``, of ``rows`` by ``terms`` and ``terms`` by ``columns``, in row-major order."""
+
+    rows: int
+    columns: int
+    terms: int
+    left: Operand
+    right: Operand
+    out: Operand
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.rows * self.columns * self.terms
+
+    def __str__(self) -> str:
+        return f"cuBLAS: {self.rows} x {self.terms} by {self.terms} x {self.columns}, {self.left.dtype} to {self.out.dtype}"
+
+
+def gemm_of(kernel: Kernel) -> Gemm | None:
+    """The matrix product that a kernel is, if it is nothing else."""
+    p = product_of(kernel)
+    factors = _factors(p) if p is not None else None
+    if p is None or factors is None or len(p.stores) != 1 or p.stores[0].mask is not None:
+        return None
+    r, t, q = p.rows.loop.var, p.columns.loop.var, p.down.var
+    left, right = (_operand(kernel, x.attrs[0], x.attrs[1], *axes) for x, axes in zip(factors, ((r, q), (q, t)), strict=True))
+    out = _operand(kernel, p.stores[0].buffer, p.stores[0].index, r, t)
+    if left is None or right is None or out is None or out.turned or not _stores_the_sum(p):
+        return None
+    return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out)
+
+
+def _factors(p: Product) -> list[Ins] | None:
+    """The loads of both factors, if all that is summed is their product."""
+    accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
+    if len(p.core) != 1 or p.core[0].op is not TABLE["mul"] or len(accumulates) != 1 or accumulates[0].args != (p.core[0],):
+        return None
+    if accumulates[0].acc.row.monoid is not TABLE["add"] or len(p.rows.staged) != 1 or len(p.columns.staged) != 1:
+        return None
+    loads = [_loaded(p.rows.staged[0]), _loaded(p.columns.staged[0])]
+    plain = all(x.op == "load" and not x.args and x.dtype in FACTORS for x in loads) and loads[0].dtype is loads[1].dtype
+    return loads if plain else None
+
+
+def _loaded(v: Ins) -> Ins:
+    """What ``v`` is, or is the float32 of."""
+    return v.args[0] if v.opname == "cast" and v.dtype is dtypes.float32 and v.args[0].dtype.itemsize == 2 else v
+
+
+def _stores_the_sum(p: Product) -> bool:
+    """Whether the result is the sum itself, or its rounding to the type of the factors."""
+    value = p.stores[0].value
+    rounded = isinstance(value, Ins) and value.opname == "cast" and isinstance(value.args[0], Acc) and value.dtype is _loaded(p.rows.staged[0]).dtype
+    return isinstance(value, Acc) or rounded
+
+
+def _operand(kernel: Kernel, buffer: object, index: Int, down: str, across: str) -> Operand | None:
+    """A matrix from its first element on, with neighbours in one of its two directions."""
+    first = split_linear(index, down)
+    second = split_linear(first[1], across) if first is not None else None
+    if first is None or second is None or second[1] != 0 or not (is_static(first[0]) and is_static(second[0])):
+        return None
+    b = next(b for b in kernel.params if b is buffer)
+    steps = int(first[0]), int(second[0])
+    if 1 not in steps or 0 in steps:
+        return None
+    turned = steps[1] != 1
+    return Operand(kernel.params.index(b), b.dtype, steps[turned], turned)
+
+
+def _extent(index: Int, name: str) -> int:
+    return next(a.high + 1 for a in atoms(index) if a.name == name and a.high is not None)
+
+
+def choice(kernel: Kernel, precision: str) -> Gemm | None:
+    """The library's call that is better than the kernel; None where the kernel is as good."""
+    found = gemm_of(kernel) if precision != "exact" else None
+    return found if found is not None and found.flops >= LEAST_FLOPS else None
