@@ -190,9 +190,9 @@ class Api:
         how = cublas.CUBLAS_COMPUTE_64F if double else cublas.CUBLAS_COMPUTE_32F
         a, b, c = ((x.address, types[x.dtype], x.stride) for x in (left, right, out))
         turned = (cublas.CUBLAS_OP_T if x.turned else cublas.CUBLAS_OP_N for x in (left, right))
-        cublas.setStream(handle, stream)
         sizes = rows, columns, terms
-        cublas.gemmEx(handle, *turned, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
+        with self._cupy.cuda.ExternalStream(stream):  # where CuPy's calls of cuBLAS work
+            cublas.gemmEx(handle, *turned, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
 
     # --- graphs --------------------------------------------------------------------------------------------------------
 
