@@ -301,7 +301,7 @@ def test_gradients(f: Callable[..., Any]) -> None:
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("options", ["plain", "causal", "seen", "added", "row of a mask"])
+@pytest.mark.parametrize("options", ["causal", "seen", "added", "row of a mask"])
 def test_by_rows_it_is_the_same(options: str) -> None:
     """Value, and derivatives in both modes, with rows left over."""
     rng = np.random.default_rng(4)
