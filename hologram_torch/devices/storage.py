@@ -17,7 +17,7 @@ from torch._C._acc import create_empty_tensor
 
 import hologram as hg
 from hologram import numpy as hnp
-from hologram.errors import DeviceError, UnsupportedError
+from hologram.errors import ArgumentError, DeviceError, UnsupportedError
 from hologram_torch.devices.cells import Cell, empty_value
 from hologram_torch.interop import from_torch
 
@@ -40,6 +40,18 @@ class Storage(torch.UntypedStorage):
 
     def __len__(self) -> int:
         return self.cell.nbytes
+
+    def __getitem__(self, index: Any) -> Any:
+        return torch.UntypedStorage.__getitem__(sized_storage(self.cell), index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        torch.UntypedStorage.__setitem__(sized_storage(self.cell), index, value)
+
+    def copy_(self, source: Any, non_blocking: Any = None) -> Any:
+        if source.nbytes() != self.nbytes():
+            raise ArgumentError(f"copy_: {source.nbytes()} bytes into a storage of {self.nbytes()}")
+        self.cell.typed(torch.uint8).write(_bytes(source.cpu()))
+        return self
 
     def data_ptr(self) -> int:
         """No address: what tells storages apart."""
