@@ -281,18 +281,61 @@ def test_a_checkpoint_leaves_its_ops() -> None:
     same(hg.grad(reloaded(f, X))(X), hg.grad(f)(X))
 
 
-def test_custom_derivatives_are_not_guessed() -> None:
-    @hg.custom_jvp
-    def clip(x: Any) -> Any:
-        return hnp.clip(x, -1, 1)
+def test_custom_derivatives_are_kept() -> None:
+    scale = hg.tensor(np.float32([3.0]))
 
-    clip.defjvp(lambda primals, tangents: (clip(*primals), tangents[0]))
-    loaded = round_trip(lambda x, y: clip(x) * y, X, X)
+    @hg.custom_jvp
+    def clip(x: Any, low: Any) -> Any:
+        return hnp.clip(x, low, 1), low + 1
+
+    clip.defjvp(lambda primals, tangents: (clip(*primals), (tangents[0] * scale, tangents[1])))
+
+    @hg.custom_vjp
+    def scaled(x: Any, n: Any) -> Any:
+        return x * n
+
+    scaled.defvjp(lambda x, n: (x * n, (x, n)), lambda saved, ct: (ct * 7 + saved[1], None))
+
+    def f(x: Any, y: Any) -> Any:
+        c, _ = hg.scan(lambda c, row: (c + clip(row, 0.0)[0], None), hnp.zeros(4), x)
+        return hnp.sum(scaled(clip(x, -1.0)[0] * y, 2)) + hnp.sum(c)
+
+    loaded = round_trip(f, X, X)
+    for transform in (lambda g: hg.jit(hg.grad(g, (0, 1))), lambda g: hg.vmap(hg.grad(g))):
+        args = (X, X) if transform(f).__class__.__name__ == "Jitted" else (X[None], X[None])
+        same(transform(loaded)(*args), transform(f)(*args))
+    with pytest.raises(DifferentiationError, match="forward mode"):
+        hg.jvp(loaded, (X, X), (X, X))
+
+
+def test_second_derivatives_of_rules_that_call_their_function() -> None:
+    @hg.custom_jvp
+    def grow(x: Any) -> Any:
+        return hnp.exp(x)
+
+    grow.defjvp(lambda primals, tangents: (grow(*primals), tangents[0] * grow(*primals)))
+    loaded = reloaded(lambda x: hnp.sum(grow(x)), V)
+    same(hg.grad(loaded)(V), np.asarray(hnp.exp(V)))
+    with pytest.raises(DifferentiationError, match="custom derivative is not in its file"):
+        hg.hessian(loaded)(V)
+
+
+def test_pooling_is_differentiated() -> None:
+    f = lambda x: hnp.sum(nn.max_pool2d(hnp.reshape(x, (1, 1, 3, 4)), 2) ** 2)  # noqa: E731
+    same(hg.grad(round_trip(f, X))(X), hg.grad(f)(X))
+
+
+def test_rules_that_cannot_be_saved_are_not_guessed() -> None:
+    @hg.custom_jvp
+    def looks(x: Any) -> Any:
+        return x * 2
+
+    looks.defjvp(lambda primals, tangents: (looks(*primals), tangents[0] * float(primals[0][0, 0])))  # reads a value
+    loaded = round_trip(lambda x, y: looks(x) * y, X, X)
     with pytest.raises(DifferentiationError, match="custom derivative is not in its file"):
         hg.grad(lambda x: hnp.sum(loaded(x, X)))(X)
-    same(hg.grad(lambda y: hnp.sum(loaded(X, y)))(X), np.clip(X, -1, 1))
-    same(hg.vmap(loaded)(X[None], X[None]), np.clip(X, -1, 1)[None] * X)
-    same(reloaded(hg.grad(lambda x: hnp.sum(clip(x))), X)(X), np.ones_like(X))
+    same(hg.grad(lambda y: hnp.sum(loaded(X, y)))(X), 2 * X)
+    same(hg.vmap(loaded)(X[None], X[None]), 2 * X[None] * X)
 
 
 # --- looking at it ---------------------------------------------------------------------------------------------------

@@ -40,7 +40,25 @@ def _factors(x: Any, i: Any) -> Any:
     return hg.linalg.solve(a, x), hg.linalg.svd(x)[1], hg.fft.rfft(x), a.at[i].add(1.0), hnp.pad(x, 1)[::2, 1:]
 
 
-PROGRAMS = [hg.export(f, X, I).to_bytes() for f in (_dense, _loops, _factors)]
+@hg.custom_jvp
+def _doubled(x: Any) -> Any:
+    return x * 2
+
+
+@hg.custom_vjp
+def _halved(x: Any) -> Any:
+    return x / 2
+
+
+_doubled.defjvp(lambda primals, tangents: (_doubled(*primals), tangents[0] + HELD[0, 0]))
+_halved.defvjp(lambda x: (x / 2, x), lambda x, ct: (ct * x,))
+
+
+def _ruled(x: Any, i: Any) -> Any:
+    return _doubled(x)[i] + _halved(x)
+
+
+PROGRAMS = [hg.export(f, X, I).to_bytes() for f in (_dense, _loops, _factors, _ruled)]
 DYNAMIC = hg.export(hg.jit(lambda x, i: (x[1:, : x.shape[1] // 2], hnp.take(x, i, axis=0)), dynamic={0: (0, 1)}), X, I).to_bytes()
 
 
@@ -253,7 +271,7 @@ CHANGES: list[tuple[Callable[[Any], Any], str]] = [
     (node("leaf", [], [0, [2, 4], "float32"]), "the array is"),
     (node("slice", [0], [[0, 0], [3, 5], [1, 1]]), "leaves the axis"),
     (node("project", [0], [0, [3], "float32"]), "has one result"),
-    (node("custom", [0], ["rule", 0]), "derivative that is not in the file"),
+    (node("custom", [0], ["rule", 0]), "is not the number of a derivative"),
     (node("polygamma", [0], [10**6]), "orders"),
     (node("iota", [], [["n0"], 0, "int64"]), "'n0' is not an integer or a polynomial"),
     (node("iota", [], [[[[1, "n0"]]], 0, "int64"]), "declares no symbol 'n0'"),
@@ -310,6 +328,20 @@ def test_results_that_are_not_there() -> None:
         header["graph"]["outputs"][0] = 2 + next(i for i, n in enumerate(nodes) if n[0] == "scan")
 
     refused(changed(read, PROGRAMS[1]), "scan has several results")
+
+
+def test_derivatives_of_other_functions() -> None:
+    def change(what: Callable[[Any], Any]) -> bytes:
+        return changed(lambda header: what(header["derivatives"]), PROGRAMS[3])
+
+    assert len(contents(PROGRAMS[3])[0]["derivatives"]) == 2
+    refused(change(lambda rules: rules.pop()), "is not the number of a derivative")
+    refused(change(lambda rules: rules[0].pop()), "is not a derivative")
+    refused(change(lambda rules: rules[0].__setitem__(2, [1])), "1 is not true or false")
+    refused(change(lambda rules: rules[0].__setitem__(2, [])), "custom")
+    refused(change(lambda rules: rules[0].__setitem__(1, [9])), "array 9 of 1")
+    refused(change(lambda rules: rules[1].__setitem__(3, 0)), "the derivative is that of another function")
+    refused(change(lambda rules: rules[0][3]["outputs"].clear()), "the derivative is that of another function")
 
 
 # --- archives --------------------------------------------------------------------------------------------------------

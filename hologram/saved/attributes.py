@@ -22,10 +22,11 @@ LONGEST = 2**20  # elements of a list in an attribute
 
 
 class Writer(Protocol):
-    """What ``encode`` needs to know: how graphs are written, and where arrays go."""
+    """What ``encode`` needs to know: how graphs are written, and where arrays and derivatives go."""
 
     def graph(self, graph: Graph) -> Any: ...
     def array(self, storage: Any) -> int: ...
+    def rule(self, rule: Any) -> int | None: ...
 
 
 class Reader(Protocol):
@@ -33,6 +34,7 @@ class Reader(Protocol):
 
     def body(self, data: Any) -> Graph: ...
     def array(self, index: int) -> Any: ...
+    def rule(self, data: Any) -> Any: ...
     def symbol(self, name: str) -> Expr: ...
     def assume(self, slack: Int) -> None: ...
 
@@ -164,14 +166,6 @@ def _decode_bits(data: Any, _: Any) -> bytes:
         raise refuse("bits in hexadecimal digits", data) from None
 
 
-def _decode_rule(data: Any, _: Any) -> Any:
-    from hologram.saved.lost import LOST  # with the rules of transforms, which few programs need
-
-    if data is not None:
-        raise refuse("null, which stands for a derivative that is not in the file", data)
-    return LOST
-
-
 def _refuse_call(value: Any, _: Any) -> Any:
     raise ExportError(f"it calls {value}, a Python function, which a file cannot hold")
 
@@ -191,7 +185,7 @@ DTYPE = Kind("the name of an element type", _plain, _decode_dtype)
 BITS = Kind("bits", lambda value, _: value.hex(), _decode_bits)
 ARRAY = Kind("the number of an array", lambda value, writer: writer.array(value), lambda data, reader: reader.array(COUNT.decode(data, reader)))
 BODY = Kind("a graph", lambda value, writer: writer.graph(value.graph), lambda data, reader: Body(reader.body(data)))
-RULE = Kind("a derivative", lambda value, _: None, _decode_rule)
+RULE = Kind("the number of a derivative, or null", lambda value, writer: writer.rule(value), lambda data, reader: reader.rule(data))
 CALL = Kind("a call", _refuse_call, _no_call)
 
 KINDS: dict[str, Kind] = {

@@ -7,6 +7,7 @@ has several results has its number read by ``project`` nodes only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import hologram.primitives.control as control
@@ -39,11 +40,14 @@ def is_saved(op: Op) -> bool:
 
 
 class GraphWriter:
-    """Writes graphs. ``arrays`` are the storages that ``leaf`` nodes refer to, each once."""
+    """Writes graphs. ``arrays`` are the storages that ``leaf`` nodes refer to, ``rules`` the derivatives of ``custom`` nodes, each once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
+        self.rules: list[Any] = []
         self._numbers: dict[int, int] = {}
+        self._rule_numbers: dict[int, int | None] = {}
+        self._arguments: tuple[Node, ...] | None = ()  # of the custom node that is written; None inside of a rule
 
     def array(self, storage: Any) -> int:
         """The number of a storage in the file."""
@@ -51,6 +55,19 @@ class GraphWriter:
         if number == len(self.arrays):
             self.arrays.append(storage)
         return number
+
+    def rule(self, rule: Any) -> int | None:
+        """The number of a derivative; None for one that cannot be saved, and inside of another, where it would be a second derivative."""
+        arguments, self._arguments = self._arguments, None
+        if arguments is not None and id(rule) not in self._rule_numbers:
+            from hologram.saved.derivatives import traced  # with the rules of transforms, which few programs need
+
+            found = traced(rule, arguments)
+            if found is not None:
+                self.rules.append(found.data(self))
+            self._rule_numbers[id(rule)] = None if found is None else len(self.rules) - 1
+        self._arguments = arguments
+        return None if arguments is None else self._rule_numbers[id(rule)]
 
     def graph(self, graph: Graph) -> dict[str, Any]:
         """``graph`` as data. Raises ExportError, naming the op, for what a file cannot hold."""
@@ -70,6 +87,8 @@ class GraphWriter:
     def _attributes(self, node: Node) -> list[Any]:
         if not is_saved(node.op):
             raise ExportError(f"export: {node.op.name}: values of this op exist only while a function is traced")
+        if node.op is custom and self._arguments is not None:
+            self._arguments = node.inputs[1:]
         try:
             return [KINDS[name].encode(value, self) for name, value in zip(node.op.attrs, node.attrs, strict=True)]
         except ExportError as e:
@@ -82,8 +101,9 @@ class GraphWriter:
 class GraphReader:
     """Reads graphs. ``assumptions`` are polynomials of symbols that the programs take not to be negative."""
 
-    def __init__(self, arrays: list[Any], symbols: list[str]) -> None:
+    def __init__(self, arrays: list[Any], symbols: list[str], rules: Sequence[Any] = ()) -> None:
         self.arrays, self._symbols = arrays, {name: var(name, low=2) for name in symbols}
+        self._rules, self._made, self._in_rule = rules, dict[int, Any](), False
         self.assumptions: dict[Expr, None] = {}
         self.nodes = 0
         self._depth = 0
@@ -92,6 +112,20 @@ class GraphReader:
         if index >= len(self.arrays):
             raise ProgramFileError(f"array {index} of {len(self.arrays)}")
         return self.arrays[index]
+
+    def rule(self, data: Any) -> Any:
+        """The derivative of that number; for null, one that is not in the file."""
+        from hologram.saved.derivatives import LOST, decoded  # with the rules of transforms, which few programs need
+
+        if data is None:
+            return LOST
+        if type(data) is not int or not 0 <= data < len(self._rules) or self._in_rule:
+            raise refuse("the number of a derivative, or null", data)
+        if data not in self._made:
+            self._in_rule = True
+            self._made[data] = decoded(self._rules[data], self)
+            self._in_rule = False
+        return self._made[data]
 
     def symbol(self, name: str) -> Expr:
         if name not in self._symbols:
@@ -204,6 +238,8 @@ class _Reading:
             inputs = tuple([self._single(x) for x in inputs])
         if op is leaf:
             self._check_leaf(*attrs)
+        if op is custom and data[0] is not None and not attrs[0].fits(inputs[0], inputs[1:], attrs[1]):
+            raise ProgramFileError("the derivative is that of another function")
         if op.kind == "control" and not all(is_static(n) for x in inputs for n in x.shape):
             raise ProgramFileError("control flow takes static shapes")
         node = self.build(op, self.guards.guarded(op, inputs, attrs), attrs)

@@ -49,13 +49,23 @@ def load(file: Source, *, device: Any = None) -> Program:
 def _program(header: dict[str, Any], arrays: list[np.ndarray], device: str | None) -> Program:
     from hologram.backends.cpu.runtime import storage  # memory of arrays: the native runtime, which nothing before needs
 
-    name, precision, parameters, weak, donated, symbols, assumptions, data = fields(
-        header, "the file", name=str, precision=str, parameters=list, weak=list, donated=list, symbols=list, assumptions=list, graph=dict
+    name, precision, parameters, weak, donated, symbols, assumptions, rules, data = fields(
+        header,
+        "the file",
+        name=str,
+        precision=str,
+        parameters=list,
+        weak=list,
+        donated=list,
+        symbols=list,
+        assumptions=list,
+        derivatives=list,
+        graph=dict,
     )
     _check_names(name, parameters, symbols)
     if precision not in PRECISIONS:
         raise refuse(f"one of {', '.join(PRECISIONS)}", precision)
-    reader = GraphReader([storage.copy_of(a) for a in arrays], symbols)
+    reader = GraphReader([storage.copy_of(a) for a in arrays], symbols, rules)
     graph = reader.graph(data)
     for a in assumptions:
         reader.assume(INTEGER.decode(a, reader))

@@ -89,6 +89,7 @@ class Program(Jitted):
             "symbols": sorted({a.name for t in s.types for n in t.shape for a in atoms(n)}),
             "assumptions": [INTEGER.encode(a, writer) for a in s.assumptions],
             "graph": graph,
+            "derivatives": writer.rules,
         }
         pack(file, header, [as_array(on_host(storage)) for storage in writer.arrays])
 

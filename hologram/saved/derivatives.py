@@ -1,0 +1,159 @@
+"""Derivatives of a user's own in files: the rules of ``custom_jvp`` and ``custom_vjp``, traced into graphs.
+
+In a file a rule is ``["jvp", held, flags, graph]`` or ``["vjp", held, flags, results, forward, backward]``. ``held`` are arrays that it reads
+from around it; ``flags`` tell of each argument whether it has a tangent, or a cotangent. The graphs take (held, arguments, tangents) to the
+tangents of all results, (held, arguments) to results and residuals, and (held, arguments, residuals, cotangents) to cotangents of the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hologram.control.replay import replayed
+from hologram.control.tracing import Recorded, closed
+from hologram.errors import DifferentiationError, HologramError
+from hologram.primitives.leaves import leaf
+from hologram.saved.attributes import COUNT, FLAG, refuse
+from hologram.trace.node import Graph, Node
+from hologram.trace.recorder import leaf_node, located
+from hologram.transform.custom import ReverseRule, Rule
+from hologram.transform.nodes import has_tangents, zeros_like
+
+
+class Lost(Rule):
+    """Stands for a rule that is not in the file."""
+
+    def tangents(self, arguments: Any, given: Any) -> Any:
+        advice = "export the derivative as a function of its own"
+        raise located(DifferentiationError(f"a loaded program has a part whose custom derivative is not in its file: {advice}"))
+
+    def stack(self, size: Any, batched: Any) -> Rule:
+        return self
+
+
+LOST = Lost()
+
+
+class SavedJvp(Rule):
+    """A forward derivative as a graph."""
+
+    def __init__(self, held: Sequence[Any], flags: Sequence[bool], graph: Graph) -> None:
+        self.held, self.flags, self.graph = list(held), list(flags), graph
+
+    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
+        directions = [zeros_like(x) if t is None else t for x, t, flag in zip(arguments, given, self.flags, strict=True) if flag]
+        return replayed(self.graph, [*map(leaf_node, self.held), *arguments, *directions])
+
+    def data(self, writer: Any) -> Any:
+        return ["jvp", [writer.array(s) for s in self.held], self.flags, writer.graph(self.graph)]
+
+    def fits(self, value: Node, arguments: Sequence[Node], index: int) -> bool:
+        """Whether this can be the rule of a function of ``arguments`` whose result number ``index`` is ``value``."""
+        inputs = [*_types(self.held), *_types(arguments), *_types(_flagged(arguments, self.flags))]
+        return _types(self.graph.inputs) == inputs and _types(self.graph.outputs[index : index + 1]) == _types([value])
+
+
+class SavedVjp(ReverseRule):
+    """A reverse derivative as two graphs. ``results`` counts the function's results, which come first among those of ``ahead``."""
+
+    def __init__(self, held: Sequence[Any], flags: Sequence[bool], results: int, ahead: Graph, back: Graph) -> None:
+        super().__init__()
+        self.held, self.flags, self.results, self.ahead, self.back = list(held), list(flags), results, ahead, back
+
+    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        made = replayed(self.ahead, [*map(leaf_node, self.held), *arguments])
+        return made[: self.results], made[self.results :]
+
+    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
+        made = iter(replayed(self.back, [*map(leaf_node, self.held), *arguments, *residuals, *cotangents]))
+        return [next(made) if flag else None for flag in self.flags]
+
+    def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
+        raise located(DifferentiationError("a function with a custom_vjp has no derivative in forward mode: use grad or vjp"))
+
+    def data(self, writer: Any) -> Any:
+        held = [writer.array(s) for s in self.held]
+        return ["vjp", held, self.flags, self.results, writer.graph(self.ahead), writer.graph(self.back)]
+
+    def fits(self, value: Node, arguments: Sequence[Node], index: int) -> bool:
+        """As :meth:`SavedJvp.fits`."""
+        given, out = [*_types(self.held), *_types(arguments)], _types(self.ahead.outputs)
+        results, residuals = out[: self.results], out[self.results :]
+        return (
+            _types(self.ahead.inputs) == given
+            and _types(self.back.inputs) == [*given, *residuals, *results]
+            and _types(self.back.outputs) == _types(_flagged(arguments, self.flags))
+            and results[index : index + 1] == _types([value])
+        )
+
+
+def _types(values: Sequence[Any]) -> list[Any]:
+    """Shapes and element types of nodes or storages."""
+    return [(x.shape, x.dtype) if isinstance(x, Node) else (x.aval.shape, x.aval.dtype) for x in values]
+
+
+def _flagged(arguments: Sequence[Node], flags: Sequence[bool]) -> list[Node]:
+    return [x for x, flag in zip(arguments, flags, strict=True) if flag]
+
+
+# --- from a user's functions -----------------------------------------------------------------------------------------
+
+
+def traced(rule: Rule, arguments: Sequence[Node]) -> SavedJvp | SavedVjp | None:
+    """``rule`` for arguments of these types as graphs; None for one that cannot be traced, or reads values of an enclosing function."""
+    if isinstance(rule, (SavedJvp, SavedVjp)):
+        return rule
+    if rule is LOST or not all(isinstance(n, int) for x in arguments for n in x.shape):
+        return None
+    try:
+        return _reverse(rule, arguments) if isinstance(rule, ReverseRule) else _forward(rule, arguments)
+    except HologramError:
+        return None
+
+
+def _forward(rule: Rule, arguments: Sequence[Node]) -> SavedJvp | None:
+    flags = [has_tangents(x.dtype) for x in arguments]
+    made = Recorded("export", [*arguments, *_flagged(arguments, flags)])
+    with made.trace:
+        directions = iter(made.arguments[len(flags) :])
+        given = [next(directions) if flag else None for flag in flags]
+        made.nodes = list(rule.tangents(made.arguments[: len(flags)], given))
+    outer, (body,) = closed([made])
+    return SavedJvp([x.attrs[0] for x in outer], flags, body.graph) if _are_leaves(outer) else None
+
+
+def _reverse(rule: ReverseRule, arguments: Sequence[Node]) -> SavedVjp | None:
+    ahead = Recorded("export", arguments)
+    with ahead.trace:
+        results, residuals = rule.forward(ahead.arguments)
+        ahead.nodes = [*results, *residuals]
+    back = Recorded("export", [*arguments, *residuals, *results])
+    n, m = len(arguments), len(arguments) + len(residuals)
+    with back.trace:
+        found = rule.backward(back.arguments[:n], back.arguments[n:m], back.arguments[m:])
+        back.nodes = [x for x in found if x is not None]
+    outer, bodies = closed([ahead, back])
+    if not _are_leaves(outer):
+        return None
+    return SavedVjp([x.attrs[0] for x in outer], [x is not None for x in found], len(results), bodies[0].graph, bodies[1].graph)
+
+
+def _are_leaves(nodes: Sequence[Node]) -> bool:
+    return all(x.op is leaf for x in nodes)
+
+
+# --- from a file -----------------------------------------------------------------------------------------------------
+
+
+def decoded(data: Any, reader: Any) -> SavedJvp | SavedVjp:
+    """The rule again. Raises ProgramFileError."""
+    if type(data) is not list or not data or len(data) != {"jvp": 4, "vjp": 6}.get(str(data[0])) or type(data[1]) is not list:
+        raise refuse("a derivative", data)
+    kind, numbers, marks, *rest = data
+    if type(marks) is not list:
+        raise refuse("a derivative", data)
+    held, flags = [reader.array(COUNT.decode(i, reader)) for i in numbers], [FLAG.decode(x, reader) for x in marks]
+    if kind == "jvp":
+        return SavedJvp(held, flags, reader.body(rest[0]))
+    return SavedVjp(held, flags, COUNT.decode(rest[0], reader), reader.body(rest[1]), reader.body(rest[2]))
