@@ -51,6 +51,20 @@ class FakeArray:
         return np.frombuffer(bytes(flat), self.values.dtype).reshape(self.values.shape)
 
 
+class _Point:
+    """A point in the work of a stream."""
+
+    def __init__(self, todo: list[Callable[[], None]]) -> None:
+        self.todo, self.reached = todo, False
+
+    def reach(self) -> None:
+        self.reached = True
+
+    def wait(self) -> None:
+        while not self.reached:
+            self.todo.pop(0)()
+
+
 def _by_columns(x: Matrix, shape: tuple[int, int]) -> np.ndarray:
     dtype = dtypes.of(x.dtype).np
     steps = (x.stride, 1) if x.turned else (1, x.stride)
@@ -73,8 +87,7 @@ class FakeApi:
         self.stream = 0  # that others work in
         self.live: dict[int, np.ndarray] = {}
         self.host: dict[int, np.ndarray] = {}
-        self.events: dict[int, bool] = {}
-        self.recorded_in: dict[int, list[Callable[[], None]]] = {}
+        self.events: dict[int, _Point] = {}
         self.capturing: dict[int, list[Callable[[], None]]] = {}
         self.graphs: dict[int, list[Callable[[], None]]] = {}
         self.modules: dict[int, tuple[ctypes.CDLL, dict[str, tuple[int, str]]]] = {}
@@ -192,28 +205,24 @@ class FakeApi:
         for stream in list(self.streams):
             self.synchronize(stream)
 
-    def record(self, stream: int) -> int:
-        event = next(self._numbers)
-        self.events[event] = False
-        self.recorded_in[event] = self.streams[stream]
-        self._put(stream, lambda: self.events.update({event: True}))
-        return event
+    def new_event(self) -> int:
+        return next(self._numbers)
+
+    def record(self, event: int, stream: int) -> None:
+        point = self.events[event] = _Point(self.streams[stream])
+        self._put(stream, point.reach)
 
     def is_done(self, event: int) -> bool:
-        return self.events[event]
+        return self.events[event].reached
 
     def wait(self, event: int) -> None:
-        todo = self.recorded_in[event]
-        while not self.events[event]:
-            todo.pop(0)()
+        self.events[event].wait()
         if self.broken is not None:
             raise FakeError(self.broken)
 
     def wait_in(self, stream: int, event: int) -> None:
-        self._put(stream, lambda: self.wait(event))
-
-    def destroy_event(self, event: int) -> None:
-        self.counts["destroyed"] += 1
+        """For what was recorded by now, whatever is recorded there later."""
+        self._put(stream, self.events[event].wait)
 
     # --- programs ------------------------------------------------------------------------------------------------------
 

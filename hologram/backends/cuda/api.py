@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -40,6 +40,22 @@ class Matrix(NamedTuple):
 
 class CompilerError(Exception):
     """NVRTC's log."""
+
+
+class _Visit(AbstractContextManager[None]):
+    """Another device is the current one for a while."""
+
+    def __init__(self, runtime: Any, number: int, before: int) -> None:
+        self.runtime, self.number, self.before = runtime, number, before
+
+    def __enter__(self) -> None:
+        self.runtime.setDevice(self.number)
+
+    def __exit__(self, *error: object) -> None:
+        self.runtime.setDevice(self.before)
+
+
+_THERE = nullcontext()
 
 
 class Api:
@@ -71,18 +87,10 @@ class Api:
         driver, runtime = (f"{v // 1000}.{v % 1000 // 10}" for v in (self._runtime.driverGetVersion(), self._runtime.runtimeGetVersion()))
         return f"driver for CUDA {driver}, CUDA {runtime}, CuPy {self._cupy.__version__}"
 
-    @contextmanager
-    def on(self, number: int) -> Iterator[None]:
+    def on(self, number: int) -> AbstractContextManager[None]:
         """What is called inside is for that device; the thread's own current device is as before afterwards."""
         before = self._runtime.getDevice()
-        if before == number:
-            yield
-            return
-        self._runtime.setDevice(number)
-        try:
-            yield
-        finally:
-            self._runtime.setDevice(before)
+        return _THERE if before == number else _Visit(self._runtime, number, before)
 
     # --- memory --------------------------------------------------------------------------------------------------------
 
@@ -130,11 +138,13 @@ class Api:
     def synchronize(self, stream: int) -> None:
         self._runtime.streamSynchronize(stream)
 
-    def record(self, stream: int) -> int:
-        """A new event after the stream's work so far."""
-        event = int(self._runtime.eventCreateWithFlags(self._runtime.eventDisableTiming))
+    def new_event(self) -> int:
+        """Of the current device."""
+        return int(self._runtime.eventCreateWithFlags(self._runtime.eventDisableTiming))
+
+    def record(self, event: int, stream: int) -> None:
+        """The event is now after the stream's work so far."""
         self._runtime.eventRecord(event, stream)
-        return event
 
     def is_done(self, event: int) -> bool:
         return self._runtime.eventQuery(event) == 0  # cudaSuccess
@@ -144,9 +154,6 @@ class Api:
 
     def wait_in(self, stream: int, event: int) -> None:
         self._runtime.streamWaitEvent(stream, event)
-
-    def destroy_event(self, event: int) -> None:
-        self._runtime.eventDestroy(event)
 
     # --- programs ------------------------------------------------------------------------------------------------------
 

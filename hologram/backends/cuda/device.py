@@ -37,8 +37,13 @@ class Block:
 
 
 class Event(driver.Event):
-    def __init__(self, cuda: Api, event: int) -> None:
-        self.cuda, self.event = cuda, event
+    """An event of CUDA, which another takes over when this object goes."""
+
+    def __init__(self, device: Device, stream: int) -> None:
+        self.device, self.cuda = device, device.cuda
+        with self.cuda.on(device.number):
+            self.event = device.spare_events.pop() if device.spare_events else self.cuda.new_event()
+            self.cuda.record(self.event, stream)
 
     def is_done(self) -> bool:
         return self.cuda.is_done(self.event)
@@ -47,7 +52,8 @@ class Event(driver.Event):
         self.cuda.wait(self.event)
 
     def __del__(self) -> None:
-        self.cuda.destroy_event(self.event)
+        if hasattr(self, "event"):
+            self.device.spare_events.append(self.event)
 
 
 class Queue(driver.Queue):
@@ -90,8 +96,7 @@ class Queue(driver.Queue):
             self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream)
 
     def record(self) -> Event:
-        with self.cuda.on(self.device.number):
-            return Event(self.cuda, self.cuda.record(self.stream))
+        return Event(self.device, self.stream)
 
     def wait_for(self, event: driver.Event) -> None:
         assert isinstance(event, Event)
@@ -100,8 +105,7 @@ class Queue(driver.Queue):
     def follow(self, stream: int) -> None:
         """What is put here from now on begins after the work so far of ``stream``, another library's."""
         if stream != self.stream:
-            with self.cuda.on(self.device.number):
-                self.wait_for(Event(self.cuda, self.cuda.record(stream)))
+            self.wait_for(Event(self.device, stream))
 
     def finish(self) -> None:
         self.cuda.synchronize(self.stream)
@@ -159,6 +163,7 @@ class Device(driver.Device):
         self.units = self.properties.units
         self.memory_bytes = self.largest_buffer = self.properties.memory_bytes
         self._queues: dict[int, Queue] = {}
+        self.spare_events: list[int] = []
 
     @property
     def executable(self) -> Any:

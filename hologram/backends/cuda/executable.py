@@ -8,6 +8,7 @@ as the first.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from hologram.backends.common.driver import Place
 from hologram.backends.common.executable import Executable
+from hologram.backends.common.memory import Memory
 from hologram.backends.common.steps import Block, Call
 from hologram.backends.cuda.device import Queue, launch
 from hologram.backends.cuda.library import choice
@@ -22,7 +24,7 @@ from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable,
 
 MOST_LAUNCHES = 4096  # of a captured call
 MOST_REPLAYS = 128  # of an executable
-TABLES = 8  # host copies of a table that may be on their way to the device
+TABLES = 32  # host copies of a table that may be on their way to the device, in two halves
 
 
 class Replay:
@@ -31,56 +33,64 @@ class Replay:
     def __init__(self, queue: Queue, recording: Recording) -> None:
         launches = recording.launches
         self.queue, self.cuda = queue, queue.device.cuda
-        self.memories = [queue.device.runtime.pool.take(n, queue, lambda: "memory of a captured call") for n in recording.memories]
+        self.memories = [self._memory(n) for n in recording.memories]
+        self.own = [m.handle.address for m in self.memories]
         self.kernels = [x.kernel for x in launches]  # their modules stay loaded
         slots, offsets, starts = _table(launches)
         self.slots, self.offsets = np.array(slots, np.intp), np.array(offsets, np.int64)
         self.nbytes = self.offsets.nbytes
-        self._events: list[Any] = [None] * TABLES
-        self._turn = 0
+        self._halves: list[Any] = [None, None]  # events after which a half is free
+        self._turn = TABLES - 1
+        self.table = self._memory(self.nbytes)
+        self.address = self.table.handle.address
         with self.cuda.on(queue.device.number):
-            self.table = self.cuda.allocate(max(8, self.nbytes))
             self.host = self.cuda.allocate_host(max(8, self.nbytes * TABLES))
             self.graph = self._captured(launches, starts)
-        self._last: np.ndarray | None = None
+        self._last: list[int] = []
+
+    def _memory(self, nbytes: int) -> Memory:
+        return self.queue.device.runtime.pool.take(nbytes, self.queue, lambda: "memory of a captured call")
 
     def _captured(self, launches: Sequence[Launched], starts: Sequence[int]) -> int:
         stream = self.cuda.new_stream()  # the default stream cannot be captured
         self.cuda.begin_capture(stream)
         try:
             for x, start in zip(launches, starts, strict=True):
-                arguments = [self.table + 8 * start] + [0] * (len(x.places) + len(x.integers) + x.workspace)
+                arguments = [self.address + 8 * start] + [0] * (len(x.places) + len(x.integers) + x.workspace)
                 launch(self.cuda, x.kernel, x.groups, x.items, arguments, stream)
         finally:
             graph = self.cuda.end_capture(stream)
             self.cuda.destroy_stream(stream)
         return graph
 
-    def run(self, addresses: Sequence[int], workspace: int) -> None:
+    def run(self, addresses: list[int], workspace: int) -> None:
         """``addresses`` of the slots: inputs, constants, results, arena; and of the workspace."""
-        own = [m.handle.address for m in self.memories]
-        values = np.array([*addresses, *own, workspace, 0], np.int64)[self.slots] + self.offsets
+        addresses += self.own
+        addresses += workspace, 0
         with self.cuda.on(self.queue.device.number):
-            if self._last is None or not np.array_equal(values, self._last):
-                self._refresh(values)
+            if addresses != self._last:
+                self._refresh(np.array(addresses, np.int64)[self.slots] + self.offsets)
+                self._last = addresses
             self.cuda.launch_graph(self.graph, self.queue.stream)
 
     def _refresh(self, values: np.ndarray) -> None:
         """Brings the table to the device, from a copy that is not under way any more."""
         turn = self._turn = (self._turn + 1) % TABLES
-        if self._events[turn] is not None:
-            self._events[turn].wait()
+        half, place = divmod(turn, TABLES // 2)
+        if place == 0:
+            self._halves[1 - half] = self.queue.record()
+            if self._halves[half] is not None:
+                self._halves[half].wait()
         source = self.host + turn * self.nbytes
         self.cuda.write_host(source, values)
-        self.cuda.copy(self.table, source, self.nbytes, self.queue.stream)
-        self._events[turn] = self.queue.record()
-        self._last = values
+        self.cuda.copy(self.address, source, self.nbytes, self.queue.stream)
 
     def __del__(self) -> None:
         if hasattr(self, "_last"):
-            self.cuda.free(self.table)  # which waits for the device
-            self.cuda.destroy_graph(self.graph)
-            self.cuda.free_host(self.host)
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+                self.queue.finish()
+                self.cuda.destroy_graph(self.graph)
+                self.cuda.free_host(self.host)
 
 
 def _table(launches: Sequence[Launched]) -> tuple[list[int], list[int], list[int]]:
