@@ -36,7 +36,10 @@ def _smooth(x: torch.Tensor) -> bool:
 
 
 def _recorded(apply: Any, program: Program, wanted: tuple[bool, ...], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    training: Training = program.variant(("training", wanted), lambda: Training(program, wanted))
+    training: Training | None = program.trainings.get(wanted)
+    if training is None:
+        training = Training(program, wanted)
+        program.trainings.put(wanted, training)
     return list(apply(training, *tensors)[: training.count])
 
 
@@ -52,7 +55,8 @@ class _Call(torch.autograd.Function):
         training, *tensors = inputs
         ctx.training = training
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*[y for y, smooth in zip(output, training.smooth, strict=True) if not smooth])
+        if training.rough:
+            ctx.mark_non_differentiable(*[output[i] for i in training.rough])
         kept = [tensors[i] for i in training.kept_arguments] + [output[i] for i in training.kept_results]
         # where results are kept, a second derivative starts from the arguments
         ctx.save_for_backward(*kept, *(tensors if training.kept_results else ()))
@@ -63,11 +67,11 @@ class _Call(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Any) -> Any:
         training: Training = ctx.training
         saved, n = ctx.saved_tensors, len(training.kept_arguments) + len(training.kept_results)
-        smooth = [c for c, s in zip(cotangents, training.smooth, strict=True) if s]
-        own = sum(training.smooth[: training.count])
-        if all(c is None for c in smooth):
+        smooth = [c for c, s in zip(cotangents, training.smooth, strict=True) if s] if training.rough else cotangents
+        own = training.own
+        if all([c is None for c in smooth]):
             return (None,) * (1 + len(training.wanted))
-        if all(c is None for c in smooth[own:]):
+        if all([c is None for c in smooth[own:]]):
             program, given = training.backward, saved[:n]
         else:
             program, given, own = training.complete, saved[n:], len(smooth)

@@ -40,6 +40,7 @@ class Program:
 
     def __init__(self, name: str, function: Function, types: Sequence[Type], device: str = CPU) -> None:
         self.name, self.function, self.types, self.device = name, function, tuple(types), device
+        self.trainings = Recent(VARIANT_LIMIT)  # its forms for autograd, by which arguments are differentiated
         self._variants = Recent(VARIANT_LIMIT)
 
     @cached_property
@@ -118,7 +119,7 @@ class Program:
 
     # --- transforms ----------------------------------------------------------------------------------------------------
 
-    def variant(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _variant(self, key: Any, make: Callable[[], Any]) -> Any:
         """What ``make()`` gives, remembered under ``key``."""
         found = self._variants.get(key)
         if found is None:
@@ -128,7 +129,7 @@ class Program:
 
     def tangent(self, moving: tuple[bool, ...]) -> Program:
         """The program of the arguments and then of a tangent for each that is ``moving``, giving the tangents of those results that are floats."""
-        return self.variant(("tangent", moving), lambda: self._tangent(moving))
+        return self._variant(("tangent", moving), lambda: self._tangent(moving))
 
     def _tangent(self, moving: tuple[bool, ...]) -> Program:
         n = len(self.types)
@@ -147,7 +148,7 @@ class Program:
 
     def stacked(self, axes: tuple[int | None, ...], size: int) -> Program:
         """The program for ``size`` examples along an axis of each argument, None for one that all share. Results have the examples in front."""
-        return self.variant(("stacked", axes, size), lambda: self._stacked(axes, size))
+        return self._variant(("stacked", axes, size), lambda: self._stacked(axes, size))
 
     def _stacked(self, axes: tuple[int | None, ...], size: int) -> Program:
         types = [
@@ -163,25 +164,34 @@ def chosen_among(values: Sequence[Any], flags: Sequence[bool], chosen: Sequence[
     return [next(replacements) if flag else x for x, flag in zip(values, flags, strict=True)]
 
 
+_OWN_MEMORY = (torch.Tensor, torch.nn.Parameter)
+
+
 def plain(x: torch.Tensor, name: str) -> torch.Tensor:
     """The tensor's value in plain C-contiguous memory of the CPU, without a copy where it is so.
 
     Raises DeviceError for tensors on other devices, ArgumentError for those of other layouts and those that stand for others.
     """
+    if type(x) in _OWN_MEMORY and x.is_cpu and x.is_contiguous() and not x.is_neg() and not x.is_conj() and _address(x):
+        return x
     if not x.is_cpu:
         raise located(DeviceError(f"{name}: an argument is on {x.device}: it takes tensors on the CPU"))
     if x.layout is not torch.strided:
         raise located(ArgumentError(f"{name}: an argument has layout {x.layout}, not torch.strided: call to_dense()"))
-    if x._is_zerotensor():  # which have no memory either
-        x = x.clone()
-    x = x.resolve_conj().resolve_neg().contiguous()
-    try:
-        if type(x).__torch_dispatch__ is torch.Tensor.__torch_dispatch__:
-            x.data_ptr()
+    if type(x).__torch_dispatch__ is torch.Tensor.__torch_dispatch__:
+        x = x.clone() if x._is_zerotensor() else x  # those have no memory
+        x = x.resolve_conj().resolve_neg().contiguous()
+        if _address(x) is not None:
             return x
-    except RuntimeError:  # a tensor of a transform that has ended, or of one that does not work by dispatch
-        pass
     raise located(ArgumentError(f"{name}: a {type(x).__name__} that stands for another tensor has no memory of its own to read"))
+
+
+def _address(x: torch.Tensor) -> int | None:
+    """Where the tensor's memory is; None for one of a transform, which has none: here, of one that has ended or that does not work by dispatch."""
+    try:
+        return x.data_ptr()
+    except RuntimeError:
+        return None
 
 
 def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tensor]:

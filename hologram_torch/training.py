@@ -22,7 +22,8 @@ class Training:
 
     - ``forward``: the program with more results, which the backward half reads; the first ``count`` are the program's own.
     - ``kept_arguments``, ``kept_results``: which arguments and which results of ``forward`` the backward half reads, in its order.
-    - ``smooth``: which results of ``forward`` have cotangents.
+    - ``smooth``: which results of ``forward`` have cotangents; ``rough`` the numbers of the others; ``own`` how many of the first ``count`` have
+    some.
     - ``backward``: the program from what is kept, and the cotangents of the smooth ones among the first ``count`` results, to the cotangents of the
       wanted arguments.
     - ``complete``: the same from all arguments and the cotangents of all smooth results of ``forward``: what a second derivative needs where the
@@ -49,6 +50,8 @@ class Training:
         more = [x for x in kept if x not in arguments and x not in results]
         self.forward = Program(program.name, replaying([*results, *more], arguments), program.types, program.device)
         self.smooth = [has_tangents(x.dtype) for x in (*results, *more)]
+        self.rough = [i for i, smooth in enumerate(self.smooth) if not smooth]
+        self.own = sum(self.smooth[: self.count])
         self.kept_results = [i for i, x in enumerate([*results, *more]) if x in kept and x not in arguments]
         read = [*[arguments[i] for i in self.kept_arguments], *[[*results, *more][i] for i in self.kept_results], *cotangents]
         self.backward = Program(program.name, replaying(gradients, read), [(x.shape, x.dtype) for x in read], program.device)
