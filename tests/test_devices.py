@@ -369,6 +369,32 @@ def test_a_full_device_after_which_nothing_is_lost(device: Any, monkeypatch: pyt
     np.testing.assert_array_equal(np.asarray(f(X)), want)
 
 
+class Lost(Exception):
+    """What a driver might raise."""
+
+
+@pytest.mark.parametrize("verb", ["_write", "_launch", "_copy", "_read", "record", "allocate", "build"])
+def test_whatever_a_driver_fails_in_is_a_device_error_and_leaks_nothing(verb: str, null: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> Any:
+        return hg.jit(lambda x: hnp.sort(hg.scan(lambda c, y: (c + y, c[:3]), x[0], x)[1] + 1), device="null:0")(X)
+
+    gc.collect()
+    null.runtime.pool.trim()
+    live = null.runtime.pool.statistics()["live"]
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise Lost("the context is lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(null, "errors", (Lost,), raising=False)
+        patch.setattr(null if verb in ("allocate", "build") else type(null.queue), verb, fails)
+        with pytest.raises(DeviceError, match="null:0 failed: the context is lost.*test_devices"):
+            run()
+    gc.collect()
+    assert null.runtime.pool.statistics()["live"] == live
+    assert run().device == "null:0"
+
+
 @THERE
 def test_reference_counts_give_memory_back_at_once(device: Any) -> None:
     before = device.runtime.pool.statistics()["live"]
@@ -386,6 +412,7 @@ def test_null_devices_plan_render_and_count(null: Any) -> None:
     f = hg.jit(lambda x: hnp.sum(hnp.exp(x @ x.T), axis=1), device="null")
     y = f(X)
     assert y.device == "null:0" and y.shape == (30,)
+    assert repr(y) == "Tensor(without values, shape=(30,), dtype=float32, device=null:0)"
     assert null.counts["launches"] == f.lower(X).compile().reduction().kernels
     assert null.counts["bytes_in"] == X.nbytes and null.counts["bytes_out"] == 0
     assert "__kernel" in f.lower(X).compile().as_text("opencl")

@@ -264,6 +264,8 @@ class Tensor:
             return f"Tensor(traced, shape={node.shape}, dtype={node.dtype})"
         if node is None and self._storage is None:
             return "Tensor(donated)"
+        if type(self._storage) is DeviceStorage and not self._storage.runtime.device.has_values:
+            return f"Tensor(without values, shape={self.shape}, dtype={self.dtype}, device={self.device})"
         view = self._view("repr()")
         body = np.array2string(view, separator=", ", prefix="Tensor(", threshold=200)
         return f"Tensor({body}, dtype={view.dtype})"

@@ -167,10 +167,14 @@ class Device(ABC):
         """What an error of the driver is for the user."""
         return OutOfMemory(f"{self.name}: {e}") if self.is_out_of_memory(e) else DeviceError(f"{self.name} failed: {e}")
 
+    def translated(self, action: Callable[[], Any]) -> Any:
+        """``action()``, with the driver's errors as Hologram's."""
+        try:
+            return action()
+        except self.errors as e:
+            raise self.failure(e) from None
+
     def guarded(self, action: Callable[[], Any]) -> Any:
-        """``action()``, alone among threads, with the driver's errors as Hologram's."""
+        """As :meth:`translated`, alone among threads."""
         with self.lock:
-            try:
-                return action()
-            except self.errors as e:
-                raise self.failure(e) from None
+            return self.translated(action)

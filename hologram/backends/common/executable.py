@@ -65,7 +65,8 @@ class Executable:
             raise DeviceError(f"{self.device!r} cannot run this: {reason}")
         self._tell()
         with debug.timed("code generation"):
-            kernels = self.device.build(self.program.text, sorted(set(self.program.names.values())))
+            names = sorted(set(self.program.names.values()))
+            kernels = self.device.translated(lambda: self.device.build(self.program.text, names))
         self._maker = Maker(self.program, kernels, self.device.units)
         self.constants = [c.attrs[0] for c in self.schedule.constants]
         self._sizes: dict[tuple[int, ...], Sized] = {}

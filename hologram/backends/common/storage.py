@@ -40,9 +40,16 @@ class Submission:
 
     def has_ended(self) -> bool:
         """Whether the work has ended, well or not; does not wait."""
-        if self._event is not None and self._event.is_done() and all(s.has_ended() for s in self._after):
+        if self._is_over() and all(s.has_ended() for s in self._after):
             self._end()
         return self._event is None
+
+    def _is_over(self) -> bool:
+        event = self._event
+        try:
+            return event is not None and event.is_done()
+        except self.queue.device.errors:
+            return True  # which waiting for it will tell
 
     def wait(self) -> None:
         """Returns when the work is done. Raises what it, or work before it, failed with: the same at each call."""
