@@ -321,6 +321,13 @@ def test_scalars_seen_with_many_values_become_arguments() -> None:
     assert len(lazy._programs) <= 4 and len(lazy._lifted) == 1
 
 
+def test_a_constant_that_is_read_stays_one() -> None:
+    lazy.clear()
+    assert float(hg.asarray(1.375)) == 1.375
+    same(hg.tensor(FLOATS) * 1.375, FLOATS * np.float32(1.375))
+    assert all("const" in map(str, key) for key in lazy._programs._entries)
+
+
 def test_eval_realises_together() -> None:
     x = hg.tensor(FLOATS)
     y = x * 2

@@ -155,11 +155,13 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         for node in walk.order:
             node.seen = True
-        for node, storage in zip(walk.roots, results, strict=True):
-            if node.op is not leaf:
+        made = dict(zip(walk.roots, results, strict=True))
+        for node, storage in made.items():
+            if node.op is not leaf and node.op is not const:  # a constant is shared by all that is recorded
                 node.settle(storage)
     for t in waiting:
-        _adopt(t)
+        if not _adopt(t):
+            t._storage = made[t._node]
 
 
 def _adopt(t: Tensor) -> bool:
