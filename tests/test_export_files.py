@@ -417,6 +417,10 @@ def test_pivots_are_rows() -> None:
     types = [[[2, 2], "float64"], [[2], "int32"], [[1, 2], "float64"]]
     solve = program(types, [["lu_solve", [0, 0, 1, 2], [True]], ["project", [3], [0, [1, 2], "float64"]]], [4])
     solve(np.eye(2), np.array([10**9, -(10**9)], np.int32), np.ones((1, 2)))
+    wide = [[[2, 2], "float64"], [[2, 9], "float64"], [[2], "int32"], [[1, 9], "float64"]]
+    refused(changed(graph_of(wide, [["lu_solve", [0, 1, 2, 3], [True]]], [])), "lu_solve")
+    floats = [[[2, 2], "float64"], [[2], "float32"], [[1, 2], "float64"]]
+    refused(changed(graph_of(floats, [["lu_solve", [0, 0, 1, 2], [True]]], [])), "lu_solve")
 
 
 def test_slices_of_symbolic_axes_stay_inside() -> None:

@@ -67,6 +67,8 @@ def _lu_solve_results(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> list[
     x, factors, pivots, b = inputs
     _check_square("solve", x)
     _check("solve", x, factors, b)
+    if factors.shape != x.shape or pivots.dtype is not dtypes.int32:
+        raise ShapeError(f"solve: factors {list(factors.shape)} and pivots of type {pivots.dtype} are not those of matrices {list(x.shape)}")
     if b.shape[-1] != factors.shape[-1] or pivots.shape != factors.shape[:-1]:
         raise ShapeError(f"solve: right sides of {b.shape[-1]} elements for matrices of shape {list(factors.shape)}")
     return [(b.shape, b.dtype)]

@@ -259,12 +259,16 @@ class _Reading:
             raise ProgramFileError(f"the array is {array.dtype}{list(array.shape)}, not {dtype}{list(shape)}")
 
     def _bounds(self, node: Node) -> None:
-        """What of symbolic extents the type rules leave open: that slices stay inside, and that there is something to take."""
+        """What of symbolic extents the type rules leave open: that slices stay inside, that there is something to take, that ``lq`` has no more
+        rows than columns."""
         if node.op.name == "slice":
             for n, a, b, s in zip(node.inputs[0].shape, *node.attrs, strict=True):
                 low, high, lowest, highest = (a, b, 0, n) if s > 0 else (b, a, -1, n - 1)
                 for slack in (low - lowest, high - low, highest - high):
                     self.reader.assume(slack)
+        if node.op.name == "lq":
+            rows, columns = node.inputs[0].shape[-2:]
+            self.reader.assume(columns - rows)
         if node.op.kind == "gather":
             n = node.inputs[0].shape[node.attrs[0]]
             if not is_static(n):
