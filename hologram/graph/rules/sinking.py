@@ -11,6 +11,7 @@ from hologram.graph.rules import movement
 from hologram.graph.rules.axes import groups, rest, taken
 from hologram.graph.rules.broadcasts import broadcast_broadcast, broadcast_same
 from hologram.graph.rules.reductions import reduced_axes
+from hologram.primitives.op import TABLE
 from hologram.trace.node import Node
 
 
@@ -166,6 +167,38 @@ def slice_scan(node: Node, b: Rewriter) -> Node | None:
     return b(below.op, (b.make("slice", below.inputs[0], attrs=node.attrs),), below.attrs)
 
 
+def _sliced_convolutions(b: Rewriter, dtype: DType) -> list[Node]:
+    if dtype.kind not in TABLE["convolution"].kinds:
+        return []
+    out = b.make("convolution", b.argument(dtype, 2, 2, 1, 9), b.argument(dtype, 2, 3, 1, 2), attrs=((2,), (3,)))
+    return [
+        b.make("slice", out, attrs=((0, 0, 0, 1), (2, 2, 3, 3), (1, 1, 1, 1))),
+        b.make("slice", out, attrs=((1, 0, 2, 0), (2, 2, -1, 3), (1, 1, -2, 2))),
+    ]
+
+
+@rule_fn(
+    ("slice",),
+    "sink-slice-convolution",
+    "convolution(x, w)[i] = convolution(x[j], w[k])",
+    "exact",
+    over=("convolution",),
+    examples=_sliced_convolutions,
+)
+def slice_convolution(node: Node, b: Rewriter) -> Node | None:
+    below = node.inputs[0]
+    groups_, n, o, *space = zip(*node.attrs, strict=True)
+    if not b.sole(below) or any(step < 1 for _, _, step in space):
+        return None
+    (x, w), (steps, dilations) = below.inputs, below.attrs
+    seen = [groups_, n, (0, x.shape[2], 1)]
+    for (start, _, every), count, size, step, dilation in zip(space, node.shape[3:], w.shape[3:], steps, dilations, strict=True):
+        seen.append((start * step, (start + (count - 1) * every) * step + (size - 1) * dilation + 1, 1))
+    part = b.make("slice", x, attrs=tuple(zip(*seen, strict=True)))
+    weights = b.make("slice", w, attrs=tuple(zip(groups_, o, *((0, m, 1) for m in w.shape[2:]), strict=True)))
+    return b.make("convolution", part, weights, attrs=(tuple(s * every for s, (_, _, every) in zip(steps, space, strict=True)), dilations))
+
+
 def _nested_concatenations(b: Rewriter, dtype: DType) -> list[Node]:
     pair = b.make("concatenate", b.argument(dtype, 2), b.argument(dtype, 3), attrs=(0,))
     return [b.make("concatenate", b.argument(dtype, 4), pair, attrs=(0,))]
@@ -223,4 +256,5 @@ RULES: list[Rule] = [
     slice_concatenate,
     slice_reduce,
     slice_scan,
+    slice_convolution,
 ]
