@@ -5,6 +5,8 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -81,6 +83,16 @@ class Wrapped:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __copy__(self) -> Wrapped:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Wrapped:
+        return self
+
+    def __reduce__(self) -> Any:
+        """As functions do, it pickles as the name that it is imported by."""
+        return _imported, (self.__wrapped__.__module__, self.__qualname__)
 
     def _caller(self) -> Callable[..., Any]:
         """What serves calls: those that have been seen, and that nothing differentiates or transforms, go straight to native code."""
@@ -222,6 +234,10 @@ class _Signature:
         """A float argument in the type that autocast asks for: 16-bit floats and float32 are those it converts."""
         dtype = dtypes.of(x.dtype)
         return x.astype(self._cast.np) if self._cast is not None and dtype.is_float and dtype.bits <= 32 else x
+
+
+def _imported(module: str, name: str) -> Any:
+    return attrgetter(name)(import_module(module))
 
 
 def _keep_dynamo_out(function: Any) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import multiprocessing
+import os
+import pickle
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
@@ -298,6 +305,63 @@ def test_nothing_leaks() -> None:
     before = count()
     steps(20)
     assert count() == before
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says in /proc how much memory a process has")
+def test_memory_is_flat(everything: bool) -> None:
+    g = wrap(lambda x, y: hnp.tanh(x) * y)
+    x, y = torch.randn(50_000, requires_grad=True), torch.randn(50_000)
+
+    def steps(n: int) -> int:
+        for _ in range(n):
+            torch.autograd.grad(g(x, y).sum(), x)
+            g(y, y)
+        return resident()
+
+    steps(200)
+    before = steps(50)
+    assert steps(10_000 if everything else 500) - before < 2_000_000
+
+
+def test_copies_and_pickles_are_the_function_itself() -> None:
+    assert copy.deepcopy({"f": mlp})["f"] is mlp and copy.copy(mlp) is mlp
+    assert pickle.loads(pickle.dumps(mlp)) is mlp
+
+
+class Rows(torch.utils.data.Dataset[torch.Tensor]):
+    """Rows that are computed where they are asked for."""
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, i: int) -> torch.Tensor:
+        found: torch.Tensor = mlp(layers(torch.float32), torch.full((4,), float(i)))["y"].detach()
+        return found
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+def test_workers_that_are_forked() -> None:
+    mlp(layers(torch.float32), torch.ones(4))  # the threads of this process run
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=3, num_workers=1, multiprocessing_context="fork")
+    assert [batch.shape for batch in loader] == [(3, 3), (3, 3)]
+
+
+@hypothesis.given(st.data())
+def test_views_of_any_strides(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=3))
+    base = torch.arange(200.0, dtype=torch.float64) / 7
+    steps = [data.draw(st.integers(0, 9)) for _ in sizes]
+    x = base.as_strided(sizes, steps, data.draw(st.integers(0, 9))).requires_grad_(data.draw(st.booleans()))
+    y = x.detach().movedim(0, -1)[None]
+    torch.testing.assert_close(affine(x, y.movedim(-1, 1)[0]), 2 * x + y.movedim(-1, 1)[0])
+
+
+affine = wrap(lambda x, y: 2 * x + y)
 
 
 @pytest.mark.parametrize(
