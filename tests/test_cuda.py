@@ -11,13 +11,22 @@ import numpy as np
 import pytest
 from c_harness import MISSING
 from fake_cuda import FakeApi
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_graphs import small_graphs
+from optable import assert_agree, cases_of, mismatch, rows, seeded
+from test_cpu_optable import KINDS, batch_graph, runs_alone
+from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda import library
 from hologram.backends.cuda.device import Device
+from hologram.backends.reference import evaluate
 from hologram.errors import CompileError, DeviceError, OutOfMemory
+from hologram.graph.passes import canonicalise
+from hologram.trace.node import Graph
 
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 
@@ -66,6 +75,35 @@ def test_calls_return_before_the_device_is_done(cuda: FakeApi) -> None:
     assert cuda.streams[0]
     hg.block_until_ready(y)
     assert not cuda.streams[0]
+
+
+def compiled(cuda: FakeApi, graph: Graph) -> Any:
+    return cuda_device._found()[0][0].runtime.compile(graph, "exact", canonicalise)
+
+
+def test_rows_of_the_table_give_the_reference(cuda: FakeApi, everything: bool) -> None:
+    """A seeded tenth of the rows, a case each; with ``--all`` every row, four cases each."""
+    rng = seeded("cuda")
+    table = [r for k in KINDS for r in rows(k) if runs_alone(r)]
+    for i in rng.permutation(len(table))[: None if everything else len(table) // 10]:
+        cases = tuple(cases_of(table[i], False))
+        some = tuple(cases[k] for k in rng.permutation(len(cases))[: 4 if everything else 1])
+        graph, arrays = batch_graph(some), [a for case in some for a in case[2]]
+        for case, got, want in zip(some, compiled(cuda, graph).run_numpy(arrays), evaluate(graph, arrays), strict=True):
+            assert_agree(case, got, want)
+
+
+def test_random_graphs_are_bitwise_the_reference(cuda: FakeApi, everything: bool) -> None:
+    @settings(max_examples=100 if everything else 5)
+    @given(st.one_of(exact_graphs(), small_graphs()), seeds)
+    def check(graph: Graph, seed: int) -> None:
+        arrays = arguments(graph, seed, True)
+        program = compiled(cuda, graph)
+        for _ in range(2):  # kernel by kernel, and captured
+            for got, want in zip(program.run_numpy(arrays), evaluate(graph, arrays), strict=True):
+                assert not mismatch(got, want, 0).any()
+
+    check()
 
 
 # --- captured calls --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
     f32 a0 = hg_f32((u32)0xFF800000); i64 a0_at = 9223372036854775807L;
     {
       f32 part1 = hg_f32((u32)0xFF800000); i64 part1_at = 9223372036854775807L;
-      #pragma unroll 4
+      #pragma unroll 8
       for (i64 i = hg_item; i < 40; i += 32) {
         const f32 v2 = b0[i + 40 * p];
         const i64 v3 = (i);

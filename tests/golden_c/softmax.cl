@@ -61,7 +61,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
     f32 a0 = hg_f32((u32)0xFF800000);
     {
       f32 part1 = hg_f32((u32)0xFF800000);
-      #pragma unroll 4
+      #pragma unroll 8
       for (i64 i = hg_item; i < 128; i += 32) {
         const f32 v2 = b0[i + 128 * p];
         part1 = hg_max_f32(part1, v2);

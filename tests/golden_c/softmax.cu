@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) kernel0(const u64 *hg_table
     f32 a0 = hg_f32((u32)0xFF800000);
     {
       f32 part1 = hg_f32((u32)0xFF800000);
-      #pragma unroll 4
+      #pragma unroll 8
       for (i64 i = hg_item; i < 128; i += 32) {
         const f32 v2 = b0[i + 128 * p];
         part1 = hg_max_f32(part1, v2);

@@ -69,7 +69,7 @@ kernel void kernel0(device const f32 *b0 [[buffer(0)]], device f32 *b1 [[buffer(
     f32 a0 = hg_f32((u32)0xFF800000);
     {
       f32 part1 = hg_f32((u32)0xFF800000);
-      #pragma unroll 4
+      #pragma unroll 8
       for (i64 i = hg_item; i < 128; i += 32) {
         const f32 v2 = b0[i + 128 * p];
         part1 = hg_max_f32(part1, v2);

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 ITEM = "hg_item"
 LANE = f"{ITEM} % {LANES}"
 State = dict[Monoid, list[str]]
-FEW = 16  # instructions of a loop whose iterations are worth writing side by side, so that their loads are
-SIDE_BY_SIDE = 4
+SIDE_BY_SIDE = {4: 8, 16: 4}  # iterations worth writing side by side, so that so many loads are under way, by the most instructions of one
 
 
 def pieces(extent: Int) -> list[int]:
@@ -61,8 +60,9 @@ class RowForm:
     def _own_elements(self, first: str, stop: str) -> State:
         """Variables into which an item accumulates every 32nd element from ``first`` on."""
         lanes = self.w.partial(self.monoids)
-        if self.w.dialect.unroll and len(self.loop.body) <= FEW:
-            self.f.do(f"{self.w.dialect.unroll} {SIDE_BY_SIDE}")
+        together = next((n for most, n in SIDE_BY_SIDE.items() if len(self.loop.body) <= most), 1)
+        if self.w.dialect.unroll and together > 1:
+            self.f.do(f"{self.w.dialect.unroll} {together}")
         self.f.open(f"for (i64 {self.name} = {first}; {self.name} < {stop}; {self.name} += {LANES})")
         self.w.block(self.loop.body)
         self.f.close()

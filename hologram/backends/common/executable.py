@@ -103,7 +103,7 @@ class Executable:
     # --- planning a call -----------------------------------------------------------------------------------------------
 
     def _at_sizes(self, shapes: list[tuple[int, ...]]) -> Sized:
-        values = bind_symbols(self.schedule.inputs, shapes)
+        values = {} if self.schedule.static else bind_symbols(self.schedule.inputs, shapes)
         key = tuple(values[name] for name in self.schedule.symbols)
         found = self._sizes.get(key)
         if found is None:

@@ -113,10 +113,10 @@ class Runtime:
 
     def _own(self, source: DeviceStorage) -> DeviceStorage:
         """A copy of borrowed memory."""
-        work = Work(self)
-        borrowed, memory = work.operand(source, str), work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
-        work.queue.copy((memory.handle, 0), (borrowed.handle, 0), source.nbytes)
-        return DeviceStorage(source.aval, memory, self.submit(work))
+        with Work(self) as work:
+            borrowed, memory = work.operand(source, str), work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
+            work.queue.copy((memory.handle, 0), (borrowed.handle, 0), source.nbytes)
+            return DeviceStorage(source.aval, memory, self.submit(work))
 
     def _put(self, source: Any) -> DeviceStorage:
         with Work(self) as work:

@@ -76,13 +76,13 @@ def _is_plain(of: dict[str, Any], shape: tuple[int, ...], dtype: np.dtype) -> bo
 
 def _borrowed(device: Device, x: Any, address: int, shape: tuple[int, ...], dtype: np.dtype, stream: int | None) -> DeviceStorage:
     of = aval(dtypes.of(dtype), shape)
-    work = Work(device.runtime)
-    queue = work.queue
-    assert isinstance(queue, Queue)
-    if stream is not None:
-        queue.follow(0 if stream == LEGACY_STREAM else stream)
-    memory = Borrowed(device.runtime, queue, address, of.nbytes, lambda: f"another library's array {of}")
-    return DeviceStorage(of, memory, device.runtime.submit(work), owner=x)  # type: ignore[arg-type]
+    with Work(device.runtime) as work:
+        queue = work.queue
+        assert isinstance(queue, Queue)
+        if stream is not None:
+            queue.follow(0 if stream == LEGACY_STREAM else stream)
+        memory = Borrowed(device.runtime, queue, address, of.nbytes, lambda: f"another library's array {of}")
+        return DeviceStorage(of, memory, device.runtime.submit(work), owner=x)  # type: ignore[arg-type]
 
 
 def interface(storage: DeviceStorage) -> dict[str, Any]:
