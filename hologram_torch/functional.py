@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from hologram import dtypes
 from hologram import nn as hnn
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
@@ -236,12 +237,12 @@ def _soft_cross_entropy(logs: Any, target: Any, weights: Any, axis: int, reducti
 
 
 def _by_number(target: Any) -> bool:
-    return target.dtype.kind in "iu"
+    return dtypes.of(target.dtype).is_integer
 
 
 def _check_target(pred: Any, target: Any, axis: int) -> None:
     expected = tuple(pred.shape[:axis]) + tuple(pred.shape[axis + 1 :]) if _by_number(target) else tuple(pred.shape)
     if pred.ndim == 0 or tuple(target.shape) != expected:
         raise located(ShapeError(f"cross_entropy: a target of shape {list(target.shape)} for predictions of {list(pred.shape)}"))
-    if target.dtype.kind not in "iuf":
+    if not (_by_number(target) or dtypes.of(target.dtype).is_float):
         raise located(DTypeError(f"cross_entropy: a target is integers or floats, not {target.dtype}"))

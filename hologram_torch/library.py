@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 import hologram as hg
+from hologram import dtypes
 from hologram import numpy as hnp
+from hologram.transform.nodes import has_tangents
 from hologram_torch.functional import __all__ as names
 from hologram_torch.operation import TABLE, WRITTEN, Row
 from hologram_torch.wrapping import wrap
@@ -41,18 +43,16 @@ class _Ops:
         backward = self._define(self.name + "_backward", [grad, *self.parameters], list[Tensor], self.pulled, self._fake_backward)
 
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            ctx.save_for_backward(*self._tensors(inputs))
+            ctx.save_for_backward(*_tensors(inputs))
             ctx.statics = [None if isinstance(x, Tensor) else x for x in inputs]
-            ctx.places = self._places(inputs)
+            ctx.places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
 
         def pull(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
             arguments = list(ctx.statics)
             for i, x in zip(ctx.places, ctx.saved_tensors, strict=True):
                 arguments[i] = x
-            found = iter(backward(grad, *arguments))
-            return tuple(
-                g if needed else None for g, needed in ((next(found) if i in ctx.places else None, n) for i, n in enumerate(ctx.needs_input_grad))
-            )
+            found = dict(zip(ctx.places, backward(grad, *arguments), strict=True))
+            return tuple([found.get(i) if needed else None for i, needed in enumerate(ctx.needs_input_grad)])
 
         op.register_autograd(pull, setup_context=setup_context)
 
@@ -66,18 +66,10 @@ class _Ops:
         made.register_fake(fake)
         return made
 
-    @staticmethod
-    def _places(inputs: Sequence[Any]) -> list[int]:
-        return [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
-
-    @staticmethod
-    def _tensors(inputs: Sequence[Any]) -> list[Tensor]:
-        return [x for x in inputs if isinstance(x, Tensor)]
-
     def _pulled(self, grad: Any, *arguments: Any) -> list[Any]:
         """Hologram's function of the second op: a gradient for each Tensor among the arguments, zeros for one that is no float."""
         places = [i for i, x in enumerate(arguments) if type(x) is hg.Tensor]
-        smooth = [i for i in places if arguments[i].dtype.kind not in "biu"]
+        smooth = [i for i in places if has_tangents(dtypes.of(arguments[i].dtype))]
 
         def of_smooth(*chosen: Any) -> Any:
             given = dict(zip(smooth, chosen, strict=True))
@@ -94,7 +86,11 @@ class _Ops:
         return torch.empty(like.shape, dtype=like.dtype, device=like.device)
 
     def _fake_backward(self, grad: Tensor, *arguments: Any) -> list[Tensor]:
-        return [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in self._tensors(arguments)]
+        return [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in _tensors(arguments)]
+
+
+def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
+    return [x for x in arguments if isinstance(x, Tensor)]
 
 
 for _name in names:

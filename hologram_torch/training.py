@@ -22,8 +22,8 @@ class Training:
 
     - ``forward``: the program with more results, which the backward half reads; the first ``count`` are the program's own.
     - ``kept_arguments``, ``kept_results``: which arguments and which results of ``forward`` the backward half reads, in its order.
-    - ``smooth``: which results of ``forward`` have cotangents; ``rough`` the numbers of the others; ``own`` how many of the first ``count`` have
-    some.
+    - ``smooth``: which results of ``forward`` have cotangents, ``rough``: the numbers of the others, ``own``: how many of the first ``count``
+      have some.
     - ``backward``: the program from what is kept, and the cotangents of the smooth ones among the first ``count`` results, to the cotangents of the
       wanted arguments.
     - ``complete``: the same from all arguments and the cotangents of all smooth results of ``forward``: what a second derivative needs where the
