@@ -20,6 +20,7 @@ import hologram as hg
 import hologram.nn as nn
 import hologram.numpy as hnp
 from hologram import dtypes, tree
+from hologram.backends.opencl.device import why_none
 from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DifferentiationError, ExportError, TracedValueError
@@ -181,6 +182,17 @@ def test_devices_are_chosen_anew() -> None:
     loaded = reloaded(lambda x: hg.device_put(x, "cpu") + 1, V)
     same(loaded(V), V + 1)
     assert "place" not in str(loaded)
+
+
+@pytest.mark.skipif(why_none() is not None, reason=f"OpenCL: {why_none()}")
+def test_a_program_runs_on_the_device_it_is_loaded_for() -> None:
+    f = hg.jit(lambda x: (hnp.sum(x * x, axis=1), hnp.sqrt(x * x)), precision="exact")
+    data = hg.export(f, X).to_bytes()
+    there, here = hg.load(data, device="opencl")(X), hg.load(data)(X)
+    same(there, here)
+    assert str(there[0].device).startswith("opencl") and str(here[0].device) == "cpu"
+    with pytest.raises(hg.errors.DeviceError):
+        hg.load(data, device="opencl:99")
 
 
 def test_precision_is_kept() -> None:
