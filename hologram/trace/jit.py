@@ -7,12 +7,13 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 
+from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.backends.devices import AUTO, CPU, resolve
 from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
@@ -96,7 +97,7 @@ class Specialisation:
         self._forms.put(form, before + 1)
         return before == (1 if call.sizes else 0)
 
-    def run(self, leaves: list[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
         outputs = compiling.run(self.executable, [_storage_of(x) for x in leaves])
         results = [of_storage(s) for s in outputs]
@@ -124,6 +125,16 @@ def _storage_of(x: Any) -> Any:
         return storage.copy_of(np.asarray(x, SCALAR_TYPES[type(x)].np))
     except OverflowError:
         raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
+
+
+def _types_on_devices(args: tuple[Any, ...]) -> Any:
+    """A key that says what there is to know of arguments that are all Tensors on devices; None for any others."""
+    key: list[Any] = [settings.code]
+    for x in args:
+        if type(x) is not Tensor or type(x._storage) is not DeviceStorage:
+            return None
+        key += (x._storage.aval, x._storage.memory.pool)
+    return tuple(key) if args else None
 
 
 def home_of(leaves: list[Any]) -> str | None:
@@ -158,6 +169,7 @@ class Jitted:
         "_dispatch",
         "_donated",
         "_last_miss",
+        "_on_device",
         "_precision",
         "_signature",
         "_specialisations",
@@ -184,6 +196,7 @@ class Jitted:
         self._specialisations = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None
         self._dispatch: Any = None
+        self._on_device: dict[Any, Specialisation] = {}  # for calls with Tensors of devices alone, which native code does not serve
         self.__call__ = self._python_call
         _jitted.add(self)
 
@@ -198,10 +211,18 @@ class Jitted:
         if _disabled.depth or current() is not None or transforming():
             args, options = tree.map(self._own, (args, options))
             return self.__wrapped__(*args, **options)
+        key = None if options else _types_on_devices(args)
+        known = self._on_device.get(key) if key is not None else None
+        if known is not None:
+            return known.run(args)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
         if settings.native and not found.executable.remote and found.is_new(call):
             self._go_native(call, found)
+        if key is not None and not call.sizes and not call.statics:
+            if len(self._on_device) >= SPECIALISATION_LIMIT:
+                self._on_device.clear()
+            self._on_device[key] = found
         return found.run(call.leaves)
 
     def _own(self, x: Any) -> Any:
@@ -275,6 +296,7 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
         self._specialisations.clear()
+        self._on_device.clear()
         if self._dispatch is not None:
             self._dispatch.clear()
 

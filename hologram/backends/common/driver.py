@@ -120,7 +120,8 @@ class Device(ABC):
 
     def count(self, **what: int) -> None:
         """Notes launches, copies and bytes."""
-        self.counts.update(what)
+        for name, n in what.items():
+            self.counts[name] += n
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.describe()}"

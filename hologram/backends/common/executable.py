@@ -141,7 +141,8 @@ class Executable:
             memories: list[Memory] = [work.operand(x, partial(self._name, "argument", i, x.aval)) for i, x in enumerate(inputs)]
             memories += [work.operand(c, partial(self._name, "constant", i, c.aval)) for i, c in enumerate(self._constants)]
             results = [work.memory(a.nbytes, partial(self._name, "result", i, a)) for i, a in enumerate(sized.computed)]
-            arena = work.memory(sized.block.arena, partial(self._name, "intermediates", None, None))
+            none = sized.block.arena == 0 and (memories or results)  # where kernels read and write nothing there, any place will do
+            arena = (memories or results)[0] if none else work.memory(sized.block.arena, partial(self._name, "intermediates", None, None))
             workspace = work.memory(sized.block.workspace, partial(self._name, "workspaces", None, None)) if sized.block.workspace else None
             slots = [(m.handle, 0) for m in (*memories, *results, arena)]
             self.enqueue(sized.block, Call(work, workspace.handle if workspace is not None else None), slots)

@@ -6,9 +6,9 @@ comes first. So no call waits, and in a steady state the driver allocates nothin
 
 from __future__ import annotations
 
-import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hologram.errors import OutOfMemory
@@ -22,12 +22,12 @@ MOST_NAMED = 8  # buffers that an error names
 
 
 class Memory:
-    """Memory that is taken, until nobody holds this object. ``what`` tells what for."""
+    """Memory that is taken, until nobody holds this object: ``size`` bytes, a size class."""
 
-    __slots__ = ("handle", "size", "nbytes", "pool", "queue", "what", "uses", "__weakref__")
+    __slots__ = ("handle", "size", "pool", "queue", "uses")
 
-    def __init__(self, pool: Pool, queue: Queue, handle: Any, size: int, nbytes: int, what: Callable[[], str]) -> None:
-        self.pool, self.queue, self.handle, self.size, self.nbytes, self.what = pool, queue, handle, size, nbytes, what
+    def __init__(self, pool: Pool, queue: Queue, handle: Any, size: int) -> None:
+        self.pool, self.queue, self.handle, self.size = pool, queue, handle, size
         self.uses: dict[Queue, Event] = {}  # the last of each other queue's
 
     def __del__(self) -> None:
@@ -40,7 +40,7 @@ class Pool:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.device, self.limit = runtime, runtime.device, 0
         self.live_bytes = self.cached_bytes = self.peak_bytes = 0
-        self._live: weakref.WeakSet[Memory] = weakref.WeakSet()
+        self._live: dict[int, tuple[int, Callable[[], str]]] = {}  # bytes, and what for, by the identity of the handle
         self._free: defaultdict[tuple[Queue, int], list[Any]] = defaultdict(list)
         self._returned: deque[tuple[Queue, int, Any, list[Event]]] = deque()  # by finalisers, which may run anywhere and so take no lock
 
@@ -57,9 +57,8 @@ class Pool:
                 handle = self._allocated(nbytes, size, what)
             self.live_bytes += size
             self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-            made = Memory(self, queue, handle, size, nbytes, what)
-            self._live.add(made)
-            return made
+            self._live[id(handle)] = nbytes, what
+            return Memory(self, queue, handle, size)
 
     def _allocated(self, nbytes: int, size: int, what: Callable[[], str]) -> Any:
         if nbytes > self.device.largest_buffer:
@@ -89,8 +88,8 @@ class Pool:
 
     def holdings(self) -> str:
         """What fills the device, the largest first."""
-        live = sorted(self._live, key=lambda m: -m.nbytes)
-        named = [f"{m.what()} {m.nbytes:,}" for m in live[:MOST_NAMED]]
+        live = sorted(self._live.values(), key=lambda entry: -entry[0])
+        named = [f"{what()} {nbytes:,}" for nbytes, what in live[:MOST_NAMED]]
         more = [f"{len(live) - MOST_NAMED} more"] if len(live) > MOST_NAMED else []
         return ", ".join(named + more) or "nothing"
 
@@ -101,6 +100,7 @@ class Pool:
     def _sort_returned(self) -> None:
         while self._returned:
             queue, size, handle, uses = self._returned.popleft()
+            del self._live[id(handle)]
             self.live_bytes -= size
             self.cached_bytes += size
             for event in uses:
@@ -124,6 +124,8 @@ class Pool:
             return {"live": self.live_bytes, "peak": self.peak_bytes, "cached": self.cached_bytes}
 
 
+@lru_cache(maxsize=4096)
 def size_class(nbytes: int) -> int:
+    """The size that memory for ``nbytes`` has: the next of sizes an eighth of a power of two apart."""
     step = max(LEAST_BYTES, 1 << max(0, nbytes.bit_length() - 4))
     return max(1, -(-nbytes // step)) * step
