@@ -292,7 +292,7 @@ class FakeApi:
             if kind == "p" and not self.holds(value):
                 raise FakeError(f"cudaErrorIllegalAddress: {value:#x} in {name}")
 
-    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int) -> None:
+    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
         def run() -> None:
             shapes = [(rows, terms), (terms, columns), (rows, columns)]
             a, b, c = (_by_columns(x, shape) for x, shape in zip((left, right, out), shapes, strict=True))

@@ -14,6 +14,7 @@ from hologram.backends.c.panels import PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.cuda.recording import COPY_TEXT
 from hologram.graph.schedule import Schedule
+from hologram.settings import settings
 
 MOST_SPILLED = 64  # bytes of a thread
 ARCHITECTURES = ["sm_80", "sm_90"]
@@ -49,10 +50,12 @@ def test_nvrtc_compiles_everything(arch: str) -> None:
 
 
 @pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_large_product_stays_in_registers(dtype: str) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "tf32"])
+def test_a_large_product_stays_in_registers(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "tf32", dtype == "tf32")
+    dtype = "float32" if dtype == "tf32" else dtype
     d = Draft()
     x, y = (d("cast", d.input(*shape, dtype=dtype), "float32") for shape in ((1024, 512), (512, 1536)))
     text = Program(kernels(Schedule(d.graph(product(d, x, y)), "standard", PANELS)), "cuda", "standard").text
-    assert "__launch_bounds__(256, 2)" in text and ("mma.sync" in text) == (dtype == "bfloat16")
+    assert "__launch_bounds__(256, 2)" in text and ("mma.sync" in text) == (dtype == "bfloat16" or settings.tf32)
     assert max(compile_with_nvcc(text, "sm_90").values()) <= MOST_SPILLED

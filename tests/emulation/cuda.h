@@ -42,27 +42,37 @@ template <class T> static inline T __shfl_sync(unsigned, T x, int from) {
   return x;
 }
 
-/* The one instruction that kernels write as such. Fragments as the PTX ISA has them: element (r, k) of A is in lane r % 8 * 4 + k % 8 / 2,
-   register r / 8 + 2 * (k / 8), half k % 2; element (k, n) of B in lane n * 4 + k % 8 / 2, register k / 8, half k % 2. */
-static inline float hg_half_at(bool brain, unsigned pair, int half) {
-  unsigned short h = (unsigned short)(pair >> 16 * half);
-  if (brain) return hg_as<float>((unsigned)h << 16);
+/* The one instruction that kernels write as such. Fragments as the PTX ISA has them, of terms k in two halves of 8, or 4 of TF32: element (r, k) of A is
+   in lane r % 8 * 4 and register r / 8 + 2 * (which half), element (k, n) of B in lane n * 4 and register 4 + which half; in these, of 16-bit floats,
+   in lane + k % 8 / 2 and half k % 2 of the register, of TF32 in lane + k % 4. */
+struct hg_fragment { unsigned r[6]; };
+static inline float hg_term(const char *kind, const hg_fragment *all, int lane, int reg, int k) {
+  if (!strcmp(kind, "tf32")) {
+    const unsigned bits = all[lane + k % 4].r[reg];
+    if (bits & 0x1FFFu && (bits & 0x7F800000u) != 0x7F800000u) __builtin_trap(); /* the hardware would drop these bits */
+    return hg_as<float>(bits);
+  }
+  const unsigned short h = (unsigned short)(all[lane + k % 8 / 2].r[reg] >> 16 * (k % 2));
+  if (!strcmp(kind, "bf16")) return hg_as<float>((unsigned)h << 16);
   _Float16 x;
   memcpy(&x, &h, 2);
   return (float)x;
 }
 static inline void hg_mma(const char *text, float *c[4], const unsigned (&own)[6]) {
-  struct fragment { unsigned r[6]; } mine;
+  const char *kinds[] = {"bf16", "f16", "tf32"}, *kind = 0;
+  const char *names[] = {"m16n8k16.row.col.f32.bf16.bf16.f32 ", "m16n8k16.row.col.f32.f16.f16.f32 ", "m16n8k8.row.col.f32.tf32.tf32.f32 "};
+  for (int i = 0; i < 3; ++i)
+    if (strstr(text, names[i])) kind = kinds[i];
+  if (!kind) __builtin_trap();
+  hg_fragment mine;
   memcpy(&mine, own, sizeof mine);
-  const fragment *all = (const fragment *)hg_gather(&mine, sizeof mine);
-  const bool brain = strstr(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") != 0;
-  if (!brain && !strstr(text, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")) __builtin_trap();
-  const int lane = (int)(hg_item_now % HG_TEAM);
+  const hg_fragment *all = (const hg_fragment *)hg_gather(&mine, sizeof mine);
+  const int lane = (int)(hg_item_now % HG_TEAM), half = strcmp(kind, "tf32") ? 8 : 4;
   for (int e = 0; e < 4; ++e) {
     const int r = lane / 4 + e / 2 * 8, n = lane % 4 * 2 + e % 2;
     float sum = 0;
-    for (int k = 0; k < 16; ++k)
-      sum += hg_half_at(brain, all[r % 8 * 4 + k % 8 / 2].r[r / 8 + k / 8 * 2], k % 2) * hg_half_at(brain, all[n * 4 + k % 8 / 2].r[4 + k / 8], k % 2);
+    for (int k = 0; k < 2 * half; ++k)
+      sum += hg_term(kind, all, r % 8 * 4, r / 8 + k / half * 2, k) * hg_term(kind, all, n * 4, 4 + k / half, k);
     *c[e] += sum;
   }
 }

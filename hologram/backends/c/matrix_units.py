@@ -1,37 +1,55 @@
-"""Products of 16-bit floats on matrix units: CUDA's ``mma.sync``, 16 rows by 8 columns by 16 terms a warp, sums in float32.
+"""Products on matrix units: CUDA's ``mma.sync``, 16 rows by 8 columns a warp, of 16-bit floats or, by request, TF32, with sums in float32.
 
-Panels lie row by row in shared memory, terms next to each other, so that a register holds two. Which of them an item holds, and of which elements it
-has the sums, is fixed by the instruction (PTX ISA, matrix fragments for ``mma.m16n8k16``). The order of a sum's terms is the hardware's.
+Panels lie row by row in shared memory, terms next to each other, so that a register holds two of 16 bits. Which of them an item holds, and of which
+elements it has the sums, is fixed by the instruction (PTX ISA, matrix fragments for ``mma.m16n8k16`` and ``mma.m16n8k8``). The order of a sum's terms
+is the hardware's.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hologram import dtypes
 from hologram.backends.c.panels import ITEMS, PanelWriter, Product, Side
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Accumulate, Ins
 from hologram.primitives.op import TABLE
+from hologram.settings import settings
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter
 
-ROWS, COLUMNS, TERMS = 16, 8, 16  # of an instruction
+
+class Unit(NamedTuple):
+    """An instruction's name of a type, its terms, how many a register holds, and the terms between rows of a panel in shared memory, so that the
+    eight rows of a fragment lie in different banks."""
+
+    kind: str
+    terms: int
+    together: int
+    pad: int
+
+
+ROWS, COLUMNS = 16, 8  # of an instruction
 DEPTH = 16  # terms of a panel
-PAD = 8  # terms between rows of a panel, so that the eight rows of a fragment lie in different banks
 WARPS = ITEMS // 32
-NAMES = {dtypes.bfloat16: "bf16", dtypes.float16: "f16"}
+HALVES = {dtypes.bfloat16: Unit("bf16", 16, 2, 8), dtypes.float16: Unit("f16", 16, 2, 8)}
+TF32 = Unit("tf32", 8, 1, 4)
 _MMA = """\
 static __device__ __forceinline__ void hg_mma_{kind}(f32 &c0, f32 &c1, f32 &c2, f32 &c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {{
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
+  asm("mma.sync.aligned.m16n8k{terms}.row.col.f32.{kind}.{kind}.f32 {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
       : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }}
+"""
+_ROUND = """\
+static __device__ __forceinline__ f32 hg_tf32(const f32 x) { /* to 10 bits of fraction, ties away from 0 */
+  return x != x ? x : hg_f32((hg_bits_f32(x) + 0x1000u) & 0xFFFFE000u);
+}
 """
 
 
 def on_matrix_units(p: Product) -> Product | None:
-    """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32."""
+    """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32; or of float32 by request."""
     accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
     rows, columns = p.rows.staged, p.columns.staged
     if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or _warps(p.rows.size, p.columns.size) is None:
@@ -39,8 +57,10 @@ def on_matrix_units(p: Product) -> Product | None:
     (sum_of,), row = accumulates[0].args, accumulates[0].acc.row
     if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
         return None
-    factors = [_widened(v) for v in (rows[0], columns[0])]
-    if factors[0] is None or factors[1] is None or factors[0].dtype is not factors[1].dtype:
+    factors = [_widened(v) or v for v in (rows[0], columns[0])]
+    if factors[0].dtype is not factors[1].dtype:
+        factors = [rows[0], columns[0]]
+    if _unit(factors[0].dtype) is None:
         return None
     down, across = _warps(p.rows.size, p.columns.size) or (1, 1)
     sides = p.rows.size // down // 8, p.columns.size // across // COLUMNS * 2
@@ -51,8 +71,12 @@ def on_matrix_units(p: Product) -> Product | None:
 
 def _widened(v: Ins) -> Ins | None:
     """The 16-bit value that ``v`` is the float32 of."""
-    from_half = v.opname == "cast" and v.dtype is dtypes.float32 and v.args[0].dtype in NAMES
+    from_half = v.opname == "cast" and v.dtype is dtypes.float32 and v.args[0].dtype in HALVES
     return v.args[0] if from_half else None
+
+
+def _unit(d: DType) -> Unit | None:
+    return TF32 if d is dtypes.float32 and settings.tf32 else HALVES.get(d)
 
 
 def _warps(rows: int, columns: int) -> tuple[int, int] | None:
@@ -67,12 +91,13 @@ class MatrixWriter(PanelWriter):
 
     def __init__(self, writer: KernelWriter, p: Product) -> None:
         super().__init__(writer, p)
-        self.kind = NAMES[self._dtype]
-        writer.scalars.functions.setdefault(f"hg_mma_{self.kind}", _MMA.format(kind=self.kind))
-
-    @property
-    def _dtype(self) -> DType:
-        return self.p.rows.staged[0].dtype
+        unit = _unit(p.rows.staged[0].dtype)
+        assert unit is not None
+        self.unit = unit
+        functions = writer.scalars.functions
+        functions.setdefault(f"hg_mma_{unit.kind}", _MMA.format(kind=unit.kind, terms=unit.terms))
+        if unit is TF32:
+            functions.setdefault("hg_tf32", _ROUND)
 
     def _declare_items(self) -> None:
         down, across = _warps(self.p.rows.size, self.p.columns.size) or (1, 1)
@@ -85,37 +110,39 @@ class MatrixWriter(PanelWriter):
         return f"{item} + {k} / 2 * {ROWS} + {k} % 2 * 8" if side is self.p.rows else f"{item} + {k} / 2 * {COLUMNS} + {k} % 2"
 
     def _panel_index(self, side: Side, which: str, k: str, i: str) -> str:
-        return f"({which} * {side.size} + {i}) * {DEPTH + PAD} + {k}"
+        return f"({which} * {side.size} + {i}) * {DEPTH + self.unit.pad} + {k}"
 
     def _panel_elements(self, side: Side) -> int:
-        return 2 * side.size * (DEPTH + PAD)
+        return 2 * side.size * (DEPTH + self.unit.pad)
 
-    def _beyond_the_end(self, value: str) -> str:
+    def _kept(self, value: str) -> str:
+        value = f"hg_tf32({value})" if self.unit is TF32 else value
         return f"hg_next + hg_k < {self.p.terms} ? {value} : 0" if self.p.terms % DEPTH else value
 
     def _add_terms(self) -> None:
         f, p = self.f, self.p
-        self._unrolled("hg_step", DEPTH // TERMS)
-        f.do(f"const int hg_k = hg_step * {TERMS} + hg_lane % 4 * 2;")
-        self._fragments(p.rows, "hg_row0_panel0", "hg_a", ROWS, "hg_row", ["0, 0", "0, 8", "8, 0", "8, 8"])
-        self._fragments(p.columns, "hg_column0_panel0", "hg_b", COLUMNS, "hg_left + hg_lane / 4", ["0, 0", "8, 0"])
+        unit, half = self.unit, self.unit.terms // 2
+        self._unrolled("hg_step", DEPTH // unit.terms)
+        f.do(f"const int hg_k = hg_step * {unit.terms} + hg_lane % 4 * {unit.together};")
+        self._fragments(p.rows, "hg_row0_panel0", "hg_a", ROWS, "hg_row", [(0, 0), (0, 8), (half, 0), (half, 8)])
+        self._fragments(p.columns, "hg_column0_panel0", "hg_b", COLUMNS, "hg_left + hg_lane / 4", [(0, 0), (half, 0)])
         self._unrolled("hg_m", p.rows.own // 2)
         self._unrolled("hg_n", p.columns.own // 2)
         name = self.sums[self.monoids[0]]
         sums = ", ".join(f"{name}[hg_m * 2 + {i}][hg_n * 2 + {j}]" for i in (0, 1) for j in (0, 1))
         parts = ", ".join([*(f"hg_a[hg_m][{i}]" for i in range(4)), *(f"hg_b[hg_n][{i}]" for i in range(2))])
-        f.do(f"hg_mma_{self.kind}({sums}, {parts});")
+        f.do(f"hg_mma_{unit.kind}({sums}, {parts});")
         for _ in range(3):
             f.close()
         if self.paged:
             self._end_page()
 
-    def _fragments(self, side: Side, panel: str, name: str, size: int, first: str, parts: list[str]) -> None:
-        """Registers of two terms each; ``parts`` are terms and rows, or columns, from the item's first."""
+    def _fragments(self, side: Side, panel: str, name: str, size: int, first: str, parts: list[tuple[int, int]]) -> None:
+        """Registers; ``parts`` are terms and rows, or columns, from the item's first."""
         count = side.own // 2
         self.f.do(f"u32 {name}[{count}][{len(parts)}];")
         self._unrolled("hg_f", count)
-        for i, (term, row) in enumerate(p.split(", ") for p in parts):
+        for i, (term, row) in enumerate(parts):
             at = self._panel_index(side, "hg_now", f"hg_k + {term}", f"{first} + hg_f * {size} + {row}")
             self.f.do(f"{name}[hg_f][{i}] = *(const u32 *)({panel} + {at});")
         self.f.close()

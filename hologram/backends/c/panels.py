@@ -182,8 +182,8 @@ class PanelWriter:
         """Where term ``k`` of row or column ``i`` is in a panel, the first or the second."""
         return f"({which} * {self.p.depth} + {k}) * {side.size + PAD} + {i}"
 
-    def _beyond_the_end(self, value: str) -> str:
-        """What is kept of a value that may be beyond the last term: it is not used."""
+    def _kept(self, value: str) -> str:
+        """What a panel has of a value, which may be beyond the last term."""
         return value
 
     # --- declarations --------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class PanelWriter:
         with self._scope(**{which: "hg_place", "down": "hg_term"}):
             self._emit(side.staged)
             for i, v in enumerate(side.staged):
-                self.f.do(f"{name}_next{i}[hg_s] = {self._beyond_the_end(self.w.env[v])};")
+                self.f.do(f"{name}_next{i}[hg_s] = {self._kept(self.w.env[v])};")
         self.f.close()
 
     def _clamped(self, text: str, limit: object) -> str:

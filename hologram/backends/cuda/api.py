@@ -185,8 +185,8 @@ class Api:
         """``arguments`` is the address of an array of the addresses of the kernel's arguments."""
         self._driver.launchKernel(function, groups, 1, 1, items, 1, 1, 0, stream, arguments, 0)
 
-    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int) -> None:
-        """``out = left @ right`` by cuBLAS, sums of 16-bit floats in float32, and float32 without TF32."""
+    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
+        """``out = left @ right`` by cuBLAS, sums of 16-bit floats in float32; ``tf32``: float32 may be rounded to TF32 first."""
         from cupy.cuda import device
         from cupy_backends.cuda.libs import cublas
 
@@ -194,7 +194,8 @@ class Api:
         types = {"float16": runtime.CUDA_R_16F, "bfloat16": runtime.CUDA_R_16BF, "float32": runtime.CUDA_R_32F, "float64": runtime.CUDA_R_64F}
         double = left.dtype == "float64"
         one, zero = (np.array(v, np.float64 if double else np.float32) for v in (1, 0))
-        how = cublas.CUBLAS_COMPUTE_64F if double else cublas.CUBLAS_COMPUTE_32F
+        single = cublas.CUBLAS_COMPUTE_32F_FAST_TF32 if tf32 and left.dtype == "float32" else cublas.CUBLAS_COMPUTE_32F
+        how = cublas.CUBLAS_COMPUTE_64F if double else single
         a, b, c = ((x.address, types[x.dtype], x.stride) for x in (left, right, out))
         turned = (cublas.CUBLAS_OP_T if x.turned else cublas.CUBLAS_OP_N for x in (left, right))
         sizes = rows, columns, terms

@@ -93,7 +93,7 @@ class Queue(driver.Queue):
         self.device.count(library_calls=1)
         first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.turned) for x in (gemm.right, gemm.left, gemm.out))
         with self.cuda.on(self.device.number):
-            self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream)
+            self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream, gemm.tf32)
 
     def record(self) -> Event:
         return Event(self.device, self.stream)

@@ -13,6 +13,7 @@ from hologram.backends.c.panels import Product, product_of
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel
 from hologram.primitives.op import TABLE
+from hologram.settings import settings
 from hologram.symbolic import Int, atoms, is_static, split_linear
 
 LEAST_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
@@ -29,7 +30,7 @@ class Operand(NamedTuple):
 
 
 class Gemm(NamedTuple):
-    """``out = left @ right``, of ``rows`` by ``terms`` and ``terms`` by ``columns``, in row-major order."""
+    """``out = left @ right``, of ``rows`` by ``terms`` and ``terms`` by ``columns``, by rows; with ``tf32`` factors may be rounded to TF32."""
 
     rows: int
     columns: int
@@ -37,6 +38,7 @@ class Gemm(NamedTuple):
     left: Operand
     right: Operand
     out: Operand
+    tf32: bool = False
 
     @property
     def flops(self) -> float:
@@ -57,7 +59,7 @@ def gemm_of(kernel: Kernel) -> Gemm | None:
     out = _operand(kernel, p.stores[0].buffer, p.stores[0].index, r, t)
     if left is None or right is None or out is None or out.turned or not _stores_the_sum(p):
         return None
-    return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out)
+    return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out, settings.tf32)
 
 
 def _factors(p: Product) -> list[Ins] | None:
