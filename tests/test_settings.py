@@ -34,11 +34,11 @@ def test_misspelt_names_are_errors() -> None:
 
 
 def test_override_restores_what_was_there() -> None:
-    assert Settings().code == ((), "")
+    assert Settings().code == ((), "", False)
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
-        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma"))
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False))
         raise KeyError
-    assert settings.debug == 0 and settings.code == ((), "")
+    assert settings.debug == 0 and settings.code == ((), "", False)
 
 
 @pytest.mark.parametrize(
