@@ -83,8 +83,11 @@ def add8() -> Any:
 
 @pytest.fixture
 def threads() -> Iterator[Any]:
-    """Sets the number of threads for a test."""
+    """Sets the number of threads, which are Hologram's own, for a test."""
     from hologram.backends.cpu.runtime import pool
 
+    state = pool.the_pool().state
+    fork, state.fork = state.fork, 0
     yield pool.set_num_threads
     pool.set_num_threads(0)
+    state.fork = fork

@@ -19,6 +19,7 @@ from hologram_torch.compile.layout import contiguous, layout_of
 from hologram_torch.compile.partition import Analysis, Segment
 from hologram_torch.compile.values import TensorType
 from hologram_torch.interop import dtype_of, over
+from hologram_torch.threads import share
 
 allocate: Callable[..., torch.Tensor] = getattr(guards, "_empty_strided_cpu", torch.empty_strided)  # the former is half the cost
 FAULTING = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object
@@ -61,6 +62,7 @@ class Writer:
 
     def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
         """The function: of a list of arguments, which it empties, to a tuple of results."""
+        share()
         self._arguments()
         for segment, others in self.analysis.stages:
             if segment is not None:

@@ -22,6 +22,7 @@ from hologram.backends.cpu.runtime.heap_code import block_free, block_new, bytes
 from hologram.backends.cpu.runtime.language import Array, exported, i64, integer, native, ptr, read_fp_control, size_of, ticks, void, write_fp_control
 from hologram.backends.cpu.runtime.layout import layout
 from hologram.backends.cpu.runtime.records import LONG, PARALLEL, SCRATCH_BYTES, Context, Graph, pool, process
+from hologram.backends.cpu.runtime.team_code import run_in_team
 
 Words = Array[i64]
 CONTEXT_BYTES = size_of(Context)
@@ -117,7 +118,8 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
     """Runs a graph, without the GIL if it is long. Zero, and an exception, where it was cancelled or lacks memory."""
     if need_arena(context, arena_bytes) == 0:
         return 0
-    if flags & PARALLEL != 0 and pool.wanted != 0:
+    hosted = flags & PARALLEL != 0 and flags & LONG != 0 and pool.fork is not None
+    if flags & PARALLEL != 0 and not hosted and pool.wanted != 0:
         started = PyObject_CallNoArgs(pool.start)
         if started is None:
             return 0
@@ -130,7 +132,7 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
         context.polls = 1 if (PyThread_get_thread_ident() ^ pool.main_thread) & THREAD_BITS == 0 else 0
         context.last_poll = ticks()
         context.thread_state = PyEval_SaveThread()
-    status = graph(buffers, context)
+    status = run_in_team(context, graph, buffers) if hosted else graph(buffers, context)
     if flags & LONG != 0:
         PyEval_RestoreThread(context.thread_state)
         context.thread_state = None

@@ -24,6 +24,7 @@ SPIN_SECONDS = 40e-6  # how long a worker without work waits before it sleeps
 WAKE_SECONDS = 30e-6  # work that is worth waking a worker for
 POLL_SECONDS = 10e-3  # between looks for signals
 EXIT_SECONDS = 5.0  # how long the interpreter's exit waits for a kernel that runs
+SEATS = 4  # calls from so many threads at one time find scratch for all their guests
 _LINE = 64
 
 
@@ -109,6 +110,19 @@ class _Pool:
         s = self.state
         ctypes.memset(s.jobs, 0, JOB_SLOTS * size_of(Job))
         s.open, s.nap, s.main_thread = 0, _new_lock(), threading.get_ident()
+        s.fork = s.guests = 0  # OpenMP does not survive a fork
+
+    def share_openmp(self, fork: int, thread_number: int) -> None:
+        with self.lock:
+            n = SEATS * max(self.count() - 1, 0)
+            records = immortal((ctypes.c_char * (n * size_of(Worker) + _LINE))())
+            start = _aligned(records)
+            for i in range(n):
+                memory = immortal((ctypes.c_char * (SCRATCH_BYTES + _LINE))())
+                Record(Worker, start + i * size_of(Worker)).scratch = _aligned(memory)
+            s = self.state
+            s.seats, s.n_seats, s.team, s.thread_number = start, n, self.count(), thread_number
+            s.fork = fork if n else 0
 
     def close(self) -> None:
         self.closed = True
@@ -154,3 +168,10 @@ def set_num_threads(n: int) -> None:
     with pool.lock:
         pool.asked = n
         pool.stop()
+        pool.state.team = min(pool.count(), pool.state.n_seats // SEATS + 1)
+
+
+def share_openmp(fork: int, thread_number: int) -> None:
+    """From now on long parallel calls are OpenMP regions (:mod:`team_code`), of as many threads as now are allowed, or fewer: for processes in
+    which a library uses OpenMP between them. ``fork`` and ``thread_number`` are addresses of GOMP_parallel and omp_get_thread_num."""
+    the_pool().share_openmp(fork, thread_number)

@@ -71,7 +71,9 @@ def poll(context: Context) -> i64:
 
 @native
 def wake(count: i64) -> void:
-    """Wakes up to ``count`` sleeping workers."""
+    """Wakes up to ``count`` sleeping workers; none where guests take their place."""
+    if acquire(pool.guests) != 0:
+        return
     for i in range(pool.n_workers):
         if count == 0:
             return
@@ -148,7 +150,7 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     if chunks <= grain:
         kernel(args, 0, chunks, context.scratch)
         return context.cancelled
-    if pool.n_workers == 0:
+    if pool.n_workers == 0 and acquire(pool.guests) == 0:
         return run_alone(context, kernel, args, chunks, grain)
     job = claim()
     if job is None:

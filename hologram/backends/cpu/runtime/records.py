@@ -103,6 +103,11 @@ class Context(Struct):
     held: Array[ptr]  # owned object that keeps each leaf's memory alive
     scalars: Array[i64]
     results: Array[ptr]  # owned Storage of each output
+    # while it runs on another runtime's threads
+    graph: ptr
+    slots: ptr
+    status: i64
+    done: i64
 
 
 class Graph(Function):
@@ -241,6 +246,13 @@ class Pool(Struct):
     poll_ticks: i64
     unmet: i64  # ticks of recent short jobs that no worker joined
     last_unmet: i64
+    # another runtime's threads, team_code.py
+    fork: ptr  # GOMP_parallel, or None
+    thread_number: ptr  # omp_get_thread_num
+    team: i64  # threads of a region
+    guests: i64  # calls in flight that are regions
+    seats: Array[Worker]  # scratch of guests; ``sleeping`` says that a seat is taken
+    n_seats: i64
 
 
 heap = instance(Heap, "hg_heap")

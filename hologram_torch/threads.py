@@ -1,0 +1,29 @@
+"""One team of threads for torch and Hologram: torch's."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import torch
+
+from hologram.backends.cpu.runtime.module import why_not_native
+
+
+@cache
+def share() -> bool:
+    """Has Hologram's long calls run on the OpenMP threads that torch works with, where it does; once for a process.
+
+    Torch's threads spin after each op of eager mode. On the same cores, threads of our own would wait for them.
+    """
+    if why_not_native() is not None or torch.get_num_threads() < 2:
+        return False
+    try:
+        library = ctypes.CDLL(torch._C.__file__)  # whose dependencies are searched too
+        fork, number = library.GOMP_parallel, library.omp_get_thread_num
+    except (OSError, AttributeError):
+        return False
+    from hologram.backends.cpu.runtime.pool import share_openmp
+
+    share_openmp(*(ctypes.cast(f, ctypes.c_void_p).value or 0 for f in (fork, number)))
+    return True
