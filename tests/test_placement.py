@@ -181,6 +181,12 @@ def test_nothing_is_placed_unless_asked() -> None:
     assert set(by_hand(graph, "cpu").values()) == {"cpu"}
 
 
+def test_results_that_nobody_computes() -> None:
+    table = hg.tensor([1.0, 2.0])
+    a, b, c, d, e = hg.jit(lambda x: (hg.device_put(x, "null"), 1.5, x, table, hnp.arange(3)))(X)
+    assert a.device == "null:0" and float(b) == 1.5 and np.array_equal(np.asarray(c), X) and d.tolist() == [1, 2] and e.tolist() == [0, 1, 2]
+
+
 def test_explain_shows_the_parts() -> None:
     text = str(hg.explain(hg.jit(_split(("null:0", "null:1"))))(X))
     assert "--- placement ---\nplaced by hand\npart 0 on cpu: " in text and "part 2 on null:1" in text

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from hologram.backends.devices import CPU
 from hologram.errors import DeviceError
 from hologram.primitives.control import bodies
-from hologram.primitives.leaves import input_
+from hologram.primitives.leaves import input_, leaf
 from hologram.primitives.marks import place
 from hologram.trace.node import Builder, Graph, Node
 
@@ -83,7 +84,8 @@ def _line(graph: Graph, n: Node) -> str:
 
 
 def parts(graph: Graph, where: Mapping[Node, str]) -> list[Part]:
-    """The parts, in an order in which they can run. ``where`` gives the device of every node but leaves, which a part makes for itself.
+    """The parts, in an order in which they can run. ``where`` gives the device of every node but leaves, which a part makes for itself; those that
+    are results are a part of the CPU, and the graph's arguments and stored values are nobody's.
 
     The *level* of a node counts the changes of device on the way to it; nodes of one device and one level are a part. A part reads only parts of
     lower levels, so there is no cycle, and values of one device are split no more than the changes demand.
@@ -95,7 +97,9 @@ def parts(graph: Graph, where: Mapping[Node, str]) -> list[Part]:
             level[n] = max((level[x] + (where[x] != where[n]) for x in n.inputs if x in where), default=0)
             members.setdefault((level[n], where[n]), []).append(n)
     crossing = _crossing(graph, where, level)
-    return [_part(graph, device, nodes, [n for n in nodes if n in crossing]) for (_, device), nodes in sorted(members.items())]
+    found = [_part(graph, device, nodes, [n for n in nodes if n in crossing]) for (_, device), nodes in sorted(members.items())]
+    constants = list(dict.fromkeys(n for n in graph.outputs if n.op.kind == "leaf" and n.op not in (input_, leaf)))
+    return [*found, _part(graph, CPU, [], constants)] if constants else found
 
 
 def _crossing(graph: Graph, where: Mapping[Node, str], level: Mapping[Node, int]) -> set[Node]:
@@ -127,4 +131,5 @@ def _part(graph: Graph, device: str, nodes: list[Node], outputs: list[Node]) -> 
         inputs = tuple([made(x) for x in n.inputs])
         image[n] = inputs[0] if n.op is place else build(n.op, inputs, n.attrs)
     lines = {image[n]: graph.lines[n] for n in nodes if n in graph.lines}
-    return Part(device, Graph([image[x] for x in sources], [image[n] for n in outputs], lines), sources, outputs)
+    results = [made(n) for n in outputs]
+    return Part(device, Graph([image[x] for x in sources], results, lines), sources, outputs)

@@ -105,7 +105,7 @@ class Device(driver.Device):
         self.memory_bytes = int(device.global_mem_size)
 
     def describe(self) -> str:
-        return f"{self.device.name.strip()} ({self.device.platform.name.strip()})"
+        return f"{self.device.name.strip()} ({self.device.platform.name.strip()}, driver {self.device.driver_version.strip()})"
 
     @cached_property
     def context(self) -> Any:
@@ -134,7 +134,7 @@ class Device(driver.Device):
 
     def _remembered(self, source: str, options: list[str]) -> Any:
         """By way of the disk cache. Not for PoCL, which has one, and of a program that it is asked for compiles every kernel in many forms."""
-        key = disk.key("opencl", self.describe(), self.device.version, self.device.driver_version, " ".join(options), source)
+        key = disk.key("opencl", self.describe(), self.device.version, " ".join(options), source)
         built = self._loaded(disk.load(key), options)
         if built is None:
             built = self._compiled(source, options)
