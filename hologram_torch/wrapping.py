@@ -33,6 +33,7 @@ AUTOCAST = (None, "lower", "float32")
 _COMPARED = (bool, int, str, type(None))  # static arguments that are the same where type and value are equal
 _grad_enabled = torch.is_grad_enabled
 _modes = torch._C._len_torch_dispatch_stack
+_PROXY = torch._C._TorchDispatchModeKey.PROXY  # of the mode under which make_fx traces
 
 
 def wrap(f: Callable[..., Any] | None = None, *, autocast: str | None = None, device: Any = None) -> Any:
@@ -122,10 +123,10 @@ class Wrapped:
                         return general(args, options)
                     key += (name, type(x), x)
             signature = ready.get(tuple(key))
-            if signature is None or (may_cast and torch.is_autocast_enabled("cpu")):
+            if signature is None or _modes() or (may_cast and torch.is_autocast_enabled("cpu")):
                 return general(args, options, tuple(key))
             # torch's zeros without memory have the address 0
-            if len(addresses) != signature.addresses or 0 in addresses or _modes() or forward_ad._current_level >= 0:
+            if len(addresses) != signature.addresses or 0 in addresses or forward_ad._current_level >= 0:
                 return signature.call([x for x in args if isinstance(x, Tensor)])
             result = signature.make()
             signature.run(*addresses, result.data_ptr())
@@ -136,6 +137,9 @@ class Wrapped:
 
     def _general(self, args: tuple[Any, ...], options: dict[str, Any], key: Any = None) -> Any:
         """Any call; ``key`` is that of one which can be ready the next time."""
+        if torch._C._get_tracing_state() is not None or torch._C._get_dispatch_mode(_PROXY) is not None:
+            advice = "wrap what is around it too, or use torch.compile with the ops of torch.ops.hologram"
+            raise located(ArgumentError(f"{self.__name__}: torch.jit.trace and make_fx do not see what it computes: {advice}"))
         leaves, structure = tree.flatten((args, options))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         given = [self._type(x, args, options) for x in tensors]
@@ -145,7 +149,9 @@ class Wrapped:
         if signature is None:
             signature = _Signature(self, leaves, structure, given, cast)
             self._programs.put(full_key, signature)
-        if key is not None and cast is None:
+        if (
+            key is not None and cast is None and any(shape for shape, _ in given)
+        ):  # torch.jit.trace gives those with axes, and no others, shapes of its own
             if len(self._ready) >= SIGNATURE_LIMIT:
                 self._ready.clear()
             self._ready[key] = signature

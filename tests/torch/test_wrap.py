@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.flop_counter import FlopCounterMode
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -258,6 +261,21 @@ def test_tensors_without_memory_of_their_own() -> None:
         torch.autograd.grad(g(x := torch.ones(3, requires_grad=True)), x, torch.eye(3), is_grads_batched=True)
     with pytest.raises(ArgumentError, match="<lambda>: a FakeTensor that stands for another tensor"):
         g(fake)
+
+
+def test_tracers_of_torch_are_refused() -> None:
+    """They would record a result that was computed once."""
+    g = wrap(lambda x: x * 2)
+    for x in (torch.ones(3), torch.tensor(1.0)):
+        g(x)
+        g(x)
+        with pytest.raises(ArgumentError, match="<lambda>: torch.jit.trace and make_fx do not see"):
+            make_fx(g)(x)
+        with pytest.raises(ArgumentError, match="<lambda>: torch.jit.trace"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch's, that jit.trace is deprecated
+            torch.jit.trace(lambda x: g(x), (x,))
+    with FlopCounterMode(display=False):
+        assert g(torch.ones(3)).tolist() == [2, 2, 2]
 
 
 def test_settings_change_programs() -> None:
