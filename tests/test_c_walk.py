@@ -17,7 +17,7 @@ from hologram import dtypes
 from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.helpers import HELPERS, needed
 from hologram.backends.c.mapping import LOCAL_BYTES, Mapping
-from hologram.backends.c.panels import PANELS
+from hologram.backends.c.products import PANELS
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.backends.reference import evaluate

@@ -10,7 +10,7 @@ from cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
 from test_c_walk import MATRIX_UNITS, PRODUCTS
 from test_lowering import PROGRAMS
 
-from hologram.backends.c.panels import PANELS
+from hologram.backends.c.products import PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.cuda.recording import COPY_TEXT
 from hologram.graph.schedule import Schedule

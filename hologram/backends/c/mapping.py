@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.matrix_units import on_matrix_units
-from hologram.backends.c.panels import ITEMS, Product, product_of
+from hologram.backends.c.products import ITEMS, Product, product_of
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel_ir import Ins, Kernel, Loop

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hologram import dtypes
-from hologram.backends.c.panels import ITEMS, PanelWriter, Product, Side
+from hologram.backends.c.panels import PanelWriter
+from hologram.backends.c.products import ITEMS, Product, Side
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Accumulate, Ins
 from hologram.primitives.op import TABLE

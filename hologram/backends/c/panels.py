@@ -9,141 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hologram.backends.c.accumulate import Monoid
+from hologram.backends.c.products import ITEMS, PAD, SIDE, Product, Side
 from hologram.backends.c.scalars import memory_name, type_name
-from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Store
-from hologram.graph.loops import Panels
+from hologram.graph.kernel_ir import Accumulate, Ins
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Expr, atoms, split_linear
+from hologram.symbolic import atoms, split_linear
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter
-
-SIDE = 16  # items along each side of a group
-ITEMS = SIDE * SIDE
-PANELS = Panels(128, 128)  # of float32: what registers hold of sums
-DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
-PANEL_BYTES = 24 * 1024
-PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
-MOST_SUMS = 128  # registers, of 4 bytes, that an item keeps sums in
-VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory at one time
-
-
-class Side(NamedTuple):
-    """Rows or columns: their loop, how many a chunk and an item has, the values of a panel."""
-
-    loop: Loop
-    size: int
-    own: int
-    staged: list[Ins]
-
-    @property
-    def run(self) -> int:
-        """Neighbours that an item has at a time."""
-        return min(VECTOR, self.own)
-
-    def nbytes(self, depth: int) -> int:
-        """Of two panels."""
-        return 2 * sum(_size(v) * depth * (self.size + PAD) for v in self.staged)
-
-    def place(self, item: str, k: str) -> str:
-        """The ``k``-th of an item's rows or columns."""
-        if self.own == self.run:
-            return f"{item} * {self.run} + {k}"
-        return f"{k} / {self.run} * {SIDE * self.run} + {item} * {self.run} + {k} % {self.run}"
-
-
-class Product(NamedTuple):
-    """What the loops of a product hold: ``order`` is all instructions, ``core`` those that every term needs."""
-
-    rows: Side
-    columns: Side
-    down: Loop
-    terms: int
-    depth: int
-    order: list[Ins]
-    core: list[Ins]
-    stores: list[Store]
-
-    @property
-    def registers(self) -> int:
-        """In which an item keeps sums."""
-        return _registers(self.rows, self.columns, self.down)
-
-    @property
-    def resident(self) -> int:
-        """Groups of a unit: two, where registers allow, so that one computes while the other waits."""
-        return 2 if self.registers <= MOST_SUMS // 2 else 1
-
-    @property
-    def local(self) -> int:
-        """Bytes of shared memory."""
-        return self.rows.nbytes(self.depth) + self.columns.nbytes(self.depth)
-
-
-def product_of(kernel: Kernel) -> Product | None:
-    """The one product that the kernel is, or None."""
-    loops = [s for s in kernel.body if isinstance(s, Loop)]
-    nested = [s for s in loops[0].body if isinstance(s, Loop)] if len(loops) == 1 else []
-    if len(nested) != 1 or kernel.scratch or any(isinstance(s, Store) for s in loops[0].body):
-        return None
-    return product(nested[0])
-
-
-def product(rows: Loop) -> Product | None:
-    """The product that a loop of lanes is, if that is what it holds, and an item has registers and the group memory for it."""
-    columns = _only_loop(rows)
-    down = _only_loop(columns) if columns is not None and rows.kind == columns.kind == "lanes" else None
-    if columns is None or down is None or down.kind != "serial" or not down.accs or any(isinstance(s, Store) for s in (*rows.body, *down.body)):
-        return None
-    order = [s for loop in (rows, columns, down) for s in loop.body if isinstance(s, Ins)]
-    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in down.accs) and not any(s.name or s.op == "scan" for s in order)
-    if not plain or down.start != 0 or down.limit is not None or not isinstance(down.extent, int) or down.extent > PAGE**2:
-        return None
-    depends = _dependences(order, down.accs, (rows.var, columns.var, down.var))
-    terms = [s for s in down.body if isinstance(s, Ins)]
-    core = [s for s in terms if {rows.var, columns.var} <= depends[s]]
-    users: list[Ins | Accumulate] = [*core, *(s for s in down.body if isinstance(s, Accumulate))]
-    wanted = [a for s in users for a in s.args]
-    sides = [_side(loop, other, wanted, depends, terms) for loop, other in ((rows, columns), (columns, rows))]
-    depth = next((d for d in DEPTHS if sides[0].nbytes(d) + sides[1].nbytes(d) <= PANEL_BYTES), None)
-    if depth is None or _registers(sides[0], sides[1], down) > MOST_SUMS or not (sides[0].staged and sides[1].staged):
-        return None
-    stores = [s for s in columns.body if isinstance(s, Store)]
-    return Product(sides[0], sides[1], down, down.extent, depth, order, core, stores)
-
-
-def _registers(rows: Side, columns: Side, down: Loop) -> int:
-    sums = sum(-(-a.value_dtype.itemsize // 4) for a in down.accs)
-    paged = 2 if isinstance(down.extent, int) and down.extent > PAGE else 1
-    return rows.own * columns.own * sums * paged
-
-
-def _only_loop(loop: Loop) -> Loop | None:
-    inner = [s for s in loop.body if isinstance(s, Loop)]
-    return inner[0] if len(inner) == 1 else None
-
-
-def _side(loop: Loop, other: Loop, wanted: list[Ins | Acc], depends: dict[Ins | Acc, set[str]], terms: list[Ins]) -> Side:
-    size = loop.extent
-    assert isinstance(size, int)
-    staged = [v for v in dict.fromkeys(wanted) if v in terms and loop.var in depends[v] and other.var not in depends[v]]
-    return Side(loop, size, size // SIDE, staged)
-
-
-def _dependences(order: list[Ins], accs: list[Acc], names: tuple[str, ...]) -> dict[Ins | Acc, set[str]]:
-    """Which of the loop variables ``names`` each instruction needs."""
-    out: dict[Ins | Acc, set[str]] = {a: set(names) for a in accs}
-    for s in order:
-        own = {a.name for e in s.attrs if isinstance(e, Expr) for a in atoms(e)} & set(names)
-        out[s] = own.union(*(out.get(a, set()) for a in s.args))
-    return out
-
-
-def _size(v: Ins) -> int:
-    return v.dtype.itemsize
 
 
 class PanelWriter:
@@ -192,7 +68,7 @@ class PanelWriter:
         """Shared memory of a side's values, two panels each, and the registers in which they wait for it."""
         for i, v in enumerate(side.staged):
             kind, count = memory_name(v.dtype), self._panel_elements(side)
-            self.w.aligned_array(kind, f"{name}_panel{i}", count * _size(v))
+            self.w.aligned_array(kind, f"{name}_panel{i}", count * v.dtype.itemsize)
             self.f.do(f"{kind} {name}_next{i}[{self._turns(side)}];")
 
     def _panel_elements(self, side: Side) -> int:

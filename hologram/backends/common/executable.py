@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram import debug
-from hologram.backends.c.panels import PANELS
+from hologram.backends.c.products import PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.runtime import Runtime, Work

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hologram import dtypes
-from hologram.backends.c.panels import Product, product_of
+from hologram.backends.c.products import Product, product_of
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel
 from hologram.primitives.op import TABLE
