@@ -101,4 +101,4 @@ def test_why_there_is_none() -> None:
     try:
         import Metal  # noqa: F401
     except ImportError:
-        assert "pyobjc-framework-Metal" in str(metal_device.why_none()) and "metal" in hg.devices().missing
+        assert "hologram-compute[metal]" in str(metal_device.why_none()) and "metal" in hg.devices().missing

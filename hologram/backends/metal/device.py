@@ -19,7 +19,7 @@ from hologram.backends.common.driver import Place
 from hologram.backends.common.listing import numbered
 from hologram.errors import CompileError
 
-INSTALL = "pip install pyobjc-framework-Metal"
+INSTALL = 'pip install "hologram-compute[metal]"'
 COMPLETED, FAILED = 4, 5  # of MTLCommandBufferStatus
 UNITS = 32  # what there is no way to ask for: so many groups with a workspace each, at most, keep a GPU of Apple's busy
 
