@@ -12,12 +12,14 @@ import torch
 
 import hologram as hg
 from hologram import dtypes
-from hologram import numpy as hnp
+from hologram.primitives.movement import broadcast
+from hologram.trace.apply import wrap
+from hologram.trace.recorder import constant, record
 from hologram_torch.devices import pending
 from hologram_torch.devices.templates import strong
 from hologram_torch.interop import dtype_of, to_numpy, to_torch, torch_dtype_of
 
-_TYPES = {d: torch_dtype_of(d) for d in dtypes.ALL}
+TYPES = {d: torch_dtype_of(d) for d in dtypes.ALL}
 
 
 def _nothing() -> None:
@@ -37,7 +39,7 @@ class Cell:
     def __init__(self, value: hg.Tensor, unwritten: bool = False) -> None:
         value = strong(value)
         shape, dtype = value._aval()
-        self.value, self.dtype = value, _TYPES[dtype]
+        self.value, self.dtype = value, TYPES[dtype]
         self.shape: Any = shape
         self.viewed, self.unwritten = False, unwritten
         self.sized: Callable[[], torch.UntypedStorage | None] = _nothing
@@ -68,4 +70,4 @@ class Cell:
 
 def empty_value(shape: Any, dtype: torch.dtype) -> hg.Tensor:
     """The elements of memory that nobody has written: zeros, which cost nothing until they are read."""
-    return hnp.zeros(tuple(shape), dtype=dtype_of(dtype).np)
+    return wrap(record(broadcast, (constant(0, dtype_of(dtype)),), (tuple(shape), ())))

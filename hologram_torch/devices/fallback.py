@@ -7,11 +7,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import torch
 from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 
+import hologram as hg
 from hologram.errors import UnsupportedError
-from hologram_torch.devices import host, variants
+from hologram_torch.devices import host, values, variants
+from hologram_torch.devices.storage import cell_of, make
 
 _active = threading.local()
 
@@ -30,16 +33,34 @@ def _way_of(op: OpOverload) -> Callable[..., Any]:
     if host.needs_host(op):
         return lambda *args, **options: host.run_on_host(op, *args, **options)
     functional = variants.functional_of(op)  # first: decompositions of ops that write may be in terms of themselves
-    if functional is not None and functional in decomposition_table:
-        return _written(op, _decomposition(op, functional))
-    if op in decomposition_table:
-        return _decomposition(op, op)
+    for of in (functional, op):
+        if of in decomposition_table:
+            return kernel(op, of)
     raise _unsupported(op)
 
 
-def _decomposition(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
-    """Torch's decomposition of ``of``, which is ``op`` or its functional form. Raises UnsupportedError where it is in terms of ``of`` itself, or
-    gives up."""
+def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
+    """The kernel of ``op`` from torch's decomposition of ``of``, which is ``op`` or its functional form.
+
+    It is recorded from templates as functions of the table are, unless it writes to arguments that its schema does not tell of.
+    """
+    decomposition = _guarded(op, of)
+    templated: Callable[..., Any] | None = variants.kernel(op, _on_values(decomposition))
+
+    def run(*args: Any, **options: Any) -> Any:
+        nonlocal templated
+        if templated is not None:
+            try:
+                return templated(*args, **options)
+            except _WritesError:
+                templated = None
+        return decomposition(*args, **options)
+
+    return run
+
+
+def _guarded(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
+    """Torch's decomposition of ``of``. Raises UnsupportedError where it is in terms of ``of`` itself, or gives up."""
     function = decomposition_table[of]
 
     def guarded(*args: Any, **options: Any) -> Any:
@@ -58,17 +79,33 @@ def _decomposition(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
     return guarded
 
 
-def _written(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
-    """``op``, which writes what ``function`` computes, of torch's tensors."""
-    names = [a.name for a in variants.written(op)]
+class _WritesError(Exception):
+    """A decomposition has written to an argument."""
+
+
+def _on_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of torch's tensors as a function of the Tensors that they hold. Raises _WritesError where it writes to one."""
 
     def run(*args: Any, **options: Any) -> Any:
-        targets = [options.pop(name) if name in options else args[0] for name in names]
-        found = function(*args, **options)
-        for target, new in zip(targets, found if isinstance(found, (tuple, list)) else [found], strict=True):
-            if target.shape != new.shape and not target.numel():
-                target.resize_(new.shape)
-            target.copy_(new)
-        return targets[0] if len(targets) == 1 else tuple(targets)
+        made: list[tuple[torch.Tensor, hg.Tensor]] = []
+        found = function(*[_stand_in(x, made) for x in args], **{name: _stand_in(x, made) for name, x in options.items()})
+        if any(cell_of(t).value is not x for t, x in made):
+            raise _WritesError
+        return tuple(map(_held, found)) if isinstance(found, (tuple, list)) else _held(found)
 
     return run
+
+
+def _stand_in(x: Any, made: list[tuple[torch.Tensor, hg.Tensor]]) -> Any:
+    """``x`` with a torch tensor for each Tensor in it, noted in ``made``."""
+    if type(x) is hg.Tensor:
+        made.append((make(x), x))
+        return made[-1][0]
+    return [_stand_in(e, made) for e in x] if type(x) is list else x
+
+
+def _held(x: Any) -> Any:
+    """The Tensor that a result holds; decompositions of ops that take no tensor make theirs on the CPU."""
+    if not isinstance(x, torch.Tensor):
+        return x
+    return values.read(x) if values.is_here(x) else values.upload(x)

@@ -12,6 +12,8 @@ import torch
 from torch import Tag
 from torch._ops import OpOverload
 
+from hologram.errors import TracedValueError
+from hologram.trace import recorder
 from hologram_torch.devices import values
 from hologram_torch.devices.storage import NAME, cell_of, make
 from hologram_torch.devices.variants import written
@@ -59,7 +61,9 @@ class _Copies:
 
 
 def run_on_host(op: OpOverload, *args: Any, **options: Any) -> Any:
-    """``op`` by torch's CPU kernel, on copies, which are written back where ``op`` writes."""
+    """``op`` by torch's CPU kernel, on copies, which are written back where ``op`` writes. Raises TracedValueError while a template is made."""
+    if recorder.current() is not None:
+        raise TracedValueError(f"{op.name()} needs values, which do not exist while a template is made")
     names = {a.name for a in written(op)}
     copies, arguments = _Copies(), op._schema.arguments
     taken = [copies.take(x, a.name in names) for x, a in zip(args, arguments, strict=False)]

@@ -41,12 +41,15 @@ _PLACES: dict[OpOverload, _Places] = {
 }
 
 
+def _are_within(places: hg.Tensor, low: int, size: int) -> hg.Tensor:
+    return hnp.all((places >= low) & (places < size))
+
+
 def check(op: OpOverload, index: torch.Tensor, low: int, size: int) -> None:
     """Raises IndexOutOfRange, now or when values are computed, unless all elements of ``index`` are from ``low`` up and below ``size``."""
     error = IndexOutOfRange(f"{op.name()}: an index is out of range for an axis of {size} elements")
     if values.is_here(index) and not values.is_known(index):
-        places = values.read(index)
-        pending.expect(hnp.all((places >= low) & (places < size)), error)
+        pending.expect(templates.apply(_are_within, [values.read(index), low, size], {}), error)
         return
     known = values.host(index) if values.is_here(index) else index
     if known.numel() and (int(known.min()) < low or int(known.max()) >= size):

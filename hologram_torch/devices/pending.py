@@ -6,21 +6,26 @@ one that the record began with, so that a loop is cut after whole turns and its 
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 from weakref import ref
 
 import hologram as hg
+from hologram.trace import recorder
 
 LOOP_LIMIT = 512  # what a loop may record before it is cut at the end of a turn; below the depth at which Hologram realises a chain
 LIMIT = 2048  # what may be recorded in all
 
 _notes: list[ref[Any]] = []  # of the cells that have been given values since everything was last computed
 _expected: list[tuple[hg.Tensor, Exception]] = []  # what is to be true of the values computed next, and the error where it is not
+_collected = threading.local()
 _first: Any = None  # what tells the first op of the record from others
 
 
 def note(cell: Any) -> None:
     """Notes that ``cell`` has a new value, which may be pending."""
+    if recorder.current() is not None:  # a template is being made
+        return
     _notes.append(ref(cell))
     if len(_notes) >= LIMIT:
         synchronize()
@@ -38,7 +43,13 @@ def begin(key: Any) -> None:
 
 def expect(condition: hg.Tensor, error: Exception) -> None:
     """Has ``error`` raised when values are computed, unless ``condition``, a bool of shape (), is then true."""
-    _expected.append((condition, error))
+    (_expected if recorder.current() is None else collected()).append((condition, error))
+
+
+def collected() -> list[tuple[hg.Tensor, Exception]]:
+    """What is expected of the values of the template that this thread makes."""
+    found: list[tuple[hg.Tensor, Exception]] = _collected.__dict__.setdefault("conditions", [])
+    return found
 
 
 def alive() -> list[Any]:

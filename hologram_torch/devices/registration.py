@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
+from torch._ops import OpOverload
 from torch.library import Library
 
-if TYPE_CHECKING:
-    from torch._ops import OpOverload
-
-Kernels = dict["OpOverload", Callable[..., Any]]
+Kernels = dict[OpOverload, Callable[..., Any]]
 KEY = "PrivateUse1"
 _libraries: list[Library] = []  # a kernel lives as long as its library
 _lock = threading.Lock()
@@ -45,7 +43,7 @@ def _register_kernels() -> None:
 
     library = Library("aten", "IMPL")
     _libraries.append(library)
-    for op, function in {**_of_rows(), **memory.kernels, **special.kernels, **indexing.kernels()}.items():
+    for op, function in {**_of_decompositions(), **_of_rows(), **memory.kernels, **special.kernels, **indexing.kernels()}.items():
         library.impl(op, function, KEY)
     for op, function in special.recurrent().items():
         for key in (KEY, "Autograd" + KEY):
@@ -71,6 +69,17 @@ def _of_rows() -> Kernels:
             forms = [op, *filter(_is_registrable, variants.variants_of(op))]
             found |= {form: indexing.checked(form, op, variants.kernel(form, function)) for form in forms}
     return found
+
+
+def _of_decompositions() -> Kernels:
+    """Kernels of the ops that torch decomposes, where it would else allocate a result for their ``out`` variant to write to."""
+    from torch._decomp import decomposition_table
+
+    from hologram_torch.devices import fallback, host
+
+    structured = "CompositeExplicitAutogradNonFunctional"
+    ops = [op for op in decomposition_table if isinstance(op, OpOverload) and op.namespace == "aten" and has_kernel(op.name(), structured)]
+    return {op: fallback.kernel(op, op) for op in ops if _is_registrable(op) and not op._schema.is_mutable and not host.needs_host(op)}
 
 
 def _takes_device(op: OpOverload) -> bool:

@@ -158,8 +158,10 @@ def cell_of(t: torch.Tensor) -> Cell:
 def size_storage(t: torch.Tensor) -> None:
     """Lets torch's kernels set the geometry of ``t``, or of views of it, by the size of its storage."""
     cell = cell_of(t)
+    if cell.sized() is t.untyped_storage():
+        return
     cell.viewed = True
-    if cell.sized() is not t.untyped_storage() and cell.nbytes:
+    if cell.nbytes:
         _place.redispatch(NATIVE, t, sized_storage(cell), t.storage_offset(), t.size(), t.stride())
 
 

@@ -15,7 +15,7 @@ import torch
 import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import TracedValueError
-from hologram.primitives.leaves import const
+from hologram.primitives.leaves import const, leaf
 from hologram.primitives.op import MULTIPLE
 from hologram.trace import recorder
 from hologram.trace.apply import node_of, wrap
@@ -37,17 +37,18 @@ def strong(x: hg.Tensor) -> hg.Tensor:
 class _Template:
     """Nodes to make in order, each of those before it: ``steps`` of (op, places of the inputs, attributes, shape, type), after the operands'
     nodes and ``constants``. ``results``: places of what is returned; ``single``: whether that is one Tensor, else a tuple, with None for absent ones.
+    ``expected``: places of conditions, and their errors, for :func:`pending.expect`.
     """
 
-    __slots__ = ("constants", "steps", "results", "single")
+    __slots__ = ("constants", "steps", "results", "single", "expected")
 
-    def __init__(self, inputs: list[Node], found: Any) -> None:
+    def __init__(self, inputs: list[Node], found: Any, conditions: list[tuple[hg.Tensor, Exception]]) -> None:
         self.single = type(found) is hg.Tensor
         wanted = [found] if self.single else list(found)
-        outputs = [None if x is None else node_of(strong(x)) for x in wanted]
+        outputs = [None if x is None else node_of(strong(x)) for x in [*wanted, *[condition for condition, _ in conditions]]]
         nodes = [n for n in topological([x for x in outputs if x is not None]) if n not in inputs]
-        if any(n.op.kind in (*MULTIPLE, "mark") for n in nodes):
-            raise TracedValueError("results that are computed together are not made one by one")
+        if any(n.op is leaf or n.op.kind in (*MULTIPLE, "mark") for n in nodes):
+            raise TracedValueError("what depends on other values, or is computed together, is not made node by node")
         constants = [n for n in nodes if n.op is const]
         places = {n: i for i, n in enumerate([*inputs, *constants])}
         self.constants = [recorder.pending(const, (), n.attrs, n.shape, n.dtype) for n in constants]
@@ -56,12 +57,16 @@ class _Template:
             if n not in places:
                 places[n] = len(places)
                 self.steps.append((n.op, [places[x] for x in n.inputs], n.attrs, n.shape, n.dtype))
-        self.results = [None if x is None else places[x] for x in outputs]
+        found_at = [None if x is None else places[x] for x in outputs]
+        self.results, checks = found_at[: len(wanted)], found_at[len(wanted) :]
+        self.expected = [(at, error) for at, (_, error) in zip(checks, conditions, strict=True)]
 
     def record(self, nodes: list[Any]) -> Any:
         nodes += self.constants
         for op, inputs, attrs, shape, dtype in self.steps:
             nodes.append(recorder.pending(op, tuple([nodes[i] for i in inputs]), attrs, shape, dtype))
+        for at, error in self.expected:
+            pending.expect(wrap(nodes[at]), error)  # type: ignore[index]
         if self.single:
             return wrap(nodes[self.results[0]])  # type: ignore[index]
         return tuple([None if i is None else wrap(nodes[i]) for i in self.results])
@@ -91,9 +96,10 @@ def _made(function: Callable[..., Any], args: list[Any], options: dict[str, Any]
     with Trace(getattr(function, "__name__", "function")) as trace:
         inputs = [trace.input(*x._aval()) for x in tensors]
         stand_ins = [wrap(n) for n in inputs]
+        pending.collected().clear()
         try:
             found = function(*[_with(x, stand_ins) for x in args], **{name: _with(x, stand_ins) for name, x in options.items()})
-            return _Template(inputs, found)
+            return _Template(inputs, found, pending.collected())
         except TracedValueError:
             return _NEVER
 
@@ -104,6 +110,8 @@ def apply(function: Callable[..., Any], args: list[Any], options: dict[str, Any]
     key: Any = function, torch.get_default_dtype(), *[_key(x, tensors) for x in args]
     if options:
         key += tuple([(name, _key(x, tensors)) for name, x in options.items()])
+    if recorder.current() is not None:
+        return function(*args, **options)
     pending.begin(key)
     found = _templates.get(key)
     if found is None or found is _NEVER:

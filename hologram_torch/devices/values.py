@@ -9,8 +9,9 @@ import torch
 import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import DeviceError, DTypeError, ShapeError
-from hologram_torch.aten.types import cast, type_of
-from hologram_torch.devices.cells import Cell
+from hologram_torch.aten.types import cast
+from hologram_torch.devices import templates
+from hologram_torch.devices.cells import TYPES, Cell
 from hologram_torch.devices.geometry import read_view, write_view
 from hologram_torch.devices.storage import NAME, cell_of, make
 from hologram_torch.interop import from_torch
@@ -24,14 +25,13 @@ def read(t: torch.Tensor) -> hg.Tensor:
 
 def _through(cell: Cell, t: torch.Tensor) -> hg.Tensor:
     cell = cell.typed(t.dtype)
-    size = tuple(t.shape)
     if _is_whole(cell, t):
-        return cell.value if cell.shape == size else hnp.reshape(cell.value, size)
-    return read_view(cell.value, size, t.stride(), t.storage_offset())
+        return cell.value if cell.shape == t.shape else templates.apply(hnp.reshape, [cell.value, tuple(t.shape)], {})
+    return templates.apply(read_view, [cell.value, tuple(t.shape), t.stride(), t.storage_offset()], {})
 
 
 def _is_whole(cell: Cell, t: torch.Tensor) -> bool:
-    return t.is_contiguous() and t.numel() == cell.value.size
+    return t.is_contiguous() and (t.shape == cell.shape or t.numel() == cell.value.size)
 
 
 def write(t: torch.Tensor, value: hg.Tensor) -> None:
@@ -41,8 +41,10 @@ def write(t: torch.Tensor, value: hg.Tensor) -> None:
         cell.write(value)
         return
     cell = cell.typed(t.dtype)
-    whole = _is_whole(cell, t)
-    cell.write(value if whole else write_view(cell.value, tuple(t.shape), t.stride(), t.storage_offset(), value))
+    if _is_whole(cell, t):
+        cell.write(value)
+    else:
+        cell.write(templates.apply(write_view, [cell.value, tuple(t.shape), t.stride(), t.storage_offset(), value], {}))
 
 
 def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
@@ -50,13 +52,15 @@ def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
 
     Raises DTypeError where the type of the result is of a higher kind than that of ``t``, ShapeError where the shapes differ.
     """
-    dtype = type_of(value)
-    if dtype is not t.dtype or value._weak:
+    value = templates.strong(value)
+    shape, of = value._aval()
+    dtype = TYPES[of]
+    if dtype is not t.dtype:
         if not torch.can_cast(dtype, t.dtype):
             raise DTypeError(f"{op.name()}: a result of {dtype} does not fit a tensor of {t.dtype}")
-        value = hnp.astype(cast(value, t.dtype), value.dtype) if dtype is t.dtype else cast(value, t.dtype)
-    if value.shape != tuple(t.shape):
-        raise ShapeError(f"{op.name()}: a result of shape {list(value.shape)} does not fit a tensor of shape {list(t.shape)}")
+        value = cast(value, t.dtype)
+    if shape != t.shape:
+        raise ShapeError(f"{op.name()}: a result of shape {list(shape)} does not fit a tensor of shape {list(t.shape)}")
     write(t, value)
 
 

@@ -154,16 +154,17 @@ def test_a_chain_is_one_kernel_when_it_is_read(runs: list[Any]) -> None:
     assert len(runs) == 1, "what was alive has been computed with what was read"
 
 
-def test_a_training_step_is_one_program_in_every_turn(runs: list[Any]) -> None:
+@pytest.mark.parametrize(("optimiser", "first"), [("SGD", 2), ("Adam", 8)])  # Adam's scalars change: they become arguments
+def test_a_training_step_is_one_program_in_every_turn(optimiser: str, first: int, runs: list[Any]) -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4)).to(DEVICE)
     x, y = numbers(10, 8).to(DEVICE), (torch.arange(10) % 4).to(DEVICE)
-    opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    for _ in range(5):
+    opt = OPTIMISERS[optimiser](net.parameters())
+    for _ in range(first + 3):
         opt.zero_grad()
         F.cross_entropy(net(x), y).backward()
         opt.step()
-    assert len(runs) == 5 and len(set(map(id, runs[2:]))) == 1
+    assert len(runs) == first + 3 and len(set(map(id, runs[first:]))) == 1
     assert runs[-1].reduction().kernels < runs[-1].reduction().traced / 2
 
 
