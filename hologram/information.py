@@ -40,10 +40,11 @@ def _versions() -> Iterator[Row]:
 
 
 def _devices() -> Iterator[Row]:
-    from hologram.backends.devices import devices
+    from hologram.backends.devices import CPU, devices, find
 
     found = devices()
-    yield from found.details.items()
+    for name, what in found.details.items():
+        yield name, what if name == CPU else f"{what}, {find(name).memory_bytes / 2**30:,.1f} GiB, {find(name).units} units"
     for name, reason in found.missing.items():
         yield name, f"not available: {reason}"
 

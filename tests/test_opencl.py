@@ -150,7 +150,7 @@ def test_reductions_have_one_order_on_every_device() -> None:
 @THERE
 def test_one_program_serves_every_size() -> None:
     def both(x: Any) -> Any:
-        return hnp.exp(x - hnp.max(x, axis=1, keepdims=True)), hnp.sum(x, axis=0)
+        return hnp.max(x, axis=1), hnp.sum(hnp.exp(x), axis=0)
 
     f = hg.jit(both, device="opencl", dynamic=True, precision="exact")
     g = hg.jit(both, dynamic=True, precision="exact")
@@ -197,10 +197,14 @@ def test_intermediates_share_one_buffer() -> None:
 
 @THERE
 def test_scratch_that_does_not_fit_goes_to_a_workspace() -> None:
+    def shares(x: Any) -> Any:
+        e = hnp.exp(x)
+        return e / hnp.sum(e, axis=1, keepdims=True)
+
     x = np.random.default_rng(3).standard_normal((40, 9_000)).astype(np.float32)
-    f = hg.jit(_softmax, device="opencl")
+    f = hg.jit(shares, device="opencl")
     assert "hg_workspace" in f.lower(x).compile().as_text("opencl")
-    np.testing.assert_allclose(np.asarray(f(x)), np.asarray(hg.jit(_softmax)(x)), rtol=2e-5)
+    np.testing.assert_allclose(np.asarray(f(x)), np.asarray(hg.jit(shares)(x)), rtol=2e-5)
 
 
 @THERE

@@ -51,4 +51,5 @@ def clear_caches() -> None:
     from hologram.backends.common.runtime import runtimes
 
     for runtime in runtimes():
+        runtime.finish()
         runtime.pool.trim()

@@ -117,6 +117,7 @@ class Device(ABC):
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.counts: Counter[str] = Counter()
+        self._runtime: Runtime | None = None
 
     def count(self, **what: int) -> None:
         """Notes launches, copies and bytes."""
@@ -154,12 +155,15 @@ class Device(ABC):
         """The queue of programs that are called outside of ``with hg.stream(…)``."""
         return self.new_queue()
 
-    @cached_property
+    @property
     def runtime(self) -> Runtime:
-        """What is under way here, one for each device."""
-        from hologram.backends.common.runtime import Runtime
+        """What is under way here: one, whichever thread asks first."""
+        with self.lock:
+            if self._runtime is None:
+                from hologram.backends.common.runtime import Runtime
 
-        return Runtime(self)
+                self._runtime = Runtime(self)
+            return self._runtime
 
     def is_out_of_memory(self, e: BaseException) -> bool:
         return isinstance(e, MemoryError)

@@ -17,7 +17,7 @@ from hologram.backends.common.memory import Memory, Pool
 from hologram.backends.common.storage import DeviceStorage, Submission
 from hologram.backends.cpu.runtime import storage as host
 from hologram.cached import cached_property
-from hologram.errors import DeviceError, HologramError
+from hologram.errors import DeviceError
 from hologram.trace.node import Graph
 
 MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
@@ -31,8 +31,6 @@ class _Streams(threading.local):
 
 
 _streams = _Streams()
-
-
 _made: list[Runtime] = []
 
 
@@ -73,9 +71,9 @@ class Runtime:
 
     # --- submissions ---------------------------------------------------------------------------------------------------
 
-    def submit(self, work: Work, failure: Callable[[BaseException], HologramError] | None = None) -> Submission:
+    def submit(self, work: Work) -> Submission:
         """Ends ``work``: what it put in its queue is one submission."""
-        made = Submission(work.queue, work.queue.record(), work.after, work.kept, failure or self.device.failure)
+        made = Submission(work.queue, work.queue.record(), work.after, work.kept)
         for memory in work.borrowed:
             memory.uses[work.queue] = made.event  # type: ignore[assignment]
         self._under_way.append(made)

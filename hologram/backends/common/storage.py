@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +22,12 @@ class Submission:
     ``kept`` are arrays of the host that copies read, held until they have.
     """
 
-    __slots__ = ("queue", "error", "_event", "_after", "_kept", "_failure")
+    __slots__ = ("queue", "error", "_event", "_after", "_kept")
 
-    def __init__(
-        self, queue: Queue, event: Event, after: Sequence[Submission], kept: Sequence[Any], failure: Callable[[BaseException], HologramError]
-    ) -> None:
+    def __init__(self, queue: Queue, event: Event, after: Sequence[Submission], kept: Sequence[Any]) -> None:
         self.queue, self.error = queue, None
         self._event: Event | None = event
-        self._after, self._kept, self._failure = tuple(after), tuple(kept), failure
+        self._after, self._kept = tuple(after), tuple(kept)
 
     error: HologramError | None
 
@@ -81,7 +79,7 @@ class Submission:
         try:
             event.wait()
         except self.queue.device.errors as e:
-            error = error or self._failure(e)
+            error = error or self.queue.device.failure(e)
         if self._event is not None:  # no other thread was faster
             self.error = error
             self._event, self._after, self._kept = None, (), ()
