@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from building import Draft
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from optable import mismatch
 from test_random_graphs import arguments, exact_graphs, seeds
@@ -22,7 +22,7 @@ from hologram.backends.reference import evaluate
 from hologram.errors import DeviceError
 from hologram.graph.partition import by_hand, is_placed, parts
 from hologram.graph.passes import canonicalise
-from hologram.graph.placement import NEVER, Problem, Rates, Value, minimum_cut, place
+from hologram.graph.placement import NEVER, Problem, Rates, Value, minimum_cut, place, problem_of
 from hologram.graph.schedule import Schedule
 from hologram.trace.node import Graph
 
@@ -208,6 +208,25 @@ def _busy(x: Any) -> Any:
     for _ in range(30):
         x = hnp.tanh(x) * 1.5
     return x
+
+
+@settings(max_examples=40)
+@given(exact_graphs(), st.booleans(), st.sampled_from([0.0, 1.0, 300.0]), st.sampled_from([0.01, 5.0]))
+def test_small_graphs_are_placed_as_well_as_any_choice(graph: Graph, there: bool, transfer: float, operation: float) -> None:
+    cpu, device = Rates(0.0, 1.0, 1.0, 0.1), Rates(0.0, 20.0, operation, 0.01, transfer, 0.1)
+    at_device = [there and i == 0 for i in range(len(graph.inputs))]
+    problem, of = problem_of(graph, at_device, cpu, device)
+    free = [i for i, costs in enumerate(zip(problem.on_cpu, problem.on_device, strict=True)) if NEVER not in costs]
+    assume(len(free) <= 11)
+    best = float("inf")
+    for choice in itertools.product([False, True], repeat=len(free)):
+        chosen = [c == NEVER for c in problem.on_cpu]
+        for i, c in zip(free, choice, strict=True):
+            chosen[i] = c
+        best = min(best, problem.cost(chosen))
+    found = place(graph, at_device, cpu, device)
+    assert found.cost == pytest.approx(best, abs=0.1) and found.cost <= min(found.cpu_cost, found.device_cost) + 0.1
+    assert set(found.where) == {n for n in graph.nodes() if n.op.kind != "leaf"}
 
 
 def test_small_graphs_stay_on_the_cpu_and_large_ones_leave_it() -> None:

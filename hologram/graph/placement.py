@@ -20,6 +20,7 @@ from typing import NamedTuple
 from hologram.graph.host import work
 from hologram.graph.report import nbytes
 from hologram.primitives.control import bodies, scan, switch
+from hologram.primitives.leaves import input_
 from hologram.primitives.op import MULTIPLE
 from hologram.symbolic import is_static, prod
 from hologram.trace.node import Graph, Node
@@ -133,6 +134,16 @@ class Placement(NamedTuple):
 def place(graph: Graph, at_device: Sequence[bool], cpu: Rates, device: Rates) -> Placement:
     """Where the nodes of a graph in canonical form are computed, of static shapes. ``at_device`` says which arguments are on the device; where none
     is, results are taken to be read by the CPU."""
+    problem, of = problem_of(graph, at_device, cpu, device)
+    here = [c == NEVER for c in problem.on_cpu]
+    there = [d != NEVER for d in problem.on_device]
+    chosen = _chosen(problem, here, there, device.call)
+    where = {n: chosen[i] for n, i in of.items() if n.op is not input_}
+    return Placement(where, problem.cost(chosen) + device.call * any(where.values()), problem.cost(here), problem.cost(there) + device.call)
+
+
+def problem_of(graph: Graph, at_device: Sequence[bool], cpu: Rates, device: Rates) -> tuple[Problem, dict[Node, int]]:
+    """What :func:`place` solves, but for the call: vertices of the arguments, which stay where they are, and of all that is computed."""
     problem = Problem()
     of: dict[Node, int] = {x: problem.vertex(*((NEVER, 0.0) if there else (0.0, NEVER))) for x, there in zip(graph.inputs, at_device, strict=True)}
     stored = {n for n in graph.nodes() if n.op.kind not in (*_FUSED, "leaf")} | set(graph.outputs)
@@ -145,11 +156,7 @@ def place(graph: Graph, at_device: Sequence[bool], cpu: Rates, device: Rates) ->
             of[n] = problem.vertex(_time(n, cpu, cpu, moved, n in stored), _time(n, device, cpu, moved, n in stored))
     reader = None if any(at_device) else problem.vertex(0.0, NEVER)
     problem.values += _values(graph, nodes, of, reader, device)
-    here = [c == NEVER for c in problem.on_cpu]
-    there = [d != NEVER for d in problem.on_device]
-    chosen = _chosen(problem, here, there, device.call)
-    where = {n: chosen[of[n]] for n in nodes}
-    return Placement(where, problem.cost(chosen) + device.call * any(where.values()), problem.cost(here), problem.cost(there) + device.call)
+    return problem, of
 
 
 def _chosen(problem: Problem, here: list[bool], there: list[bool], call: float) -> list[bool]:
