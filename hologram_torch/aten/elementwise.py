@@ -254,7 +254,7 @@ def angle(x: Tensor) -> Tensor:
     if type_of(x).is_complex:
         return hnp.angle(x)
     values = cast(x, inexact(type_of(x)))
-    return hnp.where(hnp.isnan(values), values, hnp.where(values < 0, torch.pi, 0.0))
+    return hnp.where(hnp.isnan(values), values, cast(values < 0, type_of(values)) * math.pi)
 
 
 @implements("ldexp.Tensor")
