@@ -52,7 +52,9 @@ def test_keywords(name: str) -> None:
 def test_inspection() -> None:
     info = hnp.__array_namespace_info__()
     assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
-    assert info.default_device() == "cpu" and info.devices() == ["cpu"]
+    assert info.default_device() == "cpu" == info.devices()[0]
+    for device in info.devices():
+        assert hnp.ones(2, device=device).device == device
     assert info.default_dtypes()["real floating"] == np.float32 and info.default_dtypes()["indexing"] == np.int64
     assert set(info.dtypes(kind="real floating")) == {"float32", "float64"}
     assert set(info.dtypes(kind=("bool", "unsigned integer"))) == {"bool", "uint8", "uint16", "uint32", "uint64"}
