@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import resource
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,6 +187,30 @@ def test_values_that_nobody_reads_do_not_pile_up(monkeypatch: pytest.MonkeyPatch
     x = torch.ones(4, device=DEVICE)
     kept = [x + i for i in range(120)]
     assert len(pending.alive()) < 50 and kept[-1].tolist() == [120] * 4
+
+
+def resident() -> int:
+    """Bytes of memory that the process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory a process holds is read from /proc")
+def test_memory_does_not_grow(everything: bool) -> None:
+    net = mlp().to(DEVICE)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    x = numbers(64, 8).to(DEVICE)
+
+    def turns(count: int) -> int:
+        for _ in range(count):
+            opt.zero_grad()
+            out = net(x)
+            out[0] += 1
+            out.square().mean().backward()
+            opt.step()
+        return resident()
+
+    before = turns(100)
+    assert turns(10_000 if everything else 300) - before < 8 << 20
 
 
 def test_torch_functions_of_functions() -> None:
