@@ -214,9 +214,15 @@ def find_job() -> Job:
 
 
 @native
+def find_work() -> Job:
+    """A job for a worker, or None; guests take the place of workers."""
+    return find_job() if acquire(pool.guests) == 0 else None
+
+
+@native
 def sleep(worker: Worker) -> void:
     exchange(worker.sleeping, 1)
-    if (acquire(pool.stop) != 0 or find_job() is not None) and compare_exchange(worker.sleeping, 1, 0) != 0:
+    if (acquire(pool.stop) != 0 or find_work() is not None) and compare_exchange(worker.sleeping, 1, 0) != 0:
         return
     PyThread_acquire_lock(worker.lock, 1)
 
@@ -226,7 +232,7 @@ def worker_main(worker: Worker) -> void:
     """The life of a worker thread, without the GIL, until the pool stops."""
     idle_since = ticks()
     while acquire(pool.stop) == 0:
-        job = find_job()
+        job = find_work()
         if job is not None:
             if join(job, worker) != 0:
                 idle_since = ticks()
