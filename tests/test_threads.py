@@ -116,7 +116,16 @@ def test_specialisations_may_go_while_their_code_runs():
 SLOW = {"grain": 1, "rounds": 20_000}  # about 10 ms a chunk
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also where the process was started with the signal ignored, as shells start jobs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_cancels_a_long_call(n_threads, threads):
     threads(n_threads)
     code = parallel(**SLOW)

@@ -322,7 +322,7 @@ def test_nothing_leaks() -> None:
     steps(3)
     before = count()
     steps(20)
-    assert count() == before
+    assert count() <= before  # fewer, where other tests' tensors went meanwhile
 
 
 def resident() -> int:
