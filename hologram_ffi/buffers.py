@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, DTypeError
 from hologram.sdk import ops
 from hologram.sdk.buffer import Buffer
 from hologram.trace.recorder import located
@@ -100,15 +100,21 @@ def buffer_copy_from_bytes(executor: int, buffer: int, data: Any) -> None:
 
 
 def buffer_to_vec(executor: int, buffer: int) -> str:
-    """The elements as a JSON list."""
-    return json.dumps(_buffer(executor, buffer).to_numpy().tolist())
+    """The elements as a JSON list, in which NaN and the infinities are ``NaN``, ``Infinity`` and ``-Infinity``. Raises DTypeError for complex ones."""
+    b = _buffer(executor, buffer)
+    if b.dtype.kind == "c":
+        raise located(DTypeError(f"buffer_to_vec: {b.dtype} has no form in JSON: use buffer_to_bytes"))
+    return json.dumps(b.to_numpy().tolist())
 
 
 buffer_copy_to_slice = buffer_to_vec
 
 
 def buffer_copy_from_slice(executor: int, buffer: int, data: str) -> None:
-    """Sets all elements from a JSON list. Raises ArgumentError for another text, ShapeError for another length."""
+    """Sets all elements from a JSON list of numbers, of integers for buffers of these; floats beyond the type are infinite.
+
+    Raises ArgumentError for another text, ShapeError for another length.
+    """
     b = _buffer(executor, buffer)
     b.from_numpy(_numbers(data, b))
 
@@ -124,10 +130,17 @@ def buffer_copy(executor: int, source: int, target: int, n: int | None = None) -
 
 
 def _numbers(text: str, b: Buffer) -> np.ndarray:
+    found = parsed(text, "data")
     try:
-        return np.array(parsed(text, "data"), b.dtype)
-    except (TypeError, ValueError, OverflowError):
-        raise located(ArgumentError(f"data is a JSON list of numbers of {b.dtype}, not {text!r:.80}")) from None
+        if set(map(type, found)) <= _ELEMENTS.get(b.dtype.kind, {int, float}):
+            with np.errstate(over="ignore"):
+                return np.array(found, b.dtype)
+    except OverflowError:
+        pass
+    raise located(ArgumentError(f"data is a JSON list of numbers of {b.dtype}, not {text!r:.80}"))
+
+
+_ELEMENTS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}}  # what NumPy would read from texts, null and fractions is a guess
 
 
 # --- canonical bytes ----------------------------------------------------------------------------------------------------------
@@ -141,7 +154,7 @@ def buffer_copy_from_canonical_slice(executor: int, buffer: int, data: str) -> N
 
 def buffer_canonicalize_all(executor: int, buffer: int) -> None:
     """Clears the lowest bit of every byte."""
-    view = _buffer(executor, buffer).to_numpy().view(np.uint8)
+    view = _buffer(executor, buffer)._writable("buffer_canonicalize_all").view(np.uint8)
     np.bitwise_and(view, CANONICAL, out=view)
 
 

@@ -31,13 +31,21 @@ class Registry(Generic[T]):
         try:
             return self._objects[handle]
         except (KeyError, TypeError):
-            raise located(HandleError(f"{handle!r} is no {self.kind}'s handle: it was never given out, or the {self.kind} was released")) from None
+            raise self._unknown(handle) from None
 
     def release(self, handle: Any) -> T:
-        """The object, whose handle is no longer one. Raises HandleError."""
-        found = self.get(handle)
-        self._objects.pop(handle, None)
-        return found
+        """The object, whose handle is no longer one: of several threads, one gets it. Raises HandleError."""
+        try:
+            return self._objects.pop(handle)
+        except (KeyError, TypeError):
+            raise self._unknown(handle) from None
+
+    def drop(self, found: T) -> None:
+        """The object's handle is no longer one, if another thread has not released it already."""
+        self._objects.pop(found.handle, None)
+
+    def _unknown(self, handle: Any) -> HandleError:
+        return located(HandleError(f"{handle!r} is no {self.kind}'s handle: it was never given out, or the {self.kind} was released"))
 
     def objects(self) -> list[T]:
         return list(self._objects.values())
@@ -52,18 +60,20 @@ def end(executor: Executor) -> None:
     """Ends an executor; the handles of its buffers are released."""
     for b in buffers.objects():
         if b.executor is executor:
-            buffers.release(b.handle)
+            buffers.drop(b)
     executor.cleanup()
 
 
 def clear_all_registries() -> None:
     """Releases every handle, ends the executors and frees the buffers."""
     for t in tensors.objects():
-        tensors.release(t.handle)
+        tensors.drop(t)
     for e in executors.objects():
-        end(executors.release(e.handle))
+        executors.drop(e)
+        end(e)
     for b in buffers.objects():
-        buffers.release(b.handle).free()
+        buffers.drop(b)
+        b.free()
 
 
 def integers(text: Any, what: str) -> tuple[int, ...]:
@@ -78,7 +88,7 @@ def parsed(text: Any, what: str) -> Sequence[Any]:
     """A JSON list. Raises ArgumentError for another text."""
     try:
         found = json.loads(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, list):
         raise located(ArgumentError(f"{what} is a JSON list, not {text!r:.80}"))

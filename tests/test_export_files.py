@@ -366,6 +366,26 @@ def test_archives() -> None:
     refused(doubled.getvalue(), "the archive holds")
 
 
+def test_members_do_not_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = zipfile.ZipFile.infolist
+    whole = len(PROGRAMS[0])
+
+    def grown(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        found = sizes(archive)
+        for member in found:
+            member.file_size = member.compress_size = whole // 2 + 1
+        return found
+
+    monkeypatch.setattr(zipfile.ZipFile, "infolist", grown)
+    refused(PROGRAMS[0], "overlap")
+
+
+@pytest.mark.parametrize("file", [None, 3, [b"PK"]])
+def test_what_is_no_file(file: Any) -> None:
+    with pytest.raises(ArgumentError, match="file is a path, bytes or a binary file"):
+        hg.load(file)
+
+
 def test_arrays_of_objects_are_not_unpickled() -> None:
     header, members = contents(PROGRAMS[0])
     file = io.BytesIO()

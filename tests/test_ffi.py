@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hologram
 import hologram_ffi as hg
-from hologram.errors import ArgumentError, AxisOutOfRange, DeviceError, FreedBufferError, HandleError, IndexOutOfRange, ShapeError
+from hologram.errors import ArgumentError, AxisOutOfRange, DeviceError, DTypeError, FreedBufferError, HandleError, IndexOutOfRange, ShapeError
 from hologram.sdk.table import ROWS
 
 
@@ -72,11 +72,29 @@ def test_contents_as_json_and_bytes(executor: int) -> None:
     np.testing.assert_array_equal(_array(executor, b), np.float32([1, -2.5, 0, 0]))
     hg.buffer_fill(executor, b, 9.0, 3)
     np.testing.assert_array_equal(_array(executor, b), [9, 9, 9, 0])
-    for text in ("[1, 2", "3", '["x", 1, 2, 3]', "[[1], 2, 3, 4]", 7):
+    hg.buffer_copy_from_slice(executor, a, "[NaN, Infinity, 1e300, 2]")
+    np.testing.assert_array_equal(_array(executor, a), [np.nan, np.inf, np.inf, 2])
+    bad = ("[1, 2", "3", '["1", 1, 2, 3]', "[[1], 2, 3, 4]", "[[1, 2], [3, 4]]", "[null, 1, 2, 3]", "[true, 1, 2, 3]", "[" * 100_000, 7)
+    for text in bad:
         with pytest.raises(ArgumentError, match="data is a JSON list"):
             hg.buffer_copy_from_slice(executor, a, text)
     with pytest.raises(ShapeError, match="3 elements for a buffer of 4"):
         hg.buffer_copy_from_slice(executor, a, "[1, 2, 3]")
+
+
+def test_texts_of_other_types(executor: int) -> None:
+    def buffer(array: Any) -> int:
+        return hg.tensor_buffer(hg.tensor_from_dlpack_capsule(executor, array.__dlpack__()))
+
+    whole, flags, numbers = buffer(np.zeros(2, np.int8)), buffer(np.zeros(2, bool)), buffer(np.zeros(2, complex))
+    hg.buffer_copy_from_slice(executor, whole, "[-1, 2]")
+    hg.buffer_copy_from_slice(executor, flags, "[true, false]")
+    assert (hg.buffer_to_vec(executor, whole), hg.buffer_to_vec(executor, flags)) == ("[-1, 2]", "[true, false]")
+    for made, text in ((whole, "[1.5, 2]"), (whole, "[300, 2]"), (whole, '["1", 2]'), (flags, "[1, 0]")):
+        with pytest.raises(ArgumentError, match="data is a JSON list of numbers"):
+            hg.buffer_copy_from_slice(executor, made, text)
+    with pytest.raises(DTypeError, match="complex128 has no form in JSON"):
+        hg.buffer_to_vec(executor, numbers)
 
 
 def test_canonical_bytes(executor: int) -> None:
@@ -317,12 +335,23 @@ def test_capsules_outlive_executors() -> None:
     np.testing.assert_array_equal(np.from_dlpack(_Capsule(capsule)), np.arange(4))
 
 
+@pytest.mark.parametrize(("shape", "strides"), [("[1, 4]", f"[{2**62}, 1]"), ("[0, 2]", f"[{2**70}, 1]"), ("[1]", f"[{2**70}]")])
+def test_strides_that_nothing_steps_by(executor: int, shape: str, strides: str) -> None:
+    a = hg.tensor_from_buffer_with_strides(hg.executor_allocate_buffer(executor, 4), shape, strides)
+    assert np.from_dlpack(_Capsule(hg.tensor_to_dlpack(executor, a))).shape == tuple(json.loads(shape))
+    assert hg.tensor_is_contiguous(a)
+
+
 def test_bad_tensors_raise(executor: int) -> None:
     a = hg.executor_allocate_buffer(executor, 12)
     t = hg.tensor_from_buffer(a, "[3, 4]")
     cube = hg.tensor_from_buffer(a, "[3, 2, 2]")
     calls: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (ShapeError, "ends at element 15 of a buffer of 12", lambda: hg.tensor_from_buffer(a, "[4, 4]")),
+        (ShapeError, "up to 64 axes", lambda: hg.tensor_from_buffer(a, str([1] * 65))),
+        (ShapeError, "fewer elements", lambda: hg.tensor_from_buffer(a, str([0, 2**62]))),
+        (ShapeError, "fewer elements", lambda: hg.tensor_from_buffer_with_strides(a, str([2**62]), "[0]")),
+        (ArgumentError, "shape is a JSON list", lambda: hg.tensor_from_buffer(a, "[" * 100_000)),
         (ShapeError, "ends at element 14", lambda: hg.tensor_from_buffer_with_strides(a, "[3, 3]", "[6, 1]")),
         (ShapeError, "has 2 strides, not 1", lambda: hg.tensor_from_buffer_with_strides(a, "[3, 3]", "[3]")),
         (ShapeError, "from 0 up", lambda: hg.tensor_from_buffer(a, "[-3]")),

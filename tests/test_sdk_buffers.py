@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -88,6 +90,8 @@ def test_contents_that_do_not_fit_raise(executor: hg.Executor) -> None:
         (ArgumentError, "buffers are made by Executor.allocate", lambda: hg.Buffer(4)),
         (ArgumentError, "C-contiguous", lambda: hg.Buffer.wrap(np.zeros((4, 4), np.float32).T[1:])),
         (ArgumentError, "at least one element", lambda: hg.Buffer.wrap(np.zeros(0, np.float32))),
+        (ArgumentError, "neither copied nor pickled", lambda: copy.copy(made)),
+        (ArgumentError, "neither copied nor pickled", lambda: pickle.dumps(made)),
         (DTypeError, "datetime64", lambda: hg.Buffer.wrap(np.zeros(3, "datetime64[s]"))),
         (ArgumentError, "cannot be read as an array", lambda: hg.Buffer.wrap([[1], [2, 3]])),
     ]
@@ -202,6 +206,7 @@ USES: dict[str, Callable[[hg.Buffer], Any]] = {
     "memoryview": lambda b: memoryview(b),
     "dlpack": lambda b: np.from_dlpack(b),
     "interface": lambda b: b.__array_interface__,
+    "wrap": lambda b: hg.Buffer.wrap(b),
 }
 
 

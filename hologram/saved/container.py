@@ -19,7 +19,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import HologramError, ProgramFileError
+from hologram.errors import ArgumentError, HologramError, ProgramFileError
+from hologram.trace.recorder import located
 
 FORMAT = "hologram program"
 VERSION = 1
@@ -86,11 +87,14 @@ _DAMAGE = (
 
 
 def unpack(source: Source) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The header and the arrays. Raises ProgramFileError for what is no such archive, OSError for a file that cannot be read."""
+    """The header and the arrays. Raises ProgramFileError for what is no such archive, ArgumentError for what is no file, OSError for one that cannot be
+    read."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as opened:
             return unpack(opened)
     file = io.BytesIO(source) if isinstance(source, (bytes, bytearray, memoryview)) else source
+    if not (hasattr(file, "read") and hasattr(file, "seek")):
+        raise located(ArgumentError(f"load: file is a path, bytes or a binary file, not a {type(source).__name__}"))
     try:
         size = file.seek(0, os.SEEK_END)
         with zipfile.ZipFile(file) as archive:
@@ -109,6 +113,8 @@ def _contents(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], list
     names = [m.filename for m in members]
     if names != [HEADER, *[_member(i) for i in range(len(names) - 1)]]:
         raise ProgramFileError(f"load: the archive holds {names[:4]}, not {HEADER} and its arrays")
+    if sum(m.file_size for m in members) > size:
+        raise ProgramFileError("load: members of the archive overlap")
     if members[0].file_size > MOST_HEADER_BYTES:
         raise ProgramFileError(f"load: {HEADER} has {members[0].file_size} bytes, more than {MOST_HEADER_BYTES}")
     header = _header(archive.read(members[0]))

@@ -31,7 +31,7 @@ def load(file: Source, *, device: Any = None) -> Program:
     """The program in ``file``: a path, a binary file open for reading, or bytes. Loading runs nothing and compiles nothing.
 
     ``device`` is where it will run, as for ``jit``. Raises ProgramFileError for a damaged file, one of another version of the format, and one
-    that says what no program can.
+    that says what no program can; ArgumentError for what is no file, OSError for one that cannot be read.
     """
     try:
         runs_on = None if device is None else resolve(device)

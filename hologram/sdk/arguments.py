@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError
 from hologram.trace.aval import Aval, aval
 from hologram.trace.recorder import located
 
@@ -79,10 +79,12 @@ def extent(dtype: DType, n: int) -> Aval:
 
 
 def as_array(x: Any, what: str) -> np.ndarray:
-    """Anything array-like as an array, which shares its memory where it has any. Raises ArgumentError."""
+    """Anything array-like as an array, which shares its memory where it has any. Raises ArgumentError, FreedBufferError."""
     if isinstance(x, np.ndarray):
         return x
     try:
         return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
+    except HologramError:  # of a buffer that was freed
+        raise
     except (BufferError, RuntimeError, TypeError, ValueError) as e:
         raise located(ArgumentError(f"{what}: a {type(x).__name__} cannot be read as an array: {e}")) from None

@@ -206,6 +206,10 @@ class Buffer(_Exporter):
         if self._storage is not None:
             self._storage, self._end = None, "its executor has ended"
 
+    def __reduce__(self) -> Any:
+        """Raises ArgumentError: a copy of the object would be a second owner of the memory, which neither ``free`` nor the executor's end reaches."""
+        raise located(ArgumentError("a buffer is neither copied nor pickled: copy_from and to_bytes copy what it holds"))
+
     # --- protocols -----------------------------------------------------------------------------------------------------
 
     @property

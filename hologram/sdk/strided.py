@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from hologram.sdk.executor import Executor
 from hologram.trace.recorder import located
 
 Ints = tuple[int, ...]
+MOST_AXES = 64  # NumPy's limit
 
 
 class StridedTensor:
@@ -31,6 +34,8 @@ class StridedTensor:
         self.strides = contiguous_strides(self.shape) if strides is None else _counts(strides, "strides")
         if len(self.strides) != len(self.shape):
             raise located(ShapeError(f"a tensor of shape {list(self.shape)} has {len(self.shape)} strides, not {len(self.strides)}"))
+        if len(self.shape) > MOST_AXES or math.prod(max(n, 1) for n in self.shape) * buffer.dtype.itemsize > sys.maxsize:
+            raise located(ShapeError(f"a tensor has up to {MOST_AXES} axes, and fewer elements than {list(self.shape)}"))
         last = offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
         if self.numel and last >= buffer.size:
             raise located(
@@ -61,7 +66,8 @@ class StridedTensor:
         """The elements as an array over the same memory. Raises FreedBufferError."""
         flat = self.buffer.to_numpy()
         size = flat.itemsize
-        return np.ndarray(self.shape, flat.dtype, flat, self.offset * size if self.numel else 0, [s * size for s in self.strides])
+        steps = [min(s, flat.size) * size for s in self.strides]  # no element is further on: a larger stride is one that nothing steps by
+        return np.ndarray(self.shape, flat.dtype, flat, self.offset * size if self.numel else 0, steps)
 
     # --- views ---------------------------------------------------------------------------------------------------------
 
@@ -162,10 +168,10 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
 
 def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Ints:
     """The common shape of two, by NumPy's rule. Raises ShapeError where there is none."""
-    try:
-        return np.broadcast_shapes(_counts(a, "shape"), _counts(b, "shape"))
-    except ValueError:
-        raise located(ShapeError(f"shapes {list(a)} and {list(b)} do not broadcast")) from None
+    pairs = list(zip_longest(reversed(_counts(a, "shape")), reversed(_counts(b, "shape")), fillvalue=1))
+    if any(n != m and 1 not in (n, m) for n, m in pairs):
+        raise located(ShapeError(f"shapes {list(a)} and {list(b)} do not broadcast"))
+    return tuple(m if n == 1 else n for n, m in reversed(pairs))
 
 
 def _counts(values: Sequence[int], name: str) -> Ints:
