@@ -216,9 +216,9 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     import hologram as hg
-    from hologram.backends.devices import first_gpu, resolve
+    from hologram.backends.devices import accelerator, resolve
 
-    n, device = 1 << options.scale, resolve(options.device) if options.device else first_gpu()
+    n, device = 1 << options.scale, resolve(options.device) if options.device else accelerator()
     if device is None:
         print(f"there is no GPU to measure:\n{hg.devices()}\n\nAn H200 should take:\n\n{expectation(n)}", file=sys.stderr)
         return 1

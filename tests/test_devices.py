@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +14,11 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import devices
+from hologram.backends.common import runtime
+from hologram.backends.cpu.runtime import storage as host
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, OutOfMemory, UnsupportedError
+from hologram.graph.passes import canonicalise
 
 THERE = pytest.mark.skipif(opencl.why_none() is not None, reason=f"OpenCL: {opencl.why_none()}")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
@@ -132,6 +136,38 @@ def test_values_of_two_devices_do_not_meet() -> None:
         (a + b).numpy()
     with pytest.raises(DeviceError, match="meet in one computation"):
         hg.jit(lambda a, b: a + b)(a, b)
+
+
+@THERE
+def test_values_go_to_another_device_without_its_lock(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "_made", [])  # what is left behind here is nobody else's
+    other = opencl.Device(device.cl, 1, device.device)
+    free: list[bool] = []
+    read = device.runtime.read
+
+    def watched(*args: Any) -> None:
+        def look() -> None:
+            free.append(other.lock.acquire(blocking=False))
+            if free[-1]:
+                other.lock.release()
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        read(*args)
+
+    monkeypatch.setattr(device.runtime, "read", watched)
+    moved = other.runtime.put(hg.device_put(X, "opencl")._storage)
+    np.testing.assert_array_equal(host.view(moved.on_host()), X)
+    program = other.runtime.compile(hg.make_graph(lambda a: a * 2)(X), "standard", canonicalise)
+    np.testing.assert_array_equal(host.view(program.run([hg.device_put(X, "opencl")._storage])[0].on_host()), X * 2)
+    assert free == [True, True]
+
+
+@pytest.mark.parametrize("name", ["null:\u00b2", "null:-1", "null:", "nothing", "auto"])
+def test_a_name_that_no_device_has(name: str) -> None:
+    with pytest.raises(DeviceError, match="is not available.*test_devices"):
+        hg.device_put(X, name)
 
 
 def test_a_device_that_is_not_there() -> None:
@@ -331,6 +367,22 @@ def test_a_full_device_names_what_fills_it(null: Any, monkeypatch: pytest.Monkey
     del y, z
     gc.collect()
     assert null.runtime.pool.statistics()["live"] < held
+
+
+def test_a_stream_that_goes_gives_its_memory_back() -> None:
+    null = devices.find("null:4")
+    f = hg.jit(lambda a: hnp.cumulative_sum(a * 2, axis=0) @ a.T, device="null:4")
+    x = hg.device_put(X, "null:4")
+    before, kept = null.taken, []
+    for _ in range(5):
+        with hg.stream("null:4"):
+            kept.append(f(x))
+    gc.collect()
+    assert null.runtime.pool.statistics()["cached"] == 0  # what was kept for streams that are no more
+    held = null.taken
+    assert held >= before + 5 * kept[0].nbytes
+    del kept
+    assert null.runtime.pool.statistics()["live"] == null.taken == before
 
 
 def test_nothing_leaks(null: Any) -> None:

@@ -60,7 +60,7 @@ def find(name: str) -> Device:
     """The device that ``name``, which is not the CPU's, means. Raises DeviceError for one that is not there: why, and what there is."""
     kind, colon, number = name.partition(":")
     reason = None
-    if kind in BACKENDS and (not colon or number.isdigit()):
+    if kind in BACKENDS and (not colon or number.isdecimal()):
         backend = _backend(kind)
         reason = backend.why_none()
         found: Device | None = backend.find(int(number) if colon else None) if reason is None else None
@@ -70,12 +70,6 @@ def find(name: str) -> Device:
     raise DeviceError(f"device {name!r} is not available{f': {reason}' if reason else ''}; there is {there}")
 
 
-def first_gpu() -> str | None:
-    """The name of the first GPU in the order of :data:`BACKENDS`; None where there is none."""
-    found = (d for name in BACKENDS if name not in _UNLISTED for d in _backend(name).devices())
-    return next((d.name for d in found if d.kind == "gpu"), None)
-
-
 def resolve(device: Any) -> str:
     """The name of the device that ``device`` means. Raises DeviceError for one that is not there, and says why."""
     name = str(device)
@@ -83,12 +77,9 @@ def resolve(device: Any) -> str:
 
 
 def accelerator() -> str | None:
-    """The GPU that ``auto`` may choose, in the order of :data:`BACKENDS`; None where there is none."""
-    for name in BACKENDS:
-        for d in _backend(name).devices():
-            if d.kind == "gpu":
-                return d.name
-    return None
+    """The GPU that ``auto`` may choose, the first in the order of :data:`BACKENDS`; None where there is none."""
+    found = (d for name in BACKENDS for d in _backend(name).devices())
+    return next((d.name for d in found if d.kind == "gpu"), None)
 
 
 def runtime(name: str) -> Runtime:

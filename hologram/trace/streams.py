@@ -28,6 +28,10 @@ class Stream:
         except DeviceError as e:
             raise located(e) from None
 
+    def __del__(self) -> None:
+        if hasattr(self, "_queue"):
+            self._runtime.pool.retire(self._queue)
+
     @property
     def device(self) -> str:
         """The device's name."""

@@ -20,9 +20,9 @@ def main() -> int:
     parser.add_argument("--device", help="such as cuda:1; opencl runs them on any OpenCL device")
     options = parser.parse_args()
     import hologram as hg
-    from hologram.backends.devices import first_gpu
+    from hologram.backends.devices import accelerator
 
-    name = options.device or first_gpu()
+    name = options.device or accelerator()
     if name is None:
         print(f"there is no GPU to test:\n{hg.devices()}", file=sys.stderr)
         return 1

@@ -24,7 +24,7 @@ from hologram.graph.passes import canonicalise
 from hologram.primitives import Op
 from hologram.trace.node import Graph
 
-NAME = os.environ.get("HOLOGRAM_TEST_DEVICE") or devices.first_gpu()
+NAME = os.environ.get("HOLOGRAM_TEST_DEVICE") or devices.accelerator()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(NAME is None, reason="there is no GPU: hg.devices() says why")]
 BATCH = 64  # cases of a program
 SAMPLE = ["softmax", "products", "halves", "updated"]

@@ -43,6 +43,8 @@ class Queue(ABC):
     The public methods count what they do in :attr:`Device.counts`; a driver implements those with an underscore.
     """
 
+    retired = False  # whether nothing comes here any more
+
     def __init__(self, device: Device) -> None:
         self.device = device
 

@@ -127,6 +127,7 @@ class Executable:
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Storages of the results, on the device, for storages of the inputs, wherever they are. Returns before the device is done."""
         sized = self._at_sizes([x.aval.shape for x in inputs])
+        self.runtime.fetch(inputs)
         with debug.timed("call"):
             computed = self.device.guarded(partial(self._submitted, inputs, sized))
             return [self._result(o, inputs, computed) for o in self.schedule.outputs]

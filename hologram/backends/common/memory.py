@@ -1,7 +1,8 @@
 """Memory of a device: a caching allocator for what crosses calls and lives in them, which knows what everything is for.
 
 Freed memory goes to a free list of its queue and size class, from which the queue may take it while work that uses it is still under way: that work
-comes first. So no call waits, and in a steady state the driver allocates nothing. Size classes are an eighth of a power of two apart.
+comes first. So no call waits, and in a steady state the driver allocates nothing. What was taken for a queue to which nothing comes any more goes
+back to the driver. Size classes are an eighth of a power of two apart.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Pool:
         self._live: dict[int, tuple[int, Callable[[], str]]] = {}  # bytes, and what for, by the identity of the handle
         self._free: defaultdict[tuple[Queue, int], list[Any]] = defaultdict(list)
         self._returned: deque[tuple[Queue, int, Any, list[Event]]] = deque()  # by finalisers, which may run anywhere and so take no lock
+        self._retired: deque[Queue] = deque()  # by finalisers, too
 
     def take(self, nbytes: int, queue: Queue, what: Callable[[], str]) -> Memory:
         """Memory for work in ``queue``. Raises OutOfMemory, which names what fills the device."""
@@ -97,25 +99,39 @@ class Pool:
         """Takes memory that nobody holds any longer; runs in a finaliser."""
         self._returned.append((memory.queue, memory.size, memory.handle, list(memory.uses.values())))
 
+    def retire(self, queue: Queue) -> None:
+        """Nothing is put in ``queue`` any more, so its free lists would never be used again; runs in a finaliser."""
+        queue.retired = True
+        self._retired.append(queue)
+
     def _sort_returned(self) -> None:
         while self._returned:
             queue, size, handle, uses = self._returned.popleft()
             del self._live[id(handle)]
             self.live_bytes -= size
+            if queue.retired:
+                self.device.release(handle)
+                continue
             self.cached_bytes += size
             for event in uses:
                 queue.wait_for(event)
             self._free[queue, size].append(handle)
+        while self._retired:
+            gone = self._retired.popleft()
+            self._release([key for key in self._free if key[0] is gone])
+
+    def _release(self, keys: list[tuple[Queue, int]]) -> None:
+        """Gives free lists back to the driver."""
+        for key in keys:
+            for handle in self._free.pop(key):
+                self.cached_bytes -= key[1]
+                self.device.release(handle)
 
     def trim(self) -> None:
         """Gives what nobody holds back to the driver."""
         with self.device.lock:
             self._sort_returned()
-            for handles in self._free.values():
-                for handle in handles:
-                    self.device.release(handle)
-            self._free.clear()
-            self.cached_bytes = 0
+            self._release(list(self._free))
 
     def statistics(self) -> dict[str, int]:
         """Bytes in use, their peak, and bytes kept for reuse."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -107,7 +107,16 @@ class Runtime:
         """A storage of any device, or of the host, on this one."""
         if type(source) is DeviceStorage and source.runtime is self:
             return source if source.owner is None else self.device.guarded(partial(self._own, source))
+        self.fetch([source])
         return self.device.guarded(partial(self._put, source))
+
+    def fetch(self, sources: Iterable[Any]) -> None:
+        """Brings what is on other devices to the host, from where work copies it. To be called without this device's lock: under it, two threads that
+        carry values between two devices in opposite directions would each hold the lock that the other waits for."""
+        if self.device.has_values:  # others need nothing brought to them
+            for source in sources:
+                if type(source) is DeviceStorage and source.runtime is not self:
+                    source.on_host()
 
     def _own(self, source: DeviceStorage) -> DeviceStorage:
         """A copy of borrowed memory."""
@@ -180,7 +189,8 @@ class Work:
         return memory
 
     def write(self, to: Place, source: Any) -> None:
-        """Copies a storage of the host, or of another device, which goes by way of the host. What the caller may write to is copied there first."""
+        """Copies a storage of the host, or of another device, which :meth:`Runtime.fetch` has brought to the host. What the caller may write to is
+        copied there first."""
         if type(source) is DeviceStorage:
             if not self.runtime.device.has_values:  # which nothing needs to be brought to
                 source.runtime.device.count(copies_out=1, bytes_out=source.nbytes)
