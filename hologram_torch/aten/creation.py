@@ -70,8 +70,10 @@ def fill(x: Tensor, value: Any) -> Tensor:
 @implements("arange.start_step")
 def arange(start: Any, end: Any, step: Any = 1, *, dtype: torch.dtype | None = None, **options: Any) -> Tensor:
     require_cpu("arange", options.get("device"))
+    of = dtype or (torch.int64 if all(isinstance(v, int) for v in (start, end, step)) else torch.get_default_dtype())
+    if of is torch.int64:  # whose bounds torch truncates before it counts
+        start, end, step = int(start), int(end), int(step)
     whole = all(isinstance(v, int) for v in (start, end, step))
-    of = dtype or (torch.int64 if whole else torch.get_default_dtype())
     count = max(-((start - end) // step) if whole else math.ceil((end - start) / step), 0)
     computed = torch.int64 if not of.is_floating_point else torch.float64 if of is torch.float64 else torch.float32
     places = cast(hnp.arange(count), computed)

@@ -122,9 +122,9 @@ rows(
         "abs": hnp.abs,
         "neg": hnp.negative,
         "relu": lambda x: hnp.maximum(x, 0),
-        "sign": hnp.sign,
         "square": hnp.square,
         "bitwise_not": hnp.bitwise_not,
+        "conj_physical _conj_physical": hnp.conj,
         "mul.Tensor mul.Scalar": hnp.multiply,
         "maximum": hnp.maximum,
         "minimum": hnp.minimum,
@@ -136,7 +136,7 @@ rows(
         "nextafter": hnp.nextafter,
         "logaddexp": hnp.logaddexp,
         "logaddexp2": hnp.logaddexp2,
-        "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar": hnp.pow,
+        "pow.Tensor_Tensor pow.Scalar": hnp.pow,
         "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": hnp.remainder,
         "fmod.Tensor fmod.Scalar": hnp.fmod,
         "bitwise_and.Tensor bitwise_and.Scalar bitwise_and.Scalar_Tensor": hnp.bitwise_and,
@@ -164,6 +164,24 @@ rows(
     {"logical_not": hnp.logical_not, "logical_and": hnp.logical_and, "logical_or": hnp.logical_or, "logical_xor": hnp.logical_xor},
     logical,
 )
+
+
+@implements("sign")
+def sign(x: Tensor) -> Tensor:
+    """Torch's sign of NaN is 0, and that of a truth value the value."""
+    dtype = type_of(x)
+    if dtype is torch.bool:
+        return x
+    return hnp.where(hnp.isnan(x), cast(hnp.zeros(()), dtype), hnp.sign(x)) if dtype.is_floating_point else hnp.sign(x)
+
+
+@implements("pow.Tensor_Scalar")
+def pow_scalar(x: Tensor, exponent: Any) -> Tensor:
+    """Torch's roots are those of ``sqrt``: of minus infinity NaN, where a power is infinite."""
+    base, power = _operands(result_type(x, exponent), (x, exponent))
+    if type_of(base).is_floating_point and exponent in (0.5, -0.5):
+        return hnp.sqrt(base) if exponent > 0 else hnp.rsqrt(base)
+    return hnp.pow(base, power)
 
 
 @implements("round.decimals")

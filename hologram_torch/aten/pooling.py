@@ -11,7 +11,7 @@ import torch
 
 from hologram import nn
 from hologram import numpy as hnp
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, DTypeError
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import vjp
 from hologram_torch.aten.registry import implements
@@ -110,6 +110,8 @@ def _avg_pool(
 ) -> Tensor:
     if divisor is not None:
         raise ArgumentError(f"avg_pool{rank}d: divisor_override is not supported")
+    if not type_of(x).is_floating_point:
+        raise DTypeError(f"avg_pool{rank}d: takes floats, not {type_of(x)}")
     steps = _each(stride, rank) if stride else _each(kernel, rank)
     pool: Any = (nn.avg_pool1d, nn.avg_pool2d, nn.avg_pool3d)[rank - 1]
     return pool(x, _each(kernel, rank), steps, _each(padding, rank), ceil_mode, count_include_pad)

@@ -43,14 +43,20 @@ def _summed_type(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.int64
 
 
+def _accumulated(reduce: Callable[..., Tensor], x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None) -> Tensor:
+    """``reduce`` over ``dim`` in ``dtype``; Hologram's sums of small integers are of 64 bits, whose low bits are those that torch gives."""
+    of = dtype or _summed_type(type_of(x))
+    return cast(_along(reduce, cast(x, of), dim, keepdim), of)
+
+
 @implements("sum", "sum.dim_IntList")
 def sum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    return _along(hnp.sum, cast(x, dtype or _summed_type(type_of(x))), dim, keepdim)
+    return _accumulated(hnp.sum, x, dim, keepdim, dtype)
 
 
 @implements("prod", "prod.dim_int")
 def prod(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    return _along(hnp.prod, cast(x, dtype or _summed_type(type_of(x))), dim, keepdim)
+    return _accumulated(hnp.prod, x, dim, keepdim, dtype)
 
 
 @implements("mean", "mean.dim")
@@ -159,8 +165,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 
 def _scan(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def row(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
-        values = cast(x, dtype or _summed_type(type_of(x)))
-        return hnp.reshape(function(_with_axes(values), axis=dim), x.shape)
+        of = dtype or _summed_type(type_of(x))
+        return cast(hnp.reshape(function(_with_axes(cast(x, of)), axis=dim), x.shape), of)
 
     return row
 

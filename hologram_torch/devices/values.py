@@ -20,7 +20,14 @@ from hologram_torch.interop import from_torch
 def read(t: torch.Tensor) -> hg.Tensor:
     """The elements of a tensor of the device, as a Tensor of its shape."""
     cell = cell_of(t)
-    return _through(cell, t) if cell.viewed else cell.value
+    return _resolved(t, _through(cell, t) if cell.viewed else cell.value)
+
+
+def _resolved(t: torch.Tensor, value: hg.Tensor) -> hg.Tensor:
+    """``value``, from or for the memory of ``t``, where ``t`` is a lazy conjugate or negative of what lies there: each is its own inverse."""
+    if t.is_conj():
+        value = hnp.conj(value)
+    return -value if t.is_neg() else value
 
 
 def _through(cell: Cell, t: torch.Tensor) -> hg.Tensor:
@@ -36,7 +43,7 @@ def _is_whole(cell: Cell, t: torch.Tensor) -> bool:
 
 def write(t: torch.Tensor, value: hg.Tensor) -> None:
     """Gives a tensor of the device other elements, which all tensors over its storage then have."""
-    cell = cell_of(t)
+    cell, value = cell_of(t), _resolved(t, value)
     if not cell.viewed:
         cell.write(value)
         return
@@ -93,9 +100,9 @@ def result(x: Any) -> Any:
 def host(t: torch.Tensor) -> torch.Tensor:
     """The elements of a tensor of the device as a CPU tensor, over memory that must not be written."""
     cell = cell_of(t)
-    if not cell.viewed:
-        return cell.host()
-    return cell.typed(t.dtype).host().as_strided(t.shape, t.stride(), t.storage_offset())
+    found = cell.typed(t.dtype).host().as_strided(t.shape, t.stride(), t.storage_offset()) if cell.viewed else cell.host()
+    found = found.conj() if t.is_conj() else found
+    return torch._neg_view(found) if t.is_neg() else found
 
 
 def is_known(t: torch.Tensor) -> bool:

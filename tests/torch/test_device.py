@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import math
 import pickle
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
@@ -306,3 +307,36 @@ def test_misuse() -> None:
     with pytest.raises(TypeError, match="numpy"):
         x.numpy()
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+# --- where torch's values are its own ---------------------------------------------------------------------------------
+
+
+def test_lazy_conjugates_and_negatives_are_read_and_written():
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    there = z.to("hologram")
+    for f in (torch.conj, lambda x: x.conj() + 0, lambda x: x.conj().imag, lambda x: x.conj().clone(), lambda x: x[1:].conj().resolve_conj()):
+        assert torch.equal(f(there).cpu(), f(z))
+    there.conj().imag.fill_(5)
+    there.conj()[:1].copy_(torch.tensor([7 + 1j]))
+    assert there.tolist() == [7 - 1j, 3 - 5j]
+    assert torch.equal(torch.conj_physical(there).cpu(), there.cpu().conj())
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32])
+@pytest.mark.parametrize("op", [torch.sum, torch.prod, lambda x, dtype: x.cumsum(0, dtype=dtype), lambda x, dtype: x.cumprod(0, dtype=dtype)])
+def test_sums_of_small_integers_wrap_in_the_type_asked_for(op, dtype):
+    x = torch.tensor([100, 100, 7], dtype=dtype)
+    wanted = op(x, dtype=dtype)
+    found = op(x.to("hologram"), dtype=dtype).cpu()
+    assert found.dtype is dtype
+    assert torch.equal(found, wanted)
+
+
+def test_special_values_are_those_of_torch():
+    x = torch.tensor([-math.inf, math.inf, math.nan, -2.0, 4.0])
+    for f in (torch.sign, lambda v: v**0.5, lambda v: v**-0.5, lambda v: torch.sign(v > 0)):
+        torch.testing.assert_close(f(x.to("hologram")).cpu(), f(x), equal_nan=True)
+    assert torch.arange(0, -8.000001, -4.0, dtype=torch.int64, device="hologram").tolist() == [0, -4]
+    with pytest.raises(DTypeError, match="avg_pool2d: takes floats"):
+        torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4, dtype=torch.int64, device="hologram"), 2)
