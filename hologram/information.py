@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import platform
+import stat
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import hologram
+from hologram.errors import HologramError
 from hologram.settings import settings
 
 Row = tuple[str, str]
-_PACKAGES = ("numpy", "llvmlite", "networkx", "ml_dtypes", "torch", "pyopencl", "cupy")
+_PACKAGES = ("numpy", "llvmlite", "networkx", "ml_dtypes", "torch", "pyopencl", "pyobjc-framework-Metal")
+_CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x")  # one package, whose wheels are named after the CUDA that they are for
 
 
 def sections(measure: bool = False) -> dict[str, list[Row]]:
@@ -28,15 +32,21 @@ def _versions() -> Iterator[Row]:
     yield "hologram", hologram.__version__
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()}) on {platform.platform()}"
     for name in _PACKAGES:
-        try:
-            yield name, version(name)
-        except PackageNotFoundError:
-            yield name, "not installed"
+        yield name, _version(name) or "not installed"
+    yield "cupy", next((f"{v} ({name})" for name in _CUPY if (v := _version(name)) is not None), "not installed")
     from hologram.backends.cpu import target
     from hologram.backends.cpu.runtime.module import why_not_native
 
     yield "target", " ".join(target.host().id.split()[:2])
     yield "native calls", why_not_native() or "yes"
+
+
+def _version(package: str) -> str | None:
+    """The installed version of a package; None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _devices() -> Iterator[Row]:
@@ -54,7 +64,11 @@ def _rates(measure: bool) -> Iterator[Row]:
     from hologram.backends.rates import known, rates
 
     for name in devices():
-        found = rates(name) if measure else known(name)
+        try:
+            found = rates(name) if measure else known(name)
+        except HologramError as e:  # a device that cannot run what is measured, or fails at it, is no reason not to tell of the others
+            yield name, f"cannot be measured: {e}"
+            continue
         yield name, str(found) if found is not None else "not measured yet: `hologram info --measure`, or jit(device='auto')"
 
 
@@ -82,9 +96,18 @@ def _disk() -> Iterator[Row]:
     if not settings.cache or folder is None:
         yield "folder", "off"
         return
-    files = [f for f in folder.rglob("*") if f.is_file()]
+    sizes = [n for f in folder.rglob("*") if (n := _size(f)) is not None]
     yield "folder", str(folder)
-    yield "used", f"{sum(f.stat().st_size for f in files):,} of {settings.cache_limit:,} bytes in {len(files)} files"
+    yield "used", f"{sum(sizes):,} of {settings.cache_limit:,} bytes in {len(sizes)} files"
+
+
+def _size(path: Path) -> int | None:
+    """The bytes of a file; None for what is none, or not any more: other processes evict entries meanwhile."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def as_text(found: dict[str, list[Row]]) -> str:

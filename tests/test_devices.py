@@ -257,6 +257,21 @@ def test_an_error_of_a_callback_is_the_callers() -> None:
 # --- asynchrony ------------------------------------------------------------------------------------------------------
 
 
+@THERE
+def test_a_callback_may_wait_for_another_thread_that_uses_the_device() -> None:
+    double = hg.jit(lambda a: a * 2, device="opencl")
+
+    def elsewhere(a: np.ndarray) -> np.ndarray:
+        out: list[np.ndarray] = []
+        thread = threading.Thread(target=lambda: out.append(np.asarray(double(a))), daemon=True)
+        thread.start()
+        thread.join(timeout=20)
+        return out[0]
+
+    f = hg.jit(lambda a: hg.pure_callback(elsewhere, a, a + 1) - 1, device="opencl")
+    np.testing.assert_array_equal(np.asarray(f(X)), (X + 1) * 2 - 1)
+
+
 @pytest.fixture
 def gate(device: Any) -> Iterator[Any]:
     """A function that closes the device's queue, and gives what opens it with a status: 0, or the error that what waits there then fails with."""
@@ -344,6 +359,21 @@ def test_the_cpu_has_no_streams() -> None:
         hg.stream()
     with pytest.raises(DeviceError, match="is not available"):
         hg.stream("opencl:88")
+
+
+@THERE
+def test_a_stream_is_left_by_the_thread_that_entered_it() -> None:
+    first, second = hg.stream("opencl"), hg.stream("opencl")
+    with pytest.raises(DeviceError, match="not inside of that stream of opencl:0.*test_devices"):
+        first.__exit__(None, None, None)
+    running = devices.find("opencl").runtime
+    first.__enter__()
+    second.__enter__()
+    inner = running.queue
+    first.__exit__(None, None, None)  # not the innermost, as with generators that take turns
+    assert running.queue is inner
+    second.__exit__(None, None, None)
+    assert running.queue is running.device.queue
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 import hologram as hg
 from hologram import information
 from hologram.__main__ import main
+from hologram.errors import DeviceError
 from hologram.settings import override
 
 
@@ -38,6 +39,25 @@ def test_rates_are_measured_when_asked_for(tmp_path: Path, monkeypatch: pytest.M
         assert "GFLOP/s" in dict(information.sections()["rates, for placement"])["cpu"]  # from the disk
     with override(cache=False):
         assert dict(information.sections()["disk cache"])["folder"] == "off"
+
+
+def test_what_fails_does_not_hide_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hologram.backends import rates
+
+    def fails(name: str) -> Any:
+        raise DeviceError(f"{name} is lost")
+
+    monkeypatch.setattr(rates, "rates", fails)
+    (tmp_path / "gone.hgo").symlink_to(tmp_path / "nothing")  # as an entry that another process evicts between listing and look
+    with override(cache_dir=tmp_path):
+        found = information.sections(measure=True)
+    assert dict(found["rates, for placement"])["cpu"] == "cannot be measured: cpu is lost"
+    assert "in 0 files" in dict(found["disk cache"])["used"]
+
+
+def test_wheels_of_cupy_are_found_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(information, "_version", {"cupy-cuda12x": "13.5"}.get)
+    assert dict(information.sections()["Hologram"])["cupy"] == "13.5 (cupy-cuda12x)"
 
 
 def test_tables_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

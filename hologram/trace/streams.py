@@ -45,7 +45,10 @@ class Stream:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._runtime.leave()
+        try:
+            self._runtime.leave(self._queue)
+        except DeviceError as e:
+            raise located(e) from None
 
     def synchronize(self) -> None:
         """Returns when the work that was put here is done. Results that failed say so when they are read."""

@@ -185,3 +185,11 @@ class Device(ABC):
         """As :meth:`translated`, alone among threads."""
         with self.lock:
             return self.translated(action)
+
+    def unguarded(self, action: Callable[[], Any]) -> Any:
+        """``action()``, a user's, inside of what is :meth:`guarded`: other threads may use the device meanwhile, and ``action`` may wait for them."""
+        self.lock.release()
+        try:
+            return action()
+        finally:
+            self.lock.acquire()

@@ -66,8 +66,13 @@ class Runtime:
         """This thread's work goes to ``queue``, until :meth:`leave`."""
         _streams.of.setdefault(self, []).append(queue)
 
-    def leave(self) -> None:
-        _streams.of[self].pop()
+    def leave(self, queue: Queue) -> None:
+        """Ends the last :meth:`enter` of ``queue``. Raises DeviceError in a thread that has not entered it."""
+        inside = _streams.of.get(self, [])
+        last = next((i for i in reversed(range(len(inside))) if inside[i] is queue), None)
+        if last is None:
+            raise DeviceError(f"this thread is not inside of that stream of {self.device.name}: the thread that enters a stream leaves it")
+        del inside[last]
 
     # --- submissions ---------------------------------------------------------------------------------------------------
 

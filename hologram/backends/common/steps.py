@@ -10,6 +10,7 @@ Loops and branches are run by the host, step by step: a ``scan`` puts all its la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -143,7 +144,7 @@ class _Routine(NamedTuple):
             array.flags.writeable = False
             arrays.append(array)
         if queue.device.has_values:
-            values = self.reference(*arrays, *self.attrs)
+            values = queue.device.unguarded(partial(self.reference, *arrays, *self.attrs))
         else:
             values = [np.zeros(shape, dtype) for _, shape, dtype in self.results]
         for (place, shape, dtype), value in zip(self.results, values, strict=True):
