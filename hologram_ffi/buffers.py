@@ -100,7 +100,7 @@ def buffer_copy_from_bytes(executor: int, buffer: int, data: Any) -> None:
 
 
 def buffer_to_vec(executor: int, buffer: int) -> str:
-    """The elements as a JSON list, in which NaN and the infinities are ``NaN``, ``Infinity`` and ``-Infinity``. Raises DTypeError for complex ones."""
+    """The elements as a JSON list; beyond JSON, it may hold ``NaN``, ``Infinity`` and ``-Infinity``. Raises DTypeError for complex numbers."""
     b = _buffer(executor, buffer)
     if b.dtype.kind == "c":
         raise located(DTypeError(f"buffer_to_vec: {b.dtype} has no form in JSON: use buffer_to_bytes"))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from hologram.errors import ArgumentError, HandleError
+from hologram.errors import ArgumentError, HandleError, HologramError
 from hologram.sdk.buffer import Buffer
 from hologram.sdk.executor import Executor
 from hologram.sdk.strided import StridedTensor
@@ -44,7 +44,7 @@ class Registry(Generic[T]):
         """The object's handle is no longer one, if another thread has not released it already."""
         self._objects.pop(found.handle, None)
 
-    def _unknown(self, handle: Any) -> HandleError:
+    def _unknown(self, handle: Any) -> HologramError:
         return located(HandleError(f"{handle!r} is no {self.kind}'s handle: it was never given out, or the {self.kind} was released"))
 
     def objects(self) -> list[T]:

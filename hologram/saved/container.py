@@ -87,8 +87,10 @@ _DAMAGE = (
 
 
 def unpack(source: Source) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The header and the arrays. Raises ProgramFileError for what is no such archive, ArgumentError for what is no file, OSError for one that cannot be
-    read."""
+    """The header and the arrays.
+
+    Raises ProgramFileError for what is no such archive, ArgumentError for what is no file, OSError for one that cannot be read.
+    """
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as opened:
             return unpack(opened)
