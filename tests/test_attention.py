@@ -342,6 +342,8 @@ def test_rows_are_a_number_of_queries() -> None:
     q, k, v = _arrays((4, 8), (4, 8), (4, 8))
     with pytest.raises(ArgumentError, match="rows is a number of queries"):
         nn.dot_product_attention(q, k, v, rows=-1)
+    with pytest.raises(ArgumentError, match="not 2.5"):
+        nn.dot_product_attention(q, k, v, rows=2.5)  # type: ignore[arg-type]
 
 
 def test_many_layers_share_their_kernel() -> None:

@@ -267,3 +267,28 @@ def test_custom_derivatives_and_recomputation_inside_loops() -> None:
         looped, plain = ((lambda x, lib=lib, g=g: lib.scan(lambda c, v: (g(c) * v, c), x, xs)[0]) for lib in (hg, Plain))
         close(hg.jit(hg.grad(looped))(starts[0]), hg.grad(plain)(starts[0]))
         close(hg.vmap(hg.grad(looped))(starts), hg.vmap(hg.grad(plain))(starts))
+
+
+HELD = hg.tensor(np.array([2.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda c, q, n: c(lambda v: hnp.sin(v) * q)(q * 2),
+        lambda c, q, n: c(lambda v: q * q)(q),
+        lambda c, q, n: c(lambda v: hnp.where(hnp.arange(2) < n, hnp.sin(v), v))(q),
+        lambda c, q, n: (lambda few: c(lambda v: hnp.where(few, hnp.sin(v), v * v))(q))(n > 2),
+        lambda c, q, n: c(lambda v: hnp.sin(v) * HELD)(q),
+        lambda c, q, n: c(lambda v: hnp.ones(2) * 3)(q) * q,
+    ],
+    ids=["argument", "nothing else", "count", "bools", "array", "constant"],
+)
+def test_recomputation_reads_values_of_its_own_step(body: Any) -> None:
+    q, n = np.arange(1.0, 7).reshape(3, 2), np.arange(6).reshape(3, 2)
+
+    def loss(c: Any) -> Any:
+        return lambda q: hnp.sum(hg.scan(lambda carry, row: (carry, body(c, *row)), (), (q, n))[1])
+
+    for transform in (hg.grad, lambda f: hg.jit(hg.grad(f)), lambda f: hg.grad(hg.jit(f)), lambda f: hg.jacrev(hg.grad(f))):
+        close(transform(loss(hg.checkpoint))(q), transform(loss(lambda f: f))(q))

@@ -214,6 +214,8 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
             *[add(s, found[x]) for s, x in zip(sums, summed, strict=True)],
             *[found[x] for x in stacked_xs],
         ]
+    if not back.nodes:
+        return tuple([None] * len(linear))  # what is linear reaches no result
     outer = dict(zip(places, parts.inputs, strict=True))
     fixed_there = [x for x in fixed if x not in found]
     xs_there = [x for x in xs if x not in found]

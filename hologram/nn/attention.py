@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 from hologram import numpy as hnp
@@ -28,7 +29,8 @@ def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal
     """``softmax(scale * q @ k.T) @ v`` for queries (..., L, E), keys (..., S, E) and values (..., S, V): (..., L, V).
 
     ``mask`` broadcasts with (..., L, S): bools tell which keys a query sees, floats are added to the scores. ``is_causal``: query i sees the
-    keys 0 to i. A query that sees no key gets zeros. ``scale`` is ``1 / sqrt(E)`` for None. The result has the type of ``q``.
+    keys 0 to i. A query that bools let see no key gets zeros, one to all of whose scores -inf is added NaN. ``scale`` is ``1 / sqrt(E)`` for
+    None. The result has the type of ``q``.
 
     ``rows``: queries go by so many at a time, in a loop (:func:`hologram.scan`), and derivatives compute the scores of each block again, so that
     those of one block are all that is in memory. 0: all at once. None: by blocks in derivatives where the scores would take :data:`MUCH` bytes
@@ -42,8 +44,8 @@ def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal
     if min(queries.ndim, keys.ndim, values.ndim) < 2 or queries.shape[-1] != keys.shape[-1] or keys.shape[-2] != values.shape[-2]:
         shapes = ", ".join(str(list(x.shape)) for x in (queries, keys, values))
         raise located(ShapeError(f"dot_product_attention: q (..., L, E), k (..., S, E) and v (..., S, V) have the shapes {shapes}"))
-    if rows is not None and rows < 0:
-        raise located(ArgumentError(f"dot_product_attention: rows is a number of queries, or 0 for all at once, not {rows}"))
+    if rows is not None and not (isinstance(rows, Integral) and rows >= 0):
+        raise located(ArgumentError(f"dot_product_attention: rows is a number of queries, or 0 for all at once, not {rows!r}"))
     factor = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
 
     def attend(queries: Tensor, mask: Tensor | None, numbers: Tensor | None) -> Tensor:

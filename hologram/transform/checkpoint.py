@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hologram.primitives.leaves import const, leaf
 from hologram.primitives.marks import barrier
 from hologram.trace import tree
 from hologram.trace.apply import wrap
@@ -15,7 +16,7 @@ from hologram.transform.arguments import array_node, result_nodes, tensors
 from hologram.transform.custom import ReverseRule, wrapped
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
-from hologram.transform.nodes import along, has_tangents, reshaped, zeros_like
+from hologram.transform.nodes import along, reshaped, zeros_like
 
 
 class _Recompute(ReverseRule):
@@ -59,15 +60,12 @@ def _first_element(x: Node) -> Node:
 
 
 def _closure(level: Level, sources: Sequence[Node], results: Sequence[Node]) -> list[Node]:
-    """Values from around the function that its ops on ``sources`` read and that may have derivatives."""
+    """Values from around the function that its ops on ``sources`` read: arguments like the others. In the body of a loop they may belong to a step,
+    which is another one when the derivative is recorded."""
     between = level.between(sources, results, differentiable=False)
     inside = {*sources, *between}
-    found: dict[Node, None] = {}
-    for node in between:
-        for x in level.definition(node)[1]:
-            if x not in inside and x.inputs and has_tangents(x.dtype):
-                found[x] = None
-    return list(found)
+    read = [x for node in between for x in level.definition(node)[1]]
+    return [x for x in dict.fromkeys([*read, *results]) if x not in inside and x.op is not const and x.op is not leaf]
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.dtypes import DType
+from hologram.primitives.leaves import leaf
 from hologram.primitives.marks import custom, example, mark, pullback, stop
 from hologram.primitives.op import MULTIPLE, NoDerivative, Op, Shape
 from hologram.trace import recorder
@@ -137,11 +138,18 @@ def example_of(shape: Shape, dtype: DType) -> Node:
 
 
 def replay(level: Level, results: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
-    """``results`` with ``values`` in the place of the nodes that are its keys."""
+    """``results`` with ``values`` in the place of the nodes that are its keys. Realised values are recorded anew: the nodes they have may be another
+    trace's."""
     made = dict(values)
+
+    def again(x: Node) -> Node:
+        if x not in made and x.op is leaf:
+            made[x] = recorder.leaf_node(x.attrs[0])
+        return made.get(x, x)
+
     with keeping_lines() as at:
         for node in level.between(values, results, differentiable=False):
             op, inputs, attrs = level.definition(node)
             at(node)
-            made[node] = recorder.record(op, tuple([made.get(x, x) for x in inputs]), attrs)
-    return [made.get(x, x) for x in results]
+            made[node] = recorder.record(op, tuple([again(x) for x in inputs]), attrs)
+    return [again(x) for x in results]
