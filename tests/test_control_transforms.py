@@ -281,8 +281,10 @@ HELD = hg.tensor(np.array([2.0, 3.0]))
         lambda c, q, n: (lambda few: c(lambda v: hnp.where(few, hnp.sin(v), v * v))(q))(n > 2),
         lambda c, q, n: c(lambda v: hnp.sin(v) * HELD)(q),
         lambda c, q, n: c(lambda v: hnp.ones(2) * 3)(q) * q,
+        lambda c, q, n: c(lambda v: hg.scan(lambda d, k: (d * v + n, d * k), v, hnp.arange(2.0))[0])(q),
+        lambda c, q, n: c(lambda v, m: hg.scan(lambda d, k: (d * v + m, d * k), v, hnp.arange(2.0))[0])(q, n),
     ],
-    ids=["argument", "nothing else", "count", "bools", "array", "constant"],
+    ids=["argument", "nothing else", "count", "bools", "array", "constant", "loop", "loop's argument"],
 )
 def test_recomputation_reads_values_of_its_own_step(body: Any) -> None:
     q, n = np.arange(1.0, 7).reshape(3, 2), np.arange(6).reshape(3, 2)

@@ -16,7 +16,7 @@ from hologram.transform.arguments import array_node, result_nodes, tensors
 from hologram.transform.custom import ReverseRule, wrapped
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
-from hologram.transform.nodes import along, reshaped, zeros_like
+from hologram.transform.nodes import along, has_tangents, reshaped, zeros_like
 
 
 class _Recompute(ReverseRule):
@@ -37,7 +37,7 @@ class _Recompute(ReverseRule):
 
     def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
         results = self._again(arguments)
-        tangents = push(Level(), results, dict(zip(arguments, given, strict=True)))
+        tangents = push(Level(), results, {x: t for x, t in zip(arguments, given, strict=True) if has_tangents(x.dtype)})
         return [zeros_like(r) if t is None else t for r, t in zip(results, tangents, strict=True)]
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -49,9 +49,10 @@ class _Recompute(ReverseRule):
         with Level() as level:
             marks = [marked(x) for x in behind]
             results = self._again(marks)
-            tangents = [marked(m) for m in marks]
-            linear = push(level, results, dict(zip(marks, tangents, strict=True)), reverse=True)
-        return pull(level, tangents, linear, cotangents)
+            tangents = {m: marked(m) for m in marks if has_tangents(m.dtype)}
+            linear = push(level, results, dict(tangents), reverse=True)
+        found = dict(zip(tangents, pull(level, list(tangents.values()), linear, cotangents), strict=True))
+        return [found.get(m) for m in marks]
 
 
 def _first_element(x: Node) -> Node:
