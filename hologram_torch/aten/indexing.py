@@ -26,7 +26,9 @@ class Places(NamedTuple):
     indices: int
 
 
-_ALONG = ("gather", "index_select", "scatter.src", "scatter.value", "scatter_add", "scatter_reduce.two")
+_ALONG = (
+    "gather", "index_select", "scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add", "scatter_reduce.two",
+)  # fmt: skip
 PLACES = {"aten::embedding": Places(0, None, 1)} | {"aten::" + name: Places(0, 1, 2) for name in _ALONG}
 KEYS = ("aten::index.Tensor", "aten::index_put")  # ops of several indices, which may count from the end
 

@@ -137,6 +137,11 @@ def flip(x: Tensor, dims: Sequence[int]) -> Tensor:
     return hnp.flip(x, axis=tuple(dims)) if dims and x.ndim else x
 
 
+@implements("roll")
+def roll(x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
+    return hnp.roll(x, tuple(shifts), axis=tuple(dims)) if dims else hnp.roll(x, sum(shifts))
+
+
 @implements("repeat")
 def repeat(x: Tensor, repeats: Sequence[int]) -> Tensor:
     return hnp.tile(hnp.reshape(x, (1,) * (len(repeats) - x.ndim) + x.shape), tuple(repeats)) if repeats else x

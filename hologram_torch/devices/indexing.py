@@ -7,7 +7,7 @@ test is recorded beside the op, and fails when the values are computed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -16,29 +16,13 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import IndexOutOfRange
 from hologram_torch import aten as table
+from hologram_torch.aten.indexing import PLACES
 from hologram_torch.devices import pending, templates, values
 from hologram_torch.devices.storage import make
 
 aten = torch.ops.aten
 Kernel = Callable[..., Any]
 Indices = list[torch.Tensor | None]
-
-
-class _Places(NamedTuple):
-    """Which arguments of an op are the tensor indexed, its axis (0 where there is none) and the index."""
-
-    x: int
-    dim: int | None
-    indices: int
-
-
-_PLACES: dict[OpOverload, _Places] = {
-    aten.embedding.default: _Places(0, None, 1),
-    **dict.fromkeys(
-        (getattr(packet, overload) for packet in (aten.gather, aten.index_select, aten.scatter, aten.scatter_add) for overload in packet.overloads()),
-        _Places(0, 1, 2),
-    ),
-}
 
 
 def _are_within(places: hg.Tensor, low: int, size: int) -> hg.Tensor:
@@ -58,7 +42,7 @@ def check(op: OpOverload, index: torch.Tensor, low: int, size: int) -> None:
 
 def checked(op: OpOverload, functional: OpOverload, kernel: Kernel) -> Kernel:
     """``kernel`` of ``op``, which does the work of ``functional``, with a test of its index if it has one."""
-    places = _PLACES.get(functional)
+    places = PLACES.get(functional.name())
     if places is None:
         return kernel
 

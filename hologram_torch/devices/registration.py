@@ -39,11 +39,12 @@ def _fallback(op: OpOverload, *args: Any, **options: Any) -> Any:
 
 def _register_kernels() -> None:
     global _complete
-    from hologram_torch.devices import indexing, memory, special
+    from hologram_torch.devices import indexing, linear_algebra, memory, special
 
     library = Library("aten", "IMPL")
     _libraries.append(library)
-    for op, function in {**_of_decompositions(), **_of_rows(), **memory.kernels, **special.kernels, **indexing.kernels()}.items():
+    own = {**memory.kernels, **special.kernels, **indexing.kernels(), **linear_algebra.kernels()}
+    for op, function in {**_of_decompositions(), **_of_rows(), **own}.items():
         library.impl(op, function, KEY)
     for op, function in special.recurrent().items():
         for key in (KEY, "Autograd" + KEY):

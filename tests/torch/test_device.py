@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import hologram_torch
-from hologram.errors import ArgumentError, DeviceError, DTypeError, ShapeError, UnsupportedError
+from hologram.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError, UnsupportedError
 from hologram_torch.devices import pending
 
 DEVICE = "hologram"
@@ -331,6 +331,16 @@ def test_sums_of_small_integers_wrap_in_the_type_asked_for(op, dtype):
     found = op(x.to("hologram"), dtype=dtype).cpu()
     assert found.dtype is dtype
     assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("scatter", [
+    lambda x, k, v: x.scatter(0, k, v), lambda x, k, v: x.scatter(0, k, v, reduce="add"), lambda x, k, v: x.scatter(0, k, 2.0, reduce="multiply"),
+    lambda x, k, v: x.scatter_reduce(0, k, v, "amax"), lambda x, k, v: x.scatter_add_(0, k, v),
+])  # fmt: skip
+def test_places_out_of_range_are_refused_by_every_scatter(scatter):
+    x, k, v = (t.to(DEVICE) for t in (torch.zeros(5), torch.tensor([9]), torch.ones(1)))
+    with pytest.raises(IndexOutOfRange, match="axis of 5"):
+        scatter(x, k, v)
 
 
 def test_special_values_are_those_of_torch():

@@ -20,7 +20,7 @@ DEVICE = hologram_torch.device()
 NAMES = (Path(__file__).parent / "op_names.txt").read_text().split()
 SAMPLED = 30  # ops without --all
 INPUTS = 2  # of the database's sample inputs for an op
-ABSENT = """fft.fftshift fft.ifftshift nn.functional.hardshrink nn.functional.softshrink nn.functional.interpolate:bicubic
+ABSENT = """nn.functional.hardshrink nn.functional.softshrink nn.functional.interpolate:bicubic
 nn.functional.interpolate:bilinear nn.functional.interpolate:linear nn.functional.interpolate:nearest nn.functional.interpolate:nearest-exact
 nn.functional.interpolate:trilinear nn.functional.multi_margin_loss nn.functional.multilabel_margin_loss nn.functional.upsample_bilinear
 nn.functional.upsample_nearest""".split()  # these, or their derivatives, are refused by name
