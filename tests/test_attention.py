@@ -338,6 +338,12 @@ def test_derivatives_keep_a_block_of_scores(monkeypatch: pytest.MonkeyPatch) -> 
     assert _kernels(nn.dot_product_attention, q, k, v) == 1
 
 
+def test_queries_without_elements_see_all_keys_alike() -> None:
+    _, _, v = _arrays((1,), (1,), (3, 2))
+    got = nn.dot_product_attention(np.ones((4, 0), v.dtype), np.ones((3, 0), v.dtype), v)
+    np.testing.assert_allclose(np.asarray(got), np.broadcast_to(v.mean(0), (4, 2)), rtol=1e-6)
+
+
 def test_rows_are_a_number_of_queries() -> None:
     q, k, v = _arrays((4, 8), (4, 8), (4, 8))
     with pytest.raises(ArgumentError, match="rows is a number of queries"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -190,6 +191,27 @@ def test_clearing_releases_everything() -> None:
     for call in (lambda: hg.executor_allocate_buffer(executor, 1), lambda: hg.buffer_length(a), lambda: hg.tensor_ndim(t)):
         with pytest.raises(HandleError):
             call()
+
+
+def test_a_handle_is_released_once() -> None:
+    """Of threads that release one at the same time; and ends meet buffers whose handles another thread has released."""
+    executor = hg.new_executor()
+    made = hg.executor_allocate_buffer(executor, 4)
+    raised: list[int] = []
+
+    def release() -> None:
+        try:
+            hg.buffer_cleanup(made)
+        except HandleError:
+            raised.append(made)
+
+    threads = [threading.Thread(target=release) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(raised) == 3
+    hg.executor_cleanup(executor)
 
 
 def test_tensors_notice_that_their_buffer_was_freed(executor: int) -> None:

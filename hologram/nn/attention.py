@@ -46,7 +46,7 @@ def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal
         raise located(ShapeError(f"dot_product_attention: q (..., L, E), k (..., S, E) and v (..., S, V) have the shapes {shapes}"))
     if rows is not None and not (isinstance(rows, Integral) and rows >= 0):
         raise located(ArgumentError(f"dot_product_attention: rows is a number of queries, or 0 for all at once, not {rows!r}"))
-    factor = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
+    factor = 1 / math.sqrt(queries.shape[-1] or 1) if scale is None else scale  # scores of no elements are 0, scaled by whatever number
 
     def attend(queries: Tensor, mask: Tensor | None, numbers: Tensor | None) -> Tensor:
         scores, seen = _masked(hnp.matmul(queries, hnp.matrix_transpose(keys)) * factor, mask)
