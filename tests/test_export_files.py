@@ -384,6 +384,8 @@ def test_members_do_not_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_no_file(file: Any) -> None:
     with pytest.raises(ArgumentError, match="file is a path, bytes or a binary file"):
         hg.load(file)
+    with pytest.raises(ArgumentError, match="export takes a function"):
+        hg.export(file)
 
 
 def test_arrays_of_objects_are_not_unpickled() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.errors import ExportError
+from hologram.errors import ArgumentError, ExportError
 from hologram.saved.graphs import GraphWriter
 from hologram.saved.program import Program
 from hologram.saved.specification import Specification
@@ -24,8 +24,10 @@ def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
     arguments become part of the program, which is called without them; axes that ``jit`` was told are dynamic keep their symbols. Values that the
     function has taken from around it are saved with it.
 
-    Raises ExportError for what a file cannot hold: a ``pure_callback``, a registered class among arguments or results.
+    Raises ArgumentError for what is no function, ExportError for what a file cannot hold: a ``pure_callback``, a registered class among arguments or results.
     """
+    if not callable(f):
+        raise located(ArgumentError(f"export takes a function, not a {type(f).__name__}"))
     jitted = f if isinstance(f, Jitted) else jit(f)
     call = jitted._signature.take_apart(*_described(args, options))
     if isinstance(jitted, Program):
