@@ -24,7 +24,8 @@ def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
     arguments become part of the program, which is called without them; axes that ``jit`` was told are dynamic keep their symbols. Values that the
     function has taken from around it are saved with it.
 
-    Raises ArgumentError for what is no function, ExportError for what a file cannot hold: a ``pure_callback``, a registered class among arguments or results.
+    Raises ExportError for what a file cannot hold: a ``pure_callback``, a registered class among arguments or results; ArgumentError for what is
+    no function.
     """
     if not callable(f):
         raise located(ArgumentError(f"export takes a function, not a {type(f).__name__}"))
