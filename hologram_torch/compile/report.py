@@ -50,7 +50,7 @@ class Explanation:
         for i, p in enumerate(self.programs):
             lines.append(f"program {i} ({p.stage}): {p.nodes} nodes in {p.segments} segments, {p.kernels} kernels; {len(p.fallbacks)} by PyTorch")
             lines += [f"  {f.node} = {f.op}: {f.reason}" for f in p.fallbacks]
-        return "\n".join(lines) or "nothing was compiled"
+        return "\n".join(lines) or "nothing was compiled: Dynamo found no graph, or skips the code, as it does for recurrent layers"
 
 
 def _program(stage: str, module: fx.GraphModule, writer: Any) -> Program:
@@ -72,12 +72,15 @@ def recorder(into: Explanation) -> Observer:
 def explain(model: Callable[..., Any]) -> Callable[..., Explanation]:
     """``explain(model)(*args)`` compiles and runs ``model`` as ``torch.compile(model, backend="hologram")`` would, and says what became of it.
 
-    The backward pass is compiled with the forward pass where the result requires a gradient.
+    The backward pass is compiled with the forward pass where the result requires a gradient. Dynamo is reset before and after: it keeps what it has
+    skipped, such as an LSTM, by the code that called it, and would skip other modules too. Compiled models are compiled anew when they are next called.
     """
 
     def explained(*args: Any, **options: Any) -> Explanation:
         found = Explanation()
+        torch._dynamo.reset()
         torch.compile(model, backend=make_backend(recorder(found)))(*args, **options)
+        torch._dynamo.reset()
         return found
 
     return explained

@@ -201,3 +201,11 @@ def test_precision_is_an_option():
     assert torch.equal(exact(x), x * 3 + x / 7)
     with pytest.raises(Exception, match="precision"):
         compiled(lambda x: x + 1, options={"speed": "high"})(x)
+
+
+def test_explain_is_not_deceived_by_a_module_that_dynamo_skipped():
+    skipped = hologram_torch.explain(torch.nn.LSTM(4, 4))(torch.randn(3, 2, 4))
+    assert "recurrent layers" in str(skipped)
+    assert hologram_torch.explain(torch.nn.Linear(3, 3))(torch.randn(3, 3)).programs
+    compiled = torch.compile(torch.nn.Linear(3, 3), backend="hologram")
+    assert torch.equal(compiled(torch.ones(2, 3)), compiled(torch.ones(2, 3)))
