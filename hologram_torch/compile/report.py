@@ -73,7 +73,7 @@ def explain(model: Callable[..., Any]) -> Callable[..., Explanation]:
     """``explain(model)(*args)`` compiles and runs ``model`` as ``torch.compile(model, backend="hologram")`` would, and says what became of it.
 
     The backward pass is compiled with the forward pass where the result requires a gradient. Dynamo is reset before and after: it keeps what it has
-    skipped, such as an LSTM, by the code that called it, and would skip other modules too. Compiled models are compiled anew when they are next called.
+    skipped, such as an LSTM, by the code that called it, and would skip other modules too. Compiled models are compiled anew when next called.
     """
 
     def explained(*args: Any, **options: Any) -> Explanation:
