@@ -36,7 +36,7 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: Any = 1, alpha: Any = 1) -> 
 
 @implements("addbmm")
 def addbmm(x: Tensor, a: Tensor, b: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    return _plus(x, hnp.sum(hnp.matmul(a, b), axis=0), beta, alpha)
+    return _plus(x, cast(hnp.sum(hnp.matmul(a, b), axis=0), type_of(x)), beta, alpha)  # sums of small integers are of 64 bits
 
 
 # --- convolutions ----------------------------------------------------------------------------------------------------

@@ -333,6 +333,11 @@ def test_sums_of_small_integers_wrap_in_the_type_asked_for(op, dtype):
     assert torch.equal(found, wanted)
 
 
+def test_addbmm_of_small_integers_keeps_their_type():
+    a = torch.full((2, 3, 3), 9, dtype=torch.uint8)
+    same(torch.addbmm(*[t.to(DEVICE) for t in (a[0], a, a)]), torch.addbmm(a[0], a, a))
+
+
 @pytest.mark.parametrize("scatter", [
     lambda x, k, v: x.scatter(0, k, v), lambda x, k, v: x.scatter(0, k, v, reduce="add"), lambda x, k, v: x.scatter(0, k, 2.0, reduce="multiply"),
     lambda x, k, v: x.scatter_reduce(0, k, v, "amax"), lambda x, k, v: x.scatter_add_(0, k, v),
