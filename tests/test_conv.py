@@ -124,6 +124,14 @@ def test_derivatives_of_strides_multiply_no_zeros() -> None:
     assert sums.count(16 * 2 * 2) == 1 and max(sums) == 16 * 4 * 4  # the derivative's, all four phases in one, and the convolution's own
 
 
+def test_packed_sums_where_phases_leave_holes() -> None:
+    """What is packed is computed after what the whole chunk asks for: whether its phase has an element at all."""
+    x, w, u = draws((2, 2, 4, 4, 4, 2), (2, 2, 4, 5, 3), (2, 2, 4, 5, 3))
+    options = {"stride": (3, 2, 1), "padding": (1, 2, 3), "output_padding": (2, 1, 0), "groups": 2, "dilation": (4, 4, 4)}
+    transposed = lambda f: lambda x, w, u: f(x[..., 0] + x[..., 1], w + u, None, **options)  # noqa: E731
+    agree(transposed(nn.conv_transpose3d), transposed(F.conv_transpose3d), x, w, u)
+
+
 @pytest.mark.parametrize("multiplier", [1, 2])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_depthwise(stride: int, multiplier: int) -> None:

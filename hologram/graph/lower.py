@@ -302,9 +302,9 @@ class _Emission:
         k.body.append(parallel)
         body = parallel.body
         for level, loop in nest.outer_loops():
-            body += self._pack() if self.packed and level == 1 else []
             body += self.row_start if loop.kind == "lanes" else []
             body += self._at(level)
+            body += self._pack() if self.packed and level == 1 else []
             body.append(loop)
             if self.epilogue is not None and loop.kind == "lanes":
                 body.append(self.epilogue.loop())
