@@ -67,12 +67,13 @@ def test_sizes_that_are_symbols(metal: fake_metal.Device) -> None:
 def test_streams_wait_for_each_other(metal: fake_metal.Device) -> None:
     f = hg.jit(lambda x: x * 2 + 1, device="metal")
     x = f(values(100))
-    runtime = metal_device._found()[0][0].runtime
-    runtime.enter(metal_device._found()[0][0].new_queue())
+    device = metal_device._found()[0][0]
+    queue = device.new_queue()
+    device.runtime.enter(queue)
     try:
         y = f(x)
     finally:
-        runtime.leave()
+        device.runtime.leave(queue)
     assert np.array_equal(np.asarray(y), (values(100) * 2 + 1) * 2 + 1)
 
 

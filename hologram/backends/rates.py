@@ -60,10 +60,11 @@ def _key(name: str) -> str:
 
 
 def _measured(device: Device | None) -> Rates:
-    small, chain, large, busy = (_time(_runner(device, g)) for g in (_increment(SMALL), _sums(), _increment(LARGE), _polynomial()))
+    graphs = _increment(SMALL), _sums(), _increment(LARGE), _increment(BUSY), _polynomial()
+    small, chain, large, idle, busy = (_time(_runner(device, g)) for g in graphs)
     launch = max(0.0, chain - small) / (CHAIN - 1)
     byte = max(0.0, large - small) / (2 * 4 * LARGE)
-    operation = max(0.0, busy - small - byte * 2 * 4 * BUSY) / (2 * ROUNDS * BUSY)
+    operation = max(0.0, busy - idle) / ((2 * ROUNDS - 1) * BUSY)  # of the same bytes, which caches may hold
     if device is None:
         return Rates(0.0, launch, operation, byte)  # native code is called by native code: next to nothing
     latency = _time(_carrier(device, SMALL)) / 2
