@@ -7,7 +7,7 @@ never given out, or whose object was released, raises HandleError; other errors 
 from typing import Any
 
 from hologram import __version__
-from hologram_ffi import ops
+from hologram_ffi import ops, tensors
 from hologram_ffi.buffers import (
     buffer_as_mut_ptr,
     buffer_as_ptr,
@@ -40,33 +40,7 @@ from hologram_ffi.executors import (
     new_executor_with_backend,
 )
 from hologram_ffi.handles import clear_all_registries
-from hologram_ffi.tensors import (
-    tensor_broadcast_shapes,
-    tensor_buffer,
-    tensor_cleanup,
-    tensor_contiguous,
-    tensor_dlpack_device_id,
-    tensor_dlpack_device_type,
-    tensor_from_buffer,
-    tensor_from_buffer_with_strides,
-    tensor_from_dlpack_capsule,
-    tensor_is_broadcast_compatible_with,
-    tensor_is_contiguous,
-    tensor_matmul,
-    tensor_narrow,
-    tensor_ndim,
-    tensor_numel,
-    tensor_offset,
-    tensor_permute,
-    tensor_reshape,
-    tensor_select,
-    tensor_shape,
-    tensor_slice,
-    tensor_strides,
-    tensor_to_dlpack,
-    tensor_transpose,
-    tensor_view_1d,
-)
+from hologram_ffi.tensors import *  # noqa: F403
 
 __all__ = [
     "buffer_as_mut_ptr", "buffer_as_ptr", "buffer_canonicalize_all", "buffer_class_index", "buffer_cleanup", "buffer_copy",
@@ -74,11 +48,7 @@ __all__ = [
     "buffer_fill", "buffer_is_boundary", "buffer_is_empty", "buffer_is_linear", "buffer_length", "buffer_pool", "buffer_size_bytes",
     "buffer_to_bytes", "buffer_to_vec", "buffer_verify_canonical", "clear_all_registries", "executor_allocate_boundary_buffer",
     "executor_allocate_buffer", "executor_cleanup", "get_version", "new_executor", "new_executor_auto", "new_executor_with_backend",
-    "tensor_broadcast_shapes", "tensor_buffer", "tensor_cleanup", "tensor_contiguous", "tensor_dlpack_device_id", "tensor_dlpack_device_type",
-    "tensor_from_buffer", "tensor_from_buffer_with_strides", "tensor_from_dlpack_capsule", "tensor_is_broadcast_compatible_with",
-    "tensor_is_contiguous", "tensor_matmul", "tensor_narrow", "tensor_ndim", "tensor_numel", "tensor_offset", "tensor_permute",
-    "tensor_reshape", "tensor_select", "tensor_shape", "tensor_slice", "tensor_strides", "tensor_to_dlpack", "tensor_transpose",
-    "tensor_view_1d",
+    *tensors.__all__,
 ]  # fmt: skip
 
 

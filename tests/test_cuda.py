@@ -23,6 +23,7 @@ import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda import library
 from hologram.backends.cuda.device import Device
+from hologram.backends.cuda.executable import Replay
 from hologram.backends.reference import evaluate
 from hologram.errors import CompileError, DeviceError, OutOfMemory
 from hologram.graph.passes import canonicalise
@@ -36,7 +37,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
     """Two devices that are not there."""
     fake = FakeApi(devices=2)
     found = [Device(fake, i) for i in range(2)]  # type: ignore[arg-type]
-    monkeypatch.setattr(cuda_device, "_found", lambda: (found, None))
+    monkeypatch.setattr(cuda_device, "found", lambda: (found, None))
     yield fake
     hg.clear_caches()
     gc.collect()
@@ -78,7 +79,7 @@ def test_calls_return_before_the_device_is_done(cuda: FakeApi) -> None:
 
 
 def compiled(cuda: FakeApi, graph: Graph) -> Any:
-    return cuda_device._found()[0][0].runtime.compile(graph, "exact", canonicalise)
+    return cuda_device.found()[0][0].runtime.compile(graph, "exact", canonicalise)
 
 
 def test_rows_of_the_table_give_the_reference(cuda: FakeApi, everything: bool) -> None:
@@ -285,6 +286,31 @@ def test_memory_that_is_not_there(cuda: FakeApi) -> None:
     assert np.allclose(np.asarray(hg.jit(lambda x: hnp.sum(x), device="cuda")(held)), values(100_000).sum(), rtol=1e-3)
 
 
+def test_calls_that_do_not_fit_captured_run_kernel_by_kernel(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Replay, nbytes: int) -> Any:
+        raise OutOfMemory(f"cuda:0 has no {nbytes} bytes")
+
+    monkeypatch.setattr(Replay, "_memory", full)
+    f = hg.jit(layers, device="cuda")
+    x, w = values(4, 20), values(20, 20)
+    for _ in range(3):
+        before = cuda.counts["launches"]
+        assert np.allclose(np.asarray(f(x, w)[0]), on_host(x, w)[0], rtol=1e-5)
+        assert cuda.counts["launches"] - before > 3
+    assert not cuda.graphs and not cuda.host
+
+
+def test_captured_calls_go_with_their_stream(cuda: FakeApi) -> None:
+    f = hg.jit(layers, device="cuda")
+    x, w = values(4, 20), values(20, 20)
+    for _ in range(3):
+        with hg.stream("cuda"):
+            for _ in range(2):
+                hg.block_until_ready(f(x, w))
+        gc.collect()
+    assert len(cuda.graphs) <= 2  # of the last stream, and of the one before it at the most
+
+
 def test_a_failure_surfaces_where_the_value_is_read(cuda: FakeApi) -> None:
     y = hg.jit(softmax, device="cuda")(values(3, 40))
     cuda.broken = "cudaErrorIllegalAddress: an illegal memory access was encountered"
@@ -294,7 +320,7 @@ def test_a_failure_surfaces_where_the_value_is_read(cuda: FakeApi) -> None:
 
 
 def test_a_program_that_does_not_compile(cuda: FakeApi) -> None:
-    found = cuda_device._found()[0][0]
+    found = cuda_device.found()[0][0]
     with pytest.raises(CompileError, match=r"(?s)cuda:0 does not compile a program:.*nonsense.*>\s+2 .*nonsense"):
         found.build('extern "C" __global__ void __launch_bounds__(32, 1) kernel0(const int *t) {\n  nonsense;\n}\n', ["kernel0"])
 
@@ -312,11 +338,11 @@ def test_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImportError("No module named 'cupy'")
 
     monkeypatch.setattr(cuda_device, "api", absent)
-    cuda_device._found.cache_clear()
-    assert "cupy" in str(cuda_device.why_none()) and cuda_device.devices() == []
+    cuda_device.found.cache_clear()
+    assert "cupy" in str(cuda_device.found()[1]) and cuda_device.found()[0] == []
     fake = FakeApi()
     monkeypatch.setattr(fake, "count", lambda: (_ for _ in ()).throw(fake.errors[0]("cudaErrorInsufficientDriver")))
     monkeypatch.setattr(cuda_device, "api", lambda: fake)
-    cuda_device._found.cache_clear()
-    assert "cudaErrorInsufficientDriver" in str(cuda_device.why_none())
-    cuda_device._found.cache_clear()
+    cuda_device.found.cache_clear()
+    assert "cudaErrorInsufficientDriver" in str(cuda_device.found()[1])
+    cuda_device.found.cache_clear()

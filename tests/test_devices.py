@@ -20,7 +20,7 @@ from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, OutOfMemory, UnsupportedError
 from hologram.graph.passes import canonicalise
 
-THERE = pytest.mark.skipif(opencl.why_none() is not None, reason=f"OpenCL: {opencl.why_none()}")
+THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 
 

@@ -20,7 +20,7 @@ import hologram as hg
 import hologram.nn as nn
 import hologram.numpy as hnp
 from hologram import dtypes, tree
-from hologram.backends.opencl.device import why_none
+from hologram.backends.devices import why_none
 from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DifferentiationError, ExportError, TracedValueError
@@ -184,7 +184,7 @@ def test_devices_are_chosen_anew() -> None:
     assert "place" not in str(loaded)
 
 
-@pytest.mark.skipif(why_none() is not None, reason=f"OpenCL: {why_none()}")
+@pytest.mark.skipif(why_none("opencl") is not None, reason=f"OpenCL: {why_none('opencl')}")
 def test_a_program_runs_on_the_device_it_is_loaded_for() -> None:
     f = hg.jit(lambda x: (hnp.sum(x * x, axis=1), hnp.sqrt(x * x)), precision="exact")
     data = hg.export(f, X).to_bytes()

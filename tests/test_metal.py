@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 def metal(monkeypatch: pytest.MonkeyPatch) -> Iterator[fake_metal.Device]:
     fake = fake_metal.Device()
     found = [Device(fake_metal, 0, fake)]
-    monkeypatch.setattr(metal_device, "_found", lambda: (found, None))
+    monkeypatch.setattr(metal_device, "found", lambda: (found, None))
     yield fake
     hg.clear_caches()
 
@@ -67,7 +67,7 @@ def test_sizes_that_are_symbols(metal: fake_metal.Device) -> None:
 def test_streams_wait_for_each_other(metal: fake_metal.Device) -> None:
     f = hg.jit(lambda x: x * 2 + 1, device="metal")
     x = f(values(100))
-    device = metal_device._found()[0][0]
+    device = metal_device.found()[0][0]
     queue = device.new_queue()
     device.runtime.enter(queue)
     try:
@@ -85,7 +85,7 @@ def test_what_metal_lacks_is_refused(metal: fake_metal.Device) -> None:
 
 
 def test_errors(metal: fake_metal.Device) -> None:
-    device = metal_device._found()[0][0]
+    device = metal_device.found()[0][0]
     with pytest.raises(CompileError, match=r"(?s)metal:0 does not compile.*>\s+3 .*nonsense"):
         device.build("#include <metal_stdlib>\nkernel void kernel0(uint i [[thread_position_in_grid]]) {\n  nonsense;\n}\n", ["kernel0"])
     y = hg.jit(lambda x: x + 1, device="metal")(values(4))
@@ -102,4 +102,4 @@ def test_why_there_is_none() -> None:
     try:
         import Metal  # noqa: F401
     except ImportError:
-        assert "hologram-compute[metal]" in str(metal_device.why_none()) and "metal" in hg.devices().missing
+        assert "hologram-compute[metal]" in str(metal_device.found()[1]) and "metal" in hg.devices().missing

@@ -29,7 +29,7 @@ from hologram.trace.node import Graph
 
 SHARE = {"elementwise": 1, "movement": 1}  # of a row's cases, else 2, without --all: the driver takes a fifth of a second to compile a kernel
 ORDERED = ("reduce", "scan", "contraction")  # kinds of rows that standard precision may compute in another order
-THERE = pytest.mark.skipif(opencl.why_none() is not None, reason=f"OpenCL: {opencl.why_none()}")
+THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 
 
 def compiled(graph: Graph, precision: str = "exact") -> Executable:
@@ -241,7 +241,7 @@ def test_devices_say_what_is_missing() -> None:
     found = hg.devices()
     assert found[0] == "cpu" and isinstance(found, list)
     assert {"cuda", "metal"} <= set(found.missing)
-    assert ("opencl" in found.missing) == (opencl.why_none() is not None)
+    assert ("opencl" in found.missing) == (opencl.found()[1] is not None)
     for name in found.missing:
         assert f"{name:12} not available" in str(found)
 
@@ -258,9 +258,9 @@ def test_a_device_that_is_not_there() -> None:
 @pytest.fixture
 def fresh_search() -> Any:
     """The devices are looked for anew, before the test and after it."""
-    opencl._found.cache_clear()
+    opencl.found.cache_clear()
     yield
-    opencl._found.cache_clear()
+    opencl.found.cache_clear()
 
 
 def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch, fresh_search: None) -> None:

@@ -26,7 +26,7 @@ from hologram.graph.placement import NEVER, Problem, Rates, Value, minimum_cut, 
 from hologram.graph.schedule import Schedule
 from hologram.trace.node import Graph
 
-THERE = pytest.mark.skipif(opencl.why_none() is not None, reason=f"OpenCL: {opencl.why_none()}")
+THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 CPU = Rates(call=0.0, launch=1_000.0, operation=0.1, byte=0.02)
 GPU = Rates(call=20_000.0, launch=5_000.0, operation=1e-4, byte=1e-3, transfer=10_000.0, transfer_byte=0.05)

@@ -1,7 +1,6 @@
 """The devices that programs can run on, under the names that users give, and why others are not there.
 
-A backend is a module with ``devices()``, ``why_none()`` (the reason where there is none) and ``find(number)``, the device of that number, or for None
-the one that the backend's bare name means; None where there is no such device. Importing a backend imports no driver; asking it does.
+A backend is a module with ``found()``: its devices, and why there are none. Importing a backend imports no driver; asking it does.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ BACKENDS = {
     "opencl": "hologram.backends.opencl.device",
     "null": "hologram.backends.null.device",
 }
-_UNLISTED = ("null",)  # of which there are as many as one asks for
+_ENDLESS = ("null",)  # backends with as many devices as one asks for, by ``numbered(n)``; they are not listed
 
 
 class Devices(list[str]):
@@ -44,10 +43,10 @@ def devices() -> Devices:
     found: dict[str, str] = {CPU: "LLVM, native code"}
     missing: dict[str, str] = {}
     for name in BACKENDS:
-        if name not in _UNLISTED:
-            backend = _backend(name)
-            found |= {d.name: d.describe() for d in backend.devices()}
-            if (reason := backend.why_none()) is not None:
+        if name not in _ENDLESS:
+            there, reason = _backend(name).found()
+            found |= {d.name: d.describe() for d in there}
+            if reason is not None:
                 missing[name] = reason
     return Devices(found, missing)
 
@@ -56,14 +55,28 @@ def _backend(name: str) -> Any:
     return import_module(BACKENDS[name])
 
 
+def why_none(kind: str) -> str | None:
+    """Why a backend, one of :data:`BACKENDS`, has no device; None where it has."""
+    return _backend(kind).found()[1]
+
+
+def _numbered(kind: str, number: int | None) -> Device | None:
+    """A backend's device of that number, or what the backend's bare name means: the first GPU, or else the first device."""
+    if kind in _ENDLESS:
+        return _backend(kind).numbered(number or 0)
+    there = _backend(kind).found()[0]
+    if number is None:
+        return next((d for d in there if d.kind == "gpu"), there[0] if there else None)
+    return there[number] if number < len(there) else None
+
+
 def find(name: str) -> Device:
     """The device that ``name``, which is not the CPU's, means. Raises DeviceError for one that is not there: why, and what there is."""
     kind, colon, number = name.partition(":")
     reason = None
     if kind in BACKENDS and (not colon or number.isdecimal()):
-        backend = _backend(kind)
-        reason = backend.why_none()
-        found: Device | None = backend.find(int(number) if colon else None) if reason is None else None
+        reason = why_none(kind)
+        found = _numbered(kind, int(number) if colon else None)
         if found is not None:
             return found
     there = ", ".join(map(repr, devices()))
@@ -78,7 +91,7 @@ def resolve(device: Any) -> str:
 
 def accelerator() -> str | None:
     """The GPU that ``auto`` may choose, the first in the order of :data:`BACKENDS`; None where there is none."""
-    found = (d for name in BACKENDS for d in _backend(name).devices())
+    found = (d for name in BACKENDS for d in _backend(name).found()[0])
     return next((d.name for d in found if d.kind == "gpu"), None)
 
 

@@ -22,6 +22,8 @@ LANES = 32  # partial results side by side in a page's row
 PAGE = 3072  # elements reduced or scanned as one piece
 GROUP = 16  # elements scanned by Hillis and Steele's steps
 
+INDEX_MAX = 2**63 - 1  # what an accumulator of positions starts from
+
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -97,6 +99,13 @@ def lowest(d: DType) -> Any:
 
 def highest(d: DType) -> Any:
     return np.inf if d.is_float else True if d.kind == "b" else int(np.iinfo(d.np).max)
+
+
+def identity_bits(row: Op, d: DType) -> bytes:
+    """The element of type ``d`` that an accumulator of ``row`` starts from: -0.0 for float sums, the far end of the type for extremes
+    and their places."""
+    row = {"argmax": reduce_max, "argmin": reduce_min}.get(row.name, row)
+    return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
 
 
 # --- the written order -----------------------------------------------------------------------------------------------

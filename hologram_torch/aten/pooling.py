@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import vjp
-from hologram_torch.aten.registry import implements
+from hologram_torch.aten.registry import implements, register
 from hologram_torch.aten.types import type_of
 
 Sizes = Sequence[int]
@@ -106,46 +107,31 @@ def max_pool2d_backward(
 
 
 def _avg_pool(
-    rank: int, x: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool, divisor: int | None
+    rank: int,
+    x: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes = (),
+    padding: Sizes = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
-    if divisor is not None:
+    if divisor_override is not None:
         raise ArgumentError(f"avg_pool{rank}d: divisor_override is not supported")
     if not type_of(x).is_floating_point:
         raise DTypeError(f"avg_pool{rank}d: takes floats, not {type_of(x)}")
-    steps = _each(stride, rank) if stride else _each(kernel, rank)
+    steps = _each(stride or kernel_size, rank)
     pool: Any = (nn.avg_pool1d, nn.avg_pool2d, nn.avg_pool3d)[rank - 1]
-    return pool(x, _each(kernel, rank), steps, _each(padding, rank), ceil_mode, count_include_pad)
+    return pool(x, _each(kernel_size, rank), steps, _each(padding, rank), ceil_mode, count_include_pad)
 
 
-@implements("avg_pool2d")
-def avg_pool2d(
-    x: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes = (),
-    padding: Sizes = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    return _avg_pool(2, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-@implements("avg_pool3d")
-def avg_pool3d(
-    x: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes = (),
-    padding: Sizes = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    return _avg_pool(3, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+for _rank in (2, 3):
+    register(f"avg_pool{_rank}d", partial(_avg_pool, _rank))
 
 
 @implements("avg_pool2d_backward")
 def avg_pool2d_backward(gradient: Tensor, x: Tensor, *geometry: Any) -> Tensor:
-    return vjp(lambda v: avg_pool2d(v, *geometry), x)[1](gradient)[0]
+    return vjp(lambda v: _avg_pool(2, v, *geometry), x)[1](gradient)[0]
 
 
 @implements("_adaptive_avg_pool2d")

@@ -6,21 +6,11 @@ memory that the group shares, pages in their order, so the result depends neithe
 
 from __future__ import annotations
 
-import numpy as np
-
 from hologram.backends.c.scalars import Scalars, type_name
 from hologram.dtypes import DType, int64
 from hologram.graph.kernel_ir import Acc
-from hologram.primitives.op import TABLE, Op
-
-INDEX_MAX = 2**63 - 1
-
-
-def identity_bits(row: Op, d: DType) -> bytes:
-    """The element that changes nothing: -0.0 for float sums, the far end of the type for max and min."""
-    if row.monoid is None:
-        row = TABLE["reduce_max" if row.name == "argmax" else "reduce_min"]
-    return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
+from hologram.primitives.op import TABLE
+from hologram.primitives.reductions import INDEX_MAX, identity_bits
 
 
 class Monoid:

@@ -6,19 +6,8 @@ import numpy as np
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, scalar_type, shuffle_half, suffix, vector
 from hologram.backends.cpu.scalar_code import ScalarCode, constant
-from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Acc
-from hologram.primitives.op import TABLE, Op
-from hologram.primitives.reductions import LANES
-
-INDEX_MAX = 2**63 - 1
-
-
-def identity_bits(row: Op, d: DType) -> bytes:
-    """The element that changes nothing: -0.0 for float sums, the far end of the type for max and min."""
-    if row.monoid is None:
-        row = TABLE["reduce_max" if row.name == "argmax" else "reduce_min"]
-    return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
+from hologram.primitives.reductions import INDEX_MAX, LANES, identity_bits
 
 
 class Monoid:

@@ -6,6 +6,7 @@ streams of its own. Programs are compiled by NVRTC for the device's own architec
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -115,7 +116,8 @@ class _OwnQueue(Queue):
     """A stream that goes with its queue."""
 
     def __del__(self) -> None:
-        self.cuda.destroy_stream(self.stream)
+        with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+            self.cuda.destroy_stream(self.stream)
 
 
 def _address(place: Place) -> int:
@@ -145,7 +147,8 @@ class Module:
 
     def __del__(self) -> None:
         if hasattr(self, "handle"):
-            self.cuda.unload(self.handle)
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+                self.cuda.unload(self.handle)
 
 
 class Device(driver.Device):
@@ -231,7 +234,7 @@ class Device(driver.Device):
 
 
 @cache
-def _found() -> tuple[list[Device], str | None]:
+def found() -> tuple[list[Device], str | None]:
     """The devices, and why there are none."""
     try:
         cuda = api()
@@ -242,18 +245,3 @@ def _found() -> tuple[list[Device], str | None]:
     except cuda.errors as e:
         return [], f"CUDA has no driver or no device ({e})"
     return [Device(cuda, i) for i in range(count)], None if count else "CUDA has no device"
-
-
-def devices() -> list[driver.Device]:
-    return list(_found()[0])
-
-
-def why_none() -> str | None:
-    """Why there is no device; None where there is one."""
-    return _found()[1]
-
-
-def find(number: int | None) -> driver.Device | None:
-    """The device of that number; for None the first."""
-    found = _found()[0]
-    return found[number or 0] if (number or 0) < len(found) else None

@@ -21,6 +21,7 @@ from hologram.backends.common.steps import Block, Call
 from hologram.backends.cuda.device import Queue, launch
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable, Recording, recorded
+from hologram.errors import OutOfMemory
 
 MOST_LAUNCHES = 4096  # of a captured call
 MOST_REPLAYS = 128  # of an executable
@@ -33,6 +34,7 @@ class Replay:
     def __init__(self, queue: Queue, recording: Recording) -> None:
         launches = recording.launches
         self.queue, self.cuda = queue, queue.device.cuda
+        self.host = self.graph = 0
         self.memories = [self._memory(n) for n in recording.memories]
         self.own = [m.handle.address for m in self.memories]
         self.kernels = [x.kernel for x in launches]  # their modules stay loaded
@@ -86,10 +88,11 @@ class Replay:
         self.cuda.copy(self.address, source, self.nbytes, self.queue.stream)
 
     def __del__(self) -> None:
-        if hasattr(self, "_last"):
-            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
-                self.queue.finish()
+        with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+            self.queue.finish()
+            if self.graph:
                 self.cuda.destroy_graph(self.graph)
+            if self.host:
                 self.cuda.free_host(self.host)
 
 
@@ -131,11 +134,12 @@ class _Calls:
 
 
 def _captured(block: Block, queue: Queue, slots: int) -> Replay | None:
+    """None where launching the kernels one by one is better, or all that there is memory for."""
     try:
         recording = recorded(block, slots, queue.device.copy_kernel)
-    except NotRecordable:
+        return Replay(queue, recording) if 1 < len(recording.launches) <= MOST_LAUNCHES else None
+    except (NotRecordable, OutOfMemory):
         return None
-    return Replay(queue, recording) if 1 < len(recording.launches) <= MOST_LAUNCHES else None
 
 
 class CudaExecutable(Executable):
@@ -165,6 +169,7 @@ class CudaExecutable(Executable):
         key = id(block), queue  # the entry keeps the block, so no other has its id
         calls = self._calls.get(key)
         if calls is None:
+            self._calls = {k: c for k, c in self._calls.items() if not k[1].retired}
             if len(self._calls) >= MOST_REPLAYS:
                 del self._calls[next(iter(self._calls))]
             calls = self._calls[key] = _Calls(block)

@@ -56,16 +56,15 @@ def adopted(x: Any) -> DeviceStorage:
         x = device.cuda.contiguous(x)
         of = x.__cuda_array_interface__
     address = of["data"][0]
-    found = cuda_device.find(device.cuda.device_of(address) if address else device.number)
-    assert isinstance(found, Device)
-    return found.guarded(lambda: _borrowed(found, x, address, shape, dtype, of.get("stream")))
+    there = cuda_device.found()[0][device.cuda.device_of(address) if address else device.number]
+    return there.guarded(lambda: _borrowed(there, x, address, shape, dtype, of.get("stream")))
 
 
 def _first_device() -> Device:
-    found = cuda_device.find(None) if cuda_device.why_none() is None else None
-    if not isinstance(found, Device):
-        raise DeviceError(f"an array is on a CUDA device: {cuda_device.why_none()}")
-    return found
+    there, reason = cuda_device.found()
+    if not there:
+        raise DeviceError(f"an array is on a CUDA device: {reason}")
+    return there[0]
 
 
 def _is_plain(of: dict[str, Any], shape: tuple[int, ...], dtype: np.dtype) -> bool:

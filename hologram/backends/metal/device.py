@@ -174,26 +174,11 @@ class Device(driver.Device):
 
 
 @cache
-def _found() -> tuple[list[Device], str | None]:
+def found() -> tuple[list[Device], str | None]:
     """The devices, and why there are none."""
     try:
         import Metal
     except ImportError as e:
         return [], f"PyObjC's bindings of Metal cannot be imported ({e}): on a Mac, {INSTALL}"
-    found = list(Metal.MTLCopyAllDevices())
-    return [Device(Metal, i, d) for i, d in enumerate(found)], None if found else "Metal has no device"
-
-
-def devices() -> list[driver.Device]:
-    return list(_found()[0])
-
-
-def why_none() -> str | None:
-    """Why there is no device; None where there is one."""
-    return _found()[1]
-
-
-def find(number: int | None) -> driver.Device | None:
-    """The device of that number; for None the first."""
-    found = _found()[0]
-    return found[number or 0] if (number or 0) < len(found) else None
+    there = list(Metal.MTLCopyAllDevices())
+    return [Device(Metal, i, d) for i, d in enumerate(there)], None if there else "Metal has no device"

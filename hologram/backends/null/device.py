@@ -95,19 +95,11 @@ class _Block:
         self.nbytes = nbytes
 
 
+def found() -> tuple[list[Device], str | None]:
+    """The first device: there is no last."""
+    return [numbered(0)], None
+
+
 @cache
-def _device(number: int) -> Device:
+def numbered(number: int) -> Device:
     return Device(number)
-
-
-def devices() -> list[driver.Device]:
-    """The first: there is no last."""
-    return [_device(0)]
-
-
-def why_none() -> str | None:
-    return None
-
-
-def find(number: int | None) -> driver.Device | None:
-    return _device(number or 0)

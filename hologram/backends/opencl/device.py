@@ -177,7 +177,7 @@ class Device(driver.Device):
 
 
 @cache
-def _found() -> tuple[list[Device], str | None]:
+def found() -> tuple[list[Device], str | None]:
     """The devices, and why there are none."""
     try:
         import pyopencl as cl
@@ -187,28 +187,11 @@ def _found() -> tuple[list[Device], str | None]:
         platforms = cl.get_platforms()
     except cl.Error as e:
         return [], f"there is no OpenCL platform ({e}): install a driver, or PoCL for the CPU"
-    found, reasons = [], []
+    there, reasons = [], []
     for platform in platforms:
         try:
-            found += platform.get_devices()
+            there += platform.get_devices()
         except cl.Error as e:
             reasons.append(f"{platform.name.strip()}: {e}")
-    devices = [Device(cl, i, d) for i, d in enumerate(found)]
+    devices = [Device(cl, i, d) for i, d in enumerate(there)]
     return devices, None if devices else "no OpenCL platform has a device" + (f" ({'; '.join(reasons)})" if reasons else "")
-
-
-def devices() -> list[driver.Device]:
-    return list(_found()[0])
-
-
-def why_none() -> str | None:
-    """Why there is no device; None where there is one."""
-    return _found()[1]
-
-
-def find(number: int | None) -> driver.Device | None:
-    """The device of that number; for None the first GPU, or else the first device."""
-    found = _found()[0]
-    if number is None:
-        return next((d for d in found if d.kind == "gpu"), found[0])
-    return found[number] if number < len(found) else None
