@@ -5,6 +5,7 @@ CUDA C++ and Metal are compiled as C++ beside headers (``tests/emulation``) that
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import re
@@ -47,9 +48,21 @@ def _compile(compiler: str | None, *arguments: str | Path) -> None:
 
 
 @functools.cache
+def _scratch() -> Path:
+    folder = tempfile.mkdtemp(prefix="hologram-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def new_folder() -> Path:
+    """For files that live as long as the process."""
+    return Path(tempfile.mkdtemp(dir=_scratch()))
+
+
+@functools.cache
 def _items() -> Path:
     """The object code of the coroutines, which all libraries share."""
-    out = Path(tempfile.mkdtemp(prefix="hologram-items-")) / "items.o"
+    out = new_folder() / "items.o"
     _compile(COMPILERS["c"], "-c", "-o", out, EMULATION / "items.c")
     return out
 

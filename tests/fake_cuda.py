@@ -10,14 +10,12 @@ import contextlib
 import ctypes
 import itertools
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from c_harness import compile_kernels
+from c_harness import compile_kernels, new_folder
 
 from hologram import dtypes
 from hologram.backends.cuda.api import CompilerError, Matrix, Properties
@@ -93,7 +91,7 @@ class FakeApi:
         self.modules: dict[int, tuple[ctypes.CDLL, dict[str, tuple[int, str]]]] = {}
         self.functions: dict[int, tuple[int, str, int, str]] = {}
         self._numbers = itertools.count(3)  # 1 and 2 are names of default streams
-        self._folder = Path(tempfile.mkdtemp(prefix="hologram-fake-cuda-"))
+        self._folder = new_folder()
 
     def is_out_of_memory(self, e: BaseException) -> bool:
         return "MemoryAllocation" in str(e)
@@ -239,7 +237,7 @@ class FakeApi:
             values = ", ".join(f"*({t} *)args[{i}]" for i, t in enumerate(types))
             calls.append(f"EXPORT void call_{name}(void **args, int64_t group, int64_t groups, int64_t item) {{ {name}({values}); }}\n")
         try:
-            library = compile_kernels(source, "".join(calls), "cuda", Path(tempfile.mkdtemp(dir=self._folder)))
+            library = compile_kernels(source, "".join(calls), "cuda", new_folder())
         except AssertionError as e:
             raise CompilerError(str(e)) from None
         kinds = {name: "".join("p" if "*" in p else "i" for p in parameters.split(", ")) for _, name, parameters in _HEAD.findall(source)}

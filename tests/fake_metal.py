@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from c_harness import compile_kernels
+from c_harness import compile_kernels, new_folder
 
 _HEAD = re.compile(r"^kernel void (\w+)\((.*)\) {$", re.MULTILINE)
 MTLResourceStorageModeShared = 0
@@ -131,7 +129,7 @@ class Library:
             calls.append(
                 f"EXPORT void call_{name}(void **args, int64_t group, int64_t groups, int64_t item) {{ {name}({', '.join([*values, grid])}); }}\n"
             )
-        self.library = ctypes.CDLL(str(compile_kernels(source, "".join(calls), "metal", Path(tempfile.mkdtemp(prefix="hologram-fake-metal-")))))
+        self.library = ctypes.CDLL(str(compile_kernels(source, "".join(calls), "metal", new_folder())))
 
     def newFunctionWithName_(self, name: str) -> tuple[Any, str, int]:
         return self.library, name, self.counts[name]
