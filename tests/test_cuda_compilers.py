@@ -9,6 +9,7 @@ from building import Draft, kernels, product
 from cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
 from test_c_walk import MATRIX_UNITS, PRODUCTS
 from test_lowering import PROGRAMS
+from test_sort_kernels import graph_of
 
 from hologram.backends.c.products import PANELS
 from hologram.backends.c.source import Program
@@ -29,6 +30,8 @@ def texts() -> dict[str, str]:
     for name, make_product in {**PRODUCTS, **MATRIX_UNITS}.items():
         d = Draft()
         out[name] = Program(kernels(Schedule(d.graph(*make_product(d)), "standard", PANELS)), "cuda", "standard").text
+    for name in ("many_short_rows", "long_rows", "order_of_wide_keys"):
+        out[name] = Program(kernels(Schedule(graph_of(name), "exact", PANELS)), "cuda", "exact").text
     return {name: re.sub(r"\bkernel(\d+)(?=\()", rf"{name}_\1", text) for name, text in out.items()}
 
 

@@ -239,9 +239,9 @@ def test_control_flow_and_routines_agree_with_the_cpu(name: str) -> None:
 def test_routines_of_the_host_are_seen(counts: Counter[str]) -> None:
     x = hg.device_put(SPD, "opencl")
     f = hg.jit(lambda a: hnp.sort(hg.linalg.cholesky(a), axis=0))
-    assert f.lower(x).compile().reduction().host_calls == 2
+    assert f.lower(x).compile().reduction().host_calls == 1
     f(x)
-    assert counts["copies_out"] == 2 and counts["copies_in"] == 1 + 2 + 0
+    assert counts["copies_out"] == 1 and counts["copies_in"] == 1 + 1
 
 
 @THERE
@@ -458,7 +458,7 @@ class Lost(Exception):
 @pytest.mark.parametrize("verb", ["_write", "_launch", "_copy", "_read", "record", "allocate", "build"])
 def test_whatever_a_driver_fails_in_is_a_device_error_and_leaks_nothing(verb: str, null: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> Any:
-        return hg.jit(lambda x: hnp.sort(hg.scan(lambda c, y: (c + y, c[:3]), x[0], x)[1] + 1), device="null:0")(X)
+        return hg.jit(lambda x: hg.fft.fft(hg.scan(lambda c, y: (c + y, c[:3]), x[0], x)[1] + 1), device="null:0")(X)
 
     gc.collect()
     null.runtime.pool.trim()

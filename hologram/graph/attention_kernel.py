@@ -17,18 +17,17 @@ import itertools
 
 import numpy as np
 
-from hologram import dtypes
-from hologram.dtypes import DType
 from hologram.graph.access import Index, linear
 from hologram.graph.attention import SCORES
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
 from hologram.graph.loops import Tile
 from hologram.graph.lower import Lowered
+from hologram.graph.statements import const, counter, index, least, load, named, row
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, floordiv, mod, prod, var
-from hologram.trace.node import Node, const_attrs, topological
+from hologram.symbolic import Int, atoms, floordiv, mod, prod
+from hologram.trace.node import Node, topological
 
 ROWS = 64  # of a chunk: what is read of keys and values serves that many
 KEYS = 256  # of a block: its scores and values fit in the second-level cache
@@ -89,7 +88,7 @@ class _Attention:
         return [(i, n) for i, n in enumerate(self.scores.shape) if i not in (self.row_axis, self.key_axis)]
 
     def _head(self) -> dict[int, Int]:
-        return {i: 0 if n == 1 else _counter(f"h{i}", n) for i, n in self._others()}
+        return {i: 0 if n == 1 else counter(f"h{i}", n) for i, n in self._others()}
 
     def _index(self, row: Int, key: Int) -> Index:
         """An element of the scores."""
@@ -97,12 +96,12 @@ class _Attention:
 
     @property
     def row(self) -> Int:
-        return 0 if self.chunks_of_head == 1 else _counter("row", self.count - self.rows + 1)
+        return 0 if self.chunks_of_head == 1 else counter("row", self.count - self.rows + 1)
 
     @property
     def first(self) -> Int:
         """The block's first key."""
-        return _counter("j", self.blocks) * self.block if self.blocks > 1 else 0
+        return counter("j", self.blocks) * self.block if self.blocks > 1 else 0
 
     @property
     def ragged(self) -> bool:
@@ -111,7 +110,7 @@ class _Attention:
     @property
     def here(self) -> Int:
         """The keys of the block at hand."""
-        return _counter("here", self.block + 1) if self.ragged else self.block
+        return counter("here", self.block + 1) if self.ragged else self.block
 
     # --- instructions --------------------------------------------------------------------------------------------------
 
@@ -143,7 +142,7 @@ class _Attention:
         parallel = Loop("parallel", "p", 0, kernel.chunks)
         kernel.body.append(parallel)
         body = parallel.body
-        self._where(body, _counter("p", kernel.chunks))
+        self._where(body, counter("p", kernel.chunks))
         self._turn(body)
         if self.blocks > 1:
             self._start(body)
@@ -161,15 +160,15 @@ class _Attention:
         at = floordiv(p, self.chunks_of_head)
         for i, n in reversed(self._others()):
             if n != 1:
-                _named(_index(body, mod(at, n)), f"h{i}")
+                named(index(body, mod(at, n)), f"h{i}")
             at = floordiv(at, n)
         if self.chunks_of_head > 1:
-            _named(_least(body, mod(p, self.chunks_of_head) * self.rows, self.count - self.rows), "row")
+            named(least(body, mod(p, self.chunks_of_head) * self.rows, self.count - self.rows), "row")
 
     def _turn(self, body: list[Stmt]) -> None:
         """Queries to (depth, rows)."""
         down, across = Loop("serial", "k", 0, self.depth), Loop("lanes", "r", 0, self.rows)
-        k, r = _counter("k", self.depth), _counter("r", self.rows)
+        k, r = counter("k", self.depth), counter("r", self.rows)
         query = self._element(self.queries, (*self._index(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
         across.body.append(Store(self.turned, k * self.rows + r, query))
         down.body.append(across)
@@ -177,16 +176,16 @@ class _Attention:
 
     def _start(self, body: list[Stmt]) -> None:
         """No key has been seen."""
-        lowest, zero = self._lowest(body), _const(body, 0.0, self.dtype)
+        lowest, zero = self._lowest(body), const(body, 0.0, self.dtype)
         rows, whole = Loop("lanes", "r", 0, self.rows), Loop("lanes", "z", 0, self.outs.size)
-        r = _counter("r", self.rows)
+        r = counter("r", self.rows)
         rows.body += [Store(self.tops, r, lowest), Store(self.sums, r, zero)]
-        whole.body.append(Store(self.outs, _counter("z", self.outs.size), zero))
+        whole.body.append(Store(self.outs, counter("z", self.outs.size), zero))
         body += [rows, whole]
 
     def _one_block(self, body: list[Stmt]) -> None:
         if self.ragged:
-            _named(_least(body, self.length - self.first, self.block), "here")
+            named(least(body, self.length - self.first, self.block), "here")
         self._products(body)
         self._softmax(body)
         self._outputs(body)
@@ -196,11 +195,11 @@ class _Attention:
         tile, tiles = self.key_tile, -(-self.block // self.key_tile)
         loop = Loop("serial", "g", 0, tiles, floordiv(self.here + (tile - 1), tile) if self.ragged else None)
         body.append(loop)
-        start = _counter("g", tiles) * tile
+        start = counter("g", tiles) * tile
         if not self.ragged and self.block % tile == 0:
             return loop, start
-        _named(_least(loop.body, start, self.here - tile), "at")
-        return loop, _counter("at", self.block - tile + 1)
+        named(least(loop.body, start, self.here - tile), "at")
+        return loop, counter("at", self.block - tile + 1)
 
     def _across(self, body: list[Stmt], name: str, extent: int) -> Loop:
         """A loop of lanes that a tile's accumulators have room for."""
@@ -208,7 +207,7 @@ class _Attention:
             lanes = Loop("lanes", name, 0, extent)
         else:
             panels = Loop("serial", "w", 0, -(-extent // self.vector))
-            start = _counter("w", -(-extent // self.vector)) * self.vector
+            start = counter("w", -(-extent // self.vector)) * self.vector
             lanes = Loop("lanes", name, start, self.vector, extent if extent % self.vector else None)
             body.append(panels)
             body = panels.body
@@ -219,9 +218,9 @@ class _Attention:
         """Step 1: the products of queries and the block's keys."""
         tiles, at = self._key_tiles(body)
         across = self._across(tiles.body, "r", self.rows)
-        k, r = _counter("k", self.depth), _counter("r", self.rows)
+        k, r = counter("k", self.depth), counter("r", self.rows)
         down = Loop("serial", "k", 0, self.depth)
-        query = _load(down.body, self.turned, k * self.rows + r)
+        query = load(down.body, self.turned, k * self.rows + r)
         for i in range(self.key_tile):
             key = self._element(self.keys, (*self._index(0, self.first + at + i), k), down.body, {"k"}, across.body)
             self._add_product(down, key, query)
@@ -231,32 +230,32 @@ class _Attention:
     def _add_product(self, loop: Loop, x: Value, y: Value) -> None:
         acc = Acc(TABLE["reduce_sum"], self.dtype, self.dtype)
         loop.accs.append(acc)
-        loop.body.append(Accumulate(acc, (_row(loop.body, "mul", x, y),)))
+        loop.body.append(Accumulate(acc, (row(loop.body, "mul", x, y),)))
 
     def _softmax(self, body: list[Stmt]) -> None:
         """Step 2: the scores are finished, and become exponentials; the maxima, sums and scales of the rows."""
         across = Loop("lanes", "r", 0, self.rows)
         body.append(across)
         body = across.body
-        r = _counter("r", self.rows)
+        r = counter("r", self.rows)
         several = self.blocks > 1
-        old = _load(body, self.tops, r) if several else self._lowest(body)
-        top = _row(body, "max", old, self._finished(body))
+        old = load(body, self.tops, r) if several else self._lowest(body)
+        top = row(body, "max", old, self._finished(body))
         total = self._exponentials(body, top)
         if several:
-            scale = _row(body, "exp", _row(body, "sub", old, top))
-            total = _row(body, "add", _row(body, "mul", _load(body, self.sums, r), scale), total)
+            scale = row(body, "exp", row(body, "sub", old, top))
+            total = row(body, "add", row(body, "mul", load(body, self.sums, r), scale), total)
             body += [Store(self.tops, r, top), Store(self.scales, r, scale)]
         body.append(Store(self.sums, r, total))
 
     def _lowest(self, body: list[Stmt]) -> Ins:
         """The least finite number, from which maxima start: the exponential of -inf is 0 even where there is nothing else, and so is the sum."""
-        return _const(body, float(np.finfo(self.dtype.np).min), self.dtype)
+        return const(body, float(np.finfo(self.dtype.np).min), self.dtype)
 
     def _finished(self, body: list[Stmt]) -> Value:
         """Scores in place of products; their maximum."""
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
-        t, r = _counter("t", self.block), _counter("r", self.rows)
+        t, r = counter("t", self.block), counter("r", self.rows)
         here = t * self.stride + r
         score = self._element(self.scores, self._index(self.row + r, self.first + t), down.body, {"t"}, body, here)
         if self.scores is not self.products:
@@ -266,8 +265,8 @@ class _Attention:
     def _exponentials(self, body: list[Stmt], unit: Value) -> Value:
         """Exponentials in place of scores; their sum."""
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
-        here = _counter("t", self.block) * self.stride + _counter("r", self.rows)
-        weight = _row(down.body, "exp", _row(down.body, "sub", _load(down.body, self.weights, here), unit))
+        here = counter("t", self.block) * self.stride + counter("r", self.rows)
+        weight = row(down.body, "exp", row(down.body, "sub", load(down.body, self.weights, here), unit))
         down.body.append(Store(self.weights, here, weight))
         return self._reduced(body, down, "reduce_sum", weight)
 
@@ -282,32 +281,32 @@ class _Attention:
         """Step 3: the products of exponentials and the block's values, added to what earlier blocks gave."""
         tiles = Loop("serial", "g", 0, self.stride // self.row_tile)
         body.append(tiles)
-        at = _counter("g", self.stride // self.row_tile) * self.row_tile
+        at = counter("g", self.stride // self.row_tile) * self.row_tile
         across = self._across(tiles.body, "d", self.width)
-        t, d = _counter("t", self.block), _counter("d", self.width)
+        t, d = counter("t", self.block), counter("d", self.width)
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
         value = self._element(self.values, (*self._index(0, self.first + t), d), down.body, {"t"}, across.body)
         for i in range(self.row_tile):
-            self._add_product(down, _load(down.body, self.weights, t * self.stride + at + i), value)
+            self._add_product(down, load(down.body, self.weights, t * self.stride + at + i), value)
         across.body.append(down)
         for i, acc in enumerate(down.accs):
             place = (at + i) * self.width + d
             total: Value = acc
             if self.blocks > 1:
-                earlier = _row(across.body, "mul", _load(across.body, self.outs, place), _load(across.body, self.scales, at + i))
-                total = _row(across.body, "add", earlier, acc)
+                earlier = row(across.body, "mul", load(across.body, self.outs, place), load(across.body, self.scales, at + i))
+                total = row(across.body, "add", earlier, acc)
             across.body.append(Store(self.outs, place, total))
 
     def _divide(self, body: list[Stmt]) -> None:
         """The results: outputs over sums."""
         across, down, lanes = Loop("lanes", "r", 0, self.rows), Loop("serial", "e", 0, self.rows), Loop("lanes", "d", 0, self.width)
-        r, e, d = _counter("r", self.rows), _counter("e", self.rows), _counter("d", self.width)
-        total: Value = _load(across.body, self.sums, r)
-        one = _const(across.body, 1.0, self.dtype)
+        r, e, d = counter("r", self.rows), counter("e", self.rows), counter("d", self.width)
+        total: Value = load(across.body, self.sums, r)
+        one = const(across.body, 1.0, self.dtype)
         if self.safe:
-            total = _row(across.body, "select", _row(across.body, "eq", total, _const(across.body, 0.0, self.dtype)), one, total)
-        across.body.append(Store(self.sums, r, _row(across.body, "div", one, total)))
-        result = _row(lanes.body, "mul", _load(lanes.body, self.outs, e * self.width + d), _load(lanes.body, self.sums, e))
+            total = row(across.body, "select", row(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
+        across.body.append(Store(self.sums, r, row(across.body, "div", one, total)))
+        result = row(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
         index = [n for i, n in enumerate(self._index(self.row + e, 0)) if i != self.key_axis]
         lanes.body.append(Store(self.buffers.buffer(self.root, "out"), linear((*index, d), self.root.shape), result))
         down.body.append(lanes)
@@ -325,41 +324,3 @@ class _Attention:
 def _static(n: Int) -> int:
     assert isinstance(n, int), n
     return n
-
-
-def _counter(name: str, size: Int) -> Int:
-    return var(name, 0, size - 1 if isinstance(size, int) else None)
-
-
-def _row(body: list[Stmt], op: str, *args: Value) -> Ins:
-    """A row of the op table on values of one type, or one that gives the type of its last operand."""
-    ins = Ins(TABLE[op], args, (), dtypes.bool_ if op == "eq" else args[-1].dtype)
-    body.append(ins)
-    return ins
-
-
-def _const(body: list[Stmt], value: float, d: DType) -> Ins:
-    ins = Ins("const", (), const_attrs(value, d), d)
-    body.append(ins)
-    return ins
-
-
-def _load(body: list[Stmt], b: Buffer, at: Int) -> Ins:
-    ins = Ins("load", (), (b, at), b.dtype)
-    body.append(ins)
-    return ins
-
-
-def _index(body: list[Stmt], e: Int) -> Ins:
-    ins = Ins("index", (), (e,), dtypes.int64)
-    body.append(ins)
-    return ins
-
-
-def _least(body: list[Stmt], x: Int, y: Int) -> Ins:
-    return _row(body, "min", _index(body, x), _index(body, y))
-
-
-def _named(ins: Ins, name: str) -> None:
-    """Index expressions may name the value."""
-    ins.name = name

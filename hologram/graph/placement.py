@@ -184,14 +184,13 @@ def _moved(n: Node, stored: set[Node]) -> int:
 
 
 def _time(n: Node, rates: Rates, cpu: Rates, moved: int, is_stored: bool) -> float:
-    """What a node costs at ``rates``. Routines of the host, and kernels that only it has, run at those of ``cpu`` wherever they are called."""
+    """What a node costs at ``rates``. Routines of the host run at those of ``cpu`` wherever they are called."""
     launch = rates.launch if is_stored else 0.0
     if n.op.kind == "control":
         return launch + _control(n, rates, cpu)
-    if n.op.kind in ("host", "sort"):
-        operations = work(n) if n.op.kind == "host" else _count(n)
+    if n.op.kind == "host":
         carried = 0.0 if rates is cpu else sum(rates.carriage(nbytes(x)) for x in (*n.inputs, n))
-        return launch + operations * cpu.operation + carried
+        return launch + work(n) * cpu.operation + carried
     return launch + _count(n) * rates.operation + moved * rates.byte
 
 

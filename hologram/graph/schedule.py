@@ -20,6 +20,7 @@ from hologram.graph.loops import Panels, Sharing, Tile
 from hologram.graph.lower import Lowered, lower
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
+from hologram.graph.sort_kernels import is_sortable, lower_sort
 from hologram.graph.sorts import lower_native
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, atoms, is_static, split_linear, substitute, var
@@ -120,7 +121,8 @@ class Schedule:
                 assert isinstance(self.tile, Tile)
                 return [lower_attention(group, roots, self.tile)]
             case "native":
-                return [lower_native(group)]
+                on_device = isinstance(self.tile, Panels) and is_sortable(group.roots[0].inputs[0])
+                return lower_sort(group) if on_device else [lower_native(group)]
         return lower(group, roots, stored, self.precision, self.tile)
 
     def _lifetimes(self) -> list[tuple[Node | ControlStep, int, int, tuple[Node, ...]]]:

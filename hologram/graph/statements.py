@@ -1,0 +1,69 @@
+"""Statements of kernel IR, made and appended to a body at one stroke: for kernels that are written by hand rather than lowered from elements."""
+
+from __future__ import annotations
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.graph.kernel_ir import Buffer, Ins, Stmt, Value
+from hologram.primitives.op import TABLE
+from hologram.symbolic import Int, var
+from hologram.trace.node import const_attrs
+
+_OF_TRUTH = ("eq", "lt", "le")  # rows whose result is not of their operands' type
+
+
+def counter(name: str, size: Int | None) -> Int:
+    """A loop's variable, or an integer that is named so, from 0 up to ``size`` - 1."""
+    return var(name, 0, size - 1 if isinstance(size, int) else None)
+
+
+def row(body: list[Stmt], op: str, *args: Value) -> Ins:
+    """A row of the op table on values of one type, or one that gives the type of its last operand."""
+    ins = Ins(TABLE[op], args, (), dtypes.bool_ if op in _OF_TRUTH else args[-1].dtype)
+    body.append(ins)
+    return ins
+
+
+def const(body: list[Stmt], value: float, d: DType) -> Ins:
+    ins = Ins("const", (), const_attrs(value, d), d)
+    body.append(ins)
+    return ins
+
+
+def load(body: list[Stmt], b: Buffer, at: Int, mask: Value | None = None) -> Ins:
+    """An element; zero where ``mask`` does not hold."""
+    ins = Ins("load", () if mask is None else (mask,), (b, at), b.dtype)
+    body.append(ins)
+    return ins
+
+
+def cast(body: list[Stmt], x: Value, d: DType) -> Value:
+    if x.dtype is d:
+        return x
+    ins = Ins(TABLE["cast"], (x,), (d.name,), d)
+    body.append(ins)
+    return ins
+
+
+def index(body: list[Stmt], e: Int, d: DType = dtypes.int64) -> Ins:
+    """An index expression as a value."""
+    ins = Ins("index", (), (e,), d)
+    body.append(ins)
+    return ins
+
+
+def inside(body: list[Stmt], e: Int, size: Int) -> Ins:
+    """Whether ``0 <= e < size``."""
+    ins = Ins("inside", (), (e, size), dtypes.bool_)
+    body.append(ins)
+    return ins
+
+
+def least(body: list[Stmt], x: Int, y: Int) -> Ins:
+    return row(body, "min", index(body, x), index(body, y))
+
+
+def named(ins: Ins, name: str, size: Int | None = None) -> Int:
+    """The value as an integer that index expressions may hold, from 0 up to ``size`` - 1 where that is known."""
+    ins.name = name
+    return counter(name, size)
