@@ -171,7 +171,7 @@ def test_vmap(name: str) -> None:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: fft.fft(np.ones(4), norm="unit"), ArgumentError, "norm 'unit'"),
+    (lambda: fft.fft(np.ones(4), norm="unit"), ArgumentError, "norm is 'backward' or 'forward' or 'ortho', not 'unit'"),
     (lambda: fft.fft(np.ones(4), n=0), ShapeError, "no transform of 0 elements"),
     (lambda: fft.fft(np.ones((2, 0))), ShapeError, "no transform of 0 elements"),
     (lambda: fft.irfft(np.ones(1)), ShapeError, "no transform of 0 elements"),

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, ShapeError
+from hologram.fft.transforms import elements
 from hologram.numpy.arguments import array, axes_of
 from hologram.trace.apply import wrap
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
-def _count(n: Any, what: str) -> int:
-    try:
-        found = operator.index(n)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: a number of elements is an integer, not {type(n).__name__}")) from None
-    if found < 1:
-        raise located(ShapeError(f"{what}: no transform of {found} elements"))
-    return found
-
-
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies (n,) of the elements of a transform of ``n`` samples ``d`` apart: 0, 1, …, and then the negative ones, over ``n d``."""
-    n = _count(n, "fftfreq")
+    n = elements(n, "fftfreq")
     steps = hnp.arange(n, dtype=dtype or hnp.float32, device=device)
     return hnp.where(steps < (n + 1) // 2, steps, steps - n) / (n * d)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies (n // 2 + 1,) of the elements of a transform of ``n`` real samples ``d`` apart."""
-    n = _count(n, "rfftfreq")
+    n = elements(n, "rfftfreq")
     return hnp.arange(n // 2 + 1, dtype=dtype or hnp.float32, device=device) / (n * d)
 
 

@@ -8,15 +8,14 @@ norm.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import hologram.primitives.fourier as rows
 from hologram import dtypes
 from hologram.control.tracing import Type, emit
-from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of
+from hologram.errors import DTypeError, ShapeError
+from hologram.numpy.arguments import array, axis_of, choice, integer, items
 from hologram.numpy.complexes import conjugated
 from hologram.primitives.movement import pad
 from hologram.primitives.op import Op
@@ -38,10 +37,7 @@ OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def _norm(norm: Any, what: str) -> str:
-    found = "backward" if norm is None else norm
-    if found not in OPPOSITE:
-        raise located(ArgumentError(f"{what}: norm {norm!r}: it is one of {', '.join(OPPOSITE)}"))
-    return str(found)
+    return "backward" if norm is None else choice(norm, what, "norm", OPPOSITE)
 
 
 def _operand(x: Any, what: str, kind: str) -> Node:
@@ -60,22 +56,21 @@ def _operand(x: Any, what: str, kind: str) -> Node:
 def _axes(x: Node, s: Any, axes: Any, what: str) -> tuple[tuple[int, ...], list[Int | None]]:
     """The axes, and how many elements each is to have, None for those that it has. ``s`` without ``axes`` is of the last ones."""
     ndim = len(x.shape)
-    if s is not None and axes is None:
-        axes = range(ndim - len(s), ndim)
-    chosen = tuple(axis_of(a, ndim, what) for a in (range(ndim) if axes is None else axes))
+    asked = None if s is None else items(s, what, "sizes")
+    if axes is None:
+        axes = range(ndim - len(asked) if asked is not None else 0, ndim)
+    chosen = tuple(axis_of(a, ndim, what) for a in items(axes, what, "axes"))
     if not chosen or len(set(chosen)) != len(chosen):
         raise located(ShapeError(f"{what}: axes {list(chosen)} of shape {list(x.shape)}: at least one, and none twice"))
-    sizes: list[Int | None] = [None] * len(chosen) if s is None else [None if n is None else _size(n, what) for n in s]
+    sizes: list[Int | None] = [None] * len(chosen) if asked is None else [None if n is None else elements(n, what) for n in asked]
     if len(sizes) != len(chosen):
         raise located(ShapeError(f"{what}: {len(sizes)} sizes for {len(chosen)} axes"))
     return chosen, sizes
 
 
-def _size(n: Any, what: str) -> int:
-    try:
-        found = operator.index(n)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: a number of elements is an integer, not {type(n).__name__}")) from None
+def elements(n: Any, what: str) -> int:
+    """A number of elements of a transform. Raises ShapeError where it is below 1."""
+    found = integer(n, what, "a number of elements")
     if found < 1:
         raise located(ShapeError(f"{what}: no transform of {found} elements"))
     return found

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError
 from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, extents, matrices, square
-from hologram.trace.recorder import located
+from hologram.numpy.arguments import choice
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]
@@ -51,8 +50,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
     Raises ArgumentError for another mode.
     """
-    if mode not in ("reduced", "complete"):
-        raise located(ArgumentError(f"qr: mode {mode!r}: it is 'reduced' or 'complete'"))
+    choice(mode, "qr", "mode", ("reduced", "complete"))
     matrix = matrices(x, "qr")
     m, n = extents(matrix)
     if m < n:  # type: ignore[operator]

@@ -7,7 +7,7 @@ from typing import Any
 
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of
+from hologram.numpy.arguments import array, axis_of, items
 from hologram.numpy.linear import matmul, tensordot, vecdot
 from hologram.numpy.manipulation import matrix_transpose
 from hologram.trace.apply import broadcast_shapes, wrap
@@ -53,7 +53,7 @@ def multi_dot(arrays: Sequence[Any], /) -> Tensor:
 
     Cormen et al., *Introduction to Algorithms*, 15.2. Raises ArgumentError for fewer than two, ShapeError where they do not fit.
     """
-    given = [wrap(array(x, "multi_dot")) for x in arrays]
+    given = [wrap(array(x, "multi_dot")) for x in items(arrays, "multi_dot")]
     if len(given) < 2:
         raise located(ArgumentError("multi_dot takes at least two arrays"))
     ends = given[0].ndim == 1, given[-1].ndim == 1

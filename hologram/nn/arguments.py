@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError
-from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, choice, permuted, reshaped, wrap
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int
 from hologram.trace.node import Node
@@ -81,9 +81,7 @@ def formats(rank: int) -> tuple[str, str]:
 def space_format(what: str, rank: int, name: str | None) -> SpaceFormat:
     """The format called ``"NCHW"`` or ``"NHWC"``, for ``rank`` space axes; channels first for None. Raises ArgumentError for other names."""
     first, last = formats(rank)
-    if name not in (None, first, last):
-        raise located(ArgumentError(f"{what}: data_format is {first!r} or {last!r}, not {name!r}"))
-    return SpaceFormat(rank, name == last)
+    return SpaceFormat(rank, name is not None and choice(name, what, "data_format", (first, last)) == last)
 
 
 def by_rank(name: str, f: Callable[Concatenate[str, int, P], Tensor]) -> list[Callable[P, Tensor]]:

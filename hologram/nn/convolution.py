@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.nn.arguments import by_rank, integers, space_format
-from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, integer, permuted, reshaped, wrap
 from hologram.primitives.window_rules import by_input, convolved
 from hologram.primitives.windows import window_count
 from hologram.symbolic import Int, bounds
@@ -122,10 +121,7 @@ def _factors(what: str, rank: int, x: Any, w: Any) -> Any:
 
 
 def _groups(what: str, groups: Any) -> int:
-    try:
-        n = operator.index(groups)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: groups is an integer, not {type(groups).__name__}")) from None
+    n = integer(groups, what, "groups")
     if n < 1:
         raise located(ArgumentError(f"{what}: groups is at least 1, not {n}"))
     return n

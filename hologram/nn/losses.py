@@ -6,10 +6,10 @@ from typing import Any
 
 from hologram import dtypes
 from hologram import numpy as hnp
-from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.errors import DTypeError, ShapeError
 from hologram.nn.arguments import cast, floats
 from hologram.nn.normalisation import log_softmax
-from hologram.numpy.arguments import array, axis_of, element_type, wrap
+from hologram.numpy.arguments import array, axis_of, choice, element_type, wrap
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
@@ -19,9 +19,7 @@ _REDUCTIONS = {"mean": hnp.mean, "sum": hnp.sum, "none": lambda losses: losses}
 
 
 def _reduced(losses: Tensor, reduction: str, what: str) -> Tensor:
-    if reduction not in _REDUCTIONS:
-        raise located(ArgumentError(f"{what}: reduction is one of {', '.join(_REDUCTIONS)}, not {reduction!r}"))
-    return _REDUCTIONS[reduction](losses)
+    return _REDUCTIONS[choice(reduction, what, "reduction", _REDUCTIONS)](losses)
 
 
 def _is_class(labels: Any, classes: Any, axis: int, what: str) -> Tensor:

@@ -8,7 +8,8 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.numpy.arguments import array, axis_of, items, wrap
+from hologram.numpy.arguments import function as called
 from hologram.numpy.elementwise import where
 from hologram.numpy.manipulation import broadcast_arrays, expand_dims, moveaxis
 from hologram.symbolic import prod
@@ -23,6 +24,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     """``func1d(row, *args, **options)`` of every row along ``axis``, all at once by ``vmap``; the result's axes stand where ``axis`` was."""
     from hologram.transform.stacking import vmap
 
+    called(func1d, "apply_along_axis")
     t = wrap(array(arr, "apply_along_axis"))
     a = axis_of(axis, t.ndim, "apply_along_axis")
     rows = moveaxis(t, a, -1)
@@ -35,6 +37,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Tensor:
     """``func(a, axis)`` for one of ``axes`` after the other; an axis that it removes comes back with extent 1."""
+    called(func, "apply_over_axes")
     t = wrap(array(a, "apply_over_axes"))
     for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
         i = axis_of(axis, t.ndim, "apply_over_axes")
@@ -55,6 +58,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **opti
     t = wrap(array(x, "piecewise"))
     conditions = condlist if isinstance(condlist, (tuple, list)) and (not condlist or not isinstance(condlist[0], (bool, int))) else [condlist]
     masks = [wrap(cast_node(array(c, "piecewise"), dtypes.bool_)) for c in conditions]
+    funclist = items(funclist, "piecewise", "functions")
     extra = len(funclist) - len(masks)
     if extra not in (0, 1):
         raise located(ArgumentError(f"piecewise: {len(funclist)} functions for {len(masks)} conditions"))

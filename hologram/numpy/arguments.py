@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram.errors import ArgumentError, AxisOutOfRange, ShapeError
@@ -15,7 +15,10 @@ from hologram.trace.convert import element_type
 from hologram.trace.node import Node
 from hologram.trace.recorder import located, plain, record, whole_cast
 
-__all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
+__all__ = [
+    "array", "axes_of", "axis_of", "cast_to", "choice", "element_type", "extent", "extent_node", "function", "has_items", "integer", "items",
+    "number", "permuted", "reshaped", "shape_of", "spread", "wrap",
+]  # fmt: skip
 
 
 def array(x: Any, what: str) -> Node:
@@ -28,12 +31,51 @@ def array(x: Any, what: str) -> Node:
     return node_as(node, weak_default(dtype) if weak else dtype)
 
 
+def integer(n: Any, what: str, role: str) -> int:
+    """An integer of Python or NumPy, or a Tensor that holds one. Raises ArgumentError for others, saying that ``role`` is an integer."""
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise located(ArgumentError(f"{what}: {role} is an integer, not {type(n).__name__}")) from None
+
+
+def has_items(x: Any) -> bool:
+    """Whether ``x`` can be gone through: arrays without axes cannot, though their types have the method for it."""
+    return isinstance(x, Iterable) and getattr(x, "ndim", 1) != 0
+
+
+def items(values: Any, what: str, role: str = "arrays") -> list[Any]:
+    """The items of a sequence of ``role``. Raises ArgumentError for what has none."""
+    if not has_items(values):
+        raise located(ArgumentError(f"{what} takes a sequence of {role}, not {type(values).__name__}"))
+    return list(values)
+
+
+def choice(value: Any, what: str, role: str, names: Iterable[str]) -> str:
+    """One of ``names``. Raises ArgumentError for anything else."""
+    if not isinstance(value, str) or value not in names:
+        given = repr(value) if isinstance(value, str) else type(value).__name__
+        raise located(ArgumentError(f"{what}: {role} is {' or '.join(map(repr, names))}, not {given}"))
+    return value
+
+
+def number(x: Any, what: str, role: str) -> float:
+    """A real number. Raises ArgumentError for others, saying that ``role`` is one."""
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        raise located(ArgumentError(f"{what}: {role} is a number, not {type(x).__name__}")) from None
+
+
+def function(f: Any, what: str) -> Callable[..., Any]:
+    if not callable(f):
+        raise located(ArgumentError(f"{what} takes a function, not {type(f).__name__}"))
+    return f
+
+
 def axis_of(axis: Any, ndim: int, what: str) -> int:
     """``axis`` counted from the front. Raises AxisOutOfRange where there is none such."""
-    try:
-        i = operator.index(axis)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: an axis is an integer, not {type(axis).__name__}")) from None
+    i = integer(axis, what, "an axis")
     if not -ndim <= i < ndim:
         raise located(AxisOutOfRange(f"{what}: axis {i} of an array with {ndim} axes"))
     return i % ndim
@@ -53,10 +95,7 @@ def extent(n: Any, what: str) -> Int:
     """One extent of a shape argument. Raises ShapeError where it is negative."""
     if isinstance(n, Expr):
         return plain(n)
-    try:
-        i = operator.index(n)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: an extent is an integer, not {type(n).__name__}")) from None
+    i = integer(n, what, "an extent")
     if i < 0:
         raise located(ShapeError(f"{what}: negative extent {i}"))
     return i
@@ -64,7 +103,7 @@ def extent(n: Any, what: str) -> Int:
 
 def shape_of(shape: Any, what: str) -> Shape:
     """A shape argument: an integer or a sequence of them."""
-    if isinstance(shape, Iterable):
+    if has_items(shape):
         return tuple(extent(n, what) for n in shape)
     return (extent(shape, what),)
 

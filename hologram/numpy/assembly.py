@@ -10,8 +10,9 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of, shape_of, wrap
+from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from hologram.numpy.arguments import array, axis_of, choice, integer, items, shape_of, wrap
+from hologram.numpy.arguments import function as called
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import linspace, ones, zeros
 from hologram.numpy.elementwise import FUNCTIONS, logaddexp, round, where
@@ -65,15 +66,31 @@ def _flat(x: Any, axis: int | None, what: str) -> tuple[Tensor, int]:
 def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
     """``x`` without the elements along ``axis`` (flattened for None) that ``obj``, known indices, a slice or a mask, names."""
     t, a = _flat(x, axis, "delete")
-    kept = np.delete(np.arange(t.shape[a]), obj)
+    n = t.shape[a]
+    kept = np.delete(np.arange(n), _places(obj, n, n - 1, "delete"))
     return take(t, kept, axis=a)
+
+
+def _places(obj: Any, n: Any, last: Any, what: str) -> Any:
+    """Known indices from -``n`` to ``last``, a slice or a mask, for NumPy.
+
+    Raises DTypeError for arrays of others, IndexOutOfRange, and TracedValueError while tracing.
+    """
+    if isinstance(obj, slice):
+        return obj
+    known = obj._view(f"{what}, whose result's size depends on the indices,") if type(obj) is Tensor else np.asarray(obj)
+    if known.dtype.kind not in "iub" and known.size:
+        raise located(DTypeError(f"{what}: indices are integers, not {known.dtype}"))
+    if known.dtype.kind in "iu" and known.size and (known.min() < -n or known.max() > last):
+        raise located(IndexOutOfRange(f"{what}: an index beyond an axis of extent {n}"))
+    return known.astype(np.intp) if known.size == 0 else known
 
 
 def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``x`` with ``values`` before the elements along ``axis`` (flattened for None) that ``obj``, known indices, names."""
     t, a = _flat(x, axis, "insert")
     n = t.shape[a]
-    at = np.atleast_1d(np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj))
+    at = np.atleast_1d(np.arange(n)[obj] if isinstance(obj, slice) else _places(obj, n, n, "insert"))
     new = _array(values, "insert").astype(t.dtype)
     one = np.ndim(obj) == 0 and not isinstance(obj, slice)
     if one and new.ndim:  # as many as there are values
@@ -132,10 +149,11 @@ def trim_zeros(x: Any, trim: str = "fb") -> Tensor:
     t = _array(x, "trim_zeros")
     if t.ndim != 1:
         raise located(ShapeError(f"trim_zeros takes one axis, not shape {list(t.shape)}"))
+    sides = choice(trim, "trim_zeros", "trim", ("f", "b", "fb", "bf", "F", "B", "FB", "BF")).lower()
     filled = np.flatnonzero(t._view("trim_zeros, whose result's size depends on the values,"))
     if filled.size == 0:
         return t[:0]
-    return t[int(filled[0]) if "f" in trim.lower() else 0 : int(filled[-1]) + 1 if "b" in trim.lower() else t.shape[0]]
+    return t[int(filled[0]) if "f" in sides else 0 : int(filled[-1]) + 1 if "b" in sides else t.shape[0]]
 
 
 def rollaxis(x: Any, axis: int, start: int = 0) -> Tensor:
@@ -153,6 +171,7 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
         return diagonal(t, offset=k)
     if t.ndim != 1:
         raise located(ShapeError(f"diag takes one or two axes, not shape {list(t.shape)}"))
+    k = integer(k, "diag", "a diagonal")
     n = t.shape[0] + abs(k)
     rows = np.arange(t.shape[0])
     return zeros((n, n), dtype=t.dtype).at[rows - min(k, 0), rows + max(k, 0)].set(t)
@@ -213,7 +232,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None) -> Tensor:
 
 def fromfunction(function: Callable[..., Any], shape: Sequence[int], *, dtype: Any = None) -> Any:
     """``function`` of the indices along each axis, at all places at once."""
-    return function(*indices(shape, dtypes.default_float if dtype is None else dtype))
+    return called(function, "fromfunction")(*indices(shape, dtypes.default_float if dtype is None else dtype))
 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
@@ -223,15 +242,19 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
-    return tuple(tensor(a) for a in np.diag_indices(n, ndim))
+    return tuple(tensor(a) for a in np.diag_indices(integer(n, "diag_indices", "an extent"), integer(ndim, "diag_indices", "a number of axes")))
+
+
+def _band(n: Any, k: Any, m: Any, what: str) -> tuple[int, int, int | None]:
+    return integer(n, what, "a number of rows"), integer(k, what, "a diagonal"), None if m is None else integer(m, what, "a number of columns")
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
-    return tuple(tensor(a) for a in np.tril_indices(n, k, m))
+    return tuple(tensor(a) for a in np.tril_indices(*_band(n, k, m, "tril_indices")))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
-    return tuple(tensor(a) for a in np.triu_indices(n, k, m))
+    return tuple(tensor(a) for a in np.triu_indices(*_band(n, k, m, "triu_indices")))
 
 
 def _matrix_extents(x: Any, what: str) -> tuple[int, int]:
@@ -260,7 +283,7 @@ def diag_indices_from(x: Any, /) -> tuple[Tensor, ...]:
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Tensor, ...]:
     """Where ``mask_func``, such as ``triu``, leaves something of a matrix of ones; the mask is made of known values."""
-    made = mask_func(ones((n, n)), k=k)
+    made = called(mask_func, "mask_indices")(ones((n, n)), k=k)
     return tuple(tensor(a) for a in np.nonzero(_array(made, "mask_indices")._view("mask_indices, whose result's size depends on the values,")))
 
 
@@ -276,8 +299,11 @@ def unravel_index(places: Any, shape: Any) -> tuple[Tensor, ...]:
 
 def ravel_multi_index(multi_index: Sequence[Any], dims: Any) -> Tensor:
     """Places in an array of shape ``dims`` flattened, of indices along each axis."""
+    parts, shape = items(multi_index, "ravel_multi_index", "indices"), shape_of(dims, "ravel_multi_index")
+    if len(parts) != len(shape):
+        raise located(ShapeError(f"ravel_multi_index: {len(parts)} indices for the shape {list(shape)}"))
     at: Any = 0
-    for i, n in zip(multi_index, shape_of(dims, "ravel_multi_index"), strict=True):
+    for i, n in zip(parts, shape, strict=True):
         at = at * n + _array(i, "ravel_multi_index")
     return at
 
@@ -287,22 +313,24 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any) -> Tensor:
 
 def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) -> Tensor:
     """The first of ``choices`` whose condition holds, else ``default``."""
+    conditions, choices = items(conditions, "select", "conditions"), items(choices, "select")
     if len(conditions) != len(choices) or not choices:
         raise located(ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices"))
     result: Any = default
-    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        result = where(condition, choice, result)
+    for condition, value in zip(reversed(conditions), reversed(choices), strict=True):
+        result = where(condition, value, result)
     return result
 
 
 def choose(which: Any, choices: Sequence[Any], mode: str = "clip") -> Tensor:
     """At every place the element of the array of ``choices`` that ``which`` names; numbers out of range are those of the ends."""
-    if mode != "clip":
-        raise located(ArgumentError(f"choose: mode is 'clip', not {mode!r}"))
+    choice(mode, "choose", "mode", ("clip",))
+    if not (arrays := items(choices, "choose")):
+        raise located(ArgumentError("choose: no choices"))
     number = _array(which, "choose")
-    result: Any = choices[0]
-    for i, choice in enumerate(choices[1:], 1):
-        result = where(number >= i, choice, result)
+    result: Any = arrays[0]
+    for i, value in enumerate(arrays[1:], 1):
+        result = where(number >= i, value, result)
     return result
 
 
@@ -368,14 +396,19 @@ def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True,
     """``num`` powers of ``base`` whose exponents lie at equal distances."""
     if type(start) is Tensor or type(stop) is Tensor:
         return FUNCTIONS["power"](base, linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
-    return tensor(np.logspace(start, stop, num, endpoint, base), dtype=dtypes.default_float if dtype is None else dtype)
+    return tensor(
+        np.logspace(start, stop, integer(num, "logspace", "a number of elements"), endpoint, base),
+        dtype=dtypes.default_float if dtype is None else dtype,
+    )
 
 
 def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
     """``num`` numbers of which each is the same multiple of the one before; Tensors as ends are positive."""
     if type(start) is Tensor or type(stop) is Tensor:
         return FUNCTIONS["exp"](linspace(FUNCTIONS["log"](start), FUNCTIONS["log"](stop), num, endpoint=endpoint, dtype=dtype))
-    return tensor(np.geomspace(start, stop, num, endpoint), dtype=dtypes.default_float if dtype is None else dtype)
+    return tensor(
+        np.geomspace(start, stop, integer(num, "geomspace", "a number of elements"), endpoint), dtype=dtypes.default_float if dtype is None else dtype
+    )
 
 
 def ndim(x: Any) -> int:

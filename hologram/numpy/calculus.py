@@ -142,6 +142,8 @@ def unwrap(x: Any, /, discont: float | None = None, axis: int = -1, *, period: f
 def polyval(p: Any, x: Any, /) -> Tensor:
     """The polynomial with coefficients ``p``, the highest first, at ``x``: Horner's rule."""
     coefficients, at = wrap(array(p, "polyval")), wrap(array(x, "polyval"))
+    if coefficients.ndim != 1:
+        raise located(ShapeError(f"polyval takes coefficients of one axis, not shape {list(coefficients.shape)}"))
     result: Any = at * 0
     for i in range(operator.index(coefficients.shape[0])):
         result = result * at + coefficients[i]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, cast_to, element_type, shape_of, spread, wrap
+from hologram.numpy.arguments import array, cast_to, choice, element_type, integer, shape_of, spread, wrap
 from hologram.primitives import complexes
 from hologram.primitives import elementwise as ew
 from hologram.primitives.leaves import iota
@@ -98,12 +97,14 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         start, stop = 0, start
     if isinstance(stop, Expr) and start == 0 and step == 1:
         return put(wrap(count((stop,), 0, dtypes.default_int if dtype is None else element_type(dtype))), device)
-    values = [x.item() if type(x) is Tensor or hasattr(x, "item") else x for x in (start, stop, step)]
+    values = [x.item() if getattr(x, "size", 0) == 1 else x for x in (start, stop, step)]
     if any(type(x) not in (int, float) for x in values):
         raise located(ArgumentError(f"arange takes numbers, not {', '.join(type(x).__name__ for x in values)}"))
     start, stop, step = values
     if step == 0:
         raise located(ShapeError("arange: step 0"))
+    if not all(map(math.isfinite, values)):
+        raise located(ArgumentError(f"arange takes finite numbers, not {', '.join(map(str, values))}"))
     default = dtypes.default_float if any(type(x) is float for x in values) else dtypes.default_int
     n = max(0, math.ceil((stop - start) / step) if default.is_float else -((start - stop) // step))
     return put(wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype))), device)
@@ -112,7 +113,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
     """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. The ends are scalars, complex ones too; Tensors have
     derivatives."""
-    n = operator.index(num)
+    n = integer(num, "linspace", "a number of elements")
     gaps = n - 1 if endpoint else n
     if type(start) is Tensor or type(stop) is Tensor:
         return wrap(cast_to(_between(start, stop, n, gaps, endpoint), dtype))
@@ -155,6 +156,7 @@ def _band(matrix: Any, k: int, op: Any) -> Node:
     """``column op row + k`` on a matrix of that shape."""
     shape = shape_of(matrix, "eye")
     rows, columns = shape
+    k = integer(k, "eye", "a diagonal")
     if isinstance(rows, int) and isinstance(columns, int):  # diagonals further out are as empty
         k = min(max(k, -rows), columns)
     row = record(ew.add, (count(shape, 0, dtypes.int64), constant(k, dtypes.int64)))
@@ -196,8 +198,7 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     """The coordinates of a grid, one array for each axis."""
-    if indexing not in ("xy", "ij"):
-        raise located(ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}"))
+    choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
     nodes = [array(x, "meshgrid") for x in arrays]
     if any(len(x.shape) > 1 for x in nodes):
         raise located(ShapeError("meshgrid takes arrays of one axis"))

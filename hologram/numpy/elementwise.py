@@ -11,7 +11,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.numpy.arguments import array, cast_to
+from hologram.numpy.arguments import array, cast_to, integer
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
@@ -161,6 +161,7 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
     if decimals == 0:
         return rint(x)
     x = wrap(array(x, "round"))
+    decimals = integer(decimals, "round", "a number of decimals")
     dtype = x._aval()[1]
     if dtype.is_complex:
         return _part_by_part(lambda part: round(part, decimals), x)

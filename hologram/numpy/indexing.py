@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import array, axis_of, extent_node, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, axis_of, choice, extent_node, permuted, reshaped, wrap
 from hologram.numpy.creation import count
 from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
@@ -315,8 +315,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None, mode: str = "clip"
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
     a = axis_of(axis, len(node.shape), "take")
-    if mode not in ("clip", "raise"):
-        raise located(ArgumentError(f"take: mode is 'clip', not {mode!r}"))
+    choice(mode, "take", "mode", ("clip", "raise"))
     known = indices if type(indices) is Tensor else np.asarray(indices)
     if isinstance(known, np.ndarray) and known.dtype.kind not in "iu" and known.size:
         raise located(DTypeError(f"take: indices are integers, not {known.dtype}"))
@@ -356,4 +355,4 @@ def compress(condition: Any, x: Any, /, *, axis: int | None = None) -> Tensor:
 
 def extract(condition: Any, x: Any, /) -> Tensor:
     """The elements of ``x`` where ``condition``, whose values must be known, holds."""
-    return compress(condition.reshape(-1), x)
+    return compress((condition if type(condition) is Tensor else np.asarray(condition)).reshape(-1), x)

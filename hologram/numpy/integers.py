@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import ArgumentError, DTypeError
-from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.errors import DTypeError
+from hologram.numpy.arguments import array, axis_of, choice, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.manipulation import flip, moveaxis, pad
@@ -67,9 +67,7 @@ def bitwise_count(x: Any, /) -> Tensor:
 
 
 def _bit_order(order: str, what: str) -> bool:
-    if order not in ("big", "little"):
-        raise located(ArgumentError(f"{what}: bitorder is 'big' or 'little', not {order!r}"))
-    return order == "big"
+    return choice(order, what, "bitorder", ("big", "little")) == "big"
 
 
 def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, element_type, permuted, reshaped, spread, wrap
+from hologram.numpy.arguments import array, axis_of, element_type, items, permuted, reshaped, spread, wrap
 from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import diagonal
@@ -139,7 +139,9 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, preferred_element_type: Any
             raise located(ShapeError(f"tensordot: {axes} axes of shapes {list(a.shape)} and {list(b.shape)}"))
         pairs = [*range(na - axes, na)], [*range(axes)]
     else:
-        first, second = (v if isinstance(v, (tuple, list)) else (v,) for v in axes)
+        if len(sides := items(axes, "tensordot", "axes")) != 2:
+            raise located(ArgumentError(f"tensordot: axes are a number, or those of both arrays, not {len(sides)} parts"))
+        first, second = (v if isinstance(v, (tuple, list)) else (v,) for v in sides)
         pairs = [axis_of(i, na, "tensordot") for i in first], [axis_of(i, nb, "tensordot") for i in second]
     if len(pairs[0]) != len(pairs[1]):
         raise located(ShapeError(f"tensordot: axes {axes} do not pair"))
@@ -252,6 +254,8 @@ def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = Non
     Three operands or more are multiplied pair by pair, the cheapest first.
     Raises ArgumentError where the subscripts do not parse, ShapeError where they do not fit the operands.
     """
+    if not isinstance(subscripts, str):
+        raise located(ArgumentError(f"einsum: the first argument is subscripts such as 'ij,jk->ik', not {type(subscripts).__name__}"))
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != len(operands):

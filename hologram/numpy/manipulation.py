@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axes_of, axis_of, extent, permuted, reshaped, shape_of, spread, wrap
+from hologram.numpy.arguments import array, axes_of, axis_of, extent, has_items, integer, items, permuted, reshaped, shape_of, spread, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing import sliced, take_axis
 from hologram.primitives.movement import concatenate as concatenate_row
@@ -54,9 +54,9 @@ def ravel(x: Any, /) -> Tensor:
 
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     node = array(x, "permute_dims")
-    order = [axis_of(a, len(node.shape), "permute_dims") for a in axes]
+    order = [axis_of(a, len(node.shape), "permute_dims") for a in items(axes, "permute_dims", "axes")]
     if sorted(order) != list(range(len(node.shape))):
-        raise located(ShapeError(f"permute_dims: {list(axes)} does not permute the axes of shape {list(node.shape)}"))
+        raise located(ShapeError(f"permute_dims: {order} does not permute the axes of shape {list(node.shape)}"))
     return wrap(permuted(node, order))
 
 
@@ -143,7 +143,7 @@ def broadcast_shapes_(*shapes: Any) -> Shape:
 
 
 def _common(arrays: Any, what: str) -> list[Node]:
-    nodes = [array(x, what) for x in arrays]
+    nodes = [array(x, what) for x in items(arrays, what)]
     if not nodes:
         raise located(ShapeError(f"{what}: no arrays"))
     dtype, _ = common_type([(x, x.dtype, False) for x in nodes])
@@ -181,20 +181,20 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
 
 
 def vstack(arrays: Sequence[Any]) -> Tensor:
-    return concat([atleast_2d(x) for x in arrays], axis=0)
+    return concat([atleast_2d(x) for x in items(arrays, "vstack")], axis=0)
 
 
 def hstack(arrays: Sequence[Any]) -> Tensor:
-    parts = [atleast_1d(x) for x in arrays]
+    parts = [atleast_1d(x) for x in items(arrays, "hstack")]
     return concat(parts, axis=0 if parts and parts[0].ndim == 1 else 1)
 
 
 def dstack(arrays: Sequence[Any]) -> Tensor:
-    return concat([atleast_3d(x) for x in arrays], axis=2)
+    return concat([atleast_3d(x) for x in items(arrays, "dstack")], axis=2)
 
 
 def column_stack(arrays: Sequence[Any]) -> Tensor:
-    return concat([expand_dims(x, 1) if array(x, "column_stack").ndim == 1 else x for x in arrays], axis=1)
+    return concat([expand_dims(x, 1) if array(x, "column_stack").ndim == 1 else x for x in items(arrays, "column_stack")], axis=1)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
@@ -205,23 +205,27 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(wrap(reshaped(sliced(node, a, i, i + 1), rest)) for i in range(operator.index(node.shape[a])))
 
 
-def array_split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
     """Parts of ``x``: ``sections`` of them, as equal as can be, or cut at the given indices."""
     node = array(x, "split")
     a = axis_of(axis, len(node.shape), "split")
     n = operator.index(node.shape[a])
-    if isinstance(sections, int):
-        size, longer = divmod(n, sections)
-        cuts = [i * size + min(i, longer) for i in range(sections + 1)]
+    if has_items(sections):
+        places = [integer(c, "split", "an index") for c in sections]
+        cuts = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in places], n]
     else:
-        cuts = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in sections], n]
+        parts = integer(sections, "split", "a number of sections")
+        if parts < 1:
+            raise located(ArgumentError(f"split: {parts} sections"))
+        size, longer = divmod(n, parts)
+        cuts = [i * size + min(i, longer) for i in range(parts + 1)]
     return [wrap(sliced(node, a, low, max(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
 
 
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """As :func:`array_split`, but a number of sections must divide the axis."""
-    if isinstance(sections, int):
-        shape = array(x, "split").shape
+    if not has_items(sections):
+        shape, sections = array(x, "split").shape, integer(sections, "split", "a number of sections")
         n = shape[axis_of(axis, len(shape), "split")]
         if sections < 1 or n % sections:
             raise located(ShapeError(f"split: an axis of extent {n} does not divide into {sections} equal parts"))
@@ -249,8 +253,10 @@ def fliplr(x: Any, /) -> Tensor:
 
 def rot90(x: Any, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     """``x`` turned by ``k`` quarter turns from the first of ``axes`` towards the second."""
-    a, b = axes
-    k %= 4
+    if len(pair := items(axes, "rot90", "axes")) != 2:
+        raise located(ArgumentError(f"rot90 takes two axes, not {len(pair)}"))
+    a, b = pair
+    k = integer(k, "rot90", "a number of turns") % 4
     if k == 2:
         return flip(flip(x, axis=a), axis=b)
     if k == 0:
@@ -272,13 +278,13 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
     """``x`` turned round by ``shift`` along ``axis``; flattened for None."""
     node = array(x, "roll")
     if axis is None:
-        return wrap(reshaped(_rolled(reshaped(node, (prod(node.shape),)), operator.index(shift), 0), node.shape))
+        return wrap(reshaped(_rolled(reshaped(node, (prod(node.shape),)), integer(shift, "roll", "a shift"), 0), node.shape))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         raise located(ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes"))
     for s, a in zip(shifts, axes, strict=True):
-        node = _rolled(node, operator.index(s), axis_of(a, len(node.shape), "roll"))
+        node = _rolled(node, integer(s, "roll", "a shift"), axis_of(a, len(node.shape), "roll"))
     return wrap(node)
 
 
@@ -293,6 +299,8 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
         wide = spread(node, (*shape[: a + 1], extent(repeats, "repeat"), *shape[a + 1 :]), [i for i in range(len(shape) + 1) if i != a + 1])
         return wrap(reshaped(wide, (*shape[:a], shape[a] * int(repeats), *shape[a + 1 :])))
     counts = np.asarray(repeats)
+    if counts.dtype.kind not in "iu" or counts.ndim > 1:
+        raise located(ArgumentError("repeat: repeats are an integer, or one for each element"))
     return wrap(take_axis(node, np.repeat(np.arange(operator.index(shape[a])), counts), a, "repeat"))
 
 
@@ -310,10 +318,12 @@ def tile(x: Any, repetitions: Any, /) -> Tensor:
 def _widths(widths: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(widths, (int, np.integer)):
         return [(int(widths), int(widths))] * ndim
-    pairs = [tuple(w) if isinstance(w, (tuple, list, np.ndarray)) else w for w in widths]
+    pairs = [tuple(w) if isinstance(w, (tuple, list, np.ndarray)) else w for w in items(widths, "pad", "widths")]
     if len(pairs) == 2 and all(isinstance(w, (int, np.integer)) for w in pairs):
         pairs = [tuple(pairs)]
-    pairs = [(int(w[0]), int(w[-1])) for w in pairs]
+    if not all(isinstance(w, tuple) and len(w) in (1, 2) for w in pairs):
+        raise located(ArgumentError(f"pad: widths {widths}: a number, a pair of them, or a pair for each axis"))
+    pairs = [(integer(w[0], "pad", "a width"), integer(w[-1], "pad", "a width")) for w in pairs]
     if len(pairs) not in (1, ndim) or any(w < 0 for p in pairs for w in p):
         raise located(ShapeError(f"pad: widths {widths} for {ndim} axes"))
     return pairs * ndim if len(pairs) == 1 else pairs
@@ -368,7 +378,7 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     node = array(x, "diff")
     a = axis_of(axis, len(node.shape), "diff")
     result = concat([_at_end(p, node, a) for p in (prepend, node, append) if p is not None], axis=a)
-    for _ in range(n):
+    for _ in range(integer(n, "diff", "a number of times")):
         current = array(result, "diff")
         length = current.shape[a]
         after, before = wrap(sliced(current, a, 1, length)), wrap(sliced(current, a, 0, length - 1))
@@ -390,6 +400,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     if len(node.shape) < 2:
         raise located(ShapeError(f"diagonal takes at least two axes, not shape {list(node.shape)}"))
     rows, columns = (operator.index(n) for n in node.shape[-2:])
+    offset = integer(offset, "diagonal", "an offset")
     first = offset if offset >= 0 else -offset * columns
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
     flat = reshaped(node, (*node.shape[:-2], rows * columns))

@@ -9,7 +9,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, wrap
+from hologram.numpy.arguments import array, integer, wrap
 from hologram.numpy.calculus import convolve, vander
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
@@ -74,7 +74,7 @@ def polydiv(p: Any, q: Any, /) -> tuple[Tensor, Tensor]:
 def polyder(p: Any, m: int = 1) -> Tensor:
     """The ``m``-th derivative."""
     (a,) = _coefficients("polyder", p)
-    if m < 0:
+    if integer(m, "polyder", "a number of times") < 0:
         raise located(ArgumentError(f"polyder: derivative number {m}"))
     for _ in range(m):
         n = operator.index(a.shape[0])
@@ -85,7 +85,7 @@ def polyder(p: Any, m: int = 1) -> Tensor:
 def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
     """The ``m``-th antiderivative, with the constants ``k``: one for all or one for each integration, 0 for None."""
     (a,) = _coefficients("polyint", p, inexact=True)
-    if m < 0:
+    if integer(m, "polyint", "a number of times") < 0:
         raise located(ArgumentError(f"polyint: antiderivative number {m}"))
     constants = wrap(array(0.0 if k is None else k, "polyint")).astype(a.dtype).reshape(-1)
     if constants.shape[0] not in (1, m):
@@ -118,7 +118,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None)
     weights = 1.0 if w is None else w
     nodes, dtype, _ = promoted("polyfit", [wrap(array(v, "polyfit")) for v in (x, y, weights)], dtypes.to_inexact)
     at, values, scale = (wrap(n) for n in nodes)
-    degree = operator.index(deg)
+    degree = integer(deg, "polyfit", "a degree")
     if degree < 0 or at.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != at.shape[0] or at.shape[0] == 0:
         raise located(ShapeError(f"polyfit: degree {degree} through points of shapes {list(at.shape)} and {list(values.shape)}"))
     powers = vander(at, degree + 1)

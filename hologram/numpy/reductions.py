@@ -7,7 +7,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_node, reshaped, wrap
+from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_node, number, reshaped, wrap
 from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
@@ -149,7 +149,8 @@ def _variance(x: Any, axis: Any, correction: float | None, keepdims: bool, ddof:
         raise located(ArgumentError(f"{what}: correction and ddof are two names of one thing"))
     node, result = _inexact(x, dtype, what)
     squares = array(squared_modulus(wrap(node) - wrap(_mean(node, axis, True))), what)
-    return _mean(squares, axis, keepdims, float(correction or ddof or 0.0)), dtypes.real_of(result)
+    less = next((number(v, what, "a correction") for v in (correction, ddof) if v is not None), 0.0)
+    return _mean(squares, axis, keepdims, less), dtypes.real_of(result)
 
 
 def var(
@@ -196,7 +197,7 @@ def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 def _scan(op: Op, node: Node, axis: int | None, what: str, reverse: bool = False) -> Node:
     if axis is None:
         node, axis = reshaped(node, (product(node.shape),)), 0
-    return record(op, (node,), (axis_of(axis, len(node.shape), what), reverse))
+    return record(op, (node,), (axis_of(axis, len(node.shape), what), bool(reverse)))
 
 
 def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None, *, reverse: bool = False) -> Tensor:

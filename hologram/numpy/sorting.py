@@ -11,7 +11,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, extent_node, reshaped, wrap
+from hologram.numpy.arguments import array, axis_of, choice, extent_node, integer, items, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing import take
@@ -63,7 +63,7 @@ def argpartition(x: Any, kth: Any, /, axis: int | None = -1) -> Tensor:
 def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
     """The order by the last of ``keys``, among equals by the one before it, and so on."""
     order: Tensor | None = None
-    for key in keys:
+    for key in items(keys, "lexsort", "keys"):
         values = wrap(array(key, "lexsort"))
         if values.ndim != 1:
             raise located(ShapeError(f"lexsort takes keys of one axis, not of shape {list(values.shape)}"))
@@ -88,8 +88,7 @@ def _less(a: Tensor, b: Tensor) -> Tensor:
 
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Tensor:
     """Where the elements of ``x2`` would go in the sorted ``x1``: before equal ones (``left``), or after them (``right``). A binary search."""
-    if side not in ("left", "right"):
-        raise located(ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}"))
+    choice(side, "searchsorted", "side", ("left", "right"))
     (a, v), _, _ = promoted("searchsorted", (x1, x2))
     if len(a.shape) != 1:
         raise located(ShapeError(f"searchsorted takes one sorted axis, not shape {list(a.shape)}"))
@@ -111,6 +110,8 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """The bin of every element: ``bins[i - 1] <= x < bins[i]``, or with the equality at the other end if ``right``. Known ``bins`` may descend."""
     edges = bins if type(bins) is Tensor else np.asarray(bins)
+    if edges.ndim != 1:
+        raise located(ShapeError(f"digitize takes bins of one axis, not shape {list(edges.shape)}"))
     if isinstance(edges, np.ndarray) and edges.size > 1 and edges[0] > edges[-1]:
         return edges.size - searchsorted(edges[::-1].copy(), x, side="left" if right else "right")
     return searchsorted(edges, x, side="left" if right else "right")
@@ -141,6 +142,7 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
         raise located(ShapeError("nonzero takes at least one axis"))
     if size is None:
         return tuple(tensor(i) for i in np.nonzero(_values(x, "nonzero")))
+    size = integer(size, "nonzero", "size")
     counts = cumsum(wrap(reshaped(node, (prod(node.shape),))).astype(dtypes.bool_))
     at = searchsorted(counts, arange(1, size + 1))
     there = at < counts.shape[0]
@@ -191,7 +193,10 @@ def unique(
 ) -> Any:
     """The different elements of ``x``, sorted, and what else is asked for."""
     wanted: Any = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
-    found: Any = np.unique(_values(x, "unique"), axis=axis, equal_nan=equal_nan, **wanted)
+    values = _values(x, "unique")
+    if axis is not None:
+        axis = axis_of(axis, values.ndim, "unique")
+    found: Any = np.unique(values, axis=axis, equal_nan=equal_nan, **wanted)
     return tuple(tensor(a) for a in found) if isinstance(found, tuple) else tensor(found)
 
 
@@ -254,13 +259,20 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     """The edges of ``bins`` bins of equal width over ``range``, by default from the least to the largest element; or ``bins`` themselves."""
     if not isinstance(bins, (int, np.integer)):
-        return wrap(array(bins, "histogram"))
+        edges = wrap(array(bins, "histogram"))
+        if edges.ndim != 1:
+            raise located(ShapeError(f"histogram takes a number of bins or edges of one axis, not shape {list(edges.shape)}"))
+        return edges
+    if bins < 1:
+        raise located(ArgumentError(f"histogram: {bins} bins"))
     values = wrap(array(x, "histogram"))
     kind = values.dtype if values.dtype.kind == "f" else dtypes.default_float.np
     if range is None:
         low, high = (min(values), max(values)) if values.size != 0 else (zeros(()), full((), 1.0))
     else:
-        low, high = (wrap(array(v, "histogram")) for v in range)
+        if len(ends := items(range, "histogram", "two ends")) != 2:
+            raise located(ArgumentError(f"histogram: a range has two ends, not {len(ends)}"))
+        low, high = (wrap(array(v, "histogram")) for v in ends)
     low, high = low.astype(kind), high.astype(kind)
     flat = low == high
     low, high = where(flat, low - 0.5, low), where(flat, high + 0.5, high)
@@ -300,7 +312,7 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
         raise located(ShapeError(f"histogramdd takes points in rows, not shape {list(points.shape)}"))
     d = points.shape[1]
     parts = list(bins) if isinstance(bins, (tuple, list)) else [bins] * d
-    ranges = [None] * d if range is None else list(range)
+    ranges = [None] * d if range is None else items(range, "histogramdd", "ranges")
     if len(parts) != d or len(ranges) != d:
         raise located(ArgumentError(f"histogramdd: {len(parts)} bins and {len(ranges)} ranges for {d} axes"))
     edges = [histogram_bin_edges(points[:, i], b, r) for i, (b, r) in enumerate(zip(parts, ranges, strict=True))]

@@ -10,7 +10,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy import reductions as plain
-from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, axes_of, choice, permuted, reshaped, wrap
 from hologram.numpy.complexes import conj, squared_modulus
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing import take_along_axis
@@ -54,12 +54,14 @@ def _between(low: Tensor, high: Tensor, part: Tensor, method: str) -> Tensor:
 
 def _share(q: Any, what: str) -> Tensor:
     """``q`` as a Tensor; numbers that are known keep float64's precision."""
-    return wrap(array(q if type(q) is Tensor else np.asarray(q, np.float64), what))
+    try:
+        return wrap(array(q if type(q) is Tensor else np.asarray(q, np.float64), what))
+    except (TypeError, ValueError):
+        raise located(ArgumentError(f"{what}: q holds numbers")) from None
 
 
 def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, what: str) -> Tensor:
-    if method not in _METHODS:
-        raise located(ArgumentError(f"{what}: method is {', '.join(_METHODS)}, not {method!r}"))
+    choice(method, what, "method", _METHODS)
     lines, axes, shape = _lines(x, axis, what)
     if lines.shape[-1] == 0:
         raise located(ShapeError(f"{what}: no elements along axes {list(axes)} of shape {list(shape)}"))

@@ -12,7 +12,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, choice, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing import Selection, along_axis, index, merged, places, sliced_by
@@ -116,8 +116,7 @@ def updated(x: Tensor, key: Any, values: Any) -> Tensor:
 
 
 def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str) -> Tensor:
-    if mode not in ("drop", "clip", "promise_in_bounds"):
-        raise located(ArgumentError(f"at[]: mode is 'drop' or 'clip', not {mode!r}"))
+    choice(mode, "at[]", "mode", ("drop", "clip", "promise_in_bounds"))
     node = array(x, "at[]")
     if node.dtype.kind not in op.kinds:
         raise located(DTypeError(f"{op.name} does not take {node.dtype}"))

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import ArgumentError
+from hologram.numpy.arguments import integer, number
 from hologram.trace.convert import tensor
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 def _window(weights: Callable[..., Any], M: int, *shape: float) -> Tensor:
-    try:
-        n = operator.index(M)
-    except TypeError:
-        raise located(ArgumentError(f"{weights.__name__} takes a number of samples, not a {type(M).__name__}")) from None
-    return tensor(weights(n, *shape), dtype=dtypes.default_float)
+    return tensor(weights(integer(M, weights.__name__, "a number of samples"), *shape), dtype=dtypes.default_float)
 
 
 def bartlett(M: int) -> Tensor:
@@ -54,4 +48,4 @@ def i0(x: Any, /) -> Tensor:
 
 def kaiser(M: int, beta: float) -> Tensor:
     """``i0(beta*sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``."""
-    return _window(np.kaiser, M, float(beta))
+    return _window(np.kaiser, M, number(beta, "kaiser", "beta"))
