@@ -394,7 +394,7 @@ def isneginf(x: Any, /) -> Tensor:
 
 def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None) -> Tensor:
     """``num`` powers of ``base`` whose exponents lie at equal distances."""
-    if type(start) is Tensor or type(stop) is Tensor:
+    if Tensor in (type(start), type(stop), type(base)):
         return FUNCTIONS["power"](base, linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
     return tensor(
         np.logspace(start, stop, integer(num, "logspace", "a number of elements"), endpoint, base),
