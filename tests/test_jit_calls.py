@@ -317,3 +317,15 @@ def test_fork_while_other_threads_compile() -> None:
     environment = {**os.environ, "HOLOGRAM_CACHE": "0"}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, timeout=120)
     assert done.stdout == "done\n", done
+
+
+def test_a_constant_that_is_returned_is_a_tensor_of_the_callers() -> None:
+    held = hg.tensor(np.ones(40, np.float32))
+    f = hg.jit(lambda x: (x + 1, held))
+    x = hg.tensor(np.zeros(3, np.float32))
+    for _ in range(4):
+        _, got = f(x)
+    got[0] = 5
+    hg.jit(lambda y: y * 2, donate_argnums=0)(f(x)[1])
+    np.testing.assert_array_equal(np.asarray(f(x)[1]), np.ones(40))
+    np.testing.assert_array_equal(np.asarray(held), np.ones(40))

@@ -245,3 +245,15 @@ def test_rows_far_down_are_hinted_at() -> None:
     kernels = hg.jit(lambda y: hnp.sum(y, axis=0)).lower(x).as_text("kernels")
     assert kernels.count("prefetch") == 1
     assert "prefetch" not in hg.jit(lambda y: hnp.sum(y, axis=0)).lower(x[:, :64].copy()).as_text("kernels")
+
+
+@pytest.mark.parametrize("subscripts", ["ik,nk->in", "bik,bnk->bin", "k,nk->n", "nk,k->n"])
+@pytest.mark.parametrize("rows", [1, 3, 4])
+def test_few_vectors_go_along_the_memory_of_a_turned_matrix(subscripts: str, rows: int) -> None:
+    sizes = {"i": rows, "b": 2, "n": 40, "k": 160}
+    rng = np.random.default_rng(7)
+    x, w = (rng.standard_normal([sizes[a] for a in axes]).astype(np.float32) for axes in subscripts.split("->")[0].split(","))
+    f = hg.jit(lambda x, w: hnp.einsum(subscripts, x, w))
+    np.testing.assert_allclose(np.asarray(f(x, w)), np.einsum(subscripts, x, w), rtol=1e-4, atol=1e-4)
+    along = "lanes i from 0 count 160 with" in f.lower(x, w).compile().as_text("kernels")
+    assert along == (rows < 4 or "i" not in subscripts)

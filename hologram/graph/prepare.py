@@ -16,6 +16,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.convolutions import few_terms, in_parts, window_products, written_out
+from hologram.graph.layout import places, step
 from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.pairs import in_pairs
 from hologram.graph.scatters import prepare_scatter
@@ -69,6 +70,8 @@ class Variation:
             self.axes[node] = frozenset(d for i, d in enumerate(dims) if i in inside and x.shape[i] != 1)
 
 
+LEAST_ROW = 16  # terms from which a sum of products with a vector is taken along the memory of its matrix
+FEW_VECTORS, LEAST_ROWS = 3, 128  # and one with each of so many vectors; what more vectors share is packed
 LEAST_PRODUCT = 8  # extents from which a sum of products is worth the loops of a matrix product
 
 
@@ -121,6 +124,21 @@ def _along_memory(x: Node, lonely: list[int]) -> int | None:
         if f.op.name == "transpose" and (axis := f.attrs[0].index(x.ndim - 1)) in lonely:
             return axis
     return None
+
+
+def _lies_along(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
+    """Whether ``x`` is products of few vectors and a matrix, summed down columns, whose matrix lies in memory along the summed axis."""
+    n = x.shape[run[0]]
+    if x.op.name != "mul" or len(run) > 1 or not isinstance(n, int):
+        return False
+    columns = {i for i in range(run[0] + 1, x.ndim) if x.shape[i] != 1}
+    for matrix, vector in (x.inputs, x.inputs[::-1]):
+        of_matrix, of_vector = varies.of(matrix), varies.of(vector)
+        vectors = prod(size for i, size in enumerate(x.shape) if i not in of_matrix)
+        few = vectors == 1 and n >= LEAST_ROW or isinstance(vectors, int) and vectors <= FEW_VECTORS and n >= LEAST_ROWS
+        if few and run[0] in of_matrix & of_vector and columns and columns <= of_matrix - of_vector:
+            return any(step(e, run[0]) == 1 and all(step(e, c) != 1 for c in columns) for e in places(matrix))
+    return False
 
 
 def _is_product(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
@@ -198,6 +216,9 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
     for run in reversed(adjacent_runs(axes)):
         if varies is not None and run == (x.ndim - 1,) and (products := _products(b, op, x, varies)):
             x = products
+        elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and _lies_along(x, run, varies):
+            order = (*(i for i in range(x.ndim) if i != run[0]), run[0])
+            x = _reduce_run(b, op, b(TABLE["transpose"], (x,), (order,)), (x.ndim - 1,))
         elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and _is_product(x, run, varies):
             x = _reduce_product(b, op, x, run, varies)
         elif varies is not None:

@@ -11,7 +11,6 @@ from hologram.backends.cpu.runtime import dispatch
 from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
 from hologram.trace import lazy
 from hologram.trace.aval import aval
-from hologram.trace.convert import of_storage
 from hologram.trace.signature import Call, LeafType
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
@@ -59,12 +58,9 @@ def _specification(call: Call, made: Specialisation) -> Spec:
     outputs: list[Output | Argument] = [Output(a, donor) for a, donor in zip(computed, donors, strict=True)]
     results: list[Any] = []
     for kind, index in executable.outputs:
-        if kind == "computed":
-            results.append(index)
-        elif kind == "constant":
-            results.append(Same(of_storage(executable.constants[index])))
-        else:
-            raise _NotNative  # an argument returned as it is: borrowed memory must be copied
+        if kind != "computed":  # returned as it is: borrowed memory must be copied, and a constant's Tensor may be assigned to or donated
+            raise _NotNative
+        results.append(index)
     return Spec(
         args=positional,
         kwargs={name: options[name] for name in call.keywords},
