@@ -73,6 +73,13 @@ def test_it_runs_once_a_call_for_all_results_and_not_for_none() -> None:
     assert len(calls) == 3
 
 
+def test_a_callback_without_arguments() -> None:
+    spec = hg.ShapeDtypeStruct((), np.float32)
+    made = hg.jit(lambda x: x + hg.pure_callback(lambda: np.float32(3), spec))
+    assert made(np.float32(1)).item() == 4
+    assert hg.jit(lambda: hg.pure_callback(lambda: np.float32(3), spec))().item() == 3
+
+
 def test_what_a_callback_keeps_and_gives_is_its_own() -> None:
     kept: list[np.ndarray] = []
 
@@ -208,7 +215,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: hg.eval(hg.pure_callback(lambda x: x[0], like(X), X)), ShapeError, r"gave an array of shape \[3\] where \[2, 3\] was promised"),
     (lambda: hg.eval(hg.pure_callback(lambda x: x.astype(int), like(X), X)), DTypeError, "gave an array of int64 where float64 was promised"),
     (lambda: hg.eval(hg.pure_callback(lambda x: (x, x), like(X), X)), TreeError, "structure"),
-    (lambda: hg.pure_callback(3, like(X), X), ArgumentError, "takes a function, not a int"),  # type: ignore[arg-type]
+    (lambda: hg.pure_callback(3, like(X), X), ArgumentError, "takes a function, not int"),  # type: ignore[arg-type]
     (lambda: hg.pure_callback(np.sin, 3.0, X), ArgumentError, "described by something with shape and dtype, not by a float"),
     (lambda: hg.pure_callback(np.sin, like(X), X, vmap_method="fast"), ArgumentError, "vmap_method 'fast'"),
     (lambda: hg.vmap(double)(X), TransformError, "vmap_method"),

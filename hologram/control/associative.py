@@ -9,6 +9,7 @@ from hologram.control.tracing import STATIC_ONLY
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
 from hologram.symbolic import is_static
 from hologram.trace import tree
+from hologram.trace.checks import as_function, integer
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor, namespace
 
@@ -19,6 +20,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     ``elems`` is a pytree of arrays that agree in the extent of ``axis``; ``fn`` takes and gives pytrees of its structure and works element by element
     along that axis. ``reverse`` runs from the other end. The order of combination follows from the extent alone.
     """
+    as_function(fn, "associative_scan")
     hnp = namespace()
     leaves, treedef = tree.flatten(elems)
     arrays = [hnp.asarray(x) for x in leaves]
@@ -65,6 +67,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
 
 def _axis(x: Tensor, axis: int) -> int:
+    axis = integer(axis, "associative_scan", "an axis")
     if not -x.ndim <= axis < x.ndim:
         raise located(IndexOutOfRange(f"associative_scan: axis {axis} of shape {list(x.shape)}"))
     return axis % x.ndim

@@ -13,6 +13,7 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.primitives.op import TABLE
 from hologram.trace import tree
 from hologram.trace.apply import common_type, wrap
+from hologram.trace.checks import as_function, items
 from hologram.trace.jit import jit_is_disabled
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
@@ -38,6 +39,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
     All are traced, and give results of one structure, and of the same shapes and types. Raises as :func:`cond` does.
     """
+    branches = [as_function(b, "switch") for b in items(branches, "switch", "functions")]
     if not branches:
         raise located(ArgumentError("switch takes at least one branch"))
     node, _ = as_node(index, "switch: the index")

@@ -16,6 +16,7 @@ from hologram.primitives.host import Type as HostType
 from hologram.primitives.op import transforms
 from hologram.symbolic import Int, is_static
 from hologram.trace import tree
+from hologram.trace.checks import as_function
 from hologram.trace.node import Node
 from hologram.trace.recorder import located, record, suspended, where
 from hologram.trace.tree import Treedef
@@ -55,8 +56,7 @@ def pure_callback(function: Callable[..., Any], result_shape_dtypes: Any, /, *ar
     What it raises reaches whoever runs the program. Results of another structure raise TreeError, of other shapes ShapeError, of other types
     DTypeError.
     """
-    if not callable(function):
-        raise located(ArgumentError(f"pure_callback takes a function, not a {type(function).__name__}"))
+    as_function(function, "pure_callback")
     if vmap_method not in VMAP_METHODS:
         raise located(ArgumentError(f"pure_callback: vmap_method {vmap_method!r}: it is one of {', '.join(map(str, VMAP_METHODS))}"))
     leaves, arguments = tree.flatten((args, options))

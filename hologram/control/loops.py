@@ -15,6 +15,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS, node_as, wrap
+from hologram.trace.checks import as_function
 from hologram.trace.jit import jit_is_disabled
 from hologram.trace.node import Node
 from hologram.trace.recorder import located
@@ -102,6 +103,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     With integers of Python or NumPy as bounds the loop is a scan, and reverse-mode derivatives go through it; with Tensors it is a while loop.
     ``unroll`` is accepted and ignored. Raises as :func:`scan` does.
     """
+    as_function(body_fun, "fori_loop")
     hnp = namespace()
     if isinstance(lower, _INTEGERS) and isinstance(upper, _INTEGERS):
         count = max(0, int(upper) - int(lower))

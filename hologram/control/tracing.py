@@ -15,6 +15,7 @@ from hologram.primitives.op import Op, Shape
 from hologram.symbolic import is_static
 from hologram.trace import tree
 from hologram.trace.apply import node_as, operand, weak_default, wrap
+from hologram.trace.checks import as_function
 from hologram.trace.node import Node, topological
 from hologram.trace.recorder import Pending, Trace, current, leaf_node, located, record, remember_results
 from hologram.trace.tensor import Tensor
@@ -97,8 +98,7 @@ class Traced(Recorded):
     __slots__ = ("types", "treedef", "result", "paths")
 
     def __init__(self, what: str, function: Callable[..., Any], types: Sequence[Type], pack: Callable[[list[Any]], tuple[Any, ...]]) -> None:
-        if not callable(function):
-            raise located(ArgumentError(f"{what} takes a function, not a {type(function).__name__}"))
+        as_function(function, what)
         super().__init__(what, types)
         with self.trace:
             leaves = [wrap(x, t.weak) for x, t in zip(self.arguments, types, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import hologram.numpy as hnp
 from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, extents, matrices, square
-from hologram.numpy.arguments import choice
+from hologram.trace.checks import choice
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]

@@ -7,10 +7,11 @@ from typing import Any
 
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of, items
+from hologram.numpy.arguments import array, axis_of
 from hologram.numpy.linear import matmul, tensordot, vecdot
 from hologram.numpy.manipulation import matrix_transpose
 from hologram.trace.apply import broadcast_shapes, wrap
+from hologram.trace.checks import items
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 

@@ -10,9 +10,10 @@ from typing import Any, Concatenate, ParamSpec
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError
-from hologram.numpy.arguments import array, choice, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int
+from hologram.trace.checks import choice
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, located
 from hologram.trace.tensor import Tensor

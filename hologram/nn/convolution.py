@@ -7,11 +7,12 @@ from typing import Any
 
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.nn.arguments import by_rank, integers, space_format
-from hologram.numpy.arguments import array, integer, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.primitives.window_rules import by_input, convolved
 from hologram.primitives.windows import window_count
 from hologram.symbolic import Int, bounds
 from hologram.trace.apply import promoted
+from hologram.trace.checks import integer
 from hologram.trace.node import Node
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor

@@ -9,7 +9,8 @@ from hologram import numpy as hnp
 from hologram.errors import DTypeError, ShapeError
 from hologram.nn.arguments import cast, floats
 from hologram.nn.normalisation import log_softmax
-from hologram.numpy.arguments import array, axis_of, choice, element_type, wrap
+from hologram.numpy.arguments import array, axis_of, element_type, wrap
+from hologram.trace.checks import choice
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 

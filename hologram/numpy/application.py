@@ -8,12 +8,12 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of, items, wrap
-from hologram.numpy.arguments import function as called
+from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.elementwise import where
 from hologram.numpy.manipulation import broadcast_arrays, expand_dims, moveaxis
 from hologram.symbolic import prod
 from hologram.trace import tree
+from hologram.trace.checks import as_function, items
 from hologram.trace.recorder import cast_node, located
 from hologram.trace.tensor import Tensor
 
@@ -24,7 +24,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     """``func1d(row, *args, **options)`` of every row along ``axis``, all at once by ``vmap``; the result's axes stand where ``axis`` was."""
     from hologram.transform.stacking import vmap
 
-    called(func1d, "apply_along_axis")
+    as_function(func1d, "apply_along_axis")
     t = wrap(array(arr, "apply_along_axis"))
     a = axis_of(axis, t.ndim, "apply_along_axis")
     rows = moveaxis(t, a, -1)
@@ -37,7 +37,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Tensor:
     """``func(a, axis)`` for one of ``axes`` after the other; an axis that it removes comes back with extent 1."""
-    called(func, "apply_over_axes")
+    as_function(func, "apply_over_axes")
     t = wrap(array(a, "apply_over_axes"))
     for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
         i = axis_of(axis, t.ndim, "apply_over_axes")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from hologram.errors import ArgumentError, AxisOutOfRange, ShapeError
+from hologram.errors import AxisOutOfRange, ShapeError
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
 from hologram.symbolic import Expr, Int
 from hologram.trace.apply import extent_node, node_as, operand, weak_default, wrap
+from hologram.trace.checks import has_items, integer
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
 from hologram.trace.recorder import located, plain, record, whole_cast
 
-__all__ = [
-    "array", "axes_of", "axis_of", "cast_to", "choice", "element_type", "extent", "extent_node", "function", "has_items", "integer", "items",
-    "number", "permuted", "reshaped", "shape_of", "spread", "wrap",
-]  # fmt: skip
+__all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
 
 
 def array(x: Any, what: str) -> Node:
@@ -29,48 +26,6 @@ def array(x: Any, what: str) -> Node:
         x = tensor(x)
     node, dtype, weak = operand(x, what)
     return node_as(node, weak_default(dtype) if weak else dtype)
-
-
-def integer(n: Any, what: str, role: str) -> int:
-    """An integer of Python or NumPy, or a Tensor that holds one. Raises ArgumentError for others, saying that ``role`` is an integer."""
-    try:
-        return operator.index(n)
-    except TypeError:
-        raise located(ArgumentError(f"{what}: {role} is an integer, not {type(n).__name__}")) from None
-
-
-def has_items(x: Any) -> bool:
-    """Whether ``x`` can be gone through: arrays without axes cannot, though their types have the method for it."""
-    return isinstance(x, Iterable) and getattr(x, "ndim", 1) != 0
-
-
-def items(values: Any, what: str, role: str = "arrays") -> list[Any]:
-    """The items of a sequence of ``role``. Raises ArgumentError for what has none."""
-    if not has_items(values):
-        raise located(ArgumentError(f"{what} takes a sequence of {role}, not {type(values).__name__}"))
-    return list(values)
-
-
-def choice(value: Any, what: str, role: str, names: Iterable[str]) -> str:
-    """One of ``names``. Raises ArgumentError for anything else."""
-    if not isinstance(value, str) or value not in names:
-        given = repr(value) if isinstance(value, str) else type(value).__name__
-        raise located(ArgumentError(f"{what}: {role} is {' or '.join(map(repr, names))}, not {given}"))
-    return value
-
-
-def number(x: Any, what: str, role: str) -> float:
-    """A real number. Raises ArgumentError for others, saying that ``role`` is one."""
-    try:
-        return float(x)
-    except (TypeError, ValueError):
-        raise located(ArgumentError(f"{what}: {role} is a number, not {type(x).__name__}")) from None
-
-
-def function(f: Any, what: str) -> Callable[..., Any]:
-    if not callable(f):
-        raise located(ArgumentError(f"{what} takes a function, not {type(f).__name__}"))
-    return f
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

@@ -11,8 +11,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import array, axis_of, choice, integer, items, shape_of, wrap
-from hologram.numpy.arguments import function as called
+from hologram.numpy.arguments import array, axis_of, shape_of, wrap
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import linspace, ones, zeros
 from hologram.numpy.elementwise import FUNCTIONS, logaddexp, round, where
@@ -22,6 +21,7 @@ from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
 from hologram.numpy.reductions import array_equal, sum
 from hologram.symbolic import prod
 from hologram.trace.apply import broadcast_shapes, promoted
+from hologram.trace.checks import as_function, choice, integer, items
 from hologram.trace.convert import tensor
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
@@ -232,7 +232,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None) -> Tensor:
 
 def fromfunction(function: Callable[..., Any], shape: Sequence[int], *, dtype: Any = None) -> Any:
     """``function`` of the indices along each axis, at all places at once."""
-    return called(function, "fromfunction")(*indices(shape, dtypes.default_float if dtype is None else dtype))
+    return as_function(function, "fromfunction")(*indices(shape, dtypes.default_float if dtype is None else dtype))
 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
@@ -283,7 +283,7 @@ def diag_indices_from(x: Any, /) -> tuple[Tensor, ...]:
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Tensor, ...]:
     """Where ``mask_func``, such as ``triu``, leaves something of a matrix of ones; the mask is made of known values."""
-    made = called(mask_func, "mask_indices")(ones((n, n)), k=k)
+    made = as_function(mask_func, "mask_indices")(ones((n, n)), k=k)
     return tuple(tensor(a) for a in np.nonzero(_array(made, "mask_indices")._view("mask_indices, whose result's size depends on the values,")))
 
 

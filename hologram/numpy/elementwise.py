@@ -11,12 +11,13 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.numpy.arguments import array, cast_to, integer
+from hologram.numpy.arguments import array, cast_to
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
 from hologram.trace import arithmetic
 from hologram.trace.apply import binary_operator, elementwise, promoted, stretched, unary_operator, weak_default, working_type, wrap
+from hologram.trace.checks import integer
 from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import array, axis_of, choice, extent_node, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, axis_of, extent_node, permuted, reshaped, wrap
 from hologram.numpy.creation import count
 from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
@@ -18,6 +18,7 @@ from hologram.primitives.movement import slice_, slice_extent
 from hologram.primitives.op import Shape
 from hologram.symbolic import Expr, Int, bounds, prod
 from hologram.trace.apply import array_node, broadcast_shapes, stretched
+from hologram.trace.checks import choice
 from hologram.trace.node import Node
 from hologram.trace.recorder import assume, cast_node, constant, located, plain, record
 from hologram.trace.tensor import Tensor

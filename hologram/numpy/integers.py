@@ -8,13 +8,14 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DTypeError
-from hologram.numpy.arguments import array, axis_of, choice, wrap
+from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.manipulation import flip, moveaxis, pad
 from hologram.numpy.reductions import any as any_
 from hologram.numpy.reductions import sum as sum_
 from hologram.trace.apply import promoted
+from hologram.trace.checks import choice
 from hologram.trace.recorder import cast_node, located
 from hologram.trace.tensor import Tensor
 

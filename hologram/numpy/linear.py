@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, element_type, items, permuted, reshaped, spread, wrap
+from hologram.numpy.arguments import array, axis_of, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import diagonal
@@ -20,6 +20,7 @@ from hologram.primitives.op import Op
 from hologram.primitives.reductions import reduce_any, reduce_sum
 from hologram.symbolic import Int
 from hologram.trace.apply import broadcast_node, broadcast_shapes, promoted
+from hologram.trace.checks import items
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, located, record
 from hologram.trace.tensor import Tensor

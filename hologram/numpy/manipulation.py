@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axes_of, axis_of, extent, has_items, integer, items, permuted, reshaped, shape_of, spread, wrap
+from hologram.numpy.arguments import array, axes_of, axis_of, extent, permuted, reshaped, shape_of, spread, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing import sliced, take_axis
 from hologram.primitives.movement import concatenate as concatenate_row
@@ -18,6 +18,7 @@ from hologram.primitives.movement import pad as pad_row
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, prod
 from hologram.trace.apply import broadcast_node, broadcast_shapes, common_type
+from hologram.trace.checks import has_items, integer, items
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.trace.tensor import Tensor

@@ -9,7 +9,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, integer, wrap
+from hologram.numpy.arguments import array, wrap
 from hologram.numpy.calculus import convolve, vander
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
@@ -17,6 +17,7 @@ from hologram.numpy.manipulation import concat, pad
 from hologram.numpy.reductions import sum
 from hologram.numpy.types import finfo
 from hologram.trace.apply import promoted
+from hologram.trace.checks import integer
 from hologram.trace.convert import tensor
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor

@@ -11,7 +11,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, choice, extent_node, integer, items, reshaped, wrap
+from hologram.numpy.arguments import array, axis_of, extent_node, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing import take
@@ -21,6 +21,7 @@ from hologram.primitives import sorting as rows
 from hologram.primitives.op import Op
 from hologram.symbolic import prod
 from hologram.trace.apply import promoted
+from hologram.trace.checks import choice, integer, items
 from hologram.trace.convert import tensor
 from hologram.trace.recorder import located, record
 from hologram.trace.tensor import Tensor

@@ -12,7 +12,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, choice, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing import Selection, along_axis, index, merged, places, sliced_by
@@ -23,6 +23,7 @@ from hologram.primitives.op import Op, Shape
 from hologram.primitives.reductions import cumsum
 from hologram.symbolic import Int
 from hologram.trace.apply import SCALARS, broadcast_node
+from hologram.trace.checks import choice
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.trace.tensor import Tensor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.numpy.arguments import integer, number
+from hologram.trace.checks import integer, number
 from hologram.trace.convert import tensor
 from hologram.trace.tensor import Tensor
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hologram.errors import ArgumentError, ExportError
+from hologram.errors import ExportError
 from hologram.saved.graphs import GraphWriter
 from hologram.saved.program import Program
 from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
 from hologram.trace import tree
+from hologram.trace.checks import as_function
 from hologram.trace.jit import Jitted, jit
 from hologram.trace.recorder import located
 
@@ -27,9 +28,7 @@ def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
     Raises ExportError for what a file cannot hold: a ``pure_callback``, a registered class among arguments or results; ArgumentError for what is
     no function.
     """
-    if not callable(f):
-        raise located(ArgumentError(f"export takes a function, not a {type(f).__name__}"))
-    jitted = f if isinstance(f, Jitted) else jit(f)
+    jitted = f if isinstance(f, Jitted) else jit(as_function(f, "export"))
     call = jitted._signature.take_apart(*_described(args, options))
     if isinstance(jitted, Program):
         return jitted

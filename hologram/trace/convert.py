@@ -79,7 +79,7 @@ def of_device(x: Any, borrow: bool = False) -> Tensor:
 
 def device_name(device: Any) -> str:
     """The name of the device that ``device`` means; None means the CPU. Raises DeviceError for one that is not there."""
-    if device is None or device == CPU:
+    if device is None or (isinstance(device, str) and device == CPU):
         return CPU
     try:
         return find(str(device)).name

@@ -21,6 +21,7 @@ from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
 from hologram.trace.apply import node_as, operand, pinned, weak_default, wrap
+from hologram.trace.checks import as_function, choice
 from hologram.trace.convert import asarray, of_storage, put
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
@@ -330,17 +331,14 @@ def jit(
     - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size
       (see docs/shapes.md). An axis or argument that a call does not have is an ArgumentError.
     """
-    if precision not in PRECISIONS:
-        raise located(ArgumentError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}"))
+    choice(precision, "jit", "precision", PRECISIONS)
     try:
         runs_on = None if device is None else resolve(device)
     except DeviceError as e:
         raise located(e) from None
 
     def decorate(function: Callable[..., Any]) -> Jitted:
-        if not callable(function):
-            raise located(ArgumentError(f"jit takes a function, not a {type(function).__name__}"))
-        return Jitted(function, static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on)
+        return Jitted(as_function(function, "jit"), static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on)
 
     return decorate if f is None else decorate(f)
 

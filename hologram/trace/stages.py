@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hologram.errors import ArgumentError
 from hologram.trace import compiling, misses
+from hologram.trace.checks import as_function
 from hologram.trace.jit import Jitted, Specialisation, Traced, holds, jit, trace_call
 from hologram.trace.node import Graph
 from hologram.trace.printing import text
@@ -98,7 +99,7 @@ class Explanation:
 
 def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
     """The function that, called as ``f`` would be, gives the graph that ``f`` traces to."""
-    signature = Signature(f, (), (), False)
+    signature = Signature(as_function(f, "make_graph"), (), (), False)
 
     def graph_of(*args: Any, **options: Any) -> Graph:
         return trace_call(name_of(f), f, signature.take_apart(args, options)).graph
@@ -108,5 +109,5 @@ def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
 
 def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:
     """The function that, called as ``f`` would be, tells how ``f`` was reduced, fused, planned and compiled."""
-    jitted = f if isinstance(f, Jitted) else jit(f)
+    jitted = f if isinstance(f, Jitted) else jit(as_function(f, "explain"))
     return lambda *args, **options: Explanation(jitted.lower(*args, **options))

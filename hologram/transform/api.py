@@ -13,6 +13,7 @@ from hologram.primitives.marks import stop
 from hologram.symbolic import prod
 from hologram.trace import tree
 from hologram.trace.apply import wrap
+from hologram.trace.checks import as_function, has_items, integer, items
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.transform.arguments import array_node, cotangent_nodes, tensors
@@ -26,7 +27,8 @@ Argnums = int | Sequence[int]
 
 def _chosen(f: Function, args: tuple[Any, ...], options: dict[str, Any], argnums: Argnums, what: str) -> tuple[Function, list[Any]]:
     """``f`` as a function of the positional arguments ``argnums`` alone, and these."""
-    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    given: Sequence[Any] = items(argnums, what) if has_items(argnums) else [argnums]
+    numbers = [integer(i, what, "argnums") for i in given]
     if not all(-len(args) <= i < len(args) for i in numbers):
         raise located(ArgumentError(f"{what}: argnums {argnums} of a call with {len(args)} positional arguments"))
     numbers = [i % len(args) for i in numbers]
@@ -70,6 +72,7 @@ def _scalar_result(made: Linearised, what: str, holomorphic: bool) -> Node:
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The function that gives ``(f(*args), gradient)``; see :func:`grad`. With ``has_aux``: ``((value, aux), gradient)``."""
+    as_function(f, "value_and_grad")
 
     @functools.wraps(f)
     def with_gradient(*args: Any, **options: Any) -> Any:
@@ -95,6 +98,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
     Raises DifferentiationError for integer arguments, for results that are not one float, and for ops that have no derivative.
     """
     both = value_and_grad(f, argnums, has_aux, holomorphic)
+    as_function(f, "grad")
 
     @functools.wraps(f)
     def gradient(*args: Any, **options: Any) -> Any:
@@ -184,6 +188,7 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic
     """The Jacobian of ``f``, column by column: for each result and each argument an array of shape ``result.shape + argument.shape``, in the
     structure of the results, each of whose leaves has the structure of the arguments. Best where there are fewer arguments than results. Arguments
     are real, or complex if ``holomorphic``."""
+    as_function(f, "jacfwd")
 
     @functools.wraps(f)
     def jacobian(*args: Any, **options: Any) -> Any:
@@ -201,6 +206,7 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic
 
 def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """As :func:`jacfwd`, row by row: best where there are fewer results than arguments. Results are real, or complex if ``holomorphic``."""
+    as_function(f, "jacrev")
 
     @functools.wraps(f)
     def jacobian(*args: Any, **options: Any) -> Any:

@@ -10,6 +10,7 @@ from hologram.primitives.leaves import const, leaf
 from hologram.primitives.marks import barrier
 from hologram.trace import tree
 from hologram.trace.apply import wrap
+from hologram.trace.checks import as_function
 from hologram.trace.node import Node
 from hologram.trace.recorder import current, record, transforming
 from hologram.transform.arguments import array_node, result_nodes, tensors
@@ -72,6 +73,7 @@ def _closure(level: Level, sources: Sequence[Node], results: Sequence[Node]) -> 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f``, of which only arguments and results are kept for reverse mode: what is between is computed again, from the arguments, where the
     derivative needs it. Values are the same; the memory plan shows that the inner values of the first pass are not alive in the second."""
+    as_function(f, "checkpoint")
 
     @functools.wraps(f)
     def checkpointed(*args: Any, **options: Any) -> Any:

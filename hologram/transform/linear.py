@@ -7,6 +7,7 @@ from typing import Any
 
 from hologram.trace import tree
 from hologram.trace.apply import wrap
+from hologram.trace.checks import as_function
 from hologram.trace.node import Node
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import differentiable_node, result_nodes, with_aux
@@ -25,6 +26,7 @@ class Linearised:
     __slots__ = ("level", "inputs", "in_structure", "results", "structure", "aux", "tangents", "linear")
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any], what: str, has_aux: bool = False, reverse: bool = False) -> None:
+        as_function(f, what)
         leaves, self.in_structure = tree.flatten(tuple(args))
         given = [differentiable_node(x, what) for x in leaves]
         self.inputs = [x for x, _ in given]
@@ -52,6 +54,7 @@ class Linearised:
 
 def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[Treedef, list[Node]], Sequence[Node]], what: str) -> Any:
     """``(results, their tangents, structure)`` of ``f`` at ``args`` in one direction, given for the arguments' structure and nodes."""
+    as_function(f, what)
     leaves, structure = tree.flatten(tuple(args))
     given = [differentiable_node(x, what) for x in leaves]
     directions = tangents(structure, [x for x, _ in given])

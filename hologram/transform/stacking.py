@@ -11,6 +11,7 @@ from hologram.primitives.batching import elementwise, stack_of
 from hologram.symbolic import Int
 from hologram.trace import tree
 from hologram.trace.apply import wrap
+from hologram.trace.checks import as_function
 from hologram.trace.node import Node
 from hologram.trace.recorder import located
 from hologram.trace.tree import Treedef
@@ -106,6 +107,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: 
     ``out_axes`` is the same for results; None is for one that does not depend on the example, and gives it once. A Python ``if`` cannot look
     at an example's value. Raises TransformError for an op without a rule.
     """
+    as_function(f, "vmap")
 
     @functools.wraps(f)
     def mapped(*args: Any, **options: Any) -> Any:

@@ -74,7 +74,7 @@ class Executable:
     def _load(self, leaves: list[Any]) -> dict[str, Any]:
         """Object code from the disk cache, or compiled and stored there; what a call must know of it."""
         host = host_nodes(self.traced)
-        natively = any(lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
+        natively = any(x.inputs and lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
         stored = not self.dynamic and not any(is_bound(x.attrs) for x in host)
         key = cache.key("graph", str(self.traced), self.precision, ",".join(settings.disabled_passes), "lapack" if natively else "")
         found = cache.load_entry(key) if stored else None

@@ -1,0 +1,55 @@
+"""Checks of arguments: each gives the argument as what was asked for, or raises ArgumentError naming the function (``what``) and the argument."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from hologram.errors import ArgumentError
+from hologram.trace.recorder import located
+
+__all__ = ["as_function", "choice", "has_items", "integer", "items", "number"]
+
+
+def integer(n: Any, what: str, role: str) -> int:
+    """An integer of Python or NumPy, or a Tensor that holds one. Raises ArgumentError for others, saying that ``role`` is an integer."""
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise located(ArgumentError(f"{what}: {role} is an integer, not {type(n).__name__}")) from None
+
+
+def has_items(x: Any) -> bool:
+    """Whether ``x`` can be gone through: arrays without axes cannot, though their types have the method for it."""
+    return isinstance(x, Iterable) and getattr(x, "ndim", 1) != 0
+
+
+def items(values: Any, what: str, role: str = "arrays") -> list[Any]:
+    """The items of a sequence of ``role``. Raises ArgumentError for what has none."""
+    if not has_items(values):
+        raise located(ArgumentError(f"{what} takes a sequence of {role}, not {type(values).__name__}"))
+    return list(values)
+
+
+def choice(value: Any, what: str, role: str, names: Iterable[str]) -> str:
+    """One of ``names``. Raises ArgumentError for anything else."""
+    if not isinstance(value, str) or value not in names:
+        given = repr(value) if isinstance(value, str) else type(value).__name__
+        raise located(ArgumentError(f"{what}: {role} is {' or '.join(map(repr, names))}, not {given}"))
+    return value
+
+
+def number(x: Any, what: str, role: str) -> float:
+    """A real number. Raises ArgumentError for others, saying that ``role`` is one."""
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        raise located(ArgumentError(f"{what}: {role} is a number, not {type(x).__name__}")) from None
+
+
+def as_function(f: Any, what: str) -> Callable[..., Any]:
+    """Anything that can be called. Raises ArgumentError for others."""
+    if not callable(f):
+        raise located(ArgumentError(f"{what} takes a function, not {type(f).__name__}"))
+    return f
