@@ -21,12 +21,16 @@ def tell(level: int, title: str, text: Callable[[], object]) -> None:
         print(f"--- hologram: {title} ---\n{text()}", file=sys.stderr)
 
 
-@contextlib.contextmanager
-def timed(title: str) -> Iterator[None]:
+_SILENT = contextlib.nullcontext()
+
+
+def timed(title: str) -> contextlib.AbstractContextManager[None]:
     """Tells how long a block took."""
-    if settings.debug < TIMINGS:
-        yield
-        return
+    return _SILENT if settings.debug < TIMINGS else _told(title)
+
+
+@contextlib.contextmanager
+def _told(title: str) -> Iterator[None]:
     start = time.perf_counter()
     try:
         yield

@@ -18,6 +18,7 @@ import numpy as np
 from c_harness import compile_kernels, new_folder
 
 from hologram import dtypes
+from hologram.backends.c.dialects import SLOT_BIT
 from hologram.backends.cuda.api import CompilerError, Matrix, Properties
 
 _HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+), \d+\) (\w+)\((.*?)\) {')
@@ -69,6 +70,12 @@ def _by_columns(x: Matrix, shape: tuple[int, int]) -> np.ndarray:
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
     flat = np.ctypeslib.as_array((ctypes.c_uint8 * (extent * dtype.itemsize)).from_address(x.address)).view(dtype)
     return np.lib.stride_tricks.as_strided(flat, shape, tuple(s * dtype.itemsize for s in steps))
+
+
+def _placed(table: int, place: int) -> int:
+    """An address, from a slot of a table and an offset."""
+    slot, offset = divmod(place, 1 << SLOT_BIT)
+    return int(ctypes.c_int64.from_address(table + 8 * slot).value) + offset
 
 
 class FakeApi:
@@ -133,9 +140,6 @@ class FakeApi:
 
     def free_host(self, address: int) -> None:
         del self.host[address]
-
-    def write_host(self, to: int, array: np.ndarray) -> None:
-        ctypes.memmove(to, array.ctypes.data, array.nbytes)
 
     def copy(self, to: int, source: int, nbytes: int, stream: int) -> None:
         self.counts["copies"] += 1
@@ -285,7 +289,7 @@ class FakeApi:
         table, *given = (int(v) for v in values)
         if table:
             assert self.holds(table), f"the table of {name}"
-            given = list((ctypes.c_int64 * len(given)).from_address(table))
+            given = [_placed(table, v) if kind == "p" else v for kind, v in zip(kinds[1:], given, strict=True)]
         for kind, value in zip(kinds[1:], given, strict=True):
             if kind == "p" and not self.holds(value):
                 raise FakeError(f"cudaErrorIllegalAddress: {value:#x} in {name}")

@@ -21,9 +21,8 @@ from test_random_graphs import arguments, exact_graphs, seeds
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
-from hologram.backends.cuda import library
+from hologram.backends.cuda import executable, library
 from hologram.backends.cuda.device import Device
-from hologram.backends.cuda.executable import Replay
 from hologram.backends.reference import evaluate
 from hologram.errors import CompileError, DeviceError, OutOfMemory
 from hologram.graph.passes import canonicalise
@@ -287,10 +286,10 @@ def test_memory_that_is_not_there(cuda: FakeApi) -> None:
 
 
 def test_calls_that_do_not_fit_captured_run_kernel_by_kernel(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Replay, nbytes: int) -> Any:
+    def full(queue: Any, nbytes: int) -> Any:
         raise OutOfMemory(f"cuda:0 has no {nbytes} bytes")
 
-    monkeypatch.setattr(Replay, "_memory", full)
+    monkeypatch.setattr(executable, "_memory", full)
     f = hg.jit(layers, device="cuda")
     x, w = values(4, 20), values(20, 20)
     for _ in range(3):

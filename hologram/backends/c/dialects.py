@@ -50,6 +50,7 @@ typedef float2 c64;
 #define hg_f32(x) __uint_as_float(x)
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
+#define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 """,
 )
 _CUDA_DOUBLE = """\
@@ -104,6 +105,9 @@ static inline f64 hg_f64(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
 """
 
 
+SLOT_BIT = 48  # as hg_place has it
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One row.
@@ -115,7 +119,8 @@ class Dialect:
     - ``group``, ``groups``, ``item``: the work-group's number, how many there are, and the work-item's number in its group.
     - ``integer``: a parameter that is an integer; ``extra``: parameters that every kernel has.
     - ``offsets``: whether each buffer comes with an offset in elements, for devices where a pointer into a buffer cannot be passed.
-    - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds what the others are.
+    - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds the addresses of slots; pointers are then a
+      slot, from bit :data:`SLOT_BIT` on, and an offset there in bytes.
     - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.matrix_units`).
     - ``slots``: whether parameters are bound by number in the text.
     - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down`` and ``hg_first`` of the prelude, and meet

@@ -74,12 +74,13 @@ class KernelWriter:
         return f"{head} {{\n{start}{self.f}}}\n"
 
     def _read_table(self, start: Lines, params: list[str]) -> None:
-        """Parameters come from the table, if there is one."""
-        start.open("if (hg_table)")
-        for i, p in enumerate(params):
-            kind, star, name = p.rpartition("*") if "*" in p else p.rpartition(" ")
-            start.do(f"{name} = ({kind.strip()}{' *' * (star == '*')})hg_table[{i}];")
-        start.close()
+        """Pointers are places in the slots of the table, if there is one."""
+        pointers = [p.rpartition("*") for p in params if "*" in p]
+        if pointers:
+            start.open("if (hg_table)")
+            for kind, _, name in pointers:
+                start.do(f"{name} = ({kind.strip()} *)hg_place({name});")
+            start.close()
 
     def _place_in_grid(self) -> str:
         """``hg_group`` is the chunk to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of its chunk."""

@@ -21,8 +21,34 @@ from hologram.errors import DeviceError, OutOfMemory
 
 if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime
+    from hologram.backends.common.steps import Call
 
 Place = tuple[Any, int]
+
+
+class Launch:
+    """A kernel, and what its launches have in common.
+
+    ``groups`` work-groups of ``items`` run it. Its parameters are ``places``, of which each is a slot of the call, an offset there in bytes, and the
+    bytes of an element; then ``integers``; then a workspace, of ``workspace`` bytes, unless that is 0. ``bound`` is the driver's own: what it has
+    prepared.
+    """
+
+    __slots__ = ("kernel", "groups", "items", "places", "integers", "workspace", "bound")
+    whole = True  # as a step of a block
+
+    def __init__(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[int, int, int]], integers: Sequence[int], workspace: int) -> None:
+        self.kernel, self.groups, self.items = kernel, groups, items
+        self.places, self.integers, self.workspace = places, integers, workspace
+        self.bound: Any = None
+
+    def at(self, slots: Sequence[Place]) -> list[Place]:
+        """Where its arrays are."""
+        return [(slots[s][0], slots[s][1] + offset) for s, offset, _ in self.places]
+
+    def run(self, call: Call, slots: Sequence[Place]) -> None:
+        """As a step of a call."""
+        call.work.queue.launch(self, slots, call.workspace)
 
 
 class Event(ABC):
@@ -30,7 +56,7 @@ class Event(ABC):
 
     @abstractmethod
     def is_done(self) -> bool:
-        """Whether all work up to the event has ended, well or not; does not wait."""
+        """Whether all work up to the event has ended; does not wait. Raises one of :attr:`Device.errors` where any of it failed."""
 
     @abstractmethod
     def wait(self) -> None:
@@ -66,14 +92,10 @@ class Queue(ABC):
             self.device.count(copies_within=1, bytes_within=nbytes)
             self._copy(to, source, nbytes)
 
-    def launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
-        """``groups`` work-groups of ``items`` run a kernel of :meth:`Device.build`.
-
-        ``places`` are ``(handle, offset in bytes, bytes of an element)`` of its parameters; ``integers`` follow them, and the handle ``workspace``
-        where the kernel has one (else None).
-        """
-        self.device.count(launches=1)
-        self._launch(kernel, groups, items, places, integers, workspace)
+    def launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
+        """Runs a kernel of :meth:`Device.build`, whose arrays are in ``slots``; ``workspace`` is the handle of what it may need besides."""
+        self.device.counts["launches"] += 1
+        self._launch(launch, slots, workspace)
 
     @abstractmethod
     def _write(self, to: Place, array: np.ndarray) -> None: ...
@@ -82,9 +104,7 @@ class Queue(ABC):
     @abstractmethod
     def _copy(self, to: Place, source: Place, nbytes: int) -> None: ...
     @abstractmethod
-    def _launch(
-        self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any
-    ) -> None: ...
+    def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None: ...
 
     @abstractmethod
     def record(self) -> Event:

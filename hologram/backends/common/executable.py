@@ -7,7 +7,7 @@ Arguments that are on the device are used where they are; others are copied ther
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -36,11 +36,21 @@ from hologram.trace.node import Graph, Node
 MOST_SIZES = 64  # blocks that a graph with symbolic shapes keeps
 
 
+Name = Callable[[], str]
+
+
 class Sized(NamedTuple):
-    """What a call does at given sizes, and the types of what it computes."""
+    """What a call does at given sizes, the types of what it computes, and what its arguments and these are called in errors."""
 
     block: Block
     computed: list[Aval]
+    arguments: list[Name]
+    results: list[Name]
+
+
+def _names(kind: str, avals: Sequence[Aval], line: str) -> list[Name]:
+    """What buffers are for, in the words of errors. Buffers may outlive the program, which these do not refer to."""
+    return [partial("{} {} {} of {}".format, kind, i, a, line) for i, a in enumerate(avals)]
 
 
 class Executable:
@@ -69,6 +79,8 @@ class Executable:
             kernels = self.device.translated(lambda: self.device.build(self.program.text, names))
         self._maker = Maker(self.program, kernels, self.device.units)
         self.constants = [c.attrs[0] for c in self.schedule.constants]
+        self._constant_names = _names("constant", [c.aval for c in self.constants], self.line)
+        self._only_computed = [(o.kind, o.index) for o in self.schedule.outputs] == [("computed", i) for i in range(len(self.schedule.computed))]
         self._sizes: dict[tuple[int, ...], Sized] = {}
 
     @property
@@ -81,9 +93,10 @@ class Executable:
         try:
             return Program([s.kernel for s in self._kernels], self.device.dialect.name, self.precision)
         except UnsupportedError as e:
-            raise UnsupportedError(f"{self.device.name}: {e}: leave device out for the CPU (at {self._line()})") from None
+            raise UnsupportedError(f"{self.device.name}: {e}: leave device out for the CPU (at {self.line})") from None
 
-    def _line(self) -> str:
+    @cached_property
+    def line(self) -> str:
         """Where the program comes from: the user's line of the first result that has one."""
         line = next((self.traced.lines[n] for n in self.traced.outputs if self.traced.lines.get(n)), None)
         return f"{line[0]}:{line[1]}" if line else "an expression"
@@ -102,8 +115,13 @@ class Executable:
 
     # --- planning a call -----------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _static(self) -> Sized:
+        """Without symbols there is one of all sizes."""
+        return self._planned({})
+
     def _at_sizes(self, shapes: list[tuple[int, ...]]) -> Sized:
-        values = {} if self.schedule.static else bind_symbols(self.schedule.inputs, shapes)
+        values = bind_symbols(self.schedule.inputs, shapes)
         key = tuple(values[name] for name in self.schedule.symbols)
         found = self._sizes.get(key)
         if found is None:
@@ -115,7 +133,9 @@ class Executable:
     def _planned(self, values: Mapping[str, int]) -> Sized:
         s = self.schedule
         computed = [aval(n.dtype, concrete_shape(self._result_shape(n), values)) for n in s.computed]
-        return Sized(self._maker.block(s, values, s.plan(values)), computed)
+        arguments = [aval(x.dtype, concrete_shape(x.shape, values)) for x in s.inputs]
+        names = [_names(kind, avals, self.line) for kind, avals in (("argument", arguments), ("result", computed))]
+        return Sized(self._maker.block(s, values, s.plan(values)), computed, *names)
 
     def _result_shape(self, node: Node) -> Any:
         """The shape that a computed value is handed out with: that of the reshape it stands for."""
@@ -126,27 +146,37 @@ class Executable:
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Storages of the results, on the device, for storages of the inputs, wherever they are. Returns before the device is done."""
-        sized = self._at_sizes([x.aval.shape for x in inputs])
-        self.runtime.fetch(inputs)
+        device, runtime = self.device, self.runtime
+        sized = self._static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
+        runtime.fetch(inputs)
         with debug.timed("call"):
-            computed = self.device.guarded(partial(self._submitted, inputs, sized))
+            with device.lock:
+                try:
+                    computed = self._submitted(inputs, sized)
+                except device.errors as e:
+                    raise device.failure(e) from None
+            if self._only_computed:
+                return computed
             return [self._result(o, inputs, computed) for o in self.schedule.outputs]
 
-    def _result(self, o: Output, inputs: Sequence[Any], computed: list[DeviceStorage]) -> DeviceStorage:
+    def _result(self, o: Output, inputs: Sequence[Any], computed: list[Any]) -> Any:
         if o.kind == "computed":
             return computed[o.index]
         return self._constants[o.index] if o.kind == "constant" else self.runtime.put(inputs[o.index])
 
-    def _submitted(self, inputs: Sequence[Any], sized: Sized) -> list[DeviceStorage]:
+    def _submitted(self, inputs: Sequence[Any], sized: Sized) -> list[Any]:
+        block, pool = sized.block, self.runtime.pool
         with Work(self.runtime) as work:
-            memories: list[Memory] = [work.operand(x, partial(self._name, "argument", i, x.aval)) for i, x in enumerate(inputs)]
-            memories += [work.operand(c, partial(self._name, "constant", i, c.aval)) for i, c in enumerate(self._constants)]
-            results = [work.memory(a.nbytes, partial(self._name, "result", i, a)) for i, a in enumerate(sized.computed)]
-            none = sized.block.arena == 0 and (memories or results)  # where kernels read and write nothing there, any place will do
-            arena = (memories or results)[0] if none else work.memory(sized.block.arena, partial(self._name, "intermediates", None, None))
-            workspace = work.memory(sized.block.workspace, partial(self._name, "workspaces", None, None)) if sized.block.workspace else None
-            slots = [(m.handle, 0) for m in (*memories, *results, arena)]
-            self.enqueue(sized.block, Call(work, workspace.handle if workspace is not None else None), slots)
+            queue = work.queue
+            memories: list[Memory] = [work.operand(x, name) for x, name in zip(inputs, sized.arguments, strict=True)]
+            if self.constants:
+                memories += [work.operand(c, name) for c, name in zip(self._constants, self._constant_names, strict=True)]
+            results = [pool.take(a.nbytes, queue, name) for a, name in zip(sized.computed, sized.results, strict=True)]
+            memories += results
+            # where kernels read and write nothing in the arena, any place will do
+            memories.append(work.scratch("intermediates", block.arena, self.line, block.whole) if block.arena or not memories else memories[0])
+            workspace = work.scratch("workspaces", block.workspace, self.line, block.whole) if block.workspace else None
+            self.enqueue(block, Call(work, workspace.handle if workspace is not None else None), [(m.handle, 0) for m in memories])
             made = self.runtime.submit(work)
             return [DeviceStorage(a, m, made) for a, m in zip(sized.computed, results, strict=True)]
 
@@ -158,10 +188,6 @@ class Executable:
     @cached_property
     def _constants(self) -> list[Any]:
         return [self.runtime.put(c) for c in self.constants]
-
-    def _name(self, kind: str, i: int | None, of: Aval | None) -> str:
-        """What a buffer is for, in the words of an error."""
-        return kind if i is None else f"{kind} {i} {of} of {self._line()}"
 
     def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """As :meth:`run`, on NumPy arrays; the results are views, and there when it returns."""

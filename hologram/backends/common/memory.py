@@ -7,6 +7,7 @@ back to the driver. Size classes are an eighth of a power of two apart.
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import lru_cache
@@ -29,10 +30,16 @@ class Memory:
 
     def __init__(self, pool: Pool, queue: Queue, handle: Any, size: int) -> None:
         self.pool, self.queue, self.handle, self.size = pool, queue, handle, size
-        self.uses: dict[Queue, Event] = {}  # the last of each other queue's
+        self.uses: dict[Queue, Event] | None = None
+
+    def used(self, queue: Queue, event: Event) -> None:
+        """Another queue than its own uses it until ``event``."""
+        if self.uses is None:
+            self.uses = {}
+        self.uses[queue] = event
 
     def __del__(self) -> None:
-        self.pool.put_back(self)
+        self.pool.returned.append((self.queue, self.size, self.handle, self.uses))  # may run anywhere, and so takes no lock
 
 
 class Pool:
@@ -42,25 +49,39 @@ class Pool:
         self.runtime, self.device, self.limit = runtime, runtime.device, 0
         self.live_bytes = self.cached_bytes = self.peak_bytes = 0
         self._live: dict[int, tuple[int, Callable[[], str]]] = {}  # bytes, and what for, by the identity of the handle
-        self._free: defaultdict[tuple[Queue, int], list[Any]] = defaultdict(list)
-        self._returned: deque[tuple[Queue, int, Any, list[Event]]] = deque()  # by finalisers, which may run anywhere and so take no lock
+        self._free: defaultdict[Queue, dict[int, list[Any]]] = defaultdict(dict)  # by size
+        self._scratch: dict[tuple[Queue, str], Memory] = {}
+        self.returned: deque[tuple[Queue, int, Any, dict[Queue, Event] | None]] = deque()  # by finalisers
         self._retired: deque[Queue] = deque()  # by finalisers, too
 
     def take(self, nbytes: int, queue: Queue, what: Callable[[], str]) -> Memory:
         """Memory for work in ``queue``. Raises OutOfMemory, which names what fills the device."""
         with self.device.lock:
-            self._sort_returned()
-            size = min(size_class(nbytes), max(nbytes, self.device.largest_buffer))
-            free = self._free[queue, size]
+            if self.returned or self._retired:
+                self._sort_returned()
+            size = size_class(nbytes, self.device.largest_buffer)
+            free = self._free[queue].get(size)
             if free:
                 handle = free.pop()
                 self.cached_bytes -= size
             else:
                 handle = self._allocated(nbytes, size, what)
-            self.live_bytes += size
-            self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+            self.live_bytes = live = self.live_bytes + size
+            if live > self.peak_bytes:
+                self.peak_bytes = live
             self._live[id(handle)] = nbytes, what
             return Memory(self, queue, handle, size)
+
+    def scratch(self, kind: str, nbytes: int, queue: Queue, what: Callable[[], str]) -> Memory:
+        """Memory that work in ``queue`` needs only on its way: one for each ``kind``, for all work there, which comes in turn. The caller holds it
+        until that is in the queue. Raises OutOfMemory."""
+        with self.device.lock:
+            kept = self._scratch.get((queue, kind))
+            if kept is None or kept.size < nbytes:
+                self._scratch.pop((queue, kind), None)
+                kept = None  # so that what is too small may be given back for the larger
+                kept = self._scratch[queue, kind] = self.take(nbytes, queue, what)
+            return kept
 
     def _allocated(self, nbytes: int, size: int, what: Callable[[], str]) -> Any:
         if nbytes > self.device.largest_buffer:
@@ -95,53 +116,68 @@ class Pool:
         more = [f"{len(live) - MOST_NAMED} more"] if len(live) > MOST_NAMED else []
         return ", ".join(named + more) or "nothing"
 
-    def put_back(self, memory: Memory) -> None:
-        """Takes memory that nobody holds any longer; runs in a finaliser."""
-        self._returned.append((memory.queue, memory.size, memory.handle, list(memory.uses.values())))
-
     def retire(self, queue: Queue) -> None:
         """Nothing is put in ``queue`` any more, so its free lists would never be used again; runs in a finaliser."""
         queue.retired = True
         self._retired.append(queue)
 
     def _sort_returned(self) -> None:
-        while self._returned:
-            queue, size, handle, uses = self._returned.popleft()
-            del self._live[id(handle)]
-            self.live_bytes -= size
-            if queue.retired:
-                self.device.release(handle)
-                continue
-            self.cached_bytes += size
-            for event in uses:
-                queue.wait_for(event)
-            self._free[queue, size].append(handle)
+        """Puts what came back where it belongs. Whatever the driver fails in, no handle is lost: what cannot be used again is released."""
         while self._retired:
             gone = self._retired.popleft()
-            self._release([key for key in self._free if key[0] is gone])
+            for key in [k for k in self._scratch if k[0] is gone]:
+                del self._scratch[key]
+            self._release(gone)
+        while self.returned:
+            queue, size, handle, uses = self.returned.popleft()
+            del self._live[id(handle)]
+            self.live_bytes -= size
+            if queue.retired or (uses is not None and not self._wait_for(queue, uses)):
+                self._drop(handle)
+                continue
+            self.cached_bytes += size
+            free = self._free[queue].setdefault(size, [])
+            free.append(handle)
 
-    def _release(self, keys: list[tuple[Queue, int]]) -> None:
-        """Gives free lists back to the driver."""
-        for key in keys:
-            for handle in self._free.pop(key):
-                self.cached_bytes -= key[1]
-                self.device.release(handle)
+    def _wait_for(self, queue: Queue, uses: dict[Queue, Event]) -> bool:
+        """Lets ``queue`` wait for what others do. False where the driver fails to."""
+        try:
+            for event in uses.values():
+                queue.wait_for(event)
+        except self.device.errors:
+            return False
+        return True
+
+    def _drop(self, handle: Any) -> None:
+        """Gives memory back to the driver; what it says of memory of a device that is lost is of no use to anyone."""
+        with contextlib.suppress(*self.device.errors):
+            self.device.release(handle)
+
+    def _release(self, queue: Queue) -> None:
+        """Gives the free lists of ``queue`` back to the driver."""
+        for size, handles in self._free.pop(queue, {}).items():
+            while handles:
+                self.cached_bytes -= size
+                self._drop(handles.pop())
 
     def trim(self) -> None:
         """Gives what nobody holds back to the driver."""
         with self.device.lock:
+            self._scratch.clear()
             self._sort_returned()
-            self._release(list(self._free))
+            for queue in list(self._free):
+                self._release(queue)
 
     def statistics(self) -> dict[str, int]:
-        """Bytes in use, their peak, and bytes kept for reuse."""
+        """Bytes in use, their peak, and bytes kept for reuse, to which scratch belongs."""
         with self.device.lock:
             self._sort_returned()
-            return {"live": self.live_bytes, "peak": self.peak_bytes, "cached": self.cached_bytes}
+            scratch = sum(m.size for m in self._scratch.values())
+            return {"live": self.live_bytes - scratch, "peak": self.peak_bytes, "cached": self.cached_bytes + scratch}
 
 
 @lru_cache(maxsize=4096)
-def size_class(nbytes: int) -> int:
-    """The size that memory for ``nbytes`` has: the next of sizes an eighth of a power of two apart."""
+def size_class(nbytes: int, most: int) -> int:
+    """The size that memory for ``nbytes`` has: the next of sizes an eighth of a power of two apart, and, where that fits, not above ``most``."""
     step = max(LEAST_BYTES, 1 << max(0, nbytes.bit_length() - 4))
-    return max(1, -(-nbytes // step)) * step
+    return min(max(1, -(-nbytes // step)) * step, max(nbytes, most))

@@ -21,6 +21,7 @@ from hologram.errors import DeviceError
 from hologram.trace.node import Graph
 
 MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
+COLLECTED = 16  # how many may be under way before a call asks which have ended; what holds memory of the host asks at once
 
 
 class _Streams(threading.local):
@@ -78,28 +79,30 @@ class Runtime:
 
     def submit(self, work: Work) -> Submission:
         """Ends ``work``: what it put in its queue is one submission."""
-        made = Submission(work.queue, work.queue.record(), work.after, work.kept)
+        queue = work.queue
+        event = queue.record()
+        made = Submission(queue, event, work.after, work.kept)
         for memory in work.borrowed:
-            memory.uses[work.queue] = made.event  # type: ignore[assignment]
-        self._under_way.append(made)
-        self._collect()
+            memory.used(queue, event)
+        under_way = self._under_way
+        under_way.append(made)
+        if work.kept or len(under_way) >= COLLECTED:
+            self._collect()
         return made
 
     def _collect(self) -> None:
         """Lets go of what submissions hold that have ended."""
         waiting = self._under_way
-        while waiting and (len(waiting) > MOST_UNDER_WAY or waiting[0].has_ended()):
-            oldest = waiting.popleft()
-            for s in oldest._under_way():
-                s._end()
+        while waiting and waiting[0].has_ended():
+            waiting.popleft()
+        while len(waiting) > MOST_UNDER_WAY:
+            waiting.popleft().end()
 
     def finish(self) -> None:
         """Returns when all work has ended."""
         with self.device.lock:
             while self._under_way:
-                s = self._under_way.popleft()
-                for earlier in s._under_way():
-                    earlier._end()
+                self._under_way.popleft().end()
 
     @cached_property
     def _reader(self) -> Queue:
@@ -120,7 +123,7 @@ class Runtime:
         carry values between two devices in opposite directions would each hold the lock that the other waits for."""
         if self.device.has_values:  # others need nothing brought to them
             for source in sources:
-                if type(source) is DeviceStorage and source.runtime is not self:
+                if type(source) is DeviceStorage and source.memory.pool is not self.pool:
                     source.on_host()
 
     def _own(self, source: DeviceStorage) -> DeviceStorage:
@@ -171,6 +174,12 @@ class Work:
     def memory(self, nbytes: int, what: Callable[[], str]) -> Memory:
         return self.runtime.pool.take(nbytes, self.queue, what)
 
+    def scratch(self, kind: str, nbytes: int, line: str, shared: bool) -> Memory:
+        """Memory that is needed only on the way, by a program of a user's ``line``: ``shared`` with all work of the queue, if that cannot come in
+        between."""
+        pool, what = self.runtime.pool, partial("{} of {}".format, kind, line)
+        return pool.scratch(kind, nbytes, self.queue, what) if shared else pool.take(nbytes, self.queue, what)
+
     def operand(self, source: Any, what: Callable[[], str]) -> Any:
         """What has the elements of ``source`` on this device: the handle of its memory, or of a copy. Give it to nobody beyond this work."""
         if type(source) is DeviceStorage and source.runtime is self.runtime:
@@ -181,13 +190,14 @@ class Work:
 
     def _local(self, source: DeviceStorage) -> Memory:
         made, memory = source.made, source.memory
-        if made.error is not None:
-            made.wait()
-        if made.event is not None:
+        event = made.event
+        if event is not None:
             self.after.append(made)
+        elif made.error is not None:
+            made.wait()
         if memory.queue is not self.queue:
-            if made.event is not None:
-                self.queue.wait_for(made.event)
+            if event is not None:
+                self.queue.wait_for(event)
             self.borrowed.append(memory)
         if source.owner is not None:
             self.kept.append(source)

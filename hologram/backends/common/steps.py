@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from hologram.backends.c.vectors import ACCESS_BYTES
-from hologram.backends.common.driver import Place
+from hologram.backends.common.driver import Launch, Place
 from hologram.errors import UnsupportedError
 from hologram.graph.control import ControlStep, nbytes
 from hologram.graph.host import HostStep
@@ -46,15 +46,23 @@ class Call(NamedTuple):
 
 
 class Action(Protocol):
+    workspace: int
+    whole: bool
+
     def run(self, call: Call, slots: Slots) -> None: ...
 
 
-class Block(NamedTuple):
-    """What a schedule does: its actions in order, and the bytes of its arena and of the workspace that its launches share."""
+class Block:
+    """What a schedule does: its actions in order, and the bytes of its arena and of the workspace that its launches share.
 
-    actions: list[Action]
-    arena: int
-    workspace: int
+    ``whole``: nothing of other calls can come between its actions in the queue, as can while a routine of the host runs, without the device's lock.
+    """
+
+    __slots__ = ("actions", "arena", "workspace", "whole")
+
+    def __init__(self, actions: list[Any], arena: int, workspace: int) -> None:
+        self.actions, self.arena, self.workspace = actions, arena, workspace
+        self.whole = all(a.whole for a in actions)
 
     def run(self, call: Call, slots: Slots) -> None:
         for action in self.actions:
@@ -102,21 +110,6 @@ class Maker:
         return Launch(self.kernels[self.program.names[k]], groups, mapping.items, places, integers, groups * mapping.workspace)
 
 
-class Launch(NamedTuple):
-    """One kernel: ``places`` are slot, offset and bytes of an element of its parameters, ``integers`` follow them; ``workspace`` bytes it needs."""
-
-    kernel: Any
-    groups: int
-    items: int
-    places: list[tuple[int, int, int]]
-    integers: list[int]
-    workspace: int
-
-    def run(self, call: Call, slots: Slots) -> None:
-        places = [(slots[s][0], slots[s][1] + offset, itemsize) for s, offset, itemsize in self.places]
-        call.work.queue.launch(self.kernel, self.groups, self.items, places, self.integers, call.workspace if self.workspace else None)
-
-
 class _Routine(NamedTuple):
     """A routine of the host: its operands are copied there, what it gives is copied back. The call waits for it."""
 
@@ -125,6 +118,7 @@ class _Routine(NamedTuple):
     results: list[tuple[Where, tuple[int, ...], Any]]
     attrs: tuple[Any, ...]
     workspace: int = 0
+    whole: bool = False
 
     @classmethod
     def of_host_step(cls, step: HostStep, values: Mapping[str, int], where: Callable[[Any], Where]) -> _Routine:
@@ -159,6 +153,7 @@ class _Control:
     def __init__(self, step: ControlStep, blocks: list[Block], where: Callable[[Any], Where]) -> None:
         self.step, self.blocks = step, blocks
         self.workspace = max(b.workspace for b in blocks)
+        self.whole = all(b.whole for b in blocks)
         self.operands = [where(x) for x in step.node.inputs]
         self.room = where(step)
         self.types = step.schedules[-1].graph.outputs

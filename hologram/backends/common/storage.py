@@ -24,12 +24,13 @@ class Submission:
 
     __slots__ = ("queue", "error", "_event", "_after", "_kept")
 
-    def __init__(self, queue: Queue, event: Event, after: Sequence[Submission], kept: Sequence[Any]) -> None:
-        self.queue, self.error = queue, None
-        self._event: Event | None = event
-        self._after, self._kept = tuple(after), tuple(kept)
-
     error: HologramError | None
+    _event: Event | None
+    _after: Sequence[Submission]
+    _kept: Sequence[Any]
+
+    def __init__(self, queue: Queue, event: Event, after: Sequence[Submission], kept: Sequence[Any]) -> None:
+        self.queue, self.error, self._event, self._after, self._kept = queue, None, event, after, kept
 
     @property
     def event(self) -> Event | None:
@@ -38,23 +39,32 @@ class Submission:
 
     def has_ended(self) -> bool:
         """Whether the work has ended, well or not; does not wait."""
-        if self._is_over() and all(s.has_ended() for s in self._after):
-            self._end()
-        return self._event is None
-
-    def _is_over(self) -> bool:
         event = self._event
+        if event is None:
+            return True
+        device = self.queue.device
+        failed: HologramError | None = None
         try:
-            return event is not None and event.is_done()
-        except self.queue.device.errors:
-            return True  # which waiting for it will tell
+            if not event.is_done():
+                return False
+        except device.errors as e:
+            failed = device.failure(e)
+        for s in self._after:
+            if not s.has_ended():
+                return False
+        self._settle(failed)
+        return True
 
     def wait(self) -> None:
         """Returns when the work is done. Raises what it, or work before it, failed with: the same at each call."""
-        for s in self._under_way():
-            s._end()
+        self.end()
         if self.error is not None:
             raise type(self.error)(*self.error.args)
+
+    def end(self) -> None:
+        """Returns when the work has ended, well or not."""
+        for s in self._under_way():
+            s._end()
 
     def _under_way(self) -> list[Submission]:
         """This work and what it waits for, as far as it has not ended, first come first."""
@@ -72,14 +82,19 @@ class Submission:
         return order
 
     def _end(self) -> None:
-        event, after = self._event, self._after
+        event = self._event
         if event is None:
             return
-        error = next((s.error for s in after if s.error is not None), None)
+        failed: HologramError | None = None
         try:
             event.wait()
         except self.queue.device.errors as e:
-            error = error or self.queue.device.failure(e)
+            failed = self.queue.device.failure(e)
+        self._settle(failed)
+
+    def _settle(self, failed: HologramError | None) -> None:
+        """The work and all before it has ended; what it ``failed`` with counts less than what was before."""
+        error = next((s.error for s in self._after if s.error is not None), failed)
         if self._event is not None:  # no other thread was faster
             self.error = error
             self._event, self._after, self._kept = None, (), ()

@@ -8,7 +8,6 @@ dialect (``--ftz=false``) and nothing else.
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -108,10 +107,6 @@ class Api:
 
     def free_host(self, address: int) -> None:
         self._runtime.freeHost(address)
-
-    def write_host(self, to: int, array: np.ndarray) -> None:
-        """Fills memory of the host at once."""
-        ctypes.memmove(to, array.ctypes.data, array.nbytes)
 
     def copy(self, to: int, source: int, nbytes: int, stream: int) -> None:
         """Between any two places; the addresses say where they are."""

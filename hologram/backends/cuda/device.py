@@ -7,6 +7,7 @@ streams of its own. Programs are compiled by NVRTC for the device's own architec
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from hologram.backends.c.dialects import CUDA
 from hologram.backends.common import driver
-from hologram.backends.common.driver import Place
+from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
@@ -80,14 +81,15 @@ class Queue(driver.Queue):
         with self.cuda.on(self.device.number):
             self.cuda.copy(to, source, nbytes, self.stream)
 
-    def _launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
-        if isinstance(kernel, Gemm):
-            return self._multiply(kernel, [handle.address + offset for handle, offset, _ in places])
-        arguments = [0, *(handle.address + offset for handle, offset, _ in places), *integers]
-        if workspace is not None:
-            arguments.append(workspace.address)
+    def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
+        addresses = [slots[s][0].address + slots[s][1] + offset for s, offset, _ in launch.places]
+        if isinstance(launch.kernel, Gemm):
+            return self._multiply(launch.kernel, addresses)
+        if launch.bound is None:
+            launch.bound = Arguments([0, *addresses, *launch.integers, *([0] if launch.workspace else [])])
+        launch.bound.set(addresses, workspace.address if launch.workspace else 0)
         with self.cuda.on(self.device.number):
-            launch(self.cuda, kernel, groups, items, arguments, self.stream)
+            self.cuda.launch(launch.kernel.function, launch.groups, launch.items, launch.bound.address, self.stream)
 
     def _multiply(self, gemm: Gemm, addresses: Sequence[int]) -> None:
         """By the library, which takes matrices by columns: ``out`` turned is ``right`` turned times ``left`` turned."""
@@ -125,11 +127,22 @@ def _address(place: Place) -> int:
     return int(handle.address) + offset
 
 
-def launch(cuda: Api, kernel: Any, groups: int, items: int, arguments: Sequence[int], stream: int) -> None:
-    """Launches a kernel whose arguments, the address of its table first (0: none), are integers of 64 bits."""
-    values = np.array(arguments, np.int64)
-    addresses = values.ctypes.data + 8 * np.arange(len(values), dtype=np.int64)
-    cuda.launch(kernel.function, groups, items, addresses.ctypes.data, stream)
+class Arguments:
+    """Arguments of a kernel, integers of 64 bits: the address of its table first (0: none), then its pointers, ``address`` as CUDA takes them."""
+
+    __slots__ = ("_values", "_addresses", "address")
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._values = (ctypes.c_int64 * len(values))(*values)
+        start = ctypes.addressof(self._values)
+        self._addresses = (ctypes.c_void_p * len(values))(*range(start, start + 8 * len(values), 8))
+        self.address = ctypes.addressof(self._addresses)
+
+    def set(self, pointers: Sequence[int], workspace: int) -> None:
+        for i, p in enumerate(pointers, 1):
+            self._values[i] = p
+        if workspace:
+            self._values[-1] = workspace
 
 
 class Kernel:

@@ -1,122 +1,123 @@
 """Calls of a graph as one launch: what a call puts in its stream is captured once, and replayed with the addresses of each call.
 
 The first call with given sizes runs as on any device. The second is recorded: its launches, whose places are slots of the call, are captured as
-a CUDA graph, in which each kernel takes its arguments from its part of a table in device memory. From then on a call refreshes the table by one
-asynchronous copy, if any address changed, and launches the graph. Calls with routines of the host, or with conditions that the host reads, all run
-as the first.
+a CUDA graph, in which kernels find the addresses of slots in a table in device memory. From then on a call refreshes the table by one asynchronous
+copy, if any address changed, and launches the graph. Of calls with routines of the host, or with conditions that the host reads, the steps of loops
+between two of these are captured; the rest runs as the first.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import struct
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from hologram.backends.common.driver import Place
 from hologram.backends.common.executable import Executable
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.steps import Block, Call
-from hologram.backends.cuda.device import Queue, launch
+from hologram.backends.cuda.device import Arguments, Queue
 from hologram.backends.cuda.library import choice
-from hologram.backends.cuda.recording import WORKSPACE, Launched, NotRecordable, Recording, recorded
+from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
 from hologram.errors import OutOfMemory
 
-MOST_LAUNCHES = 4096  # of a captured call
 MOST_REPLAYS = 128  # of an executable
 TABLES = 32  # host copies of a table that may be on their way to the device, in two halves
 
 
 class Replay:
-    """A captured call of one stream: its table, the host's copies of it, memory that it takes on its way, and the graph."""
+    """A captured call of one stream: memory that it takes on its way, its table, and the graph."""
 
-    def __init__(self, queue: Queue, recording: Recording) -> None:
-        launches = recording.launches
+    def __init__(self, queue: Queue, recording: Recording, slots: int) -> None:
         self.queue, self.cuda = queue, queue.device.cuda
-        self.host = self.graph = 0
-        self.memories = [self._memory(n) for n in recording.memories]
+        self.graph = 0
+        self.memories = [_memory(queue, n) for n in recording.memories]
         self.own = [m.handle.address for m in self.memories]
-        self.kernels = [x.kernel for x in launches]  # their modules stay loaded
-        slots, offsets, starts = _table(launches)
-        self.slots, self.offsets = np.array(slots, np.intp), np.array(offsets, np.int64)
-        self.nbytes = self.offsets.nbytes
-        self._halves: list[Any] = [None, None]  # events after which a half is free
-        self._turn = TABLES - 1
-        self.table = self._memory(self.nbytes)
-        self.address = self.table.handle.address
+        self.kernels = [x.kernel for x in recording.launches]  # their modules stay loaded
         with self.cuda.on(queue.device.number):
-            self.host = self.cuda.allocate_host(max(8, self.nbytes * TABLES))
-            self.graph = self._captured(launches, starts)
-        self._last: list[int] = []
+            self.table = Table(queue, slots + 1 + len(self.own))
+            self.graph = self._captured(recording)
 
-    def _memory(self, nbytes: int) -> Memory:
-        return self.queue.device.runtime.pool.take(nbytes, self.queue, lambda: "memory of a captured call")
-
-    def _captured(self, launches: Sequence[Launched], starts: Sequence[int]) -> int:
+    def _captured(self, recording: Recording) -> int:
         stream = self.cuda.new_stream()  # the default stream cannot be captured
-        self.cuda.begin_capture(stream)
         try:
-            for x, start in zip(launches, starts, strict=True):
-                arguments = [self.address + 8 * start] + [0] * (len(x.places) + len(x.integers) + x.workspace)
-                launch(self.cuda, x.kernel, x.groups, x.items, arguments, stream)
+            self.cuda.begin_capture(stream)
+            try:
+                for x in recording.launches:
+                    arguments = Arguments([self.table.address, *x.arguments])
+                    self.cuda.launch(x.kernel.function, x.groups, x.items, arguments.address, stream)
+            except self.cuda.errors:
+                with contextlib.suppress(*self.cuda.errors):
+                    self.cuda.destroy_graph(self.cuda.end_capture(stream))
+                raise
+            return self.cuda.end_capture(stream)
         finally:
-            graph = self.cuda.end_capture(stream)
             self.cuda.destroy_stream(stream)
-        return graph
 
-    def run(self, addresses: list[int], workspace: int) -> None:
-        """``addresses`` of the slots: inputs, constants, results, arena; and of the workspace."""
+    def run(self, slots: Sequence[Place], workspace: Any) -> None:
+        """``slots`` are inputs, constants, results, arena; ``workspace`` a handle, or None."""
+        addresses = [handle.address + offset for handle, offset in slots]
+        addresses.append(0 if workspace is None else workspace.address)
         addresses += self.own
-        addresses += workspace, 0
         with self.cuda.on(self.queue.device.number):
-            if addresses != self._last:
-                self._refresh(np.array(addresses, np.int64)[self.slots] + self.offsets)
-                self._last = addresses
+            self.table.refresh(addresses)
             self.cuda.launch_graph(self.graph, self.queue.stream)
-
-    def _refresh(self, values: np.ndarray) -> None:
-        """Brings the table to the device, from a copy that is not under way any more."""
-        turn = self._turn = (self._turn + 1) % TABLES
-        half, place = divmod(turn, TABLES // 2)
-        if place == 0:
-            self._halves[1 - half] = self.queue.record()
-            if self._halves[half] is not None:
-                self._halves[half].wait()
-        source = self.host + turn * self.nbytes
-        self.cuda.write_host(source, values)
-        self.cuda.copy(self.address, source, self.nbytes, self.queue.stream)
 
     def __del__(self) -> None:
         with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
-            self.queue.finish()
             if self.graph:
+                self.queue.finish()
                 self.cuda.destroy_graph(self.graph)
+
+
+class Table:
+    """Addresses in device memory, and copies of them on the host, from which they go there while the caller goes on."""
+
+    def __init__(self, queue: Queue, count: int) -> None:
+        self.queue, self.cuda = queue, queue.device.cuda
+        self.host = 0
+        self._pack = struct.Struct(f"{count}q")
+        self.nbytes = self._pack.size
+        self._memory = _memory(queue, self.nbytes)
+        self.address = self._memory.handle.address
+        self.host = self.cuda.allocate_host(self.nbytes * TABLES)
+        self._copies = (ctypes.c_char * (self.nbytes * TABLES)).from_address(self.host)
+        self._halves: list[Any] = [None, None]  # events after which a half is free
+        self._turn = TABLES - 1
+        self._last: list[int] = []
+
+    def refresh(self, addresses: list[int]) -> None:
+        """Brings ``addresses`` to the device, if they are not there, from a copy that is not under way any more."""
+        if addresses == self._last:
+            return
+        turn = self._turn = (self._turn + 1) % TABLES
+        if turn % (TABLES // 2) == 0:
+            half = turn // (TABLES // 2)
+            self._halves[1 - half] = self.queue.record()
+            if self._halves[half] is not None:
+                self._halves[half].wait()
+        at = turn * self.nbytes
+        self._pack.pack_into(self._copies, at, *addresses)
+        self.cuda.copy(self.address, self.host + at, self.nbytes, self.queue.stream)
+        self._last = addresses
+
+    def __del__(self) -> None:
+        with contextlib.suppress(*self.cuda.errors):
             if self.host:
+                self.queue.finish()
                 self.cuda.free_host(self.host)
 
 
-def _table(launches: Sequence[Launched]) -> tuple[list[int], list[int], list[int]]:
-    """The slot and the offset of every argument of the launches, and where each launch's begin. Integers are offsets from the slot of 0."""
-    slots: list[int] = []
-    offsets: list[int] = []
-    starts: list[int] = []
-    for x in launches:
-        starts.append(len(slots))
-        for slot, offset in x.places:
-            slots.append(slot)
-            offsets.append(offset)
-        for n in x.integers:
-            slots.append(-1)
-            offsets.append(n)
-        if x.workspace:
-            slots.append(WORKSPACE)
-            offsets.append(0)
-    return slots, offsets, starts
+def _memory(queue: Queue, nbytes: int) -> Memory:
+    return queue.device.runtime.pool.take(nbytes, queue, lambda: "memory of a captured call")
 
 
 class _Calls:
     """The calls of a block in a queue: the first is run, the second captured, if it can be."""
+
+    __slots__ = ("block", "count", "replay")
 
     def __init__(self, block: Block) -> None:
         self.block, self.count = block, 0
@@ -128,17 +129,20 @@ class _Calls:
             self.replay = _captured(self.block, queue, len(slots))
         if self.replay is None:
             return self.block.run(call, slots)
-        workspace = call.workspace.address if call.workspace is not None else 0
-        self.replay.run([handle.address + offset for handle, offset in slots], workspace)
-        queue.device.count(launches=1)
+        self.replay.run(slots, call.workspace)
+        queue.device.counts["launches"] += 1
 
 
 def _captured(block: Block, queue: Queue, slots: int) -> Replay | None:
     """None where launching the kernels one by one is better, or all that there is memory for."""
     try:
         recording = recorded(block, slots, queue.device.copy_kernel)
-        return Replay(queue, recording) if 1 < len(recording.launches) <= MOST_LAUNCHES else None
+        return Replay(queue, recording, slots) if len(recording.launches) > 1 else None
     except (NotRecordable, OutOfMemory):
+        return None
+    except queue.device.errors as e:
+        if not queue.device.is_out_of_memory(e):
+            raise
         return None
 
 
@@ -150,7 +154,7 @@ class CudaExecutable(Executable):
         chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
         self.library = {name: gemm for name, gemm in chosen.items() if gemm is not None}
         self._maker.kernels = {**self._maker.kernels, **self.library}
-        self._calls: dict[tuple[int, Queue], _Calls] = {}
+        self._calls: dict[tuple[Block, Queue], _Calls] = {}
 
     @property
     def captured(self) -> int:
@@ -165,12 +169,15 @@ class CudaExecutable(Executable):
 
     def enqueue(self, block: Block, call: Call, slots: Sequence[Place]) -> None:
         queue = call.work.queue
-        assert isinstance(queue, Queue)
-        key = id(block), queue  # the entry keeps the block, so no other has its id
-        calls = self._calls.get(key)
+        calls = self._calls.get((block, queue))  # type: ignore[arg-type]
         if calls is None:
-            self._calls = {k: c for k, c in self._calls.items() if not k[1].retired}
-            if len(self._calls) >= MOST_REPLAYS:
-                del self._calls[next(iter(self._calls))]
-            calls = self._calls[key] = _Calls(block)
-        calls.enqueue(queue, call, slots)
+            calls = self._first(block, queue)
+        calls.enqueue(queue, call, slots)  # type: ignore[arg-type]
+
+    def _first(self, block: Block, queue: Any) -> _Calls:
+        """Of what is called for the first time; what was captured for queues that are gone is let go."""
+        self._calls = {k: c for k, c in self._calls.items() if not k[1].retired}
+        if len(self._calls) >= MOST_REPLAYS:
+            del self._calls[next(iter(self._calls))]
+        made = self._calls[block, queue] = _Calls(block)
+        return made

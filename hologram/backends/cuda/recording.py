@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from hologram.backends.c.dialects import CUDA
-from hologram.backends.common.driver import Place
+from hologram.backends.c.dialects import CUDA, SLOT_BIT
+from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.steps import Block, Call
 from hologram.backends.cuda.library import Gemm
 
-WORKSPACE = -2  # the slot of the workspace, before that of 0
-
-
+MOST_LAUNCHES = 4096  # of a captured call
+MOST_SLOTS = 1 << (63 - SLOT_BIT)
 COPY = "hg_copy"
 COPY_ITEMS = 256
 COPY_TEXT = f"""\
 {CUDA.prelude}
 extern "C" __global__ void __launch_bounds__({COPY_ITEMS}, 1) {COPY}(const u64 *hg_table, u8 *to, const u8 *from, i64 nbytes) {{
   if (hg_table) {{
-    to = (u8 *)hg_table[0];
-    from = (const u8 *)hg_table[1];
-    nbytes = (i64)hg_table[2];
+    to = (u8 *)hg_place(to);
+    from = (const u8 *)hg_place(from);
   }}
   const i64 first = (i64)blockIdx.x * {COPY_ITEMS} + threadIdx.x, step = (i64)gridDim.x * {COPY_ITEMS};
   if (((u64)to | (u64)from | (u64)nbytes) % 4 == 0) {{
@@ -34,62 +32,81 @@ extern "C" __global__ void __launch_bounds__({COPY_ITEMS}, 1) {COPY}(const u64 *
 
 
 class NotRecordable(Exception):
-    """A call does other things than launches and copies within the device."""
+    """A call does other things than launches and copies within the device, or too many of them."""
 
 
 class Launched(NamedTuple):
-    """A launch: ``places`` are slots and offsets in bytes; ``workspace``: whether the kernel takes one."""
+    """A launch: ``arguments`` are its places, each a slot and an offset as ``hg_place`` reads them, and integers."""
 
     kernel: Any
     groups: int
     items: int
-    places: list[tuple[int, int]]
-    integers: list[int]
-    workspace: bool = False
+    arguments: list[int]
 
 
 class Recording(NamedTuple):
-    """``launches`` in order; ``memories``: bytes of what the call takes on its way, whose slots follow those that it is given."""
+    """``launches`` in order; ``memories``: bytes of what the call takes on its way. Slots are those that the call is given, then its workspace, then
+    these."""
 
     launches: list[Launched]
     memories: list[int]
 
 
 class _Slot(NamedTuple):
-    handle: int
+    number: int
 
 
 class _Recorder:
     """In the place of a call's queue, and of its work: notes launches and refuses what else there is. Handles are numbers of slots."""
 
     def __init__(self, copy: Any, slots: int) -> None:
-        self.kernel, self.slots = copy, slots
+        self.kernel, self.workspace = copy, _Slot(slots)
         self.made = Recording([], [])
 
     @property
     def queue(self) -> _Recorder:
         return self
 
-    def memory(self, nbytes: int, what: Any) -> _Slot:
+    def memory(self, nbytes: int, what: Any) -> Any:
         self.made.memories.append(nbytes)
-        return _Slot(self.slots + len(self.made.memories) - 1)
+        return _Memory(_Slot(self.workspace.number + len(self.made.memories)))
 
-    def launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
-        if isinstance(kernel, Gemm):
+    def launch(self, launch: Launch, slots: Sequence[Place], workspace: _Slot) -> None:
+        if isinstance(launch.kernel, Gemm):
             raise NotRecordable("a library has the addresses of its operands at once")
-        where = [(handle, offset) for handle, offset, _ in places]
-        self.made.launches.append(Launched(kernel, groups, items, where, list(integers), workspace is not None))
+        places = [*launch.at(slots), *([(workspace, 0)] if launch.workspace else [])]
+        given = [_place(p) for p in places]
+        self._add(launch.kernel, launch.groups, launch.items, [*given[: len(launch.places)], *launch.integers, *given[len(launch.places) :]])
 
     def copy(self, to: Place, source: Place, nbytes: int) -> None:
         groups = max(1, min(1024, nbytes // (16 * COPY_ITEMS)))
-        self.made.launches.append(Launched(self.kernel, groups, COPY_ITEMS, [to, source], [nbytes]))
+        self._add(self.kernel, groups, COPY_ITEMS, [_place(to), _place(source), nbytes])
+
+    def _add(self, kernel: Any, groups: int, items: int, arguments: list[int]) -> None:
+        if len(self.made.launches) == MOST_LAUNCHES:
+            raise NotRecordable(f"more than {MOST_LAUNCHES:,} launches")
+        self.made.launches.append(Launched(kernel, groups, items, arguments))
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotRecordable(name)
 
 
+class _Memory(NamedTuple):
+    """In the place of :class:`hologram.backends.common.memory.Memory`."""
+
+    handle: _Slot
+
+
+def _place(place: Place) -> int:
+    slot, offset = place
+    return int(slot.number) << SLOT_BIT | offset
+
+
 def recorded(block: Block, slots: int, copy: Any) -> Recording:
-    """What a block of ``slots`` slots launches; ``copy`` is the kernel of :data:`COPY_TEXT`. Raises NotRecordable where it does anything else."""
+    """What a block of ``slots`` slots launches; ``copy`` is the kernel of :data:`COPY_TEXT`. Raises NotRecordable."""
     recorder: Any = _Recorder(copy, slots)
-    block.run(Call(recorder, WORKSPACE), [(i, 0) for i in range(slots)])
-    return recorder.made
+    block.run(Call(recorder, recorder.workspace), [(_Slot(i), 0) for i in range(slots)])
+    if slots + 1 + len(recorder.made.memories) > MOST_SLOTS:
+        raise NotRecordable(f"more than {MOST_SLOTS:,} slots")
+    made: Recording = recorder.made
+    return made

@@ -15,7 +15,7 @@ import numpy as np
 
 from hologram.backends.c.dialects import METAL
 from hologram.backends.common import driver
-from hologram.backends.common.driver import Place
+from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
 from hologram.errors import CompileError
 
@@ -35,14 +35,17 @@ class Event(driver.Event):
         self.buffer, self.signal, self.value = buffer, signal, value
 
     def is_done(self) -> bool:
-        return self.buffer is None or self.buffer.status() >= COMPLETED
+        if self.buffer is None:
+            return True
+        status = self.buffer.status()
+        if status == FAILED:
+            raise MetalError(str(self.buffer.error()))
+        return bool(status == COMPLETED)
 
     def wait(self) -> None:
-        if self.buffer is None:
-            return
-        self.buffer.waitUntilCompleted()
-        if self.buffer.status() == FAILED:
-            raise MetalError(str(self.buffer.error()))
+        if self.buffer is not None:
+            self.buffer.waitUntilCompleted()
+            self.is_done()
 
 
 class Queue(driver.Queue):
@@ -91,16 +94,17 @@ class Queue(driver.Queue):
     def _copy(self, to: Place, source: Place, nbytes: int) -> None:
         self._encoding("blit").copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size_(*source, *to, nbytes)
 
-    def _launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
+    def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
         encoder = self._encoding("compute")
-        encoder.setComputePipelineState_(kernel)
-        for i, (buffer, offset, _) in enumerate(places):
+        encoder.setComputePipelineState_(launch.kernel)
+        for i, (buffer, offset) in enumerate(launch.at(slots)):
             encoder.setBuffer_offset_atIndex_(buffer, offset, i)
-        for i, n in enumerate(integers, len(places)):
+        for i, n in enumerate(launch.integers, len(launch.places)):
             encoder.setBytes_length_atIndex_(struct.pack("q", n), 8, i)
-        if workspace is not None:
-            encoder.setBuffer_offset_atIndex_(workspace, 0, len(places) + len(integers))
-        encoder.dispatchThreadgroups_threadsPerThreadgroup_(self.metal.MTLSizeMake(groups, 1, 1), self.metal.MTLSizeMake(items, 1, 1))
+        if launch.workspace:
+            encoder.setBuffer_offset_atIndex_(workspace, 0, len(launch.places) + len(launch.integers))
+        groups, items = (self.metal.MTLSizeMake(n, 1, 1) for n in (launch.groups, launch.items))
+        encoder.dispatchThreadgroups_threadsPerThreadgroup_(groups, items)
 
     def record(self) -> Event:
         if self._buffer is not None:

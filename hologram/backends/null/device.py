@@ -14,7 +14,7 @@ import numpy as np
 
 from hologram.backends.c.dialects import OPENCL
 from hologram.backends.common import driver
-from hologram.backends.common.driver import Place
+from hologram.backends.common.driver import Launch, Place
 
 MEMORY_BYTES = 16 * 2**30  # of one, as far as it pretends
 
@@ -37,7 +37,7 @@ class Queue(driver.Queue):
     def _copy(self, to: Place, source: Place, nbytes: int) -> None:
         return
 
-    def _launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
+    def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
         return
 
     def record(self) -> Event:

@@ -12,7 +12,7 @@ import numpy as np
 from hologram.backends.c.dialects import OPENCL
 from hologram.backends.c.mapping import LOCAL_BYTES, MOST_ITEMS
 from hologram.backends.common import driver
-from hologram.backends.common.driver import Place
+from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
 from hologram.backends.cpu import cache as disk
 from hologram.cached import cached_property
@@ -28,11 +28,46 @@ class Event(driver.Event):
         self.cl, self.commands = cl, commands
 
     def is_done(self) -> bool:
-        return all(c.command_execution_status <= self.cl.command_execution_status.COMPLETE for c in self.commands)
+        found = [c.command_execution_status for c in self.commands]
+        if any(status < self.cl.command_execution_status.COMPLETE for status in found):
+            self.wait()
+        return all(status == self.cl.command_execution_status.COMPLETE for status in found)
 
     def wait(self) -> None:
         for c in self.commands:
             c.wait()  # which raises where the command failed
+
+
+class Bound:
+    """A kernel object of one launch, which remembers its arguments: those that are as in the call before are not set again."""
+
+    __slots__ = ("cl", "kernel", "places", "workspace", "size", "_last", "_last_workspace")
+
+    def __init__(self, cl: Any, launch: Launch) -> None:
+        self.cl, self.places = cl, launch.places
+        self.kernel = cl.Kernel(launch.kernel.program, launch.kernel.function_name)
+        self.size = (launch.groups * launch.items,), (launch.items,)
+        first = 2 * len(launch.places)
+        for i, n in enumerate(launch.integers, first):
+            self.kernel.set_arg(i, np.int64(n))
+        self.workspace = first + len(launch.integers) if launch.workspace else None
+        self._last: list[Place] = [(None, -1)] * len(launch.places)
+        self._last_workspace: Any = None
+
+    def enqueue(self, queue: Any, slots: Sequence[Place], workspace: Any) -> Any:
+        last = self._last
+        for i, (slot, offset, itemsize) in enumerate(self.places):
+            place = buffer, base = slots[slot]
+            before, start = last[i]
+            if before is not buffer:
+                self.kernel.set_arg(2 * i, buffer)
+            if start != base:
+                self.kernel.set_arg(2 * i + 1, np.int64((base + offset) // itemsize))
+            last[i] = place
+        if self.workspace is not None and workspace is not self._last_workspace:
+            self.kernel.set_arg(self.workspace, workspace)
+            self._last_workspace = workspace
+        return self.cl.enqueue_nd_range_kernel(queue, self.kernel, *self.size)
 
 
 class Queue(driver.Queue):
@@ -59,13 +94,10 @@ class Queue(driver.Queue):
         command = self.cl.enqueue_copy(self.queue, to[0], source[0], byte_count=nbytes, dst_offset=to[1], src_offset=source[1])
         self._commands.append(command)
 
-    def _launch(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[Any, int, int]], integers: Sequence[int], workspace: Any) -> None:
-        arguments: list[Any] = []
-        for buffer, offset, itemsize in places:
-            arguments += [buffer, np.int64(offset // itemsize)]
-        arguments += map(np.int64, integers)
-        kernel.set_args(*arguments, *([] if workspace is None else [workspace]))
-        self._commands.append(self.cl.enqueue_nd_range_kernel(self.queue, kernel, (groups * items,), (items,)))
+    def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
+        if launch.bound is None:
+            launch.bound = Bound(self.cl, launch)
+        self._commands.append(launch.bound.enqueue(self.queue, slots, workspace))
 
     def record(self) -> Event:
         if self._commands:
