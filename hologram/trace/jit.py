@@ -103,7 +103,8 @@ class Specialisation:
         outputs = compiling.run(self.executable, [_storage_of(x) for x in leaves])
         results = [of_storage(s) for s in outputs]
         for t in results:
-            pinned(t)  # a borrowed argument may be returned as it is
+            if t._storage.owner is not None:
+                pinned(t)  # a borrowed argument may be returned as it is
         del outputs  # whose references a donation would count
         for i in self.donated:
             donate(leaves[i])

@@ -7,6 +7,7 @@ typedef float2 c64;
 #define hg_f32(x) __uint_as_float(x)
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
+#define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 
 static __device__ __forceinline__ f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
@@ -51,8 +52,8 @@ static __device__ __forceinline__ f32 hgf_exp_f32(const f32 x0) {
 
 extern "C" __global__ void __launch_bounds__(256, 1) kernel0(const u64 *hg_table, const f32 *b0, f32 *b1) {
   if (hg_table) {
-    b0 = (const f32 *)hg_table[0];
-    b1 = (f32 *)hg_table[1];
+    b0 = (const f32 *)hg_place(b0);
+    b1 = (f32 *)hg_place(b1);
   }
   const i64 hg_team = (i64)threadIdx.x / 32, hg_item = (i64)threadIdx.x % 32, hg_group = (i64)blockIdx.x * 8 + hg_team, hg_groups = (i64)gridDim.x * 8;
   __shared__ hg_u64x2 hg_s3[256];

@@ -17,6 +17,7 @@ import numpy as np
 from hologram import debug
 from hologram.backends.c.products import PANELS
 from hologram.backends.c.source import Program
+from hologram.backends.common.driver import Queue
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.runtime import Runtime, Work
 from hologram.backends.common.steps import Block, Call, Maker
@@ -80,6 +81,7 @@ class Executable:
         self._maker = Maker(self.program, kernels, self.device.units)
         self.constants = [c.attrs[0] for c in self.schedule.constants]
         self._constant_names = _names("constant", [c.aval for c in self.constants], self.line)
+        self._scratch_names = [partial("{} of {}".format, kind, self.line) for kind in ("intermediates", "workspaces")]
         self._only_computed = [(o.kind, o.index) for o in self.schedule.outputs] == [("computed", i) for i in range(len(self.schedule.computed))]
         self._sizes: dict[tuple[int, ...], Sized] = {}
 
@@ -168,17 +170,28 @@ class Executable:
         block, pool = sized.block, self.runtime.pool
         with Work(self.runtime) as work:
             queue = work.queue
-            memories: list[Memory] = [work.operand(x, name) for x, name in zip(inputs, sized.arguments, strict=True)]
+            memories: list[Memory] = []
+            for x, name in zip(inputs, sized.arguments, strict=True):
+                if type(x) is DeviceStorage and x.memory.queue is queue and x.owner is None:
+                    work.reads(x.made)
+                    memories.append(x.memory)
+                else:
+                    memories.append(work.operand(x, name))
             if self.constants:
                 memories += [work.operand(c, name) for c, name in zip(self._constants, self._constant_names, strict=True)]
             results = [pool.take(a.nbytes, queue, name) for a, name in zip(sized.computed, sized.results, strict=True)]
             memories += results
             # where kernels read and write nothing in the arena, any place will do
-            memories.append(work.scratch("intermediates", block.arena, self.line, block.whole) if block.arena or not memories else memories[0])
-            workspace = work.scratch("workspaces", block.workspace, self.line, block.whole) if block.workspace else None
+            memories.append(self._scratch(0, block.arena, block, queue) if block.arena or not memories else memories[0])
+            workspace = self._scratch(1, block.workspace, block, queue) if block.workspace else None
             self.enqueue(block, Call(work, workspace.handle if workspace is not None else None), [(m.handle, 0) for m in memories])
             made = self.runtime.submit(work)
             return [DeviceStorage(a, m, made) for a, m in zip(sized.computed, results, strict=True)]
+
+    def _scratch(self, kind: int, nbytes: int, block: Block, queue: Queue) -> Memory:
+        """What a call needs on its way: shared with all work of the queue, where that cannot come in between."""
+        pool, name = self.runtime.pool, self._scratch_names[kind]
+        return pool.scratch(kind, nbytes, queue, name) if block.whole else pool.take(nbytes, queue, name)
 
     def enqueue(self, block: Block, call: Call, slots: Sequence[tuple[Any, int]]) -> None:
         """Puts the actions of a call in its queue. ``slots``: places of inputs, constants, results and arena. A backend that can record a call

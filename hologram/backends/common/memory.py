@@ -43,45 +43,37 @@ class Memory:
 
 
 class Pool:
-    """The memory of one device. ``limit`` bounds the bytes taken and kept, 0: what the device has."""
+    """The memory of one device. :meth:`take` and :meth:`scratch` are called under the device's lock. ``limit`` bounds the bytes taken and kept, 0: what
+    the device has."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.device, self.limit = runtime, runtime.device, 0
-        self.live_bytes = self.cached_bytes = self.peak_bytes = 0
+        self.allocated_bytes = self.peak_bytes = 0  # from the driver
         self._live: dict[int, tuple[int, Callable[[], str]]] = {}  # bytes, and what for, by the identity of the handle
         self._free: defaultdict[Queue, dict[int, list[Any]]] = defaultdict(dict)  # by size
-        self._scratch: dict[tuple[Queue, str], Memory] = {}
+        self._scratch: dict[tuple[Queue, int], Memory] = {}
         self.returned: deque[tuple[Queue, int, Any, dict[Queue, Event] | None]] = deque()  # by finalisers
         self._retired: deque[Queue] = deque()  # by finalisers, too
 
     def take(self, nbytes: int, queue: Queue, what: Callable[[], str]) -> Memory:
         """Memory for work in ``queue``. Raises OutOfMemory, which names what fills the device."""
-        with self.device.lock:
-            if self.returned or self._retired:
-                self._sort_returned()
-            size = size_class(nbytes, self.device.largest_buffer)
-            free = self._free[queue].get(size)
-            if free:
-                handle = free.pop()
-                self.cached_bytes -= size
-            else:
-                handle = self._allocated(nbytes, size, what)
-            self.live_bytes = live = self.live_bytes + size
-            if live > self.peak_bytes:
-                self.peak_bytes = live
-            self._live[id(handle)] = nbytes, what
-            return Memory(self, queue, handle, size)
+        if self.returned or self._retired:
+            self._sort_returned()
+        size = size_class(nbytes, self.device.largest_buffer)
+        free = self._free[queue].get(size)
+        handle = free.pop() if free else self._allocated(nbytes, size, what)
+        self._live[id(handle)] = nbytes, what
+        return Memory(self, queue, handle, size)
 
-    def scratch(self, kind: str, nbytes: int, queue: Queue, what: Callable[[], str]) -> Memory:
+    def scratch(self, kind: int, nbytes: int, queue: Queue, what: Callable[[], str]) -> Memory:
         """Memory that work in ``queue`` needs only on its way: one for each ``kind``, for all work there, which comes in turn. The caller holds it
         until that is in the queue. Raises OutOfMemory."""
-        with self.device.lock:
-            kept = self._scratch.get((queue, kind))
-            if kept is None or kept.size < nbytes:
-                self._scratch.pop((queue, kind), None)
-                kept = None  # so that what is too small may be given back for the larger
-                kept = self._scratch[queue, kind] = self.take(nbytes, queue, what)
-            return kept
+        kept = self._scratch.get((queue, kind))
+        if kept is None or kept.size < nbytes:
+            self._scratch.pop((queue, kind), None)
+            kept = None  # so that what is too small may be given back for the larger
+            kept = self._scratch[queue, kind] = self.take(nbytes, queue, what)
+        return kept
 
     def _allocated(self, nbytes: int, size: int, what: Callable[[], str]) -> Any:
         if nbytes > self.device.largest_buffer:
@@ -92,11 +84,13 @@ class Pool:
             found = self._tried(size)
         if isinstance(found, BaseException):
             raise self._exhausted(nbytes, what, str(found)) from None
+        self.allocated_bytes += size
+        self.peak_bytes = max(self.peak_bytes, self.allocated_bytes)
         return found
 
     def _tried(self, size: int) -> Any:
         """A handle, or the error that says that there is no memory."""
-        if self.limit and self.live_bytes + self.cached_bytes + size > self.limit:
+        if self.limit and self.allocated_bytes + size > self.limit:
             return MemoryError(f"the limit is {self.limit:,} bytes")
         failures: tuple[type[Exception], ...] = (MemoryError, *self.device.errors)
         try:
@@ -131,13 +125,14 @@ class Pool:
         while self.returned:
             queue, size, handle, uses = self.returned.popleft()
             del self._live[id(handle)]
-            self.live_bytes -= size
             if queue.retired or (uses is not None and not self._wait_for(queue, uses)):
-                self._drop(handle)
+                self._drop(handle, size)
                 continue
-            self.cached_bytes += size
-            free = self._free[queue].setdefault(size, [])
-            free.append(handle)
+            lists = self._free[queue]
+            if size in lists:
+                lists[size].append(handle)
+            else:
+                lists[size] = [handle]
 
     def _wait_for(self, queue: Queue, uses: dict[Queue, Event]) -> bool:
         """Lets ``queue`` wait for what others do. False where the driver fails to."""
@@ -148,8 +143,9 @@ class Pool:
             return False
         return True
 
-    def _drop(self, handle: Any) -> None:
+    def _drop(self, handle: Any, size: int) -> None:
         """Gives memory back to the driver; what it says of memory of a device that is lost is of no use to anyone."""
+        self.allocated_bytes -= size
         with contextlib.suppress(*self.device.errors):
             self.device.release(handle)
 
@@ -157,8 +153,7 @@ class Pool:
         """Gives the free lists of ``queue`` back to the driver."""
         for size, handles in self._free.pop(queue, {}).items():
             while handles:
-                self.cached_bytes -= size
-                self._drop(handles.pop())
+                self._drop(handles.pop(), size)
 
     def trim(self) -> None:
         """Gives what nobody holds back to the driver."""
@@ -169,11 +164,12 @@ class Pool:
                 self._release(queue)
 
     def statistics(self) -> dict[str, int]:
-        """Bytes in use, their peak, and bytes kept for reuse, to which scratch belongs."""
+        """Bytes in use; bytes kept for reuse, to which scratch belongs; and the most there were of both."""
         with self.device.lock:
             self._sort_returned()
-            scratch = sum(m.size for m in self._scratch.values())
-            return {"live": self.live_bytes - scratch, "peak": self.peak_bytes, "cached": self.cached_bytes + scratch}
+            free = sum(size * len(handles) for lists in self._free.values() for size, handles in lists.items())
+            cached = free + sum(m.size for m in self._scratch.values())
+            return {"live": self.allocated_bytes - cached, "peak": self.peak_bytes, "cached": cached}
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.common.driver import Device, Place, Queue
+from hologram.backends.common.driver import Device, Event, Place, Queue
 from hologram.backends.common.memory import Memory, Pool
 from hologram.backends.common.storage import DeviceStorage, Submission
 from hologram.backends.cpu.runtime import storage as host
@@ -174,12 +174,6 @@ class Work:
     def memory(self, nbytes: int, what: Callable[[], str]) -> Memory:
         return self.runtime.pool.take(nbytes, self.queue, what)
 
-    def scratch(self, kind: str, nbytes: int, line: str, shared: bool) -> Memory:
-        """Memory that is needed only on the way, by a program of a user's ``line``: ``shared`` with all work of the queue, if that cannot come in
-        between."""
-        pool, what = self.runtime.pool, partial("{} of {}".format, kind, line)
-        return pool.scratch(kind, nbytes, self.queue, what) if shared else pool.take(nbytes, self.queue, what)
-
     def operand(self, source: Any, what: Callable[[], str]) -> Any:
         """What has the elements of ``source`` on this device: the handle of its memory, or of a copy. Give it to nobody beyond this work."""
         if type(source) is DeviceStorage and source.runtime is self.runtime:
@@ -188,13 +182,18 @@ class Work:
         self.write((memory.handle, 0), source)
         return memory
 
-    def _local(self, source: DeviceStorage) -> Memory:
-        made, memory = source.made, source.memory
+    def reads(self, made: Submission) -> Event | None:
+        """What is put here comes after ``made``, of whose end this is the event, if it is to come. Raises what it failed with."""
         event = made.event
         if event is not None:
             self.after.append(made)
         elif made.error is not None:
             made.wait()
+        return event
+
+    def _local(self, source: DeviceStorage) -> Memory:
+        memory = source.memory
+        event = self.reads(source.made)
         if memory.queue is not self.queue:
             if event is not None:
                 self.queue.wait_for(event)

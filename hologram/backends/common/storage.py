@@ -19,27 +19,22 @@ if TYPE_CHECKING:
 class Submission:
     """Work put in a queue together, such as a call: under way, done, or failed. Its failure is that of all work that reads what it gives.
 
-    ``kept`` are arrays of the host that copies read, held until they have.
+    ``event`` is the end of the work, None where it is known to have ended. ``kept`` are arrays of the host that copies read, held until they have.
     """
 
-    __slots__ = ("queue", "error", "_event", "_after", "_kept")
+    __slots__ = ("queue", "error", "event", "_after", "_kept")
 
     error: HologramError | None
-    _event: Event | None
+    event: Event | None
     _after: Sequence[Submission]
     _kept: Sequence[Any]
 
     def __init__(self, queue: Queue, event: Event, after: Sequence[Submission], kept: Sequence[Any]) -> None:
-        self.queue, self.error, self._event, self._after, self._kept = queue, None, event, after, kept
-
-    @property
-    def event(self) -> Event | None:
-        """The end of the work; None where it is known to have ended."""
-        return self._event
+        self.queue, self.error, self.event, self._after, self._kept = queue, None, event, after, kept
 
     def has_ended(self) -> bool:
         """Whether the work has ended, well or not; does not wait."""
-        event = self._event
+        event = self.event
         if event is None:
             return True
         device = self.queue.device
@@ -75,14 +70,14 @@ class Submission:
             s, below_done = stack.pop()
             if below_done:
                 order.append(s)
-            elif s._event is not None and id(s) not in seen:
+            elif s.event is not None and id(s) not in seen:
                 seen.add(id(s))
                 stack.append((s, True))
                 stack += [(a, False) for a in s._after]
         return order
 
     def _end(self) -> None:
-        event = self._event
+        event = self.event
         if event is None:
             return
         failed: HologramError | None = None
@@ -95,9 +90,9 @@ class Submission:
     def _settle(self, failed: HologramError | None) -> None:
         """The work and all before it has ended; what it ``failed`` with counts less than what was before."""
         error = next((s.error for s in self._after if s.error is not None), failed)
-        if self._event is not None:  # no other thread was faster
+        if self.event is not None:  # no other thread was faster
             self.error = error
-            self._event, self._after, self._kept = None, (), ()
+            self.event, self._after, self._kept = None, (), ()
 
 
 class DeviceStorage:

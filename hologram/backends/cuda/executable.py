@@ -24,6 +24,7 @@ from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
 from hologram.errors import OutOfMemory
 
 MOST_REPLAYS = 128  # of an executable
+ONCE, BY_KERNEL = "called once", "launched kernel by kernel"  # what is not captured yet, or cannot be
 TABLES = 32  # host copies of a table that may be on their way to the device, in two halves
 
 
@@ -114,25 +115,6 @@ def _memory(queue: Queue, nbytes: int) -> Memory:
     return queue.device.runtime.pool.take(nbytes, queue, lambda: "memory of a captured call")
 
 
-class _Calls:
-    """The calls of a block in a queue: the first is run, the second captured, if it can be."""
-
-    __slots__ = ("block", "count", "replay")
-
-    def __init__(self, block: Block) -> None:
-        self.block, self.count = block, 0
-        self.replay: Replay | None = None
-
-    def enqueue(self, queue: Queue, call: Call, slots: Sequence[Place]) -> None:
-        self.count += 1
-        if self.count == 2:
-            self.replay = _captured(self.block, queue, len(slots))
-        if self.replay is None:
-            return self.block.run(call, slots)
-        self.replay.run(slots, call.workspace)
-        queue.device.counts["launches"] += 1
-
-
 def _captured(block: Block, queue: Queue, slots: int) -> Replay | None:
     """None where launching the kernels one by one is better, or all that there is memory for."""
     try:
@@ -154,12 +136,12 @@ class CudaExecutable(Executable):
         chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
         self.library = {name: gemm for name, gemm in chosen.items() if gemm is not None}
         self._maker.kernels = {**self._maker.kernels, **self.library}
-        self._calls: dict[tuple[Block, Queue], _Calls] = {}
+        self._calls: dict[tuple[Block, Queue], Replay | str] = {}
 
     @property
     def captured(self) -> int:
         """How many calls, of different sizes or streams, are one launch."""
-        return sum(c.replay is not None for c in self._calls.values())
+        return sum(type(c) is Replay for c in self._calls.values())
 
     def as_text(self, stage: str = "kernels") -> str:
         text = super().as_text(stage)
@@ -168,16 +150,22 @@ class CudaExecutable(Executable):
         return "".join(f"// {name} is not launched, but {gemm}\n" for name, gemm in self.library.items()) + text
 
     def enqueue(self, block: Block, call: Call, slots: Sequence[Place]) -> None:
-        queue = call.work.queue
-        calls = self._calls.get((block, queue))  # type: ignore[arg-type]
-        if calls is None:
-            calls = self._first(block, queue)
-        calls.enqueue(queue, call, slots)  # type: ignore[arg-type]
+        queue: Any = call.work.queue
+        key = block, queue
+        found = self._calls.get(key)
+        if found is None:
+            found = self._first(key)
+        elif found is ONCE:
+            found = self._calls[key] = _captured(block, queue, len(slots)) or BY_KERNEL
+        if type(found) is not Replay:
+            return block.run(call, slots)
+        found.run(slots, call.workspace)
+        self.device.counts["launches"] += 1
 
-    def _first(self, block: Block, queue: Any) -> _Calls:
-        """Of what is called for the first time; what was captured for queues that are gone is let go."""
+    def _first(self, key: tuple[Block, Queue]) -> str:
+        """Notes a first call. What was captured for queues that are gone is let go."""
         self._calls = {k: c for k, c in self._calls.items() if not k[1].retired}
         if len(self._calls) >= MOST_REPLAYS:
             del self._calls[next(iter(self._calls))]
-        made = self._calls[block, queue] = _Calls(block)
-        return made
+        self._calls[key] = ONCE
+        return ONCE
