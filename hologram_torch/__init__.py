@@ -1,6 +1,6 @@
 """Hologram for PyTorch: ``torch.compile(model, backend="hologram")``, zero-copy conversion, and what else torch's users reach Hologram by.
 
-Importing it makes ``device="hologram"`` known to torch; names are imported when they are first used.
+Importing it makes ``device="hologram"`` and the backend known to torch; names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hologram_torch import devices
+from hologram_torch import devices, discovery
 
 if TYPE_CHECKING:
     from hologram.sdk.backend import BackendType
@@ -52,6 +52,8 @@ __all__ = [
     "device", "devices", "explain", "from_torch", "functional", "get_backend", "interop", "is_available", "library", "list_available_backends",
     "match_device", "nn", "set_backend", "tensor_to_buffer", "to_torch", "utils", "validate_tensor_compatible", "wrap",
 ]  # fmt: skip
+
+discovery.register()
 
 
 def __getattr__(name: str) -> Any:

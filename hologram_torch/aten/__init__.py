@@ -15,7 +15,9 @@ from typing import Any
 
 from torch._ops import OpOverload
 
-SUBJECTS = ("elementwise", "reductions", "movement", "creation", "indexing", "products", "normalisation", "pooling")
+SUBJECTS = (
+    "complexes", "creation", "elementwise", "factorizations", "fourier", "indexing", "movement", "normalisation", "pooling", "products", "reductions",
+)  # fmt: skip
 
 
 @cache

@@ -203,4 +203,12 @@ def as_strided_scatter(x: Tensor, source: Tensor, size: Sequence[int], stride: S
     return hnp.reshape(flat.at[places].set(cast(source, type_of(x))), x.shape) if places.size else x
 
 
-LAYOUT_SENSITIVE = frozenset({torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_scatter.default})  # for tensors in C order only
+# Rows that compute what torch gives for tensors in C order, and not for others.
+LAYOUT_SENSITIVE = frozenset(
+    {
+        torch.ops.aten.as_strided.default,
+        torch.ops.aten.as_strided_scatter.default,
+        torch.ops.aten._linalg_det.default,
+        torch.ops.aten._linalg_slogdet.default,
+    }
+)

@@ -6,14 +6,7 @@ graphs becomes compiled code of Hologram (:mod:`program`), except for the nodes 
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
-from torch._dynamo.backends.registry import register_backend
-
 from hologram_torch.compile.backend import backend
 from hologram_torch.compile.report import Explanation, explain
 
 __all__ = ["Explanation", "backend", "explain"]
-
-if "hologram" not in entry_points(group="torch_dynamo_backends").names:  # a source tree that is not installed; torch finds the installed package
-    register_backend(backend, name="hologram")

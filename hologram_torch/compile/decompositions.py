@@ -14,9 +14,7 @@ from hologram_torch.aten import lookup
 
 aten = torch.ops.aten
 
-# Left to PyTorch: ops that draw random numbers, whose decompositions draw others than the op itself, and those that torch writes with assignments.
-_SEEDED = torch.Tag.nondeterministic_seeded
-_ASSIGNED = frozenset({aten.complex.default, aten.polar.default})
+_SEEDED = torch.Tag.nondeterministic_seeded  # ops that draw random numbers are left to PyTorch: their decompositions draw others
 
 
 @cache
@@ -27,7 +25,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def _wanted(op: Any) -> bool:
-    return isinstance(op, OpOverload) and op.namespace in ("aten", "prims") and op not in _ASSIGNED and _SEEDED not in op.tags and lookup(op) is None
+    return isinstance(op, OpOverload) and op.namespace in ("aten", "prims") and _SEEDED not in op.tags and lookup(op) is None
 
 
 def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:

@@ -19,6 +19,7 @@ from hologram.trace.node import Graph
 from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
+from hologram_torch.aten.factorizations import AMBIGUOUS
 from hologram_torch.aten.indexing import ranges
 from hologram_torch.aten.movement import LAYOUT_SENSITIVE
 from hologram_torch.compile.layout import Layout, contiguous, layout_of
@@ -107,6 +108,8 @@ class Analysis:
         row = lookup(op) if isinstance(op, OpOverload) else None
         if row is None:
             raise Refused("the table of ATen ops has no row for it")
+        if op in AMBIGUOUS and any(part.args[1] in AMBIGUOUS[op] for part in node.users):  # type: ignore[index]
+            raise Refused("the signs of its vectors are those of the routine that finds them: PyTorch's")
         for x in node.all_input_nodes:
             of = self.types[x]
             if isinstance(of, TensorType):
@@ -204,6 +207,8 @@ class Analysis:
                 return base
             under = self.types[source]
             if not isinstance(under, TensorType) or (under.dtype, under.device) != (of.dtype, "cpu") or under.dtype.is_complex:
+                return base
+            if under.lazy != self.types[base].lazy:  # a pending negation, which is computed
                 return base
             base = source
 

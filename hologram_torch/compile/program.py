@@ -17,6 +17,7 @@ from hologram.trace.aval import Aval, aval
 from hologram.trace.compiling import compile_graph
 from hologram_torch.compile.layout import contiguous, layout_of
 from hologram_torch.compile.partition import Analysis, Segment
+from hologram_torch.compile.simplify import is_token
 from hologram_torch.compile.values import TensorType
 from hologram_torch.interop import dtype_of, over
 from hologram_torch.threads import share
@@ -114,7 +115,7 @@ class Writer:
             of = self.analysis.types[p]
             if isinstance(of, TensorType) and of.lazy:
                 self.lines.append(f"{p.name} = {p.name}.resolve_conj().resolve_neg()")
-            if isinstance(of, TensorType) and p.name.startswith("tangents"):
+            if isinstance(of, TensorType) and p.name.startswith("tangents") and not is_token(p):
                 self._restride(p.name, of)
         for node in self.module.graph.find_nodes(op="get_attr"):
             self.names[node.name] = operator.attrgetter(node.target)(self.module)
@@ -204,7 +205,7 @@ class Writer:
         else:
             self.lines.append(f"{node.name} = {self._name(node.target, 'op')}({', '.join(arguments)})")
         of = self.analysis.types[node]
-        if isinstance(of, TensorType) and of.device == "cpu":
+        if isinstance(of, TensorType) and of.device == "cpu" and not is_token(node):
             if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._restride(node.name, of)

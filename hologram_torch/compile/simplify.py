@@ -7,16 +7,21 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._higher_order_ops.effects import with_effects
 
 aten = torch.ops.aten
 
 
 def simplify(module: fx.GraphModule) -> None:
-    """Attention whose log-sum-exp nobody reads, as in inference, becomes plain attention, which is one kernel."""
+    """Attention whose log-sum-exp nobody reads, as in inference, becomes plain attention, which is one kernel. Tests of LAPACK's ``info``, which
+    raise or do nothing, lose the tokens that keep effects in order."""
     for node in module.graph.find_nodes(op="call_function", target=aten._scaled_dot_product_flash_attention_for_cpu.default):
         parts = list(node.users)
         if all(p.target is operator.getitem and p.args[1] == 0 for p in parts):
             _plain_attention(module.graph, node, parts)
+    for node in module.graph.find_nodes(op="call_function", target=with_effects):
+        if node.args[1] is aten._linalg_check_errors.default:
+            _plain_test(module.graph, node)
 
 
 def _plain_attention(graph: fx.Graph, node: fx.Node, parts: list[fx.Node]) -> None:
@@ -30,3 +35,20 @@ def _plain_attention(graph: fx.Graph, node: fx.Node, parts: list[fx.Node]) -> No
         part.replace_all_uses_with(plain)
         graph.erase_node(part)
     graph.erase_node(node)
+
+
+def _plain_test(graph: fx.Graph, node: fx.Node) -> None:
+    token, test, *arguments = node.args
+    with graph.inserting_before(node):
+        graph.call_function(test, tuple(arguments), dict(node.kwargs))  # type: ignore[arg-type]
+    for part in list(node.users):  # the token that follows; a test has no result
+        part.replace_all_uses_with(token)  # type: ignore[arg-type]
+        graph.erase_node(part)
+    graph.erase_node(node)
+
+
+def is_token(node: fx.Node) -> bool:
+    """Whether the value of ``node`` may be a token, which keeps effects in order and is no tensor when the program runs: nothing computes with it."""
+    if node.target is operator.getitem and node.args[1] == 0:
+        return node.args[0].target is with_effects  # type: ignore[union-attr]
+    return node.op == "placeholder" and all(u.op == "output" or (u.target is with_effects and u.args[0] is node) for u in node.users)

@@ -16,7 +16,6 @@ def fresh() -> None:
 
 
 def compiled(f, **options):
-    hologram_torch.backend  # noqa: B018  a source tree registers its backend when this is imported
     return torch.compile(f, backend="hologram", **options)
 
 

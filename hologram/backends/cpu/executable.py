@@ -15,6 +15,7 @@ from hologram.backends.cpu.host import is_bound
 from hologram.backends.cpu.module import GraphWriter, routines_of
 from hologram.backends.cpu.runtime import addresses, calls, storage
 from hologram.backends.cpu.runtime.processors import usable_processors
+from hologram.backends.cpu.runtime.records import OWN_THREADS, PARALLEL
 from hologram.cached import cached_property
 from hologram.graph.control import ControlStep
 from hologram.graph.host import host_nodes
@@ -53,7 +54,7 @@ class Executable:
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in entry["outputs"]]
         self.arena_bytes: int = entry["arena"]
         self.long: bool = entry["long"]
-        self.parallel: bool = entry["parallel"]
+        self.parallel: int = entry["parallel"]
         self.donors: list[list[int]] = entry["donors"]
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
         self._shapes = None if self.dynamic else [tuple(s) for s in entry["shapes"]]
@@ -95,6 +96,7 @@ class Executable:
     def _meta(self, leaves: list[Any]) -> dict[str, Any]:
         s = self.schedule
         number = {id(x): i for i, x in enumerate(leaves)}
+        routines = routines_of(self._llvm)
         return {
             "constants": [number[id(c.attrs[0])] for c in s.constants],
             "outputs": [(o.kind, o.index) for o in s.outputs],
@@ -103,8 +105,8 @@ class Executable:
             "arena": 0 if self.dynamic else s.plan({}).arena_bytes,
             "donors": s.donors(),
             "long": s.cost > LONG_NS,
-            "routines": routines_of(self._llvm),
-            "parallel": "@hg_parallel_for(ptr %ctx" in self._llvm,
+            "routines": routines,
+            "parallel": (PARALLEL | OWN_THREADS * bool(routines)) * ("@hg_parallel_for(ptr %ctx" in self._llvm),
         }
 
     def _result_shape(self, node: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from hologram.backends.cpu.runtime import calls
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, check_size, module, why_not_native
 from hologram.backends.cpu.runtime.pool import the_pool
-from hologram.backends.cpu.runtime.records import Bound
+from hologram.backends.cpu.runtime.records import PARALLEL, Bound
 
 
 def bind(
@@ -19,7 +19,7 @@ def bind(
     symbols: Sequence[int] = (),
     arena_bytes: int = 0,
     long: bool = False,
-    parallel: bool = True,
+    parallel: int = PARALLEL,
     keep: Any = None,
 ) -> Callable[..., None]:
     """A function of ``inputs`` and then ``results`` addresses, as Python integers, that runs the graph at ``address`` on them.

@@ -44,8 +44,10 @@ def _functions() -> tuple[Any, Any]:
     return run_graph, m.function("hg_context_trim", None)
 
 
-def flags(long: bool, parallel: bool) -> int:
-    return LONG * long | PARALLEL * parallel
+def flags(long: bool, parallel: int) -> int:
+    """``long``: the GIL is released, and signals are looked for. ``parallel``: PARALLEL for a graph that has kernels for several threads, with
+    OWN_THREADS where these are not to be OpenMP's, since they call a library that has threads itself; 0 for others."""
+    return LONG * long | parallel
 
 
 def run(
@@ -55,11 +57,11 @@ def run(
     symbols: Sequence[int] = (),
     arena_bytes: int = 0,
     long: bool = False,
-    parallel: bool = True,
+    parallel: int = PARALLEL,
 ) -> None:
     """Runs the graph at ``address`` on Storages: inputs and hidden constants, then outputs; then the values of integer symbols.
 
-    ``long``: the GIL is released, and signals are looked for. ``parallel``: workers are started if they do not run. Raises
+    ``long``, ``parallel``: see :func:`flags`; workers are started if they do not run. Raises
     KeyboardInterrupt, or what else a signal's handler raises, where that cancels the run; OutOfMemory for the arena.
     """
     slots = [s.data for s in inputs]

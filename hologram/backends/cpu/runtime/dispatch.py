@@ -24,6 +24,7 @@ from hologram.backends.cpu.runtime.language import fields_of, offset_of
 from hologram.backends.cpu.runtime.layout import holds_value, slot_offset
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, immortal, module, why_not_native
 from hologram.backends.cpu.runtime.pool import the_pool
+from hologram.backends.cpu.runtime.records import PARALLEL
 from hologram.backends.cpu.runtime.records import Output as OutputRecord
 from hologram.backends.cpu.runtime.records import Spec as SpecRecord
 from hologram.dtypes import DType
@@ -143,7 +144,7 @@ class Spec:
     donated: Sequence[int] = ()  # Tensor leaves that the call takes
     arena_bytes: int = 0
     long: bool = False  # takes more than about 50 µs: runs without the GIL
-    parallel: bool = True  # has kernels for several threads
+    parallel: int = PARALLEL  # see :func:`calls.flags`
 
 
 # --- words that native code walks -----------------------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ class Spec(Struct):
     result: Array[i64]
 
 
-LONG, PARALLEL = 1, 2  # Spec.flags
+LONG, PARALLEL, OWN_THREADS = 1, 2, 4  # of a call: see :func:`calls.flags`
 
 
 class Bound(Struct):
