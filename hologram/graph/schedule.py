@@ -13,6 +13,7 @@ from hologram.errors import ShapeError
 from hologram.graph import plan as planner
 from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
+from hologram.graph.blocking import block_regions
 from hologram.graph.control import ControlStep
 from hologram.graph.fuse import Call, Group, fuse
 from hologram.graph.host import HostStep
@@ -45,9 +46,9 @@ class Schedule:
     def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None) -> None:
         self.precision, self.tile = precision, tile
         on_tiles = isinstance(tile, Tile) and precision != "exact"
-        graph = prepare(
-            join_attention(graph) if on_tiles else graph, precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels)
-        )
+        if on_tiles:  # first what attention leaves to derivatives, then all that is not one kernel
+            graph = block_regions(join_attention(block_regions(graph, first_level=1)))
+        graph = prepare(graph, precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs
