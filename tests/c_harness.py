@@ -38,6 +38,9 @@ _LOOSE = [
     "-Wno-unknown-pragmas",
     "-Wno-maybe-uninitialized",
 ]
+_ASM = re.compile(r'asm(?: volatile)?\(("[^"]*")(.*?)\);', re.DOTALL)
+_OPERAND = re.compile(r'"[=+]?[a-z]"\((\w+)\)')
+SHARED_BYTES = 99 * 1024  # that a launch can supply on every device from sm_80 on
 _GRID = {"cuda": [], "c": ["group", "groups", "item"], "metal": ["(uint)group", "(uint)groups", "(uint)item"]}
 
 
@@ -84,6 +87,9 @@ def trampoline(kernel: Kernel, program: Program) -> str:
 def compile_kernels(text: str, calls: str, dialect: str, folder: Path) -> Path:
     """A shared library of a program's text and of ``calls``, functions that are marked EXPORT. Warnings of the compiler are errors."""
     export = '#define EXPORT extern "C"\n' if dialect != "c" else "#define EXPORT\n"
+    if dialect == "cuda":
+        text = re.sub(r"extern __shared__ (\w+) (\w+)\[\]", rf"static \1 \2[{SHARED_BYTES} / sizeof(\1)]", text)
+        text = _ASM.sub(lambda m: f"hg_ptx({', '.join([m[1], *_OPERAND.findall(m[2])])});", text)
     source, library = folder / f"kernels.{_SUFFIXES[dialect]}", folder / f"{dialect}.so"
     text = re.sub(r"\bthreadgroup (?=[^;(*]*\];)", "static ", text)  # arrays that items share; elsewhere the word is an address space
     source.write_text(f'{_HEADS[dialect]}#line 1 "program.c"\n{text}\n{export}{calls}')

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from c_harness import compile_kernels, new_folder
+from c_harness import SHARED_BYTES, compile_kernels, new_folder
 
 from hologram import dtypes
 from hologram.backends.c.dialects import SLOT_BIT
@@ -96,7 +96,8 @@ class FakeApi:
         self.capturing: dict[int, list[Callable[[], None]]] = {}
         self.graphs: dict[int, list[Callable[[], None]]] = {}
         self.modules: dict[int, tuple[ctypes.CDLL, dict[str, tuple[int, str]]]] = {}
-        self.functions: dict[int, tuple[int, str, int, str]] = {}
+        self.functions: dict[int, tuple[int, str, int, str, bool]] = {}
+        self.allowed: dict[int, int] = {}  # shared memory of functions
         self._numbers = itertools.count(3)  # 1 and 2 are names of default streams
         self._folder = new_folder()
 
@@ -245,7 +246,8 @@ class FakeApi:
         except AssertionError as e:
             raise CompilerError(str(e)) from None
         kinds = {name: "".join("p" if "*" in p else "i" for p in parameters.split(", ")) for _, name, parameters in _HEAD.findall(source)}
-        sizes = " ".join(f"{name}={items}={kinds[name]}" for items, name, _ in _HEAD.findall(source))
+        wants = {name for name, body in re.findall(r"(\w+)\([^()]*\) \{\n(.*?)\n\}", source, re.DOTALL) if "(hg_shared)" in body}
+        sizes = " ".join(f"{name}={items}={kinds[name]}={int(name in wants)}" for items, name, _ in _HEAD.findall(source))
         return f"{sizes}\n".encode() + library.read_bytes()
 
     def load(self, cubin: bytes) -> int:
@@ -253,7 +255,7 @@ class FakeApi:
         number = next(self._numbers)
         path = self._folder / f"module{number}.so"
         path.write_bytes(code)
-        kernels = {name: (int(n), kinds) for name, n, kinds in (entry.split("=") for entry in sizes.decode().split())}
+        kernels = {name: (int(n), kinds, wants == "1") for name, n, kinds, wants in (entry.split("=") for entry in sizes.decode().split())}
         self.modules[number] = ctypes.CDLL(str(path)), kernels
         return number
 
@@ -266,10 +268,15 @@ class FakeApi:
         self.functions[number] = module, name, *self.modules[module][1][name]
         return number
 
-    def launch(self, function: int, groups: int, items: int, arguments: int, stream: int) -> None:
+    def allow_shared(self, function: int, nbytes: int) -> None:
+        assert nbytes <= SHARED_BYTES
+        self.allowed[function] = nbytes
+
+    def launch(self, function: int, groups: int, items: int, arguments: int, stream: int, shared: int) -> None:
         self.counts["launches"] += stream not in self.capturing
-        module, name, expected, kinds = self.functions[function]
+        module, name, expected, kinds, wants_shared = self.functions[function]
         assert items == expected and 0 < groups < 2**31
+        assert shared <= self.allowed.get(function, 0) and (shared > 0) == wants_shared
         library = self.modules[module][0]
         call = ctypes.cast(getattr(library, f"call_{name}"), ctypes.c_void_p)
         addresses = (ctypes.c_void_p * len(kinds)).from_address(arguments)

@@ -11,7 +11,7 @@ from test_c_walk import MATRIX_UNITS, PRODUCTS
 from test_lowering import PROGRAMS
 from test_sort_kernels import graph_of
 
-from hologram.backends.c.products import PANELS
+from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.cuda.recording import COPY_TEXT
 from hologram.graph.schedule import Schedule
@@ -29,7 +29,7 @@ def texts() -> dict[str, str]:
         out[name] = Program(kernels(d.schedule(*make(d), precision=precision)), "cuda", precision).text
     for name, make_product in {**PRODUCTS, **MATRIX_UNITS}.items():
         d = Draft()
-        out[name] = Program(kernels(Schedule(d.graph(*make_product(d)), "standard", PANELS)), "cuda", "standard").text
+        out[name] = Program(kernels(Schedule(d.graph(*make_product(d)), "standard", UNIT_PANELS)), "cuda", "standard").text
     for name in ("many_short_rows", "long_rows", "order_of_wide_keys"):
         out[name] = Program(kernels(Schedule(graph_of(name), "exact", PANELS)), "cuda", "exact").text
     return {name: re.sub(r"\bkernel(\d+)(?=\()", rf"{name}_\1", text) for name, text in out.items()}
@@ -58,7 +58,7 @@ def test_a_large_product_stays_in_registers(dtype: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(settings, "tf32", dtype == "tf32")
     dtype = "float32" if dtype == "tf32" else dtype
     d = Draft()
-    x, y = (d("cast", d.input(*shape, dtype=dtype), "float32") for shape in ((1024, 512), (512, 1536)))
-    text = Program(kernels(Schedule(d.graph(product(d, x, y)), "standard", PANELS)), "cuda", "standard").text
-    assert "__launch_bounds__(256, 2)" in text and ("mma.sync" in text) == (dtype == "bfloat16" or settings.tf32)
+    x, y = (d("cast", d.input(*shape, dtype=dtype), "float32") for shape in ((2048, 512), (512, 2048)))
+    text = Program(kernels(Schedule(d.graph(product(d, x, y)), "standard", UNIT_PANELS)), "cuda", "standard").text
+    assert f"__launch_bounds__(256, {1 if dtype == 'bfloat16' else 2})" in text and ("mma.sync" in text) == (dtype == "bfloat16" or settings.tf32)
     assert max(compile_with_nvcc(text, "sm_90").values()) <= MOST_SPILLED

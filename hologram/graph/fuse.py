@@ -12,8 +12,10 @@ the same group and read exactly at the reader's own element or row. So groups in
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from functools import partial
 from typing import TypeAlias
 
+from hologram import dtypes
 from hologram.graph import attention
 from hologram.graph.access import Guard, Index, requests, take_index, variables
 from hologram.graph.boxes import is_assembled
@@ -105,12 +107,12 @@ def space(node: Node) -> Shape:
     return node.inputs[0].shape if reduction_axes(node) is not None else node.shape
 
 
-def fuse(graph: Graph) -> list[Group | Call]:
-    """Groups in an order in which they can run."""
+def fuse(graph: Graph, halves: bool = False) -> list[Group | Call]:
+    """Groups in an order in which they can run. ``halves``: what is kept to be read as float32, but is made of 16-bit floats, is kept as these."""
     from hologram.graph.heads import row_heads
 
     nodes = topological(graph.outputs)
-    grouping = Grouping(nodes, find_roots(nodes, graph.outputs))
+    grouping = Grouping(nodes, find_roots(nodes, graph.outputs, halves))
     heads = row_heads(grouping, nodes, graph.outputs)
     return Grouping(nodes, grouping.roots - heads).groups if heads else grouping.groups
 
@@ -122,7 +124,7 @@ def own_cost(node: Node) -> int:
     return node.op.cost if node.op.kind not in _IN_MEMORY else 0
 
 
-def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
+def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False) -> set[Node]:
     """Values that are computed as such."""
     roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
@@ -131,12 +133,13 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
     roots |= _around_control(nodes) | _under_windows(nodes) | attention.kept_for(nodes)
     inside = attention.of_scores(nodes)
     roots = {n for n in roots - inside if n.size != 0}
-    kept = roots | _dear(nodes, roots, never=swollen | inside)
+    dear = partial(_dear, nodes, roots, swollen | inside, halves)
+    kept = roots | dear()
     apart = taken_apart(nodes, kept)
-    return roots | _dear(nodes, roots, never=swollen | inside, apart=apart) if apart else kept
+    return roots | dear(apart) if apart else kept
 
 
-def _dear(nodes: list[Node], base: set[Node], never: set[Node], apart: Set[Node] = frozenset()) -> set[Node]:
+def _dear(nodes: list[Node], base: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
     what lies behind so many reshapes that its place is dear."""
     uses, roots = _uses(nodes, base), set(base)
@@ -152,7 +155,9 @@ def _dear(nodes: list[Node], base: set[Node], never: set[Node], apart: Set[Node]
         shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
         if n not in never and ((shared and n not in apart) or mixed[n] > RESHAPES):
-            roots.add(n)
+            widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
+            roots.add(n.inputs[0] if widened else n)
+            cost[n] = own_cost(n)
     return roots
 
 

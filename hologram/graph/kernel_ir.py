@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.primitives.op import Op
 from hologram.symbolic import Int, var
@@ -149,6 +150,14 @@ class Kernel:
         from hologram.graph.kernel_text import print_kernel
 
         return print_kernel(self)
+
+
+def half_factors(v: Value) -> tuple[Ins, Ins] | None:
+    """The 16-bit floats of one type whose product ``v`` is, each of them made float32; None for any other value."""
+    if not isinstance(v, Ins) or v.opname != "mul" or v.dtype is not dtypes.float32:
+        return None
+    x, y = (f.args[0] if isinstance(f, Ins) and f.opname == "cast" else f for f in v.args)
+    return (x, y) if x.dtype is y.dtype and x.dtype.is_float and x.dtype.bits == 16 else None
 
 
 def integers_of(kernel: Kernel) -> list[Int]:

@@ -41,10 +41,12 @@ class Tile(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another."""
+    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``halves``: those
+    of sums of products of 16-bit floats, if the device has units for them."""
 
     rows: int
     columns: int
+    halves: tuple[int, int] | None = None
 
 
 class Block:
@@ -456,7 +458,8 @@ LEAST_PANEL = 32
 
 def _panel_sizes(rows: int, columns: int, others: Int, panels: Panels, itemsize: int) -> tuple[int, int]:
     """Powers of two: no larger than need be, and smaller where there are few chunks."""
-    sizes = [min(most * 4 // max(4, itemsize), 1 << max(4, (n - 1).bit_length())) for most, n in zip(panels, (rows, columns), strict=True)]
+    most = panels.rows * 4 // max(4, itemsize), panels.columns * 4 // max(4, itemsize)
+    sizes = [min(m, 1 << max(4, (n - 1).bit_length())) for m, n in zip(most, (rows, columns), strict=True)]
     while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MANY_PANELS and max(sizes) > LEAST_PANEL:
         sizes[sizes.index(max(sizes))] //= 2
     return sizes[0], sizes[1]

@@ -16,8 +16,8 @@ from hologram.graph.arrange import arrange
 from hologram.graph.boxes import find_boxes, is_interleaved, joined, side_by_side, whole_box
 from hologram.graph.epilogue import Epilogue
 from hologram.graph.fuse import KERNEL_COST, Group
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
-from hologram.graph.loops import PACK_BYTES, Nest, Sharing, choose_nest, merge
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, half_factors, integers_of
+from hologram.graph.loops import PACK_BYTES, Nest, Panels, Sharing, choose_nest, merge
 from hologram.graph.pages import unpaged
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE, Shape
@@ -100,8 +100,16 @@ def _emitted(group: Group, values: Values, stores: list[Write], precision: str, 
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
+    if isinstance(plain, Panels) and plain.halves is not None and precision != "exact" and _sums_halves(values):
+        plain = Panels(*plain.halves)
     nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize)
     return _Emission(group, values, stores, nest, precision).lowered()
+
+
+def _sums_halves(values: Values) -> bool:
+    """Whether all that is reduced is one sum of products of 16-bit floats."""
+    summed = list(values.accumulates.items())
+    return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and half_factors(summed[0][1][0]) is not None
 
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:

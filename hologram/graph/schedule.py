@@ -54,7 +54,7 @@ class Schedule:
         self.inputs = graph.inputs
         self.constants = [n for n in nodes if n.op.name == "leaf"]
         self.outputs, computed = _outputs(graph, self.inputs, self.constants)
-        self.groups = fuse(Graph(graph.inputs, computed))
+        self.groups = fuse(Graph(graph.inputs, computed), halves=isinstance(tile, Panels))
         self.steps = self._lower(computed)
         self.slot_of: dict[Node, int] = {}
         for n in [*self.inputs, *self.constants, *computed]:

@@ -14,9 +14,10 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 
 from __future__ import annotations
 
+from hologram.backends.c import halves
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.matrix_units import on_matrix_units
-from hologram.backends.c.products import ITEMS, Product, product_of
+from hologram.backends.c.products import ITEMS, Product, in_panels, product_of, resident
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel_ir import Ins, Kernel, Loop
@@ -33,18 +34,20 @@ class Mapping:
 
     ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
     a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not.
-    ``resident``: groups that a unit should have registers for.
+    ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared memory that the launch has to supply.
     """
 
-    __slots__ = ("items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident")
+    __slots__ = (
+        "items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident", "dynamic",
+    )  # fmt: skip
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
-        self.resident = 1
-        self.product: Product | None = product_of(kernel)
-        by_units = on_matrix_units(self.product) if self.product is not None and scalars.dialect.matrix_units and precision != "exact" else None
+        self.resident, self.dynamic = 1, 0
+        product = product_of(kernel)
+        by_units = on_matrix_units(product) if product is not None and scalars.dialect.matrix_units and precision != "exact" else None
         self.on_matrix_units = by_units is not None
-        self.product = by_units or self.product
+        self.product: Product | None = by_units or (in_panels(product) if product is not None else None)
         self.by_item = not lanes and not kernel.scratch
         self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
         self.width = 1 if self.by_item else LANES if self.by_team else max([_items(s) for s in lanes] or [LANES])
@@ -61,7 +64,9 @@ class Mapping:
         if self.product is not None:
             self.items = self.width = ITEMS
             self.local = self.product.local
-            self.resident = self.product.resident
+            self.resident = resident(self.product.sums if self.on_matrix_units else self.product.registers)
+            if self.on_matrix_units and halves.takes(self.product):
+                self.local = self.dynamic = halves.shared_bytes(self.product)
 
     def groups(self, chunks: int) -> int:
         """Groups that take every one of ``chunks`` at once."""

@@ -1,41 +1,30 @@
-"""Products on matrix units: CUDA's ``mma.sync``, 16 rows by 8 columns a warp, of 16-bit floats or, by request, TF32, with sums in float32.
+"""Products on matrix units: CUDA's ``mma.sync``, 16 rows by 8 columns a warp, with sums in float32.
 
-Panels lie row by row in shared memory, terms next to each other, so that a register holds two of 16 bits. Which of them an item holds, and of which
-elements it has the sums, is fixed by the instruction (PTX ISA, matrix fragments for ``mma.m16n8k16`` and ``mma.m16n8k8``). The order of a sum's terms
-is the hardware's.
+Which products they are, how warps share a block, and those of TF32 by request, whose panels come through registers; :mod:`.halves` has those of
+16-bit floats. Which terms an item holds, and of which elements it has the sums, is fixed by the instruction (PTX ISA, matrix fragments for
+``mma.m16n8k16`` and ``mma.m16n8k8``). The order of a sum's terms is the hardware's.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hologram import dtypes
 from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.products import ITEMS, Product, Side
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import Accumulate, Ins
+from hologram.graph.kernel_ir import Accumulate, half_factors
 from hologram.primitives.op import TABLE
 from hologram.settings import settings
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter
 
-
-class Unit(NamedTuple):
-    """An instruction's name of a type, its terms, how many a register holds, and the terms between rows of a panel in shared memory, so that the
-    eight rows of a fragment lie in different banks."""
-
-    kind: str
-    terms: int
-    together: int
-    pad: int
-
-
 ROWS, COLUMNS = 16, 8  # of an instruction
-DEPTH = 16  # terms of a panel
 WARPS = ITEMS // 32
-HALVES = {dtypes.bfloat16: Unit("bf16", 16, 2, 8), dtypes.float16: Unit("f16", 16, 2, 8)}
-TF32 = Unit("tf32", 8, 1, 4)
+KINDS = {dtypes.bfloat16: ("bf16", 16), dtypes.float16: ("f16", 16), dtypes.float32: ("tf32", 8)}  # the instruction's name of a type, and its terms
+DEPTH = 16  # terms of a panel of TF32
+APART = 4  # between rows of such a panel, so that the eight rows of a fragment lie in different banks
 _MMA = """\
 static __device__ __forceinline__ void hg_mma_{kind}(f32 &c0, f32 &c1, f32 &c2, f32 &c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {{
   asm("mma.sync.aligned.m16n8k{terms}.row.col.f32.{kind}.{kind}.f32 {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
@@ -52,39 +41,27 @@ static __device__ __forceinline__ f32 hg_tf32(const f32 x) { /* to 10 bits of fr
 def on_matrix_units(p: Product) -> Product | None:
     """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32; or of float32 by request."""
     accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
-    rows, columns = p.rows.staged, p.columns.staged
-    if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or _warps(p.rows.size, p.columns.size) is None:
+    rows, columns, shares = p.rows.staged, p.columns.staged, warps(p.rows.size, p.columns.size)
+    if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or shares is None:
         return None
     (sum_of,), row = accumulates[0].args, accumulates[0].acc.row
     if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
         return None
-    factors = [_widened(v) or v for v in (rows[0], columns[0])]
-    if factors[0].dtype is not factors[1].dtype:
-        factors = [rows[0], columns[0]]
-    if _unit(factors[0].dtype) is None:
+    factors = [rows[0], columns[0]]
+    halves = half_factors(p.core[0])
+    if halves is not None:
+        factors = [f.args[0] for f in factors]
+    elif not (settings.tf32 and p.core[0].dtype is dtypes.float32):
         return None
-    down, across = _warps(p.rows.size, p.columns.size) or (1, 1)
-    sides = p.rows.size // down // 8, p.columns.size // across // COLUMNS * 2
-    return p._replace(
-        rows=p.rows._replace(own=sides[0], staged=[factors[0]]), columns=p.columns._replace(own=sides[1], staged=[factors[1]]), depth=DEPTH
-    )
+    own = p.rows.size // shares[0] // 8, p.columns.size // shares[1] // COLUMNS * 2
+    return p._replace(rows=p.rows._replace(own=own[0], staged=[factors[0]]), columns=p.columns._replace(own=own[1], staged=[factors[1]]), depth=DEPTH)
 
 
-def _widened(v: Ins) -> Ins | None:
-    """The 16-bit value that ``v`` is the float32 of."""
-    from_half = v.opname == "cast" and v.dtype is dtypes.float32 and v.args[0].dtype in HALVES
-    return v.args[0] if from_half else None
-
-
-def _unit(d: DType) -> Unit | None:
-    return TF32 if d is dtypes.float32 and settings.tf32 else HALVES.get(d)
-
-
-def _warps(rows: int, columns: int) -> tuple[int, int] | None:
-    """How the warps of a group share a block; None where it is too small for them."""
-    down = 4 if rows >= 4 * ROWS else 2
-    across = WARPS // down
-    return (down, across) if rows % (down * ROWS) == 0 and columns % (across * COLUMNS) == 0 else None
+def warps(rows: int, columns: int) -> tuple[int, int] | None:
+    """How the warps of a group share a block, down and across, with as few terms to read for each as can be; None where it is too small for them."""
+    shares = [(down, WARPS // down) for down in (1, 2, 4, 8)]
+    whole = [(d, a) for d, a in shares if rows % (d * ROWS) == 0 and columns % (a * COLUMNS) == 0]
+    return min(whole, key=lambda s: rows // s[0] + columns // s[1], default=None)
 
 
 class MatrixWriter(PanelWriter):
@@ -92,16 +69,16 @@ class MatrixWriter(PanelWriter):
 
     def __init__(self, writer: KernelWriter, p: Product) -> None:
         super().__init__(writer, p)
-        unit = _unit(p.rows.staged[0].dtype)
-        assert unit is not None
-        self.unit = unit
+        self.dtype: DType = p.rows.staged[0].dtype
+        self.kind, self.terms = KINDS[self.dtype]
+        self.paged = False
         functions = writer.scalars.functions
-        functions.setdefault(f"hg_mma_{unit.kind}", _MMA.format(kind=unit.kind, terms=unit.terms))
-        if unit is TF32:
+        functions.setdefault(f"hg_mma_{self.kind}", _MMA.format(kind=self.kind, terms=self.terms))
+        if self.dtype is dtypes.float32:
             functions.setdefault("hg_tf32", _ROUND)
 
     def _declare_items(self) -> None:
-        down, across = _warps(self.p.rows.size, self.p.columns.size) or (1, 1)
+        down, across = warps(self.p.rows.size, self.p.columns.size) or (1, 1)
         high, wide = self.p.rows.size // down, self.p.columns.size // across
         self.f.do("const int hg_warp = (int)hg_item / 32, hg_lane = (int)hg_item % 32;")
         self.f.do(f"const int hg_top = hg_warp / {across} * {high}, hg_left = hg_warp % {across} * {wide};")
@@ -111,32 +88,34 @@ class MatrixWriter(PanelWriter):
         return f"{item} + {k} / 2 * {ROWS} + {k} % 2 * 8" if side is self.p.rows else f"{item} + {k} / 2 * {COLUMNS} + {k} % 2"
 
     def _panel_index(self, side: Side, which: str, k: str, i: str) -> str:
-        return f"({which} * {side.size} + {i}) * {DEPTH + self.unit.pad} + {k}"
+        return f"({which} * {side.size} + {i}) * {DEPTH + APART} + {k}"
 
     def _panel_elements(self, side: Side) -> int:
-        return 2 * side.size * (DEPTH + self.unit.pad)
+        return 2 * side.size * (DEPTH + APART)
 
     def _kept(self, value: str) -> str:
-        value = f"hg_tf32({value})" if self.unit is TF32 else value
+        value = f"hg_tf32({value})"
         return f"hg_next + hg_k < {self.p.terms} ? {value} : 0" if self.p.terms % DEPTH else value
 
     def _add_terms(self) -> None:
-        f, p = self.f, self.p
-        unit, half = self.unit, self.unit.terms // 2
-        self._unrolled("hg_step", DEPTH // unit.terms)
-        f.do(f"const int hg_k = hg_step * {unit.terms} + hg_lane % 4 * {unit.together};")
+        f, p, half = self.f, self.p, self.terms // 2
+        self._unrolled("hg_step", DEPTH // self.terms)
+        f.do(f"const int hg_k = hg_step * {self.terms} + hg_lane % 4;")
         self._fragments(p.rows, "hg_row0_panel0", "hg_a", ROWS, "hg_row", [(0, 0), (0, 8), (half, 0), (half, 8)])
         self._fragments(p.columns, "hg_column0_panel0", "hg_b", COLUMNS, "hg_left + hg_lane / 4", [(0, 0), (half, 0)])
-        self._unrolled("hg_m", p.rows.own // 2)
-        self._unrolled("hg_n", p.columns.own // 2)
+        self._multiply()
+        f.close()
+
+    def _multiply(self) -> None:
+        """The instructions of a step, on the registers ``hg_a`` and ``hg_b``."""
+        self._unrolled("hg_m", self.p.rows.own // 2)
+        self._unrolled("hg_n", self.p.columns.own // 2)
         name = self.sums[self.monoids[0]]
         sums = ", ".join(f"{name}[hg_m * 2 + {i}][hg_n * 2 + {j}]" for i in (0, 1) for j in (0, 1))
         parts = ", ".join([*(f"hg_a[hg_m][{i}]" for i in range(4)), *(f"hg_b[hg_n][{i}]" for i in range(2))])
-        f.do(f"hg_mma_{unit.kind}({sums}, {parts});")
-        for _ in range(3):
-            f.close()
-        if self.paged:
-            self._end_page()
+        self.f.do(f"hg_mma_{self.kind}({sums}, {parts});")
+        self.f.close()
+        self.f.close()
 
     def _fragments(self, side: Side, panel: str, name: str, size: int, first: str, parts: list[tuple[int, int]]) -> None:
         """Registers; ``parts`` are terms and rows, or columns, from the item's first."""

@@ -16,6 +16,7 @@ from hologram.symbolic import Expr, atoms
 SIDE = 16  # items along each side of a group
 ITEMS = SIDE * SIDE
 PANELS = Panels(128, 128)  # of float32: what registers hold of sums
+UNIT_PANELS = Panels(128, 128, (128, 256))  # where matrix units multiply 16-bit floats, whose factors are brought without registers
 DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
 PANEL_BYTES = 24 * 1024
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
@@ -48,26 +49,26 @@ class Side(NamedTuple):
 
 
 class Product(NamedTuple):
-    """What the loops of a product hold: ``order`` is all instructions, ``core`` those that every term needs."""
+    """What the loops of a product hold: ``order`` is all instructions, ``core`` those that every term needs; a panel has ``depth`` terms."""
 
     rows: Side
     columns: Side
     down: Loop
     terms: int
-    depth: int
     order: list[Ins]
     core: list[Ins]
     stores: list[Store]
+    depth: int = 0
+
+    @property
+    def sums(self) -> int:
+        """Registers of 4 bytes in which an item keeps the sums of a page."""
+        return self.rows.size * self.columns.size // ITEMS * sum(-(-a.value_dtype.itemsize // 4) for a in self.down.accs)
 
     @property
     def registers(self) -> int:
-        """In which an item keeps sums."""
-        return _registers(self.rows, self.columns, self.down)
-
-    @property
-    def resident(self) -> int:
-        """Groups of a unit: two, where registers allow, so that one computes while the other waits."""
-        return 2 if self.registers <= MOST_SUMS // 2 else 1
+        """In which an item keeps sums: those of a page, and those of the pages before."""
+        return self.sums * (2 if self.terms > PAGE else 1)
 
     @property
     def local(self) -> int:
@@ -76,7 +77,7 @@ class Product(NamedTuple):
 
 
 def product_of(kernel: Kernel) -> Product | None:
-    """The one product that the kernel is, or None."""
+    """The one product that the kernel is, or None; whether a group can have it by panels, :func:`in_panels` says."""
     loops = [s for s in kernel.body if isinstance(s, Loop)]
     nested = [s for s in loops[0].body if isinstance(s, Loop)] if len(loops) == 1 else []
     if len(nested) != 1 or kernel.scratch or any(isinstance(s, Store) for s in loops[0].body):
@@ -85,7 +86,7 @@ def product_of(kernel: Kernel) -> Product | None:
 
 
 def product(rows: Loop) -> Product | None:
-    """The product that a loop of lanes is, if that is what it holds, and an item has registers and the group memory for it."""
+    """The product that a loop of lanes is, if that is what it holds."""
     columns = _only_loop(rows)
     down = _only_loop(columns) if columns is not None and rows.kind == columns.kind == "lanes" else None
     if columns is None or down is None or down.kind != "serial" or not down.accs or any(isinstance(s, Store) for s in (*rows.body, *down.body)):
@@ -100,17 +101,21 @@ def product(rows: Loop) -> Product | None:
     users: list[Ins | Accumulate] = [*core, *(s for s in down.body if isinstance(s, Accumulate))]
     wanted = [a for s in users for a in s.args]
     sides = [_side(loop, other, wanted, depends, terms) for loop, other in ((rows, columns), (columns, rows))]
-    depth = next((d for d in DEPTHS if sides[0].nbytes(d) + sides[1].nbytes(d) <= PANEL_BYTES), None)
-    if depth is None or _registers(sides[0], sides[1], down) > MOST_SUMS or not (sides[0].staged and sides[1].staged):
+    if not (sides[0].staged and sides[1].staged):
         return None
     stores = [s for s in columns.body if isinstance(s, Store)]
-    return Product(sides[0], sides[1], down, down.extent, depth, order, core, stores)
+    return Product(sides[0], sides[1], down, down.extent, order, core, stores)
 
 
-def _registers(rows: Side, columns: Side, down: Loop) -> int:
-    sums = sum(-(-a.value_dtype.itemsize // 4) for a in down.accs)
-    paged = 2 if isinstance(down.extent, int) and down.extent > PAGE else 1
-    return rows.own * columns.own * sums * paged
+def in_panels(p: Product) -> Product | None:
+    """With as many terms a panel as the group has memory for, if an item has registers for its sums."""
+    depth = next((d for d in DEPTHS if p.rows.nbytes(d) + p.columns.nbytes(d) <= PANEL_BYTES), None)
+    return p._replace(depth=depth) if depth is not None and p.registers <= MOST_SUMS else None
+
+
+def resident(registers: int) -> int:
+    """Groups of a unit whose items keep sums in so many: two, where there are enough, so that one computes while the other waits."""
+    return 2 if registers <= MOST_SUMS // 2 else 1
 
 
 def _only_loop(loop: Loop) -> Loop | None:

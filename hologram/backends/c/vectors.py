@@ -33,12 +33,12 @@ def vectors(loop: Loop) -> Vectors | None:
     both = {b for b, _ in loads} & {b for b, _ in stores}
     width = min([MOST_NEIGHBOURS, *(ACCESS_BYTES // b.dtype.itemsize for b, _ in near)])
     cost = sum(1 if isinstance(s.op, str) else s.op.cost for s in loop.body if isinstance(s, Ins))
-    if width < 2 or not near or cost * width > MOST_COST or not _divides(width, loop.start) or (isinstance(loop.extent, int) and loop.extent < width):
+    if width < 2 or not near or cost * width > MOST_COST or not divides(width, loop.start) or (isinstance(loop.extent, int) and loop.extent < width):
         return None
-    kept = {p for p in near if p[0] not in both and _divides(width, split_linear(p[1], loop.var)[1])}  # type: ignore[index]
+    kept = {p for p in near if p[0] not in both and divides(width, split_linear(p[1], loop.var)[1])}  # type: ignore[index]
     if not kept:
         return None
-    whole = _divides(width, loop.extent) and (loop.limit is None or _divides(width, loop.limit))
+    whole = divides(width, loop.extent) and (loop.limit is None or divides(width, loop.limit))
     return Vectors(width, {p: None for p in loads if p in kept}, {p: None for p in stores if p in kept}, whole)
 
 
@@ -47,5 +47,6 @@ def _step(index: Int, name: str) -> Int | None:
     return None if split is None else split[0]
 
 
-def _divides(n: int, x: Int) -> bool:
+def divides(n: int, x: Int) -> bool:
+    """Whether ``n`` divides an expression, whatever its variables are."""
     return all(c % n == 0 for c in x.terms.values()) if isinstance(x, Expr) else x % n == 0

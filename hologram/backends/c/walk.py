@@ -10,6 +10,7 @@ from typing import Any
 
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.analysis import fusible, in_place, loaded, stored
+from hologram.backends.c.halves import HalfWriter
 from hologram.backends.c.mapping import Mapping, scans
 from hologram.backends.c.matrix_units import MatrixWriter
 from hologram.backends.c.panels import PanelWriter
@@ -217,7 +218,7 @@ class KernelWriter:
             self._parallel(loop, name)
         elif self.mapping.product is not None and loop is self.mapping.product.rows.loop:
             self.in_lanes = True
-            writer = MatrixWriter if self.mapping.on_matrix_units else PanelWriter
+            writer = PanelWriter if not self.mapping.on_matrix_units else HalfWriter if self.mapping.dynamic else MatrixWriter
             writer(self, self.mapping.product).write()
             self.in_lanes = False
         elif loop.kind == "lanes" and any(isinstance(s, Loop) and s.kind == "lanes" for s in loop.body):

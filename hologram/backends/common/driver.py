@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.backends.c.dialects import Dialect
+from hologram.backends.c.products import PANELS
 from hologram.cached import cached_property
 from hologram.errors import DeviceError, OutOfMemory
+from hologram.graph.loops import Panels
 
 if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime
@@ -123,7 +125,7 @@ class Device(ABC):
     """One device: ``name`` is what users call it, ``dialect`` the row of the C walk for its programs, ``errors`` what its driver raises.
 
     ``kind`` is ``gpu`` or ``cpu``, or ``null`` where nothing computes. ``units`` work-groups run at one time; ``largest_buffer`` and
-    ``memory_bytes`` bound what can be allocated. ``lock`` guards the queues.
+    ``memory_bytes`` bound what can be allocated. ``panels``: how products share their work among groups. ``lock`` guards the queues.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Device(ABC):
     largest_buffer: int
     memory_bytes: int
     errors: tuple[type[Exception], ...] = ()
+    panels: Panels = PANELS
     has_values = True  # whether memory can be read: kernels run for real
     executable: Any = None  # a class in the place of :class:`hologram.backends.common.executable.Executable`
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram import debug
-from hologram.backends.c.products import PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.common.driver import Queue
 from hologram.backends.common.memory import Memory
@@ -69,7 +68,7 @@ class Executable:
             self.canonical: Graph = canonical(traced, precision, context)
         self._rules: Counter[str] = context.rules()
         with debug.timed("lowering"):
-            self.schedule = Schedule(self.canonical, precision, PANELS)
+            self.schedule = Schedule(self.canonical, precision, self.device.panels)
             self.program = self._program()
         reason = self.device.why_not(precision, self.program.double)
         if reason is not None:

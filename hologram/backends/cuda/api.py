@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _OUT_OF_MEMORY = ("MemoryAllocation", "OUT_OF_MEMORY")
 
 
@@ -176,9 +177,13 @@ class Api:
     def function(self, module: int, name: str) -> int:
         return int(self._driver.moduleGetFunction(module, name))
 
-    def launch(self, function: int, groups: int, items: int, arguments: int, stream: int) -> None:
-        """``arguments`` is the address of an array of the addresses of the kernel's arguments."""
-        self._driver.launchKernel(function, groups, 1, 1, items, 1, 1, 0, stream, arguments, 0)
+    def allow_shared(self, function: int, nbytes: int) -> None:
+        """Launches of the function may supply so many bytes of shared memory."""
+        self._driver.funcSetAttribute(function, MOST_SHARED, nbytes)
+
+    def launch(self, function: int, groups: int, items: int, arguments: int, stream: int, shared: int) -> None:
+        """``arguments`` is the address of an array of the addresses of the kernel's arguments; ``shared``: bytes of memory that a group shares."""
+        self._driver.launchKernel(function, groups, 1, 1, items, 1, 1, shared, stream, arguments, 0)
 
     def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
         """``out = left @ right`` by cuBLAS, sums of 16-bit floats in float32; ``tf32``: float32 may be rounded to TF32 first."""

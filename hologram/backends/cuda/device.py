@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.c.dialects import CUDA
+from hologram.backends.c.products import UNIT_PANELS
 from hologram.backends.common import driver
 from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
@@ -89,7 +90,8 @@ class Queue(driver.Queue):
             launch.bound = Arguments([0, *addresses, *launch.integers, *([0] if launch.workspace else [])])
         launch.bound.set(addresses, workspace.address if launch.workspace else 0)
         with self.cuda.on(self.device.number):
-            self.cuda.launch(launch.kernel.function, launch.groups, launch.items, launch.bound.address, self.stream)
+            kernel = launch.kernel
+            self.cuda.launch(kernel.function, launch.groups, launch.items, launch.bound.address, self.stream, kernel.shared)
 
     def _multiply(self, gemm: Gemm, addresses: Sequence[int]) -> None:
         """By the library, which takes matrices by columns: ``out`` turned is ``right`` turned times ``left`` turned."""
@@ -146,12 +148,18 @@ class Arguments:
 
 
 class Kernel:
-    """A function of a module, which is unloaded when none of its kernels is held."""
+    """A function of a module, which is unloaded when none of its kernels is held. ``shared``: bytes of shared memory that its launches supply."""
 
-    __slots__ = ("function", "module")
+    __slots__ = ("function", "module", "shared")
 
     def __init__(self, function: int, module: Module) -> None:
         self.function, self.module = function, module
+        self.shared = 0
+
+    def supply(self, nbytes: int) -> None:
+        """Launches supply ``nbytes`` of shared memory from now on."""
+        self.module.cuda.allow_shared(self.function, nbytes)
+        self.shared = nbytes
 
 
 class Module:
@@ -169,6 +177,7 @@ class Device(driver.Device):
 
     dialect = CUDA
     kind = "gpu"
+    panels = UNIT_PANELS
 
     def __init__(self, cuda: Api, number: int) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ class Replay:
             try:
                 for x in recording.launches:
                     arguments = Arguments([self.table.address, *x.arguments])
-                    self.cuda.launch(x.kernel.function, x.groups, x.items, arguments.address, stream)
+                    self.cuda.launch(x.kernel.function, x.groups, x.items, arguments.address, stream, x.kernel.shared)
             except self.cuda.errors:
                 with contextlib.suppress(*self.cuda.errors):
                     self.cuda.destroy_graph(self.cuda.end_capture(stream))
@@ -133,6 +133,9 @@ class CudaExecutable(Executable):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        for k in self._kernels:
+            if nbytes := self.program.mappings[k.kernel].dynamic:
+                self._maker.kernels[self.program.names[k.kernel]].supply(nbytes)
         chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
         self.library = {name: gemm for name, gemm in chosen.items() if gemm is not None}
         self._maker.kernels = {**self._maker.kernels, **self.library}
