@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hologram import forks
 from hologram.backends.c.dialects import Dialect
 from hologram.backends.c.products import PANELS
 from hologram.cached import cached_property
@@ -137,10 +138,12 @@ class Device(ABC):
     errors: tuple[type[Exception], ...] = ()
     panels: Panels = PANELS
     has_values = True  # whether memory can be read: kernels run for real
+    survives_forks = False  # whether a child process may go on with it
+    gone: str | None = None  # why nothing can be done with it any more
     executable: Any = None  # a class in the place of :class:`hologram.backends.common.executable.Executable`
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = forks.guard(forks.DEVICES, threading.RLock())
         self.counts: Counter[str] = Counter()
         self._runtime: Runtime | None = None
 
@@ -194,11 +197,20 @@ class Device(ABC):
         return isinstance(e, MemoryError)
 
     def failure(self, e: BaseException) -> DeviceError | OutOfMemory:
-        """What an error of the driver is for the user."""
-        return OutOfMemory(f"{self.name}: {e}") if self.is_out_of_memory(e) else DeviceError(f"{self.name} failed: {e}")
+        """What an error of the driver is for the user. Memory may be found to be missing late, as by drivers that allocate when it is first used."""
+        if not self.is_out_of_memory(e):
+            return DeviceError(f"{self.name} failed: {e}")
+        holdings = self._runtime.pool.holdings() if self._runtime is not None else "nothing"
+        return OutOfMemory(f"{self.name} has no memory for what it was given to do ({e}); it holds: {holdings}")
+
+    def require(self) -> None:
+        """Raises DeviceError where nothing can be done with the device any more."""
+        if self.gone is not None:
+            raise DeviceError(f"{self.name} is gone: {self.gone}")
 
     def translated(self, action: Callable[[], Any]) -> Any:
         """``action()``, with the driver's errors as Hologram's."""
+        self.require()
         try:
             return action()
         except self.errors as e:

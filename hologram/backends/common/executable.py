@@ -155,7 +155,7 @@ class Executable:
                 try:
                     computed = self._submitted(inputs, sized)
                 except device.errors as e:
-                    raise device.failure(e) from None
+                    computed = self._again(e, inputs, sized)
             if self._only_computed:
                 return computed
             return [self._result(o, inputs, computed) for o in self.schedule.outputs]
@@ -164,6 +164,13 @@ class Executable:
         if o.kind == "computed":
             return computed[o.index]
         return self._constants[o.index] if o.kind == "constant" else self.runtime.put(inputs[o.index])
+
+    def _again(self, e: Exception, inputs: Sequence[Any], sized: Sized) -> list[Any]:
+        """A second attempt, where the driver found so late that there is no memory, with what can be given back. Raises what the call fails with."""
+        if not (sized.block.whole and self.device.is_out_of_memory(e)):
+            raise self.device.failure(e) from None
+        self.runtime.pool.trim()
+        return self.device.translated(lambda: self._submitted(inputs, sized))
 
     def _submitted(self, inputs: Sequence[Any], sized: Sized) -> list[Any]:
         block, pool = sized.block, self.runtime.pool

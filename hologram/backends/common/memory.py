@@ -43,8 +43,8 @@ class Memory:
 
 
 class Pool:
-    """The memory of one device. :meth:`take` and :meth:`scratch` are called under the device's lock. ``limit`` bounds the bytes taken and kept, 0: what
-    the device has."""
+    """The memory of one device. :meth:`take` and :meth:`scratch` are called under the device's lock. ``limit`` bounds the bytes taken and kept;
+    0: what the device has."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.device, self.limit = runtime, runtime.device, 0
@@ -158,6 +158,8 @@ class Pool:
     def trim(self) -> None:
         """Gives what nobody holds back to the driver."""
         with self.device.lock:
+            if self.device.gone is not None:
+                return
             self._scratch.clear()
             self._sort_returned()
             for queue in list(self._free):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -40,6 +41,17 @@ def runtimes() -> list[Runtime]:
     return list(_made)
 
 
+def _after_fork() -> None:
+    """Threads and connections of drivers are the parent's: a child that waited for them would wait for ever."""
+    for r in _made:
+        if not r.device.survives_forks:
+            r.device.gone = "its driver does not outlive a fork; use it in processes that multiprocessing has begun by 'spawn'"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class Runtime:
     """Memory, queues and submissions of ``device``."""
 
@@ -60,6 +72,8 @@ class Runtime:
     @property
     def queue(self) -> Queue:
         """Where this thread's work goes."""
+        if self.device.gone is not None:
+            self.device.require()
         inside = _streams.of.get(self)
         return inside[-1] if inside else self.device.queue
 

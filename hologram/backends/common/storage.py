@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram.errors import HologramError
+from hologram.errors import DeviceError, HologramError
 from hologram.trace.aval import Aval
 
 if TYPE_CHECKING:
@@ -40,10 +40,13 @@ class Submission:
         device = self.queue.device
         failed: HologramError | None = None
         try:
+            device.require()
             if not event.is_done():
                 return False
         except device.errors as e:
             failed = device.failure(e)
+        except DeviceError as e:
+            failed = e
         for s in self._after:
             if not s.has_ended():
                 return False
@@ -80,11 +83,15 @@ class Submission:
         event = self.event
         if event is None:
             return
+        device = self.queue.device
         failed: HologramError | None = None
         try:
+            device.require()
             event.wait()
-        except self.queue.device.errors as e:
-            failed = self.queue.device.failure(e)
+        except device.errors as e:
+            failed = device.failure(e)
+        except DeviceError as e:
+            failed = e
         self._settle(failed)
 
     def _settle(self, failed: HologramError | None) -> None:

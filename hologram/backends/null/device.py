@@ -57,6 +57,7 @@ class Device(driver.Device):
     kind = "null"
     units = 64
     has_values = False
+    survives_forks = True
 
     def __init__(self, number: int) -> None:
         super().__init__()

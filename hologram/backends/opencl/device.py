@@ -20,6 +20,8 @@ from hologram.errors import CompileError
 
 _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY", "INVALID_BUFFER_SIZE")
 
+_NO_MEMORY = (-4, -6)  # CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY
+
 
 class Event(driver.Event):
     """``commands``: the events of all commands up to here since the event before."""
@@ -34,8 +36,13 @@ class Event(driver.Event):
         return all(status == self.cl.command_execution_status.COMPLETE for status in found)
 
     def wait(self) -> None:
-        for c in self.commands:
-            c.wait()  # which raises where the command failed
+        try:
+            for c in self.commands:
+                c.wait()  # which raises where the command failed, and does not say why
+        except self.cl.Error:
+            if any(c.command_execution_status in _NO_MEMORY for c in self.commands):
+                raise self.cl.MemoryError("a command failed: MEM_OBJECT_ALLOCATION_FAILURE") from None
+            raise
 
 
 class Bound:
