@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from hologram.backends.cpu.runtime import storage as host
+from hologram.backends.base import Runnable
 from hologram.graph.partition import Part, parts
 from hologram.graph.report import Cost, Reduction
 from hologram.trace.node import Graph, Node
@@ -26,7 +24,7 @@ class Parts(list[Any]):
         return "\n\n".join(f"[{heading}]\n{report}" for heading, report in zip(self.headings, self, strict=True))
 
 
-class Split:
+class Split(Runnable):
     """Runs a graph whose nodes are computed on several devices. ``compiled`` makes the executable of a part; ``why`` tells how it was decided."""
 
     remote = True
@@ -61,10 +59,6 @@ class Split:
             results = executable.run(arguments if executable.remote else [on_host(x) for x in arguments])
             values.update(zip(part.outputs, results, strict=True))
         return [values[n] for n in self._graph.outputs]
-
-    def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """As :meth:`run`, on NumPy arrays; the results are views."""
-        return [host.view(o) for o in self.run([host.copy_of(np.asarray(x)) for x in inputs])]
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

@@ -6,32 +6,26 @@ Arguments that are on the device are used where they are; others are copied ther
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from hologram import debug
+from hologram.backends.base import BaseExecutable
 from hologram.backends.c.source import Program
 from hologram.backends.common.driver import Queue
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.runtime import Runtime, Work
 from hologram.backends.common.steps import Block, Call, Maker
 from hologram.backends.common.storage import DeviceStorage
-from hologram.backends.cpu.runtime import storage as host
 from hologram.cached import cached_property
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.kernel_text import print_kernel
 from hologram.graph.lower import Lowered
-from hologram.graph.passes import Context
-from hologram.graph.report import Cost, Reduction, cost_of, memory_of, reduction_of
-from hologram.graph.report import Memory as MemoryReport
-from hologram.graph.schedule import Output, Schedule, bind_symbols, concrete_shape
+from hologram.graph.report import Reduction
+from hologram.graph.schedule import Output, bind_symbols, concrete_shape
 from hologram.trace.aval import Aval, aval
-from hologram.trace.node import Graph, Node
+from hologram.trace.node import Graph
 
 MOST_SIZES = 64  # blocks that a graph with symbolic shapes keeps
 
@@ -53,27 +47,23 @@ def _names(kind: str, avals: Sequence[Aval], line: str) -> list[Name]:
     return [partial("{} {} {} of {}".format, kind, i, a, line) for i, a in enumerate(avals)]
 
 
-class Executable:
+class Executable(BaseExecutable):
     """Runs a graph on a device. Raises UnsupportedError, naming the op and its line, for what the backend does not have."""
 
     remote = True
     long = True
-    placement: str | None = None
 
     def __init__(self, traced: Graph, precision: str, canonical: Any, runtime: Runtime) -> None:
-        self.traced, self.precision, self.runtime = traced, precision, runtime
-        self.device = runtime.device
-        context = Context(precision)
-        with debug.timed("canonical reduction"):
-            self.canonical: Graph = canonical(traced, precision, context)
-        self._rules: Counter[str] = context.rules()
+        super().__init__(traced, precision, canonical)
+        self.runtime, self.device, self.where = runtime, runtime.device, runtime.device.name
+        self.tile = self.device.panels
+        self._reduced  # noqa: B018  # made now, and told of apart from lowering
         with debug.timed("lowering"):
-            self.schedule = Schedule(self.canonical, precision, self.device.panels)
             self.program = self._program()
         reason = self.device.why_not(precision, self.program.double)
         if reason is not None:
             raise DeviceError(f"{self.device!r} cannot run this: {reason}")
-        self._tell()
+        self._tell(lambda: self.device, self.program.dialect.name, lambda: self.program.text)
         with debug.timed("code generation"):
             names = sorted(set(self.program.names.values()))
             kernels = self.device.translated(lambda: self.device.build(self.program.text, names))
@@ -83,11 +73,6 @@ class Executable:
         self._scratch_names = [partial("{} of {}".format, kind, self.line) for kind in ("intermediates", "workspaces")]
         self._only_computed = [(o.kind, o.index) for o in self.schedule.outputs] == [("computed", i) for i in range(len(self.schedule.computed))]
         self._sizes: dict[tuple[int, ...], Sized] = {}
-
-    @property
-    def stages(self) -> tuple[str, ...]:
-        """What :meth:`as_text` takes."""
-        return "trace", "canonical", "kernels", self.program.dialect.name
 
     def _program(self) -> Program:
         """The text of all kernels. UnsupportedError says which op the device lacks, and the user's line."""
@@ -101,13 +86,6 @@ class Executable:
         """Where the program comes from: the user's line of the first result that has one."""
         line = next((self.traced.lines[n] for n in self.traced.outputs if self.traced.lines.get(n)), None)
         return f"{line[0]}:{line[1]}" if line else "an expression"
-
-    def _tell(self) -> None:
-        debug.tell(debug.DEVICES, "device", lambda: self.device)
-        debug.tell(debug.KERNELS, "kernels", lambda: self.as_text("kernels"))
-        debug.tell(debug.SOURCE, self.program.dialect.name, lambda: self.program.text)
-        debug.tell(debug.GRAPHS, "traced graph", lambda: self.traced)
-        debug.tell(debug.GRAPHS, "canonical graph", lambda: self.canonical)
 
     @property
     def _kernels(self) -> list[Lowered]:
@@ -137,11 +115,6 @@ class Executable:
         arguments = [aval(x.dtype, concrete_shape(x.shape, values)) for x in s.inputs]
         names = [_names(kind, avals, self.line) for kind, avals in (("argument", arguments), ("result", computed))]
         return Sized(self._maker.block(s, values, s.plan(values)), computed, *names)
-
-    def _result_shape(self, node: Node) -> Any:
-        """The shape that a computed value is handed out with: that of the reshape it stands for."""
-        outputs = self.schedule.outputs
-        return next((o.node.shape for o in outputs if o.kind == "computed" and self.schedule.computed[o.index] is node), node.shape)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
@@ -208,33 +181,14 @@ class Executable:
     def _constants(self) -> list[Any]:
         return [self.runtime.put(c) for c in self.constants]
 
-    def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """As :meth:`run`, on NumPy arrays; the results are views, and there when it returns."""
-        return [host.view(o) for o in self.run([host.copy_of(np.asarray(x)) for x in inputs])]
-
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
-    def as_text(self, stage: str = "kernels") -> str:
-        """The program at ``stage``, one of :attr:`stages`. Raises ValueError for another."""
-        match stage:
-            case "trace":
-                return str(self.traced)
-            case "canonical":
-                return str(self.canonical)
-            case "kernels":
-                return "\n".join(print_kernel(k.kernel) for k in self.schedule.kernels)
-            case self.program.dialect.name:
-                return self.program.text
-        raise ValueError(f"no stage {stage!r}; {self.device.name} has {', '.join(self.stages)}")
+    @property
+    def _texts(self) -> Mapping[str, Callable[[], str]]:
+        return {self.program.dialect.name: lambda: self.program.text}
 
     def reduction(self) -> Reduction:
         """As on the CPU; kernels that the device does not have are calls of the host."""
-        found = reduction_of(self.traced, self.canonical, self.schedule, self._rules)
+        found = super().reduction()
         ready = len(self.schedule.kernels) - len(self._kernels)
         return replace(found, kernels=found.kernels - ready, host_calls=found.host_calls + ready)
-
-    def memory_analysis(self) -> MemoryReport:
-        return memory_of(self.schedule)
-
-    def cost_analysis(self) -> Cost:
-        return cost_of(self.schedule)

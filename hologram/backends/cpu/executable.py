@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from hologram import debug, dtypes
+from hologram.backends.base import BaseExecutable
 from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.host import is_bound
 from hologram.backends.cpu.module import GraphWriter, routines_of
@@ -19,10 +17,7 @@ from hologram.backends.cpu.runtime.records import OWN_THREADS, PARALLEL
 from hologram.cached import cached_property
 from hologram.graph.control import ControlStep
 from hologram.graph.host import host_nodes
-from hologram.graph.kernel_text import print_kernel
-from hologram.graph.passes import Context
-from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
-from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
+from hologram.graph.schedule import bind_symbols, concrete_shape
 from hologram.settings import settings
 from hologram.trace.aval import Aval, aval
 from hologram.trace.node import Graph
@@ -30,10 +25,9 @@ from hologram.trace.residence import on_host
 
 LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
-STAGES = ("trace", "canonical", "kernels", "llvm", "asm")
 
 
-class Executable:
+class Executable(BaseExecutable):
     """Runs a graph.
 
     ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs. ``computed`` are the types of what
@@ -42,11 +36,12 @@ class Executable:
     """
 
     remote = False
-    placement: str | None = None
+    where = "the CPU"
 
     def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
-        self.traced, self.precision, self._canonical = traced, precision, canonical
+        super().__init__(traced, precision, canonical)
         self.target = target.host()
+        self.tile = self.target.tile
         self.dynamic = any(not isinstance(n, int) for x in traced.inputs for n in x.shape)
         leaves = _leaves(traced)
         entry = self._load(leaves)
@@ -57,17 +52,9 @@ class Executable:
         self.parallel: int = entry["parallel"]
         self.donors: list[list[int]] = entry["donors"]
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
-        self._shapes = None if self.dynamic else [tuple(s) for s in entry["shapes"]]
         self.address: int = self._code.address("graph")
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
-        self._tell()
-
-    def _tell(self) -> None:
-        debug.tell(debug.DEVICES, "device", lambda: f"cpu: {self.target.id}")
-        debug.tell(debug.KERNELS, "kernels", lambda: self.as_text("kernels"))
-        debug.tell(debug.SOURCE, "LLVM IR", lambda: self._llvm)
-        debug.tell(debug.GRAPHS, "traced graph", lambda: self.traced)
-        debug.tell(debug.GRAPHS, "canonical graph", lambda: self.canonical)
+        self._tell(lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
     # --- compiling -----------------------------------------------------------------------------------------------------
@@ -101,36 +88,12 @@ class Executable:
             "constants": [number[id(c.attrs[0])] for c in s.constants],
             "outputs": [(o.kind, o.index) for o in s.outputs],
             "computed": [] if self.dynamic else [(n.dtype.name, list(self._result_shape(n))) for n in s.computed],
-            "shapes": [] if self.dynamic else [list(o.node.shape) for o in s.outputs],
             "arena": 0 if self.dynamic else s.plan({}).arena_bytes,
             "donors": s.donors(),
             "long": s.cost > LONG_NS,
             "routines": routines,
             "parallel": (PARALLEL | OWN_THREADS * bool(routines)) * ("@hg_parallel_for(ptr %ctx" in self._llvm),
         }
-
-    def _result_shape(self, node: Any) -> Any:
-        """The shape that a computed value is handed out with: that of the reshape it stands for."""
-        for o in self.schedule.outputs:
-            if o.kind == "computed" and self.schedule.computed[o.index] is node:
-                return o.node.shape
-        return node.shape
-
-    @property
-    def canonical(self) -> Graph:
-        return self._reduced[0]
-
-    @cached_property
-    def _reduced(self) -> tuple[Graph, Counter[str]]:
-        """The canonical graph, and how often each rule fired on the way to it."""
-        context = Context(self.precision)
-        with debug.timed("canonical reduction"):
-            graph: Graph = self._canonical(self.traced, self.precision, context)
-        return graph, context.rules()
-
-    @cached_property
-    def schedule(self) -> Schedule:
-        return Schedule(self.canonical, self.precision, self.target.tile)
 
     @property
     def _pipeline(self) -> str:
@@ -197,41 +160,14 @@ class Executable:
         computed = [aval(n.dtype, concrete_shape(self._result_shape(n), values)) for n in s.computed]
         return computed, [*(values[name] for name in s.symbols), *offsets], plan.arena_bytes
 
-    def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """As :meth:`run`, on NumPy arrays; the results are views."""
-        return [storage.view(o) for o in self.run([storage.copy_of(np.asarray(x)) for x in inputs])]
-
-    @property
-    def outputs_avals(self) -> list[Aval]:
-        """The types of the results; for static shapes only."""
-        assert self._shapes is not None
-        return [aval(o.node.dtype, concrete_shape(o.node.shape, {})) for o in self.schedule.outputs]
-
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
-    def as_text(self, stage: str = "kernels") -> str:
-        """The program at ``stage``, one of :data:`STAGES`. Raises ValueError for another."""
-        match stage:
-            case "trace":
-                return str(self.traced)
-            case "canonical":
-                return str(self.canonical)
-            case "kernels":
-                return "\n".join(print_kernel(k.kernel) for k in self.schedule.kernels)
-            case "llvm":
-                return target.optimised_ir(self._llvm, self.target, self._pipeline)
-            case "asm":
-                return target.assembly(self._llvm, self.target, self._pipeline)
-        raise ValueError(f"no stage {stage!r}; the CPU has {', '.join(STAGES)}")
-
-    def reduction(self) -> Reduction:
-        return reduction_of(self.traced, self.canonical, self.schedule, self._reduced[1])
-
-    def memory_analysis(self) -> Memory:
-        return memory_of(self.schedule)
-
-    def cost_analysis(self) -> Cost:
-        return cost_of(self.schedule)
+    @property
+    def _texts(self) -> Mapping[str, Callable[[], str]]:
+        return {
+            "llvm": lambda: target.optimised_ir(self._llvm, self.target, self._pipeline),
+            "asm": lambda: target.assembly(self._llvm, self.target, self._pipeline),
+        }
 
 
 def _leaves(graph: Graph) -> list[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hologram.backends.common.driver import Place
@@ -146,11 +146,10 @@ class CudaExecutable(Executable):
         """How many calls, of different sizes or streams, are one launch."""
         return sum(type(c) is Replay for c in self._calls.values())
 
-    def as_text(self, stage: str = "kernels") -> str:
-        text = super().as_text(stage)
-        if stage != self.program.dialect.name:
-            return text
-        return "".join(f"// {name} is not launched, but {gemm}\n" for name, gemm in self.library.items()) + text
+    @property
+    def _texts(self) -> Mapping[str, Callable[[], str]]:
+        notes = "".join(f"// {name} is not launched, but {gemm}\n" for name, gemm in self.library.items())
+        return {self.program.dialect.name: lambda: notes + self.program.text}
 
     def enqueue(self, block: Block, call: Call, slots: Sequence[Place]) -> None:
         queue: Any = call.work.queue
