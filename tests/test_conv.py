@@ -16,7 +16,7 @@ import hologram.numpy as hnp
 from hologram import nn
 from hologram.backends.reference import evaluate
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.graph.kernel_ir import Loop
+from hologram.graph.kernel_ir import Accumulate, Loop
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -117,11 +117,27 @@ def test_derivatives_of_strides_multiply_no_zeros() -> None:
         return hnp.sum(nn.conv2d(x, w, stride=2) ** 2)
 
     def extents(kernel: Any) -> list[int]:
-        return [s.extent for s in kernel.walk() if isinstance(s, Loop) and s.accs]
+        loops = [s for s in kernel.walk() if isinstance(s, Loop) and s.accs]
+        return [s.extent * sum(isinstance(t, Accumulate) and t.acc is s.accs[0] for t in s.body) for s in loops]
 
     schedule = hg.jit(hg.grad(loss)).lower(x, w).compile().executable.schedule
     sums = [n for k in schedule.kernels for n in extents(k.kernel)]
     assert sums.count(16 * 2 * 2) == 1 and max(sums) == 16 * 4 * 4  # the derivative's, all four phases in one, and the convolution's own
+
+
+@pytest.mark.parametrize("channels", [9, 400])  # the second: sums that the written order cuts in pages
+def test_places_of_windows_are_written_out(channels: int) -> None:
+    """No step of a sum along channels and windows divides to find its place; in ``exact`` the bits stay the reference's."""
+    x, w = draws((1, channels, 4, 40), (8, channels, 3, 3))
+    lowered = hg.jit(nn.conv2d).lower(x, w)
+    kernels = [k.kernel for k in lowered.compile().executable.schedule.kernels]
+    inside = [s for k in kernels for loop in k.walk() if isinstance(loop, Loop) and loop.accs for s in loop.body]
+    (loop,) = [s for k in kernels for s in k.walk() if isinstance(s, Loop) and s.accs]
+    assert loop.extent == channels and sum(isinstance(s, Accumulate) for s in inside) % 9 == 0
+    assert not any(a.args and "q" in {b.name for e in a.args for b in atoms(e)} for s in inside for a in _atoms_of_load(s))
+    exact = hg.jit(nn.conv2d, precision="exact")
+    (expected,) = evaluate(exact.lower(x, w).graph, [x, w])
+    np.testing.assert_array_equal(np.asarray(exact(x, w)), expected)
 
 
 def test_packed_sums_where_phases_leave_holes() -> None:

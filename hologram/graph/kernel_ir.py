@@ -71,7 +71,7 @@ Value: TypeAlias = "Ins | Acc"
 
 
 class Accumulate:
-    """``acc <- acc o value`` (and the element's index for ``argmax`` and ``argmin``)."""
+    """``acc <- acc o value`` (and the element's index for ``argmax`` and ``argmin``). A ``serial`` loop may do so several times an iteration."""
 
     __slots__ = ("acc", "args")
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from hologram.graph.access import variables
 from hologram.graph.kernel_ir import Loop
+from hologram.graph.unrolling import steps_at_once
 from hologram.primitives.op import Shape
 from hologram.primitives.reductions import PAGE
 from hologram.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linear, substitute, var
@@ -111,6 +112,7 @@ class Nest:
         self.row_elements: Int = 0
         self.scratch_index: Int = 0
         self.scratch_size: Int = 0
+        self.steps = 1  # of the innermost loop that are written out
         self.packs = False  # whether a chunk copies what its rows share to scratch
         self.rows_at_once = 1  # rows of a chunk, numbered from the value of ``row``
         self.row: Int = 0
@@ -446,6 +448,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.element_level = len(nest._outer) + 2
     nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
     nest.inner("serial", "q", 0, n)
+    nest.steps = steps_at_once([b.size for b in reduced])  # type: ignore[misc]
     nest.column, nest.block = t - start, block
     nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
     nest.row_elements = MANY

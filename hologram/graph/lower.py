@@ -19,8 +19,10 @@ from hologram.graph.fuse import KERNEL_COST, Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, half_factors, integers_of
 from hologram.graph.loops import PACK_BYTES, Nest, Panels, Sharing, choose_nest, merge
 from hologram.graph.pages import unpaged
+from hologram.graph.unrolling import unroll
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE, Shape
+from hologram.primitives.reductions import PAGE
 from hologram.symbolic import Int, atoms, is_static, prod, split_linear
 from hologram.trace.node import Node, const_attrs
 
@@ -139,7 +141,7 @@ class _Emission:
     """Places instructions in loops, pass by pass."""
 
     def __init__(self, group: Group, values: Values, stores: list[Write], nest: Nest, precision: str) -> None:
-        self.group, self.values, self.nest = group, values, nest
+        self.group, self.values, self.nest, self.precision = group, values, nest, precision
         self.kernel = Kernel()
         self.stores = [Write(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
         self.order = values.order
@@ -445,7 +447,12 @@ class _Emission:
         if stage == 1:
             body += self._next_row()
         body += [Store(w.buffer, w.index, renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores]
-        return outer
+        return [*unroll(inner, steps), *outer] if (steps := self._steps_of(inner)) > 1 else outer
+
+    def _steps_of(self, loop: Loop) -> int:
+        """How many iterations are written out; in ``exact`` only one where the written order cuts their sums in pages."""
+        is_page = isinstance(loop.extent, int) and loop.extent <= PAGE
+        return self.nest.steps if is_page or self.precision != "exact" else 1
 
     def _rows_ahead(self, down: Loop) -> list[Any]:
         """Hints for rows further down columns of large inputs: steps that the hardware does not foresee, beyond the ends of its pages."""

@@ -1,6 +1,8 @@
 """Native code of the thread pool: how a caller and whoever is awake share the chunks of a kernel.
 
-A caller claims a job slot, publishes the kernel there and starts on it at once, ``grain`` chunks at a time; workers that see the job join.
+A caller claims a job slot, publishes the kernel there and starts on it at once, ``grain`` chunks to begin with; workers that see the job join.
+Pieces are a part of what is left, long at first and at last a grain (guided self-scheduling, Polychronopoulos and Kuck 1987): each thread then
+reads long stretches of memory on its own, which the hardware foresees twice as well as neighbouring rows dealt out in turn.
 Which thread runs which chunk never shows in the results. Once the caller finds no chunk left it closes the job and waits for those that
 have joined, never for one that has not. A worker joins by counting itself in *before* it looks at the state, so that a slot whose state is
 ``CLOSED`` and whose count is zero is nobody's.
@@ -49,6 +51,8 @@ from hologram.backends.cpu.runtime.records import (
     pool,
 )
 
+SHARES = 4  # pieces that each thread would make of what is left
+LONGEST_PIECE = 8  # parts of the time between polls: a piece takes one of them at most
 WAKE_WIDTH = 2  # each thread that finds much work left wakes so many others
 PATIENCE = 4000  # spins before a caller that waits for a joined worker yields its core
 NAP_MICROSECONDS = 50
@@ -84,8 +88,8 @@ def wake(count: i64) -> void:
 
 
 @native
-def wake_for(job: Job, started: i64) -> void:
-    """Wakes workers if what is left of a job will take long, judging by the grain that was run since ``started``.
+def wake_for(job: Job, started: i64, count: i64) -> void:
+    """Wakes workers if what is left of a job will take long, judging by the ``count`` chunks that were run since ``started``.
 
     Short jobs that nobody joined add up: in a dense row of them a worker is woken too, which then stays awake from job to job.
     """
@@ -93,7 +97,7 @@ def wake_for(job: Job, started: i64) -> void:
     if left <= 0:
         return
     now = ticks()
-    expected = (now - started) * left // job.grain
+    expected = (now - started) * left // count
     if expected > pool.wake_ticks:
         wake(WAKE_WIDTH)
     elif acquire(job.joined) == 0:
@@ -104,6 +108,18 @@ def wake_for(job: Job, started: i64) -> void:
         if pool.unmet > pool.wake_ticks:
             pool.unmet = 0
             wake(1)
+
+
+@native
+def piece(job: Job) -> i64:
+    """How many chunks a thread takes next."""
+    count = (job.chunks - acquire(job.next)) // (SHARES * (pool.n_workers + 1))
+    longest = acquire(job.longest)
+    if count > longest:
+        count = longest
+    if count < job.grain:
+        count = job.grain
+    return count
 
 
 @native
@@ -159,18 +175,21 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     job.args = args
     job.chunks = chunks
     job.grain = grain
+    job.longest = grain  # until it is known how long one takes
     job.next = grain  # the caller's own first grain is taken
     exchange(job.state, OPEN)
     fetch_add(pool.open, 1)
     started = ticks()
     kernel(args, 0, grain, context.scratch)
-    wake_for(job, started)
+    exchange(job.longest, pool.poll_ticks // LONGEST_PIECE * grain // (ticks() - started + 1))
+    wake_for(job, started, grain)
     begin = 0
     while poll(context) == 0:
-        begin = fetch_add(job.next, grain)
+        count = piece(job)
+        begin = fetch_add(job.next, count)
         if begin >= chunks:
             break
-        end = begin + grain
+        end = begin + count
         if end > chunks:
             end = chunks
         kernel(args, begin, end, context.scratch)
@@ -187,16 +206,17 @@ def join(job: Job, worker: Worker) -> i64:
     ran = 0
     if acquire(job.state) == OPEN:
         while acquire(pool.stop) == 0:
-            begin = fetch_add(job.next, job.grain)
+            count = piece(job)
+            begin = fetch_add(job.next, count)
             if begin >= job.chunks:
                 break
-            end = begin + job.grain
+            end = begin + count
             if end > job.chunks:
                 end = job.chunks
             started = ticks()
             job.kernel(job.args, begin, end, worker.scratch)
             if ran == 0:
-                wake_for(job, started)
+                wake_for(job, started, end - begin)
             ran = 1
     fetch_add(job.joined, -1)
     return ran

@@ -218,6 +218,7 @@ class Job(Struct):
     args: ptr = at(136)
     chunks: i64 = at(144)
     grain: i64 = at(152)
+    longest: i64 = at(160)  # chunks that a thread takes at one time, at most
     end_of_record: i64 = at(184)
 
 
