@@ -117,7 +117,7 @@ LACKING: dict[str, Any] = {
     "a function": (lambda x: np.tril(x), "numpy.tril, which hologram.numpy lacks, needs the value"),
     "a ufunc": (lambda x: np.cos(x), "numpy.cos, which hologram.numpy lacks, needs the value"),
     "a ufunc of others": (lambda x: np.frompyfunc(lambda v: v * 2, 1, 1)(x).astype(np.float32), "which hologram.numpy lacks, needs the value"),
-    "an argument": (lambda x: np.mean(x, where=X > 0.5), "numpy.mean with arguments that hologram.numpy.mean does not take needs the value"),
+    "an argument": (lambda x: np.nansum(x, where=X > 0.5), "numpy.nansum with arguments that hologram.numpy.nansum does not take needs the value"),
     "an argument by place": (lambda x: np.std(x, 0, None, np.zeros(4, np.float32)), "numpy.std with arguments that hologram.numpy.std does not take"),
     "an order": (lambda x: np.reshape(x, (4, 3), order="F"), "numpy.reshape with arguments"),
     "a module": (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 0), "sliding_window_view, which hologram.numpy lacks"),

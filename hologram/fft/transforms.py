@@ -137,32 +137,32 @@ def _one(n: Any) -> Sequence[Any] | None:
 # --- one axis --------------------------------------------------------------------------------------------------------
 
 
-def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The transform along ``axis``: ``yₖ = Σⱼ xⱼ exp(-2πi jk/n)``."""
     return _complex("fft", x, _one(n), (axis,), norm, False)
 
 
-def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of :func:`fft`."""
     return _complex("ifft", x, _one(n), (axis,), norm, True)
 
 
-def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The first n // 2 + 1 elements of the transform of a real array along ``axis``; the others are their conjugates."""
     return _from_real("rfft", x, _one(n), (axis,), _norm(norm, "rfft"))
 
 
-def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of :func:`rfft`: ``n`` real elements, by default 2 (m - 1) for m that are given."""
     return _to_real("irfft", _operand(x, "irfft", "c"), _one(n), (axis,), _norm(norm, "irfft"))
 
 
-def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The real transform, of ``n`` elements, of an array of which ``x`` is the first half and the other half holds conjugates."""
     return _to_real("hfft", conjugated(_operand(x, "hfft", "c")), _one(n), (axis,), OPPOSITE[_norm(norm, "hfft")])
 
 
-def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of :func:`hfft`."""
     return wrap(conjugated(node_of(_from_real("ihfft", x, _one(n), (axis,), OPPOSITE[_norm(norm, "ihfft")]))))
 
@@ -170,41 +170,41 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None =
 # --- several axes ----------------------------------------------------------------------------------------------------
 
 
-def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def fftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
     """:func:`fft` along each of ``axes``, by default all, or the last as many as ``s`` has sizes."""
     return _complex("fftn", x, s, axes, norm, False)
 
 
-def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def ifftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
     """The inverse of :func:`fftn`."""
     return _complex("ifftn", x, s, axes, norm, True)
 
 
-def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def rfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
     """:func:`rfft` along the last of ``axes``, :func:`fft` along the others."""
     return _from_real("rfftn", x, s, axes, _norm(norm, "rfftn"))
 
 
-def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def irfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
     """The inverse of :func:`rfftn`."""
     return _to_real("irfftn", _operand(x, "irfftn", "c"), s, axes, _norm(norm, "irfftn"))
 
 
-def fft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+def fft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
     """:func:`fftn` along two axes."""
     return _complex("fft2", x, s, axes, norm, False)
 
 
-def ifft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+def ifft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
     """The inverse of :func:`fft2`."""
     return _complex("ifft2", x, s, axes, norm, True)
 
 
-def rfft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+def rfft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
     """:func:`rfftn` along two axes."""
     return _from_real("rfft2", x, s, axes, _norm(norm, "rfft2"))
 
 
-def irfft2(x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
+def irfft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
     """The inverse of :func:`rfft2`."""
     return _to_real("irfft2", _operand(x, "irfft2", "c"), s, axes, _norm(norm, "irfft2"))

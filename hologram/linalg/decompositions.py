@@ -35,7 +35,7 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
+def cholesky(x: Any, /, upper: bool = False) -> Tensor:
     """The lower triangular ``L`` with ``x = L L*`` of Hermitian positive definite matrices (…, n, n), or if ``upper`` the ``U`` with ``x = U* U``.
 
     Reads the lower triangle. A matrix that is not positive definite gives NaNs.
@@ -44,7 +44,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     return adjoint(lower) if upper else lower
 
 
-def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     """``x = Q R`` of matrices (…, m, n): with k = min(m, n), ``Q`` (…, m, k) and ``R`` (…, k, n), or if ``mode`` is
     ``complete`` (…, m, m) and (…, m, n).
 
@@ -65,7 +65,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     return QRResult(hnp.matrix_transpose(q), r)
 
 
-def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
     """``x = U diag(S) Vh`` of matrices (…, m, n); ``U`` and ``Vh`` square, or if not ``full_matrices`` with k = min(m, n) columns and rows."""
     matrix = matrices(x, "svd")
     m, n = extents(matrix)

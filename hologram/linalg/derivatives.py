@@ -166,7 +166,7 @@ def _svd(tangents: Given, out: list[Tensor], x: Tensor, mode: str) -> Sequence[T
     s, u, vh = out if mode != "values" else factors.svd(x, "reduced")
     v, uh = adjoint(vh), adjoint(u)
     ds = hnp.matmul(uh, hnp.matmul(t, v))
-    values = real(hnp.diagonal(ds))
+    values = real(hnp.diagonal(ds, 0, -2, -1))
     if mode == "values":
         return [values]
     row, column = hnp.expand_dims(s, axis=-2), hnp.expand_dims(s, axis=-1)

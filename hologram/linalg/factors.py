@@ -83,7 +83,7 @@ def real(x: Tensor) -> Tensor:
 
 def diagonal(x: Tensor) -> Tensor:
     """The diagonal of square matrices, of symbolic extents too."""
-    return hnp.diagonal(x) if is_static(extents(x)[0]) else hnp.sum(hnp.tril(hnp.triu(x)), axis=-1)
+    return hnp.diagonal(x, 0, -2, -1) if is_static(extents(x)[0]) else hnp.sum(hnp.tril(hnp.triu(x)), axis=-1)
 
 
 def is_complex(x: Tensor) -> bool:

@@ -20,12 +20,12 @@ __all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "multi_dot", "oute
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """The diagonals (…, k) of matrices (…, m, n), ``offset`` above the main one."""
-    return hnp.diagonal(x, offset=offset)
+    return hnp.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sums (…) of the diagonals of matrices (…, m, n)."""
-    return hnp.trace(x, offset=offset, dtype=dtype)
+    return hnp.trace(x, offset, -2, -1, dtype)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:

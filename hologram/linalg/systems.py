@@ -130,7 +130,7 @@ def _threshold(s: Tensor, m: Any, n: Any, rtol: Any) -> Tensor:
     return s[..., :1] * rtol
 
 
-def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
+def matrix_rank(x: Any, /, rtol: Any = None) -> Tensor:
     """How many singular values (int64, (…)) of matrices (…, m, n) exceed ``rtol`` times the largest; by default max(m, n) ε."""
     a = matrices(x, "matrix_rank")
     m, n = extents(a)
@@ -159,7 +159,7 @@ def _pinv_jvp(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -
     return p, dp + right - hnp.matmul(p, hnp.matmul(x, right))
 
 
-def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
+def pinv(x: Any, /, rtol: Any = None) -> Tensor:
     """The pseudo-inverses (…, n, m) of matrices (…, m, n), without singular values up to ``rtol`` times the largest, by default max(m, n) ε.
 
     The derivative takes the rank to be constant.
@@ -171,7 +171,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     return _pinv(a, _threshold(svdvals(a), m, n, rtol))
 
 
-def lstsq(a: Any, b: Any, /, *, rcond: Any = None) -> LstsqResult:
+def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
     """The ``x`` of least norm that minimises ``|a x - b|``, for one matrix ``a`` (m, n) and ``b`` (m, k) or (m,).
 
     Singular values up to ``rcond`` times the largest, by default max(m, n) ε, count as 0. ``residuals`` is empty unless the rank is n and m > n;

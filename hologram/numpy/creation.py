@@ -30,7 +30,7 @@ __all__ = [
 array_ = tensor  # numpy.array copies
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """An array of one value; by default of the value's own type."""
     extents = shape_of(shape, "full")
     if type(fill_value) in SCALARS:
@@ -39,15 +39,15 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     return put(wrap(broadcast_node(cast_to(array(fill_value, "full"), dtype), extents)), device)
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     return full(shape, 0.0, dtype=dtype or dtypes.default_float, device=device)
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     return full(shape, 1.0, dtype=dtype or dtypes.default_float, device=device)
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Zeros: uninitialised memory cannot be seen."""
     return zeros(shape, dtype=dtype, device=device)
 
@@ -59,21 +59,22 @@ def _like(x: Any, what: str) -> tuple[Shape, DType]:
     return node.shape, node.dtype
 
 
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    shape, own = _like(x, "full_like")
-    return full(shape, fill_value, dtype=dtype or own, device=device)
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
+    """An array of one value with the shape, or ``shape``, and type of ``x``."""
+    own_shape, own = _like(x, "full_like")
+    return full(own_shape if shape is None else shape, fill_value, dtype=dtype or own, device=device)
 
 
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return full_like(x, 0, dtype=dtype, device=device)
+def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
+    return full_like(x, 0, dtype, device=device, shape=shape)
 
 
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return full_like(x, 1, dtype=dtype, device=device)
+def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
+    return full_like(x, 1, dtype, device=device, shape=shape)
 
 
-def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return zeros_like(x, dtype=dtype, device=device)
+def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
+    return zeros_like(x, dtype, device=device, shape=shape)
 
 
 def count(shape: Shape, axis: int, dtype: DType) -> Node:
@@ -92,7 +93,7 @@ def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
     return cast_node(node, dtype)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
+def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Tensor:
     """``start, start + step, …`` before ``stop``; with one argument, from 0 up to it."""
     if stop is None:
         start, stop = 0, start
@@ -111,7 +112,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     return put(wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype))), device)
 
 
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
+def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None) -> Tensor:
     """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. The ends are scalars, complex ones too; Tensors have
     derivatives."""
     n = integer(num, "linspace", "a number of elements")
@@ -164,7 +165,7 @@ def _band(matrix: Any, k: int, op: Any) -> Node:
     return record(op, (count(shape, 1, dtypes.int64), row))
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Ones on the ``k``-th diagonal, zeros beside it."""
     node = cast_node(_band((n_rows, n_rows if n_cols is None else n_cols), k, ew.eq), element_type(dtype or dtypes.default_float))
     return put(wrap(node), device)
@@ -187,12 +188,12 @@ def _triangle(x: Any, k: int, op: Any, what: str) -> Tensor:
     return wrap(record(ew.select, (keep, node, constant(0, node.dtype))))
 
 
-def tril(x: Any, /, *, k: int = 0) -> Tensor:
+def tril(x: Any, /, k: int = 0) -> Tensor:
     """``x`` with zeros above the ``k``-th diagonal."""
     return _triangle(x, k, ew.le, "tril")
 
 
-def triu(x: Any, /, *, k: int = 0) -> Tensor:
+def triu(x: Any, /, k: int = 0) -> Tensor:
     """``x`` with zeros below the ``k``-th diagonal."""
     return _triangle(x, k, ew.ge, "triu")
 

@@ -310,7 +310,7 @@ def take_axis(node: Node, indices: Any, axis: int, what: str) -> Node:
     return record(take_row, (node, clamped(index_node, n)), (axis,))
 
 
-def take(x: Any, indices: Any, /, *, axis: int | None = None, mode: str = "clip") -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str = "clip") -> Tensor:
     """``x`` at ``indices`` along ``axis`` (of ``x`` flattened for None). Constant indices out of range raise; computed ones are clamped."""
     node = array(x, "take")
     if axis is None:
@@ -348,7 +348,7 @@ def along_axis(x: Any, indices: Any, axis: int | None, drop: bool, what: str) ->
     return node, position(parts, drop, what)
 
 
-def compress(condition: Any, x: Any, /, *, axis: int | None = None) -> Tensor:
+def compress(condition: Any, x: Any, /, axis: int | None = None) -> Tensor:
     """The slices of ``x`` along ``axis`` where ``condition``, whose values must be known, holds."""
     mask = condition._view("compress") if type(condition) is Tensor else np.asarray(condition)
     return take(x, np.flatnonzero(mask), axis=axis)

@@ -131,7 +131,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return FUNCTIONS["multiply"](a.reshape((-1, 1)), b.reshape((1, -1)))
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, preferred_element_type: Any = None) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2, *, preferred_element_type: Any = None) -> Tensor:
     """The sum of products over ``axes``: the last n of ``x1`` with the first n of ``x2``, or a pair of sequences."""
     a, b = array(x1, "tensordot"), array(x2, "tensordot")
     na, nb = len(a.shape), len(b.shape)
@@ -295,11 +295,11 @@ def _distinct(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
         if x.shape[i] != x.shape[j]:
             raise located(ShapeError(f"einsum: the index {repeated[0]!r} has the extents {x.shape[i]} and {x.shape[j]} in one operand"))
         others = [k for k in range(len(labels)) if k not in (i, j)]
-        x = diagonal(wrap(permuted(array(x, "einsum"), [*others, i, j])))
+        x = diagonal(x, 0, i, j)
         labels = [*(labels[k] for k in others), repeated[0]]
     return x, labels
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sum of the diagonal of the last two axes."""
-    return sum(diagonal(x, offset=offset), -1, dtype=dtype)
+def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """The sums of the diagonals that two axes span: see :func:`~hologram.numpy.manipulation.diagonal`."""
+    return sum(diagonal(x, offset, axis1, axis2), -1, dtype=dtype)

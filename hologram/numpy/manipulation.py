@@ -155,7 +155,7 @@ def _joined(nodes: Sequence[Node], axis: int) -> Node:
     return nodes[0] if len(nodes) == 1 else record(concatenate_row, tuple(nodes), (axis,))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
     """The arrays one after the other along ``axis``; flattened first where it is None."""
     nodes = _common(arrays, "concat")
     if axis is None:
@@ -171,7 +171,7 @@ def append(x: Any, values: Any, axis: int | None = None) -> Tensor:
     return concat((x, values), axis=axis)
 
 
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> Tensor:
     """The arrays, all of one shape, along a new axis."""
     nodes = _common(arrays, "stack")
     shape = nodes[0].shape
@@ -198,7 +198,7 @@ def column_stack(arrays: Sequence[Any]) -> Tensor:
     return concat([expand_dims(x, 1) if array(x, "column_stack").ndim == 1 else x for x in items(arrays, "column_stack")], axis=1)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, which they lack."""
     node = array(x, "unstack")
     a = axis_of(axis, len(node.shape), "unstack")
@@ -236,7 +236,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
 # --- reordering and repeating ----------------------------------------------------------------------------------------
 
 
-def flip(x: Any, /, *, axis: Any = None) -> Tensor:
+def flip(x: Any, /, axis: Any = None) -> Tensor:
     """``x`` with the order along ``axis`` reversed; along all axes for None."""
     node = array(x, "flip")
     for a in axes_of(axis, len(node.shape), "flip"):
@@ -275,7 +275,7 @@ def _rolled(node: Node, shift: int, axis: int) -> Node:
     return _joined([sliced(node, axis, cut, n), sliced(node, axis, 0, cut)], axis)
 
 
-def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
+def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     """``x`` turned round by ``shift`` along ``axis``; flattened for None."""
     node = array(x, "roll")
     if axis is None:
@@ -289,7 +289,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
     return wrap(node)
 
 
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Each element of ``axis`` (of ``x`` flattened for None) ``repeats`` times in a row: a number, or one for each element."""
     node = array(x, "repeat")
     if axis is None:
@@ -374,7 +374,7 @@ def _repeated(node: Node, axis: int, times: int) -> Node:
     return spread(node, shape, range(len(shape)))
 
 
-def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The differences of neighbours along ``axis``, ``n`` times, ``prepend`` and ``append`` being put at the ends first."""
     node = array(x, "diff")
     a = axis_of(axis, len(node.shape), "diff")
@@ -382,6 +382,8 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     for _ in range(integer(n, "diff", "a number of times")):
         current = array(result, "diff")
         length = current.shape[a]
+        if length == 0:
+            break
         after, before = wrap(sliced(current, a, 1, length)), wrap(sliced(current, a, 0, length - 1))
         result = after != before if current.dtype is dtypes.bool_ else after - before
     return result
@@ -395,11 +397,16 @@ def _at_end(part: Any, node: Node, axis: int) -> Tensor:
     return t if t.ndim else broadcast_to(t, (*node.shape[:axis], 1, *node.shape[axis + 1 :]))
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
-    """The ``offset``-th diagonals of the last two axes."""
+def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The ``offset``-th diagonals of the matrices whose rows lie along ``axis1`` and whose columns lie along ``axis2``, as the last axis."""
     node = array(x, "diagonal")
-    if len(node.shape) < 2:
+    ndim = len(node.shape)
+    if ndim < 2:
         raise located(ShapeError(f"diagonal takes at least two axes, not shape {list(node.shape)}"))
+    down, across = axis_of(axis1, ndim, "diagonal"), axis_of(axis2, ndim, "diagonal")
+    if down == across:
+        raise located(ArgumentError(f"diagonal takes two axes, not {down} twice"))
+    node = permuted(node, [*(i for i in range(ndim) if i not in (down, across)), down, across])
     rows, columns = (operator.index(n) for n in node.shape[-2:])
     offset = integer(offset, "diagonal", "an offset")
     first = offset if offset >= 0 else -offset * columns

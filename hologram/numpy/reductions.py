@@ -11,7 +11,7 @@ from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_no
 from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
-from hologram.numpy.manipulation import broadcast_arrays, concat
+from hologram.numpy.manipulation import broadcast_arrays, broadcast_to, concat
 from hologram.primitives import elementwise as ew
 from hologram.primitives import reductions as rows
 from hologram.primitives.op import Op
@@ -47,24 +47,58 @@ def _accumulated(x: Any, dtype: Any, what: str) -> Node:
     return cast_node(node, accumulator_type(node.dtype)) if dtype is None else cast_to(node, dtype)
 
 
-def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over ``axis``; 0 over no elements. bool and small integers are summed in 64 bits."""
-    return wrap(_reduce(rows.reduce_sum, _accumulated(x, dtype, "sum"), axis, keepdims, "sum"))
+def _included(node: Node, mask: Any, value: Any, what: str) -> Node:
+    """``node`` with ``value`` where ``mask``, which broadcasts to it, does not hold. Raises ShapeError where the mask is larger."""
+    if mask is None:
+        return node
+    held = wrap(cast_node(array(mask, what), dtypes.bool_))
+    chosen = array(where(held, wrap(node), value), what)
+    if chosen.shape != node.shape:
+        raise located(ShapeError(f"{what}: a mask for shape {list(chosen.shape)} where the array has shape {list(node.shape)}"))
+    return cast_node(chosen, node.dtype)
 
 
-def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product over ``axis``; 1 over no elements. bool and small integers are multiplied in 64 bits."""
-    return wrap(_reduce(rows.reduce_prod, _accumulated(x, dtype, "prod"), axis, keepdims, "prod"))
+def _folded(op: Op, combine: str, node: Node, axis: Any, keepdims: bool, initial: Any, what: str) -> Tensor:
+    """The reduction, and ``initial`` as one more element of it if it is not None."""
+    if initial is None:
+        return wrap(_reduce(op, node, axis, keepdims, what))
+    if shape := array(initial, what).shape:
+        raise located(ShapeError(f"{what}: initial is a scalar, not of shape {list(shape)}"))
+    axes = axes_of(axis, len(node.shape), what)
+    if 0 in [node.shape[a] for a in axes]:
+        rest = tuple(1 if i in axes else n for i, n in enumerate(node.shape) if keepdims or i not in axes)
+        return full(rest, initial, dtype=node.dtype)
+    found = FUNCTIONS[combine](wrap(_reduce(op, node, axis, keepdims, what)), initial)
+    return wrap(cast_to(array(found, what), node.dtype))
 
 
-def max(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest element; NaN wins. Raises ShapeError over no elements."""
-    return wrap(_reduce(rows.reduce_max, array(x, "max"), axis, keepdims, "max"))
+def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """The sum over ``axis`` of the elements for which ``where`` holds, and of ``initial``; 0 over no elements. bool and small integers are summed
+    in 64 bits."""
+    node = _included(_accumulated(x, dtype, "sum"), where, 0, "sum")
+    return _folded(rows.reduce_sum, "add", node, axis, keepdims, initial, "sum")
 
 
-def min(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest element; NaN wins. Raises ShapeError over no elements."""
-    return wrap(_reduce(rows.reduce_min, array(x, "min"), axis, keepdims, "min"))
+def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """The product over ``axis``, as :func:`sum`; 1 over no elements."""
+    node = _included(_accumulated(x, dtype, "prod"), where, 1, "prod")
+    return _folded(rows.reduce_prod, "multiply", node, axis, keepdims, initial, "prod")
+
+
+def _extreme(op: Op, combine: str, x: Any, axis: Any, keepdims: bool, initial: Any, mask: Any, what: str) -> Tensor:
+    if mask is not None and initial is None:
+        raise located(ArgumentError(f"{what}: with where it takes initial, the result over no elements"))
+    return _folded(op, combine, _included(array(x, what), mask, initial, what), axis, keepdims, initial, what)
+
+
+def max(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """The largest of ``initial`` and the elements for which ``where`` holds; NaN wins. Raises ShapeError over no elements without ``initial``."""
+    return _extreme(rows.reduce_max, "maximum", x, axis, keepdims, initial, where, "max")
+
+
+def min(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """The smallest of ``initial`` and the elements for which ``where`` holds; NaN wins. Raises ShapeError over no elements without ``initial``."""
+    return _extreme(rows.reduce_min, "minimum", x, axis, keepdims, initial, where, "min")
 
 
 amax, amin = max, min
@@ -74,14 +108,14 @@ def ptp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
     return max(x, axis, keepdims) - min(x, axis, keepdims)
 
 
-def any(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether any element is not zero."""
-    return wrap(_reduce(rows.reduce_any, cast_node(array(x, "any"), dtypes.bool_), axis, keepdims, "any"))
+def any(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+    """Whether any element, of those for which ``where`` holds, is not zero."""
+    return wrap(_reduce(rows.reduce_any, _included(cast_node(array(x, "any"), dtypes.bool_), where, False, "any"), axis, keepdims, "any"))
 
 
-def all(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether no element is zero."""
-    return wrap(_reduce(rows.reduce_all, cast_node(array(x, "all"), dtypes.bool_), axis, keepdims, "all"))
+def all(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+    """Whether no element, of those for which ``where`` holds, is zero."""
+    return wrap(_reduce(rows.reduce_all, _included(cast_node(array(x, "all"), dtypes.bool_), where, True, "all"), axis, keepdims, "all"))
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -139,34 +173,63 @@ def _mean(node: Node, axis: Any, keepdims: bool, correction: float = 0.0) -> Nod
     return record(ew.div, (total, count))
 
 
-def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean over ``axis``; NaN over no elements."""
+def _mean_of(node: Node, mask: Any, axis: Any, keepdims: bool, correction: float, what: str) -> Node:
+    """The mean of the elements for which ``mask`` holds, all for None."""
+    if mask is None:
+        return _mean(node, axis, keepdims, correction)
+    held = broadcast_to(wrap(cast_node(array(mask, what), dtypes.bool_)), node.shape)
+    less = FUNCTIONS["maximum"](sum(held, axis, keepdims=keepdims) - correction, 0)
+    total = _reduce(rows.reduce_sum, _included(node, held, 0, what), axis, keepdims, what)
+    return record(ew.div, (total, cast_node(array(less, what), node.dtype)))
+
+
+def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+    """The mean over ``axis`` of the elements for which ``where`` holds; NaN over no elements."""
     node, result = _inexact(x, dtype, "mean")
-    return wrap(cast_node(_mean(node, axis, keepdims), result))
+    return wrap(cast_node(_mean_of(node, where, axis, keepdims, 0.0, "mean"), result))
 
 
-def _variance(x: Any, axis: Any, correction: float | None, keepdims: bool, ddof: float | None, dtype: Any, what: str) -> tuple[Node, DType]:
+def _variance(
+    x: Any, axis: Any, correction: float | None, keepdims: bool, ddof: float | None, dtype: Any, mask: Any, what: str
+) -> tuple[Node, DType]:
     if correction is not None and ddof is not None:
         raise located(ArgumentError(f"{what}: correction and ddof are two names of one thing"))
     node, result = _inexact(x, dtype, what)
-    squares = array(squared_modulus(wrap(node) - wrap(_mean(node, axis, True))), what)
+    squares = array(squared_modulus(wrap(node) - wrap(_mean_of(node, mask, axis, True, 0.0, what))), what)
     less = next((number(v, what, "a correction") for v in (correction, ddof) if v is not None), 0.0)
-    return _mean(squares, axis, keepdims, less), dtypes.real_of(result)
+    return _mean_of(squares, mask, axis, keepdims, less, what), dtypes.real_of(result)
 
 
 def var(
-    x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, correction: float | None = None, ddof: float | None = None
+    x: Any,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+    where: Any = None,
 ) -> Tensor:
-    """The variance over ``axis``, of complex numbers that of both parts together, divided by the count less ``correction`` (NumPy's ``ddof``)."""
-    node, result = _variance(x, axis, correction, keepdims, ddof, dtype, "var")
+    """The variance over ``axis``, of complex numbers that of both parts together, divided by the count less ``correction`` (NumPy's
+    ``ddof``); of the elements for which ``where`` holds."""
+    node, result = _variance(x, axis, correction, keepdims, ddof, dtype, where, "var")
     return wrap(cast_node(node, result))
 
 
 def std(
-    x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, correction: float | None = None, ddof: float | None = None
+    x: Any,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+    where: Any = None,
 ) -> Tensor:
     """The square root of :func:`var`."""
-    node, result = _variance(x, axis, correction, keepdims, ddof, dtype, "std")
+    node, result = _variance(x, axis, correction, keepdims, ddof, dtype, where, "std")
     return wrap(cast_node(record(ew.sqrt, (node,)), result))
 
 

@@ -87,7 +87,7 @@ def _less(a: Tensor, b: Tensor) -> Tensor:
     return less | (isnan(b) & ~isnan(a))
 
 
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Tensor:
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Where the elements of ``x2`` would go in the sorted ``x1``: before equal ones (``left``), or after them (``right``). A binary search."""
     choice(side, "searchsorted", "side", ("left", "right"))
     (a, v), _, _ = promoted("searchsorted", (x1, x2))

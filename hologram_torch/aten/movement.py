@@ -149,7 +149,7 @@ def repeat(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
 @implements("diagonal")
 def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    return hnp.diagonal(hnp.moveaxis(x, (dim1, dim2), (-2, -1)), offset=offset)
+    return hnp.diagonal(x, offset, dim1, dim2)
 
 
 @implements("diagonal_scatter")
