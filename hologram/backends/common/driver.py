@@ -38,7 +38,7 @@ class Launch:
     """
 
     __slots__ = ("kernel", "groups", "items", "places", "integers", "workspace", "bound")
-    whole = True  # as a step of a block
+    whole = unattended = True  # as an action of a block
 
     def __init__(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[int, int, int]], integers: Sequence[int], workspace: int) -> None:
         self.kernel, self.groups, self.items = kernel, groups, items

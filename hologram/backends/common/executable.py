@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from hologram import debug
 from hologram.backends.base import BaseExecutable
 from hologram.backends.c.source import Program
-from hologram.backends.common.driver import Queue
+from hologram.backends.common.driver import Place, Queue
+from hologram.backends.common.maker import Maker
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.runtime import Runtime, Work
-from hologram.backends.common.steps import Block, Call, Maker
+from hologram.backends.common.steps import Block, Call, Steps
 from hologram.backends.common.storage import DeviceStorage
 from hologram.cached import cached_property
 from hologram.errors import DeviceError, UnsupportedError
@@ -163,7 +164,7 @@ class Executable(BaseExecutable):
             # where kernels read and write nothing in the arena, any place will do
             memories.append(self._scratch(0, block.arena, block, queue) if block.arena or not memories else memories[0])
             workspace = self._scratch(1, block.workspace, block, queue) if block.workspace else None
-            self.enqueue(block, Call(work, workspace.handle if workspace is not None else None), [(m.handle, 0) for m in memories])
+            self.enqueue(block, Call(work, workspace.handle if workspace is not None else None, self.enqueue), [(m.handle, 0) for m in memories])
             made = self.runtime.submit(work)
             return [DeviceStorage(a, m, made) for a, m in zip(sized.computed, results, strict=True)]
 
@@ -172,10 +173,10 @@ class Executable(BaseExecutable):
         pool, name = self.runtime.pool, self._scratch_names[kind]
         return pool.scratch(kind, nbytes, queue, name) if block.whole else pool.take(nbytes, queue, name)
 
-    def enqueue(self, block: Block, call: Call, slots: Sequence[tuple[Any, int]]) -> None:
-        """Puts the actions of a call in its queue. ``slots``: places of inputs, constants, results and arena. A backend that can record a call
-        and replay it as one launch does so here."""
-        block.run(call, slots)
+    def enqueue(self, steps: Steps, call: Call, slots: Sequence[Place]) -> None:
+        """Puts steps of a call in its queue: its block, or a batch of a loop's. A backend that can record them and replay them as one launch does so
+        here."""
+        steps.run(call, slots)
 
     @cached_property
     def _constants(self) -> list[Any]:

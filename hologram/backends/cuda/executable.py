@@ -17,7 +17,7 @@ from typing import Any
 from hologram.backends.common.driver import Place
 from hologram.backends.common.executable import Executable
 from hologram.backends.common.memory import Memory
-from hologram.backends.common.steps import Block, Call
+from hologram.backends.common.steps import Call, Steps
 from hologram.backends.cuda.device import Arguments, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
@@ -115,10 +115,10 @@ def _memory(queue: Queue, nbytes: int) -> Memory:
     return queue.device.runtime.pool.take(nbytes, queue, lambda: "memory of a captured call")
 
 
-def _captured(block: Block, queue: Queue, slots: int) -> Replay | None:
+def _captured(steps: Steps, queue: Queue, slots: int) -> Replay | None:
     """None where launching the kernels one by one is better, or all that there is memory for."""
     try:
-        recording = recorded(block, slots, queue.device.copy_kernel)
+        recording = recorded(steps, slots, queue.device.copy_kernel)
         return Replay(queue, recording, slots) if len(recording.launches) > 1 else None
     except (NotRecordable, OutOfMemory):
         return None
@@ -139,7 +139,7 @@ class CudaExecutable(Executable):
         chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
         self.library = {name: gemm for name, gemm in chosen.items() if gemm is not None}
         self._maker.kernels = {**self._maker.kernels, **self.library}
-        self._calls: dict[tuple[Block, Queue], Replay | str] = {}
+        self._calls: dict[tuple[Steps, Queue], Replay | str] = {}
 
     @property
     def captured(self) -> int:
@@ -151,20 +151,20 @@ class CudaExecutable(Executable):
         notes = "".join(f"// {name} is not launched, but {gemm}\n" for name, gemm in self.library.items())
         return {self.program.dialect.name: lambda: notes + self.program.text}
 
-    def enqueue(self, block: Block, call: Call, slots: Sequence[Place]) -> None:
+    def enqueue(self, steps: Steps, call: Call, slots: Sequence[Place]) -> None:
         queue: Any = call.work.queue
-        key = block, queue
+        key = steps, queue
         found = self._calls.get(key)
         if found is None:
             found = self._first(key)
         elif found is ONCE:
-            found = self._calls[key] = _captured(block, queue, len(slots)) or BY_KERNEL
+            found = self._calls[key] = _captured(steps, queue, len(slots)) or BY_KERNEL
         if type(found) is not Replay:
-            return block.run(call, slots)
+            return steps.run(call, slots)
         found.run(slots, call.workspace)
         self.device.counts["launches"] += 1
 
-    def _first(self, key: tuple[Block, Queue]) -> str:
+    def _first(self, key: tuple[Steps, Queue]) -> str:
         """Notes a first call. What was captured for queues that are gone is let go."""
         self._calls = {k: c for k, c in self._calls.items() if not k[1].retired}
         if len(self._calls) >= MOST_REPLAYS:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from hologram.backends.c.dialects import CUDA, SLOT_BIT
 from hologram.backends.common.driver import Launch, Place
-from hologram.backends.common.steps import Block, Call
+from hologram.backends.common.steps import Call, Slots, Steps
 from hologram.backends.cuda.library import Gemm
 
 MOST_LAUNCHES = 4096  # of a captured call
@@ -102,10 +102,14 @@ def _place(place: Place) -> int:
     return int(slot.number) << SLOT_BIT | offset
 
 
-def recorded(block: Block, slots: int, copy: Any) -> Recording:
-    """What a block of ``slots`` slots launches; ``copy`` is the kernel of :data:`COPY_TEXT`. Raises NotRecordable."""
+def _inline(steps: Steps, call: Call, slots: Slots) -> None:
+    steps.run(call, slots)
+
+
+def recorded(steps: Steps, slots: int, copy: Any) -> Recording:
+    """What steps launch, of ``slots`` slots launches; ``copy`` is the kernel of :data:`COPY_TEXT`. Raises NotRecordable."""
     recorder: Any = _Recorder(copy, slots)
-    block.run(Call(recorder, recorder.workspace), [(_Slot(i), 0) for i in range(slots)])
+    steps.run(Call(recorder, recorder.workspace, _inline), [(_Slot(i), 0) for i in range(slots)])
     if slots + 1 + len(recorder.made.memories) > MOST_SLOTS:
         raise NotRecordable(f"more than {MOST_SLOTS:,} slots")
     made: Recording = recorder.made
