@@ -10,7 +10,7 @@ from llvmlite.binding import ffi
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu import executable, module, target
+from hologram.backends.cpu import executable, module, scheduled, target
 from hologram.errors import CompileError
 from hologram.settings import override
 
@@ -27,7 +27,7 @@ X = np.random.default_rng(0).standard_normal((64, 48)).astype(np.float32)
 
 @pytest.fixture(autouse=True)
 def several_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "usable_processors", lambda: 3)
+    monkeypatch.setattr(scheduled, "usable_processors", lambda: 3)
     monkeypatch.setattr(module, "LEAST_MODULE", 1000)
 
 
@@ -39,7 +39,7 @@ def compiled() -> executable.Executable:
 
 def test_modules_hold_each_kernel_once() -> None:
     with override(cache=False):
-        modules = compiled()._modules
+        modules = compiled()._written.modules
     defined = [line.split("(")[0] for m in modules for line in m.splitlines() if line.startswith("define void @kernel")]
     assert len(modules) == 3 and len(defined) == len(set(defined)) == 10
     assert sum("define i64 @graph" in m for m in modules) == 1
@@ -51,7 +51,7 @@ def test_several_modules_give_what_one_gives(unlocked: bool, monkeypatch: pytest
         monkeypatch.setitem(ffi.lib._fntab, "LLVMPY_TargetMachineEmitToMemory", ffi.lib.LLVMPY_TargetMachineEmitToMemory._cfn)
     with override(cache=False):
         several = hg.jit(layers)(X).numpy()
-        monkeypatch.setattr(executable, "usable_processors", lambda: 1)
+        monkeypatch.setattr(scheduled, "usable_processors", lambda: 1)
         np.testing.assert_array_equal(hg.jit(layers)(X).numpy(), several)
 
 

@@ -16,7 +16,7 @@ from hologram.graph.kernel_text import print_kernel
 from hologram.graph.passes import Context
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule
-from hologram.trace.node import Graph, Node
+from hologram.trace.node import Graph
 
 
 class Runnable(ABC):
@@ -36,6 +36,7 @@ class BaseExecutable(Runnable):
 
     placement: str | None = None
     tile: Any  # of products: what Schedule takes
+    hold = 0  # bytes of what is computed once from constants
     where: str  # the device, in the words of errors
 
     def __init__(self, traced: Graph, precision: str, canonical: Callable[[Graph, str, Context], Graph]) -> None:
@@ -55,12 +56,7 @@ class BaseExecutable(Runnable):
 
     @cached_property
     def schedule(self) -> Schedule:
-        return Schedule(self.canonical, self.precision, self.tile)
-
-    def _result_shape(self, node: Node) -> Any:
-        """The shape that a computed value is handed out with: that of the reshape it stands for."""
-        outputs = self.schedule.outputs
-        return next((o.node.shape for o in outputs if o.kind == "computed" and self.schedule.computed[o.index] is node), node.shape)
+        return Schedule(self.canonical, self.precision, self.tile, self.hold)
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
@@ -82,6 +78,12 @@ class BaseExecutable(Runnable):
     def stages(self) -> tuple[str, ...]:
         """What :meth:`as_text` takes."""
         return tuple(self._all_texts)
+
+    @property
+    def ahead(self) -> str | None:
+        """The graph of what depends on constants alone and is computed once."""
+        found = self.schedule.ahead
+        return None if found is None else str(found.graph)
 
     def as_text(self, stage: str = "kernels") -> str:
         """The program at ``stage``, one of :attr:`stages`. Raises ValueError for another."""

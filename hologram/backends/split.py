@@ -29,6 +29,7 @@ class Split(Runnable):
 
     remote = True
     long = True
+    ahead: str | None = None
 
     def __init__(self, traced: Graph, graph: Graph, where: Mapping[Node, str], compiled: Callable[[Part], Any], why: str) -> None:
         self.traced, self._graph = traced, graph

@@ -106,6 +106,7 @@ class Nest:
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.values: dict[str, Int] = {}
+        self.lane: dict[str, Int] = {}  # the position in a block of columns by its name, while indices simplify
         self.chunks: Int = 1
         self.level_of: dict[str, int] = {"p": 1}
         self.element_level = 2
@@ -131,7 +132,7 @@ class Nest:
             strides = self._flat_stride(e)
             if strides is not None:
                 return strides
-        return substitute(e, self.values)
+        return substitute(substitute(e, self.values), self.lane)
 
     def _flat_stride(self, e: Int) -> Int | None:
         """``c*i + rest`` where an expression walks all blocks as one."""
@@ -376,11 +377,16 @@ def _rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Seq
     return bool(shared) and bool(own) and not any(_depends(e, after) for e in own)
 
 
-def _is_far(e: Int, reduced: list[Block], columns: Block, itemsize: int) -> bool:
-    """Whether reads along the reduced axes are far apart, or those across the columns are not next to each other."""
-    steps = [_step(e, b) for b in reduced]
+def panel_width(columns: int, itemsize: int, tile: Tile) -> int:
+    """Columns of a tile, for elements of ``itemsize`` bytes: what a panel of the factor that its rows share is wide."""
+    return min(columns, tile.nbytes // itemsize)
+
+
+def _is_far(e: Int, reduced: list[Block], lane: Expr, itemsize: int) -> bool:
+    """Whether reads along the reduced axes are far apart, or those across a block of columns are not next to each other."""
+    steps = [_step(b.rewrite(e), b.var) for b in reduced]
     down = steps[-1]
-    across = _step(e, columns)
+    across = _step(e, lane)
     if across != 1 or not isinstance(down, int):
         return True
     if down == 1:
@@ -389,9 +395,9 @@ def _is_far(e: Int, reduced: list[Block], columns: Block, itemsize: int) -> bool
     return not as_one or down * itemsize >= FAR_BYTES
 
 
-def _step(e: Int, b: Block) -> Int | None:
-    """How far apart neighbours along a block are, None if that differs."""
-    split = split_linear(b.rewrite(e), _name(b.var))
+def _step(e: Int, v: Expr) -> Int | None:
+    """How far apart neighbours along a variable are, None if that differs."""
+    split = split_linear(e, _name(v))
     return None if split is None else split[0]
 
 
@@ -420,11 +426,13 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     row, n, width = before[-1], _size(reduced), columns.size
     assert isinstance(row.size, int) and isinstance(width, int) and isinstance(n, int)
     rows = nest.rows_at_once = _rows_at_once(row.size, tile)
-    block = min(width, tile.nbytes // itemsize)
+    block = panel_width(width, itemsize, tile)
     across, down = -(-width // block), -(-row.size // rows)
+    lane, in_block = _counter("l", block), _counter("block", across) * block
     shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, [row])]
-    far = any(_is_far(e, reduced, columns, itemsize) for e in shared)
-    turned = any(_step(e, columns) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
+    shared = [substitute(columns.rewrite(e), {_name(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
+    far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
+    turned = any(_step(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
     nest.packs = far and (turned or row.size >= FEW_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(_size(before[:-1]) * across, row.size, rows) if nest.packs else 1
     groups = -(-down // together)
@@ -435,7 +443,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.last_row = row.size - rows
     nest.row_var = nest.values[_name(row.var)] = _counter("row", nest.last_row + 1)
     t, q = _counter("t", width), _counter("q", n)
-    nest.values[_name(columns.var)] = t
+    nest.values[_name(columns.var)], nest.lane[_name(lane)] = start + lane, t - start
     nest.rows(reduced, q)
     lanes = Loop("lanes", "t", start, block, width if width % block else None)
     if nest.packs:

@@ -62,7 +62,7 @@ class Variation:
         return self.axes.get(node) or frozenset(range(node.ndim)) if node.shape else frozenset()
 
     def note(self, node: Node) -> None:
-        if node.op.kind == "elementwise":
+        if node.op.kind == "elementwise" or node.op.name == "slice":
             self.axes[node] = frozenset[int]().union(*(self.of(x) for x in node.inputs))
         elif node.op.name == "broadcast":
             (x,), (_, dims) = node.inputs, node.attrs

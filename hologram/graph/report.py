@@ -52,13 +52,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Memory:
-    """The plan of the intermediates, and the bytes of arguments and results."""
+    """The plan of the intermediates, and the bytes of arguments, constants and results. Of the constants ``held_bytes`` are computed once, from
+    others that calls may not read at all."""
 
     plan: Plan
     argument_bytes: int
     constant_bytes: int
     result_bytes: int
     scratch_bytes: int
+    held_bytes: int = 0
 
     @property
     def peak(self) -> int:
@@ -69,8 +71,9 @@ class Memory:
         return self.plan.lower_bound
 
     def __str__(self) -> str:
+        held = f" ({self.held_bytes:,} computed once and held)" if self.held_bytes else ""
         return (
-            f"arguments {self.argument_bytes:,} bytes, constants {self.constant_bytes:,}, results {self.result_bytes:,}, "
+            f"arguments {self.argument_bytes:,} bytes, constants {self.constant_bytes:,}{held}, results {self.result_bytes:,}, "
             f"scratch of a thread {self.scratch_bytes:,}\n{self.plan}"
         )
 
@@ -124,4 +127,5 @@ def memory_of(schedule: Schedule) -> Memory:
     """For static shapes: the plan; with symbols, the plan at extent 1."""
     plan = schedule.plan(dict.fromkeys(schedule.symbols, 1))
     scratch = max((sum(int(b.size) * b.dtype.itemsize for b in k.kernel.scratch) for k in schedule.kernels), default=0)
-    return Memory(plan, _nbytes(schedule.inputs), _nbytes(schedule.constants), _nbytes(schedule.computed), scratch)
+    held = 0 if schedule.ahead is None else _nbytes(schedule.ahead.graph.outputs)
+    return Memory(plan, _nbytes(schedule.inputs), _nbytes(schedule.constants), _nbytes(schedule.computed), scratch, held)

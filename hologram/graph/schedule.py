@@ -11,6 +11,7 @@ from typing import Any
 
 from hologram.errors import ShapeError
 from hologram.graph import plan as planner
+from hologram.graph.ahead import computed_ahead
 from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
 from hologram.graph.blocking import block_regions
@@ -41,14 +42,16 @@ class Output:
 
 class Schedule:
     """``steps`` in order: kernels, control steps with schedules of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
-    ``temporaries`` with their lifetimes, the workspaces of control steps among them."""
+    ``temporaries`` with their lifetimes, the workspaces of control steps among them. What depends on constants alone, up to ``hold`` bytes of it, is
+    left to the schedule ``ahead``: the i-th of its results is the constant whose storage is ``Held(i)``."""
 
-    def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None) -> None:
+    def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None, hold: int = 0, prepared: bool = False) -> None:
         self.precision, self.tile = precision, tile
-        on_tiles = isinstance(tile, Tile) and precision != "exact"
-        if on_tiles:  # first what attention leaves to derivatives, then all that is not one kernel
-            graph = block_regions(join_attention(block_regions(graph, first_level=1)))
-        graph = prepare(graph, precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
+        self.ahead: Schedule | None = None
+        graph = graph if prepared else self._prepared(graph)
+        apart = computed_ahead(graph, hold, tile) if hold else None
+        if apart is not None:
+            graph, self.ahead = apart.graph, Schedule(apart.values, precision, tile, prepared=True)
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs
@@ -67,6 +70,16 @@ class Schedule:
         self.symbol_slots = {s: first + i for i, s in enumerate(self.symbols)}
         if not self.static:
             self.symbol_slots.update({f"arena{i}": first + len(self.symbols) + i for i in range(len(self.temporaries))})
+
+    def _prepared(self, graph: Graph) -> Graph:
+        tile = self.tile
+        if isinstance(tile, Tile) and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
+            graph = block_regions(join_attention(block_regions(graph, first_level=1)))
+        return prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
+
+    def result_shape(self, node: Node) -> Shape:
+        """The shape that a computed value is handed out with: that of the reshape it stands for."""
+        return next((o.node.shape for o in self.outputs if o.kind == "computed" and self.computed[o.index] is node), node.shape)
 
     @property
     def kernels(self) -> list[Lowered]:

@@ -24,6 +24,7 @@ class Executable(Protocol):
     long: bool
     remote: bool  # whether it takes storages of devices
     placement: str | None  # what runs where, if on several devices
+    ahead: str | None  # the graph of what is computed once
 
     def run(self, inputs: list[Any]) -> list[Any]: ...
     def as_text(self, stage: str) -> str: ...

@@ -87,6 +87,7 @@ class Explanation:
             "traced": self.lowered.as_text("trace"),
             "placement": self.compiled.executable.placement,
             "canonical": self.compiled.as_text("canonical"),
+            "computed once": self.compiled.executable.ahead,
             "kernels": self.compiled.as_text("kernels"),
             "reduction": self.compiled.reduction(),
             "memory": self.compiled.memory_analysis(),

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hologram import debug, dtypes
 from hologram.backends.base import BaseExecutable
-from hologram.backends.cpu import cache, lapack, target
+from hologram.backends.cpu import cache, held, lapack, target
 from hologram.backends.cpu.host import is_bound
-from hologram.backends.cpu.module import GraphWriter, routines_of
 from hologram.backends.cpu.runtime import addresses, calls, storage
-from hologram.backends.cpu.runtime.processors import usable_processors
-from hologram.backends.cpu.runtime.records import OWN_THREADS, PARALLEL
+from hologram.backends.cpu.scheduled import Scheduled, load
 from hologram.cached import cached_property
-from hologram.graph.control import ControlStep
+from hologram.graph.ahead import Held
 from hologram.graph.host import host_nodes
-from hologram.graph.schedule import bind_symbols, concrete_shape
+from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
+from hologram.primitives.leaves import leaf
 from hologram.settings import settings
 from hologram.trace.aval import Aval, aval
-from hologram.trace.node import Graph
+from hologram.trace.node import Graph, Node
 from hologram.trace.residence import on_host
 
-LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
 
 
@@ -41,11 +38,11 @@ class Executable(BaseExecutable):
     def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
         super().__init__(traced, precision, canonical)
         self.target = target.host()
-        self.tile = self.target.tile
+        self.tile, self.hold = self.target.tile, settings.hold_limit
         self.dynamic = any(not isinstance(n, int) for x in traced.inputs for n in x.shape)
         leaves = _leaves(traced)
         entry = self._load(leaves)
-        self.constants = [on_host(leaves[i]) for i in entry["constants"]]
+        self.constants = [on_host(leaves[i]) if kind == "leaf" else self._held[i].storage for kind, i in entry["constants"]]
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in entry["outputs"]]
         self.arena_bytes: int = entry["arena"]
         self.long: bool = entry["long"]
@@ -54,7 +51,7 @@ class Executable(BaseExecutable):
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
         self.address: int = self._code.address("graph")
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
-        self._tell(lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._llvm)
+        self._tell(lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._written.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
     # --- compiling -----------------------------------------------------------------------------------------------------
@@ -64,55 +61,33 @@ class Executable(BaseExecutable):
         host = host_nodes(self.traced)
         natively = any(x.inputs and lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
         stored = not self.dynamic and not any(is_bound(x.attrs) for x in host)
-        key = cache.key("graph", str(self.traced), self.precision, ",".join(settings.disabled_passes), "lapack" if natively else "")
-        found = cache.load_entry(key) if stored else None
-        if found is None:
-            with debug.timed("lowering"):
-                modules, meta = self._modules, self._meta(leaves)
-            with debug.timed("code generation"):
-                objects = target.compile_modules(modules, self.target, self._pipeline)
-            if stored:
-                cache.store(key, b"".join(objects), meta | {"objects": [len(o) for o in objects]})
-        else:
-            code, meta = found
-            ends = list(itertools.accumulate(meta["objects"]))
-            objects = [code[end - n : end] for n, end in zip(meta["objects"], ends, strict=True)]
-        self._code = target.link(objects, calls.symbols() | lapack.addresses(meta["routines"]))
-        return meta
+        settled = [self.precision, ",".join(settings.disabled_passes), str(settings.hold_limit), "lapack" if natively else ""]
+        text = str(self.traced) if stored else ""
+        self._code, known = load(
+            cache.key("graph", text, *settled) if stored else None, lambda: self._written, lambda s: _meta(s, self.precision, leaves)
+        )
+        self._held: list[held.Value] = []
+        if known["held"]:
+            wanted = [(text, [leaves[i] for i in sources]) for text, sources in known["held"]]
+            self._held = held.values(wanted, lambda: self._computed_ahead(leaves, cache.key("ahead", text, *settled) if stored else None))
+        return known
 
-    def _meta(self, leaves: list[Any]) -> dict[str, Any]:
-        s = self.schedule
-        number = {id(x): i for i, x in enumerate(leaves)}
-        routines = routines_of(self._llvm)
-        return {
-            "constants": [number[id(c.attrs[0])] for c in s.constants],
-            "outputs": [(o.kind, o.index) for o in s.outputs],
-            "computed": [] if self.dynamic else [(n.dtype.name, list(self._result_shape(n))) for n in s.computed],
-            "arena": 0 if self.dynamic else s.plan({}).arena_bytes,
-            "donors": s.donors(),
-            "long": s.cost > LONG_NS,
-            "routines": routines,
-            "parallel": (PARALLEL | OWN_THREADS * bool(routines)) * ("@hg_parallel_for(ptr %ctx" in self._llvm),
-        }
+    def _computed_ahead(self, leaves: list[Any], key: str | None) -> list[Any]:
+        """Storages of what depends on constants alone."""
 
-    @property
-    def _pipeline(self) -> str:
-        """LLVM's passes for this module."""
-        return "loops" if any(isinstance(s, ControlStep) for s in self.schedule.steps) else "kernel"
+        def make() -> Scheduled:
+            assert self.schedule.ahead is not None
+            return Scheduled(self.schedule.ahead, self.precision, self.target)
+
+        code, known = load(key, make, lambda s: {"constants": _numbered(s.constants, leaves)})
+        constants = [on_host(leaves[i]) for _, i in known["constants"]]
+        outs = [storage.empty(aval(dtypes.of(d), tuple(s))) for d, s in known["computed"]]
+        calls.run(code.address("graph"), constants, outs, (), known["arena"], known["long"], known["parallel"])
+        return [outs[i] for _, i in known["outputs"]]
 
     @cached_property
-    def _written(self) -> GraphWriter:
-        s = self.schedule
-        return GraphWriter(self.precision, self.target).render(s, s.plan({}) if s.static else None)
-
-    @cached_property
-    def _llvm(self) -> str:
-        return self._written.whole()
-
-    @property
-    def _modules(self) -> list[str]:
-        """The modules that are compiled side by side. Kernels that loops call are a part of the graph's module."""
-        return self._written.modules(usable_processors()) if self._pipeline == "kernel" else [self._llvm]
+    def _written(self) -> Scheduled:
+        return Scheduled(self.schedule, self.precision, self.target)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
@@ -157,7 +132,7 @@ class Executable(BaseExecutable):
         s = self.schedule
         plan = s.plan(values)
         offsets = [plan.buffers[i].offset for i in range(len(s.temporaries))]
-        computed = [aval(n.dtype, concrete_shape(self._result_shape(n), values)) for n in s.computed]
+        computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
         return computed, [*(values[name] for name in s.symbols), *offsets], plan.arena_bytes
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
@@ -165,9 +140,27 @@ class Executable(BaseExecutable):
     @property
     def _texts(self) -> Mapping[str, Callable[[], str]]:
         return {
-            "llvm": lambda: target.optimised_ir(self._llvm, self.target, self._pipeline),
-            "asm": lambda: target.assembly(self._llvm, self.target, self._pipeline),
+            "llvm": lambda: target.optimised_ir(self._written.llvm, self.target, self._written.pipeline),
+            "asm": lambda: target.assembly(self._written.llvm, self.target, self._written.pipeline),
         }
+
+
+def _meta(s: Schedule, precision: str, leaves: list[Any]) -> dict[str, Any]:
+    """What a call must know besides the facts of any schedule."""
+    ahead = [] if s.ahead is None else s.ahead.graph.outputs
+    return {"constants": _numbered(s.constants, leaves), "held": [_known_as(x, precision, leaves) for x in ahead], "donors": s.donors()}
+
+
+def _known_as(value: Node, precision: str, leaves: list[Any]) -> tuple[str, list[int]]:
+    """What computes a value that is held, and the leaves that it takes."""
+    graph = Graph([], [value])
+    return cache.key("held", str(graph), precision), [i for _, i in _numbered([n for n in graph.nodes() if n.op is leaf], leaves)]
+
+
+def _numbered(constants: list[Node], leaves: list[Any]) -> list[tuple[str, int]]:
+    """Of each constant whether it is a leaf of the traced graph or held, and which."""
+    number = {id(x): i for i, x in enumerate(leaves)}
+    return [("held", s.index) if isinstance(s := c.attrs[0], Held) else ("leaf", number[id(s)]) for c in constants]
 
 
 def _leaves(graph: Graph) -> list[Any]:

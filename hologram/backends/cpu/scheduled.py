@@ -1,0 +1,68 @@
+"""A schedule as native code: its text, its modules, and the object code, from the disk cache where it is there."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from hologram import debug
+from hologram.backends.cpu import cache, lapack, target
+from hologram.backends.cpu.module import GraphWriter, routines_of
+from hologram.backends.cpu.runtime import calls
+from hologram.backends.cpu.runtime.processors import usable_processors
+from hologram.backends.cpu.runtime.records import OWN_THREADS, PARALLEL
+from hologram.graph.control import ControlStep
+from hologram.graph.schedule import Schedule
+
+LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
+
+
+class Scheduled:
+    """The code of ``schedule`` for ``machine``, as text."""
+
+    def __init__(self, schedule: Schedule, precision: str, machine: target.Target) -> None:
+        self.schedule, self.target = schedule, machine
+        self._writer = GraphWriter(precision, machine).render(schedule, schedule.plan({}) if schedule.static else None)
+        self.llvm = self._writer.whole()
+        # LLVM's passes
+        self.pipeline = "loops" if any(isinstance(s, ControlStep) for s in schedule.steps) else "kernel"
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules that are compiled side by side. Kernels that loops call are a part of the graph's module."""
+        return self._writer.modules(usable_processors()) if self.pipeline == "kernel" else [self.llvm]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a call of any schedule must know."""
+        s, routines = self.schedule, routines_of(self.llvm)
+        return {
+            "outputs": [(o.kind, o.index) for o in s.outputs],
+            "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
+            "arena": s.plan({}).arena_bytes if s.static else 0,
+            "long": s.cost > LONG_NS,
+            "routines": routines,
+            "parallel": (PARALLEL | OWN_THREADS * bool(routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
+        }
+
+
+def load(key: str | None, make: Callable[[], Scheduled], meta: Callable[[Schedule], dict[str, Any]]) -> tuple[target.Code, dict[str, Any]]:
+    """The linked code of what ``make`` gives, and what a call must know of it: its facts and what ``meta`` tells.
+
+    Both come from the disk cache where it has ``key``; without one it is not asked.
+    """
+    found = None if key is None else cache.load_entry(key)
+    if found is None:
+        with debug.timed("lowering"):
+            made = make()
+            modules, known = made.modules, made.facts | meta(made.schedule)
+        with debug.timed("code generation"):
+            objects = target.compile_modules(modules, made.target, made.pipeline)
+        if key is not None:
+            cache.store(key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
+    else:
+        code, known = found
+        ends = list(itertools.accumulate(known["objects"]))
+        objects = [code[end - n : end] for n, end in zip(known["objects"], ends, strict=True)]
+    return target.link(objects, calls.symbols() | lapack.addresses(known["routines"])), known
