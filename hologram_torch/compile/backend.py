@@ -17,6 +17,7 @@ from hologram.trace.recent import Recent
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.partition import Analysis
 from hologram_torch.compile.program import Writer
+from hologram_torch.compile.recompute import partition
 from hologram_torch.compile.simplify import simplify
 from hologram_torch.compile.values import UnknownSize, is_dynamic, sizes_of
 
@@ -75,7 +76,7 @@ def make_backend(observe: Observer | None = None, precision: str = "standard") -
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
-        partition_fn=min_cut_rematerialization_partition,
+        partition_fn=min_cut_rematerialization_partition if precision == "exact" else partition,
         decompositions=decompositions,
     )
 

@@ -1,0 +1,73 @@
+"""Attention written by hand in compiled models: forward and backward without scores in memory."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from hologram_torch.compile.backend import make_backend  # noqa: E402
+
+HEADS, ROWS, DEPTH = 4, 520, 16  # 4.3 MB of scores
+SCORES = HEADS * ROWS * ROWS
+
+
+def _causal(q, k, v):
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1) @ v
+
+
+def _by_einsum(q, k, v):
+    return torch.einsum("hrt,htd->hrd", torch.softmax(torch.einsum("hre,hte->hrt", q * 0.3, k), -1), v)
+
+
+def _by_hand(q, k, v):
+    scores = q @ k.mT
+    exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
+    return exponentials / exponentials.sum(-1, keepdim=True) @ v
+
+
+def _weights_too(q, k, v):
+    weights = torch.softmax(q @ k.mT, -1)
+    return weights @ v, weights
+
+
+def _gradients(f, precision="standard"):
+    """Those of compiled code and of torch, and the number of elements of what the backward pass is given."""
+    saved = []
+
+    def observe(stage, module, _):
+        if stage == "backward":
+            saved.extend(x.meta["val"].numel() for x in module.graph.find_nodes(op="placeholder"))
+
+    torch.manual_seed(0)
+    args = [torch.randn(HEADS, ROWS, DEPTH, requires_grad=True) for _ in range(3)]
+
+    def gradients(f):
+        results = f(*args)
+        first = results[0] if isinstance(results, tuple) else results
+        return torch.autograd.grad(first.sin().sum(), args)
+
+    return gradients(torch.compile(f, backend=make_backend(observe, precision))), gradients(f), saved
+
+
+@pytest.mark.parametrize("f", [_causal, _by_einsum, _by_hand])
+def test_scores_are_not_saved(f):
+    found, wanted, saved = _gradients(f)
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
+    assert max(saved) == HEADS * ROWS * DEPTH
+
+
+def test_scores_that_a_model_gives_are():
+    found, wanted, saved = _gradients(_weights_too)
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
+    assert max(saved) == SCORES
+
+
+def test_exact_computes_nothing_again():
+    found, wanted, saved = _gradients(_causal, "exact")
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
+    assert max(saved) == SCORES
