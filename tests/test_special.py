@@ -36,6 +36,7 @@ MPMATH: dict[str, Callable[..., Any]] = {
     "i1e": lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x),
     "ndtr": lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
     "ndtri": _ndtri,
+    "normal_within": lambda x: mpmath.erf(x / mpmath.sqrt(2)),
     "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
 }
 RANGES: dict[str, list[tuple[float, float]]] = {
@@ -45,6 +46,7 @@ RANGES: dict[str, list[tuple[float, float]]] = {
     "i0e": [(-8, 8), (7.75, 9), (9, 300)],
     "i1e": [(-8, 8), (7.75, 9), (9, 300)],
     "ndtr": [(-38, -5), (-5, -0.6), (-0.7, 0.7), (0.6, 9)],
+    "normal_within": [(-0.5, 0.5), (-6, 6), (0, 1e-30)],
     "ndtri": [(0, 0.01), (0.01, 0.99), (0.99, 1)],
     "erfcx": [(-5, 0.5), (0.4, 5), (5, 100)],
 }

@@ -117,6 +117,7 @@ def fit(
 _SLACK = mp.mpf("1.0015")  # reductions overshoot their interval by a rounding error
 _LN2 = mp.log(2)
 _HALF_LN2 = _LN2 / 2 * _SLACK
+_ROOT = mp.sqrt(2)
 
 
 def _odd(f: Function) -> Function:
@@ -166,6 +167,19 @@ def _log2_erfc_fit(low: float, high: float, single: int, double: int) -> Fit:
         lambda x: mp.erfc(x) * _LN2 / mp.erf(x),
         (single, double),
     )
+
+
+def _normal_within_fit(halvings: int, high: float, single: int) -> Fit:
+    """The weight is for erf(x/sqrt(2)), had by ``halvings`` steps d -> 1 - (1 - d)**2."""
+    power = mp.mpf(2) ** -halvings
+
+    def f(x: mp.mpf) -> mp.mpf:
+        return -mp.expm1(power * mp.log(mp.erfc(x / _ROOT))) / x
+
+    def weight(x: mp.mpf) -> mp.mpf:
+        return mp.erfc(x / _ROOT) ** (1 - power) / power * x / mp.erf(x / _ROOT)
+
+    return Fit(f"(1 - erfc(x/sqrt(2))**{mp.nstr(power)}) / x, x <= {high}", f, 0, high, weight, (single, 0))
 
 
 def _erfcx_fit(k: int, high: float, single: int, double: int) -> Fit:
@@ -246,7 +260,6 @@ def _bessel_far(n: int) -> Fit:
     return Fit(about, lambda t: scaled(t + center), -center, high - center, lambda t: 1 / scaled(t + center), (8, 25), two_part=True)
 
 
-_ROOT = mp.sqrt(2)
 FITS: dict[str, Fit | tuple[Fit, ...]] = {
     "EXPM1": Fit("(expm1(r) - r) / r**2, |r| <= ln2/2", lambda r: (mp.expm1(r) - r) / r**2, -_HALF_LN2, _HALF_LN2, lambda r: r * r, (5, 10)),
     "EXP2M1": Fit("(2**r - 1) / r, |r| <= 1/2", lambda r: mp.expm1(r * _LN2) / r, -_SLACK / 2, _SLACK / 2, lambda r: r, (7, 12)),
@@ -270,6 +283,7 @@ FITS: dict[str, Fit | tuple[Fit, ...]] = {
     "ERF_NEAR": _erf_fit(0.48, 5, 9),
     "LOG2_ERFC": (_log2_erfc_fit(0.9, 3.93, 7, 0), _log2_erfc_fit(1.0, 5.95, 0, 19)),
     "EXP2M1_SHORT": Fit("(2**r - 1) / r, |r| <= 1/2", lambda r: mp.expm1(r * _LN2) / r, -_SLACK / 2, _SLACK / 2, lambda r: r, (5, 11)),
+    "NORMAL_WITHIN": _normal_within_fit(3, 5.6, 8),
     "ERFCX": (_erfcx_fit(1, 10.3, 11, 0), _erfcx_fit(2, 27.3, 0, 23)),
     "ERFINV": (_erfinv_fit(0.75, 1e-9, 5.0, 11, 0, 1), _erfinv_fit(0.75, 1e-9, 6.25, 0, 25, 1)),
     "ERFINV_TAIL": (_erfinv_fit(9.0, 5.0, 16.1, 11, 0), _erfinv_fit(10.0, 6.25, 16.0, 0, 23)),
@@ -301,7 +315,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "exponential": ("EXPM1", "EXP2M1", "TANH", "SINH", "COSH"),
     "logarithm": ("LOG1P", "ATANH", "CBRT", "LOG2_TAIL"),
     "trigonometric": ("SIN", "COS", "TAN", "ATAN", "ASIN"),
-    "error_function": ("ERF", "ERF_NEAR", "LOG2_ERFC", "EXP2M1_SHORT", "ERFCX", "ERFINV", "ERFINV_TAIL", "ERFINV_FAR", "NDTRI_FAR"),
+    "error_function": ("ERF", "ERF_NEAR", "LOG2_ERFC", "EXP2M1_SHORT", "NORMAL_WITHIN", "ERFCX", "ERFINV", "ERFINV_TAIL", "ERFINV_FAR", "NDTRI_FAR"),
     "gamma": ("LGAMMA", "STIRLING", "DIGAMMA", "DIGAMMA_TAIL"),
     "bessel": ("I0_NEAR", "I0_FAR", "I1_NEAR", "I1_FAR"),
 }

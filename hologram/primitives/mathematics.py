@@ -95,7 +95,7 @@ def _erfc_far(a: Any) -> Any:
     return gauss(a) * erfcx_far(a)
 
 
-def _erf(x: Any) -> Any:
+def erf_of(x: Any) -> Any:
     a = np.clip(np.abs(x), 0.0, 28.0)
     result = np.where(a < 0.5, erf_near_zero(np.minimum(a, 0.5)), 1.0 - _erfc_far(np.maximum(a, 0.5)))
     return np.copysign(np.where(np.isnan(x), x, result), x)
@@ -142,7 +142,7 @@ tanh = _row("tanh", np.tanh, 26)
 asinh = _row("asinh", np.arcsinh, 44)
 acosh = _row("acosh", np.arccosh, 40, 1.0)
 atanh = _row("atanh", np.arctanh, 30, -1.0, 1.0)
-erf = _row("erf", _erf, 28, -4.0, 4.0)
+erf = _row("erf", erf_of, 28, -4.0, 4.0)
 erfc = _row("erfc", erfc_of, 60, -4.0)
 erfinv = _row("erfinv", erfinv_of, 44, -1.0, 1.0)
 sigmoid = _row("sigmoid", _sigmoid, 24)

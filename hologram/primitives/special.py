@@ -13,7 +13,7 @@ import numpy as np
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError
 from hologram.primitives.elementwise import rounded, same_type
-from hologram.primitives.mathematics import erfc_of, erfcx_far, erfinv_of, gauss, in_wider_type, pi_like
+from hologram.primitives.mathematics import erf_of, erfc_of, erfcx_far, erfinv_of, gauss, in_wider_type, pi_like
 from hologram.primitives.op import Op, Shape, register
 from hologram.primitives.vector_math import bessel, gamma, normal
 
@@ -230,8 +230,13 @@ def _erfcx(x: Any) -> Any:
     return np.where(x >= 0.5, far, np.where(np.isnan(x), x, erfc_of(below) / gauss(below)))
 
 
+def _normal_within(x: Any) -> Any:
+    return erf_of(x * np.sqrt(x.dtype.type(0.5)))
+
+
+normal_within = _row("normal_within", in_wider_type(_normal_within), normal.normal_within, 14, {"low": -6.0, "high": 6.0, "ulps": 4})
 ndtr = _row("ndtr", in_wider_type(_ndtr), normal.ndtr, 64, {"low": -6.0, "high": 6.0, "ulps": 3})
 ndtri = _row("ndtri", in_wider_type(_ndtri), normal.ndtri, 70, {"low": 0.0, "high": 1.0, "ulps": 3})
 erfcx = _row("erfcx", in_wider_type(_erfcx), normal.erfcx, 90, {"low": -3.0, "high": 10.0, "ulps": 4})
 
-__all__ = ["digamma", "erfcx", "i0e", "i1e", "lgamma", "ndtr", "ndtri", "polygamma"]
+__all__ = ["digamma", "erfcx", "i0e", "i1e", "lgamma", "ndtr", "ndtri", "normal_within", "polygamma"]

@@ -8,14 +8,17 @@ from typing import Any
 
 import torch
 
-from hologram import nn, special
+from hologram import nn, special, vjp
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
+from hologram.primitives import TABLE
+from hologram.trace.apply import unary_operator
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.registry import implements, rows
 from hologram_torch.aten.types import cast, inexact, opmath, result_type, tensor_of, type_of
 
 Function = Callable[..., Any]
+_normal_within = unary_operator(TABLE["normal_within"])
 
 
 def _operands(dtype: torch.dtype, args: tuple[Any, ...]) -> list[Any]:
@@ -258,8 +261,15 @@ def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
         raise ArgumentError(f"gelu: approximate is 'none' or 'tanh', not {approximate!r}")
     if approximate == "tanh":
         return nn.gelu(x)
-    values = cast(x, opmath(type_of(x)))  # torch's own form: to the precision of 1, where that with erfc is precise for x far below 0, and costs more
-    return cast(values * 0.5 * (1.0 + hnp.erf(values * math.sqrt(0.5))), type_of(x))
+    # the normal distribution function to the precision of 1, as torch has it; nn.gelu's own keeps its digits far below 0, and costs more
+    values = cast(x, opmath(type_of(x)))
+    return cast(values * (_normal_within(values) * 0.5 + 0.5), type_of(x))
+
+
+@implements("gelu_backward")
+def gelu_backward(cotangent: Tensor, x: Tensor, *, approximate: str = "none") -> Tensor:
+    _, pulled = vjp(lambda values: gelu(values, approximate=approximate), x)
+    return pulled(cast(cotangent, type_of(x)))[0]
 
 
 @implements("polygamma")

@@ -126,6 +126,7 @@ _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "erfinv": (lambda out, x: mul(number(math.sqrt(math.pi) / 2, x), call("exp", mul(out, out))),),
     "erfc": (lambda out, x: _gauss(x, -1.0),),
     "erfcx": (lambda out, x: sub(mul(number(2, x), mul(x, out)), number(2 / math.sqrt(math.pi), x)),),
+    "normal_within": (lambda out, x: mul(number(math.sqrt(2 / math.pi), x), call("exp", mul(number(-0.5, x), mul(x, x)))),),
     "ndtr": (lambda out, x: _gauss(mul(number(math.sqrt(0.5), x), x), math.sqrt(0.125)),),
     "ndtri": (lambda out, x: mul(number(math.sqrt(2 * math.pi), x), call("exp", mul(number(0.5, x), mul(out, out)))),),
     "lgamma": (lambda out, x: call("digamma", x),),

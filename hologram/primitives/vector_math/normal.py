@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from hologram import dtypes
-from hologram.primitives.vector_math.coefficients.error_function import ERF_NEAR, NDTRI_FAR, NDTRI_FAR_LOW
+from hologram.primitives.vector_math.coefficients.error_function import ERF_NEAR, NDTRI_FAR, NDTRI_FAR_LOW, NORMAL_WITHIN
 from hologram.primitives.vector_math.common import Value, at_least, at_most, leading_bits, polynomial
-from hologram.primitives.vector_math.error_function import ERFC_STEPS, erfc, erfcx_parts, erfinv_parts, times_gauss
+from hologram.primitives.vector_math.error_function import ERFC_STEPS, erf, erfc, erfcx_parts, erfinv_parts, times_gauss
 from hologram.primitives.vector_math.exponential import exp
 from hologram.primitives.vector_math.logarithm import log
 
 _ROOT_HALF = 0.5**0.5
+_WITHIN_END = 5.58  # from here on erf(x/sqrt(2)) is 1 in float32
 _FARTHEST, _FARTHEST_CENTER = 36.0, 12.0  # where NDTRI_FAR starts, in w, and the centre of its variable, in sqrt(w)
 
 
@@ -26,6 +27,20 @@ def ndtr(x: Value) -> Value:
     square = (x * x) * 0.5
     near = half.mad(polynomial(square, ERF_NEAR[x.dtype]), half) + 0.5
     return (x.abs() < first * math.sqrt(2.0)).select(near, (x < 0.0).select(far, 1.0 - far))
+
+
+def normal_within(x: Value) -> Value:
+    """erf(x/sqrt(2)). float32: ``1 - (1 - a*P(a))**8``, the power as three steps d -> 2*d - d**2, which keep small numbers precise; 4 ULP.
+
+    Activations need no more of it, and it costs half of what erf does. float64 is by erf; 2 ULP.
+    """
+    if x.dtype is dtypes.float64:
+        return erf(x * _ROOT_HALF)
+    a = at_most(x.abs(), _WITHIN_END)
+    d = a * polynomial(a, NORMAL_WITHIN[x.dtype])
+    for _ in range(3):
+        d = (-d).mad(d, d + d)
+    return d.copysign(x)
 
 
 def ndtri(p: Value) -> Value:
