@@ -13,7 +13,7 @@ from hologram.version import __version__
 if TYPE_CHECKING:
     from hologram import dtypes, errors, fft, linalg, nn, numpy, random, settings, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
-    from hologram.control.callbacks import ShapeDtypeStruct, pure_callback
+    from hologram.control.callbacks import pure_callback
     from hologram.saved.exporting import export
     from hologram.saved.loading import load
     from hologram.sdk import backend, ops
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hologram.sdk.executor import Executor
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
+    from hologram.trace.described import ShapeDtypeStruct, eval_shape
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
     from hologram.trace.jit import disable_jit, jit
     from hologram.trace.lazy import block_until_ready
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "Buffer": "sdk.buffer",
     "Executor": "sdk.executor",
-    "ShapeDtypeStruct": "control.callbacks",
+    "ShapeDtypeStruct": "trace.described",
     "Tensor": "trace.tensor",
     "asarray": "trace.convert",
     "associative_scan": "control.associative",
@@ -51,6 +52,7 @@ _WHERE = {
     "devices": "trace.devices",
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
+    "eval_shape": "trace.described",
     "explain": "trace.stages",
     "export": "saved.exporting",
     "fori_loop": "control.loops",
@@ -80,11 +82,11 @@ _PACKAGES = ("dtypes", "errors", "fft", "linalg", "nn", "numpy", "random", "sett
 _MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
-    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "backend", "block_until_ready", "checkpoint",
-    "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval",
-    "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "load",
-    "make_graph", "nn", "numpy", "ops", "pure_callback", "random", "scan", "set_num_threads", "settings", "special", "stop_gradient", "stream",
-    "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "backend", "block_until_ready",
+    "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes",
+    "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
+    "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "pure_callback", "random", "scan", "set_num_threads", "settings",
+    "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

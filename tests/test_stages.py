@@ -104,3 +104,12 @@ def test_explained_misses(capsys: pytest.CaptureFixture[str]) -> None:
     with settings.override(explain_misses=True):
         f(X[:1], {"w": 1.0})
     assert "a changed shape" in capsys.readouterr().err
+
+
+def test_shapes_without_values() -> None:
+    described = hg.ShapeDtypeStruct((10**6, 4), "float32")
+    found = hg.eval_shape(lambda x, y: {"product": x @ y, "count": (x > 0).sum()}, described, np.ones((4, 2), np.float32))
+    assert found == {"product": hg.ShapeDtypeStruct((10**6, 2), "float32"), "count": hg.ShapeDtypeStruct((), "int64")}
+    assert hg.eval_shape(hg.grad(lambda x: hnp.sum(x)), described) == described
+    with pytest.raises(ArgumentError, match="eval_shape takes a function"):
+        hg.eval_shape(described)  # type: ignore[arg-type]

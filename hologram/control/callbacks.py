@@ -24,24 +24,6 @@ from hologram.trace.tree import Treedef
 VMAP_METHODS = (None, "sequential", "expand_dims", "broadcast_all")
 
 
-class ShapeDtypeStruct:
-    """Shape and element type of an array, without the array."""
-
-    __slots__ = ("shape", "dtype")
-
-    def __init__(self, shape: Any, dtype: Any) -> None:
-        self.shape, self.dtype = tuple(shape), dtypes.of(dtype).np
-
-    def __repr__(self) -> str:
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype))
-
-
 def pure_callback(function: Callable[..., Any], result_shape_dtypes: Any, /, *args: Any, vmap_method: str | None = None, **options: Any) -> Any:
     """``function(*args, **options)`` as an op: a Python function that is called, with the GIL, when the program runs.
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from hologram.errors import ExportError
 from hologram.saved.graphs import GraphWriter
 from hologram.saved.program import Program
 from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
-from hologram.trace import tree
 from hologram.trace.checks import as_function
+from hologram.trace.described import taken_apart
 from hologram.trace.jit import Jitted, jit
 from hologram.trace.recorder import located
 
@@ -29,7 +27,7 @@ def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
     no function.
     """
     jitted = f if isinstance(f, Jitted) else jit(as_function(f, "export"))
-    call = jitted._signature.take_apart(*_described(args, options))
+    call = taken_apart(jitted._signature, args, options)
     if isinstance(jitted, Program):
         return jitted
     traced = jitted._trace(call)
@@ -48,15 +46,3 @@ def _require_savable(program: Program) -> None:
         encode_tree(program._traced.out_tree, "the results")
     except ExportError as e:
         raise located(e) from None
-
-
-def _described(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments with arrays of no memory in the place of descriptions."""
-
-    from hologram.control.callbacks import ShapeDtypeStruct
-
-    def of(x: Any) -> Any:
-        return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, ShapeDtypeStruct) else x
-
-    given: tuple[tuple[Any, ...], dict[str, Any]] = tree.map(of, (args, options))
-    return given

@@ -1,0 +1,54 @@
+"""Arrays without their elements: shape and type in the place of an argument or a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.trace import tree
+from hologram.trace.checks import as_function
+from hologram.trace.jit import trace_call
+from hologram.trace.signature import Call, Signature, name_of
+
+__all__ = ["ShapeDtypeStruct", "eval_shape", "taken_apart"]
+
+
+class ShapeDtypeStruct:
+    """Shape and element type of an array, without the array."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), dtypes.of(dtype).np
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+
+def taken_apart(signature: Signature, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+    """The call with these arguments, arrays of no memory standing for descriptions."""
+
+    def of(x: Any) -> Any:
+        return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, ShapeDtypeStruct) else x
+
+    given, named = tree.map(of, (args, options))
+    return signature.take_apart(given, named)
+
+
+def eval_shape(f: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
+    """The structure of ``f(*args, **options)`` with a :class:`ShapeDtypeStruct` in the place of every array. Nothing is computed.
+
+    Only the arguments' types count, and a :class:`ShapeDtypeStruct` may stand for an array. Raises ArgumentError for what is no function.
+    """
+    signature = Signature(as_function(f, "eval_shape"), (), (), False)
+    traced = trace_call(name_of(f), f, taken_apart(signature, args, options))
+    return tree.unflatten(traced.out_tree, [ShapeDtypeStruct(x.shape, x.dtype) for x in traced.graph.outputs])
