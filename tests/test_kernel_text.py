@@ -139,6 +139,8 @@ DEFECTS = [
     ("v6 = sub(v5, a1)", "v6 = sub(v3, a1)", "after its block"),
     ("      a1 <- v3\n", "", "updated 0 times"),
     ("      a1 <- v3\n", "      a1 <- v3\n      a1 <- v3\n", "updated 2 times"),
+    ("    lanes i from 0 count 40\n", "    lanes i from 0 count 40 shared by 2\n", "what chunks share"),
+    ("    lanes i from 0 count 40\n", "    serial i from 0 count 40 shared by 2\n", "what chunks share"),  # it writes a result
     ("v3 = exp(v2)", "v3 = add(v2, a1)", "before its loop is done"),
     ("a1 <- v3", "a1 <- v0, v3", "takes float32"),
     ("      s0[i] = v3\n      a1 <- v3\n", "      serial q from 0 count 2\n        a1 <- v3\n", "updated 0 times"),

@@ -13,6 +13,7 @@ import hologram.numpy as hnp
 from hologram.backends.cpu import target
 from hologram.backends.cpu.abreast import widths_abreast
 from hologram.backends.reference import evaluate
+from hologram.graph.kernel_ir import Loop
 from hologram.graph.verify import verify_kernel
 
 SHAPES = [
@@ -170,12 +171,17 @@ def test_prologue_and_epilogue_are_in_the_kernel() -> None:
 def test_bits_do_not_depend_on_threads() -> None:
     a, b = _operands((200, 700, 300), "float32")
     f = hg.jit(hnp.matmul)
+    statements = [s for k in f.lower(a, b).compile().executable.schedule.kernels for s in k.kernel.walk()]
+    assert any(isinstance(s, Loop) and s.shared > 1 for s in statements), (
+        "chunks share panels, which a thread packs once for all that it runs in turn"
+    )
     results = []
     for n in (1, 2, 3):
         hg.set_num_threads(n)
         results.append(np.asarray(f(a, b)).copy())
     hg.set_num_threads(2)
     assert all(np.array_equal(results[0], r) for r in results)
+    np.testing.assert_allclose(results[0], a @ b, atol=2e-3)
 
 
 def test_gradients_of_products_are_products() -> None:

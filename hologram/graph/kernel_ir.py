@@ -98,14 +98,19 @@ class Prefetch:
 
 
 class Loop:
-    """``for var in start .. min(start + extent, limit)``; ``accs`` are reset on entry and hold their results on exit."""
+    """``for var in start .. min(start + extent, limit)``; ``accs`` are reset on entry and hold their results on exit.
 
-    __slots__ = ("kind", "var", "start", "extent", "limit", "accs", "body")
+    ``shared``: how many iterations of the parallel loop, from a multiple of it on, write the same to scratch here. A thread that has just run
+    another of them may pass the loop by.
+    """
+
+    __slots__ = ("kind", "var", "start", "extent", "limit", "accs", "body", "shared")
 
     def __init__(self, kind: str, var: str, start: Int, extent: Int, limit: Int | None = None) -> None:
         self.kind, self.var, self.start, self.extent, self.limit = kind, var, start, extent, limit
         self.accs: list[Acc] = []
         self.body: list[Stmt] = []
+        self.shared = 1
 
 
 Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"

@@ -114,6 +114,7 @@ class Nest:
         self.scratch_index: Int = 0
         self.scratch_size: Int = 0
         self.steps = 1  # of the innermost loop that are written out
+        self.shared = 1  # chunks that follow each other and share a panel
         self.packs = False  # whether a chunk copies what its rows share to scratch
         self.rows_at_once = 1  # rows of a chunk, numbered from the value of ``row``
         self.row: Int = 0
@@ -167,7 +168,9 @@ class Nest:
     def pack_loops(self) -> tuple[Loop, Loop]:
         """Fresh loops down the columns and across them, the second not yet in the first."""
         assert self._inner is not None
-        return Loop(*self._inner), self.column_loop()
+        down = Loop(*self._inner)
+        down.shared = self.shared
+        return down, self.column_loop()
 
     def column_loop(self) -> Loop:
         """A fresh loop across a block of columns."""
@@ -447,7 +450,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.rows(reduced, q)
     lanes = Loop("lanes", "t", start, block, width if width % block else None)
     if nest.packs:
-        first = mod(p, groups) * together
+        first, nest.shared = mod(p, groups) * together, groups
         nest.row = _counter("r", down) * rows
         nest._outer = [(1, Loop("serial", "r", first, together, down if down % together else None)), (2, lanes)]
     else:

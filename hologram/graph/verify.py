@@ -28,7 +28,8 @@ def verify_kernel(kernel: Kernel) -> None:
     - ``parallel`` loops are outermost, start at 0 and run ``chunks`` times together; beside them there are only instructions;
     - a ``lanes`` loop is inside another only where that accumulates nothing, and no loop variable hides another name;
     - a value is computed once, before its uses, in a list of statements that encloses them;
-    - an accumulator belongs to one loop, is updated once, directly in that loop's body, and is read only after the loop;
+    - what chunks share is a serial loop of theirs, without accumulators, that stores to scratch alone;
+    - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
     - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; 16-bit floats are
       only moved and cast;
     - loads and stores are of declared buffers, of their type, in a direction that their role allows, and not certainly out of range;
@@ -108,6 +109,8 @@ class _Verifier:
             self.fail("a loop of lanes is inside another, but not directly")
         elif s.kind == "lanes" and self.loops[-1].kind == "lanes" and (s.accs or self.loops[-1].accs):
             self.fail("a loop of lanes is inside another, and they accumulate")
+        if s.shared > 1 and (s.kind != "serial" or s.accs or [outer.kind for outer in self.loops] != ["parallel"] or not _fills_scratch(s)):
+            self.fail("what chunks share is a serial loop of theirs that writes to scratch")
         for a in s.accs:
             self.accumulator(a, s)
         self.loops.append(s)
@@ -264,6 +267,10 @@ class _Operand:
 
     def __init__(self, dtype: DType) -> None:
         self.dtype = dtype
+
+
+def _fills_scratch(loop: Loop) -> bool:
+    return all(_fills_scratch(s) if isinstance(s, Loop) else not isinstance(s, Store) or s.buffer.role == "scratch" for s in loop.body)
 
 
 def _is_half(d: DType) -> bool:

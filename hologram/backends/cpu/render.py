@@ -37,6 +37,7 @@ class KernelWriter(MemoryWriter):
         self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
         self.pair_dots = summed_pairs(kernel) if precision != "exact" and target.has("avx512bf16") else frozenset()
         self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
+        self.chunk = self.begin, self.begin  # the present chunk, and the first that is run
         self.passed: Int = 0  # chunks of the parallel loops before the present one
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
@@ -167,12 +168,15 @@ class KernelWriter(MemoryWriter):
             self.passed = self.passed + loop.extent
         elif loop.kind == "lanes":
             self._lanes(loop)
+        elif loop.shared > 1:
+            self._unless_done(loop)
         else:
             self._serial(loop)
 
     def _parallel(self, loop: Loop) -> None:
         def body(i: Reg, _: list[Reg]) -> list[Reg]:
             self.vars[loop.var] = i
+            self.chunk = i, first
             self.scoped(lambda: self.block(loop.body))
             return []
 
@@ -180,6 +184,18 @@ class KernelWriter(MemoryWriter):
         if loop.extent != self.kernel.chunks:
             first, last = (self._clipped(r, loop.extent) for r in (first, last))
         self.f.counted(first, last, 1, [], body)
+
+    def _unless_done(self, loop: Loop) -> None:
+        """A loop whose work chunks share: the first one of them that is run here does it."""
+        f, (chunk, first) = self.f, self.chunk
+        place = f.int_op("urem", chunk, Reg(str(loop.shared), "i64", 1))
+        leads, begins = (f.emit(f"icmp eq i64 {a.text}, {b}") for a, b in ((place, "0"), (chunk, first.text)))
+        wanted, then, done = f.emit(f"or i1 {leads.text}, {begins.text}"), f.fresh_label("then"), f.fresh_label("endif")
+        f.do(f"br i1 {wanted.text}, label %{then}, label %{done}")
+        f.start(then)
+        self.scoped(lambda: self._serial(loop))
+        f.do(f"br label %{done}")
+        f.start(done)
 
     def _clipped(self, chunk: Reg, extent: Int) -> Reg:
         """A chunk's number as one of the present parallel loop, or the nearer end of it."""
