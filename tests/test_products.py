@@ -169,7 +169,7 @@ def test_prologue_and_epilogue_are_in_the_kernel() -> None:
 
 
 def test_bits_do_not_depend_on_threads() -> None:
-    a, b = _operands((200, 700, 300), "float32")
+    a, b = _operands((200, 700, 600), "float32")
     f = hg.jit(hnp.matmul)
     statements = [s for k in f.lower(a, b).compile().executable.schedule.kernels for s in k.kernel.walk()]
     assert any(isinstance(s, Loop) and s.shared > 1 for s in statements), (
