@@ -16,7 +16,8 @@ from typing import Any
 from torch._ops import OpOverload
 
 SUBJECTS = (
-    "complexes", "creation", "elementwise", "factorizations", "fourier", "indexing", "movement", "normalisation", "pooling", "products", "reductions",
+    "complexes", "creation", "distances", "elementwise", "factorizations", "fourier", "indexing", "movement", "normalisation", "order", "pooling",
+    "products", "reductions", "transformers",
 )  # fmt: skip
 
 

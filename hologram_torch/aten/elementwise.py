@@ -75,6 +75,21 @@ def logical(function: Function) -> Function:
     return row
 
 
+# --- functions of complex numbers too ---------------------------------------------------------------------------------
+
+
+def _sigmoid(x: Tensor) -> Tensor:
+    return 1.0 / (1.0 + hnp.exp(-x)) if type_of(x).is_complex else hnp.sigmoid(x)
+
+
+def _silu(x: Tensor) -> Tensor:
+    return x * _sigmoid(x) if type_of(x).is_complex else nn.silu(x)
+
+
+def _exp2(x: Tensor) -> Tensor:
+    return hnp.exp(x * math.log(2)) if type_of(x).is_complex else hnp.exp2(x)
+
+
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 rows(
@@ -92,7 +107,7 @@ rows(
         "erfc": special.erfc,
         "erfinv": special.erfinv,
         "exp": hnp.exp,
-        "exp2": hnp.exp2,
+        "exp2": _exp2,
         "expm1": hnp.expm1,
         "i0": special.i0,
         "lgamma": special.gammaln,
@@ -102,7 +117,8 @@ rows(
         "log2": hnp.log2,
         "reciprocal": hnp.reciprocal,
         "rsqrt": hnp.rsqrt,
-        "sigmoid": hnp.sigmoid,
+        "sigmoid": _sigmoid,
+        "silu": _silu,
         "sin": hnp.sin,
         "sinh": hnp.sinh,
         "special_erfcx": special.erfcx,
@@ -116,7 +132,6 @@ rows(
         "atan2": hnp.atan2,
         "copysign.Tensor copysign.Scalar": hnp.copysign,
         "div.Tensor div.Scalar true_divide.Tensor": hnp.divide,
-        "silu": nn.silu,
     },
     to_float,
 )
@@ -124,7 +139,6 @@ rows(
     {
         "abs": hnp.abs,
         "neg": hnp.negative,
-        "relu": lambda x: hnp.maximum(x, 0),
         "square": hnp.square,
         "bitwise_not": hnp.bitwise_not,
         "conj_physical _conj_physical": hnp.conj,
@@ -231,10 +245,23 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 @implements("clamp", "clamp.Tensor")
 def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """What is not beyond a bound is itself: -0.0 too, where the bound is 0.0. A NaN among the bounds is the result."""
     values, low, high = _operands(result_type(x, min, max), (x, min, max))
     if low is not None:
-        values = hnp.maximum(values, low)
-    return values if high is None else hnp.minimum(values, high)
+        values = _where_within(values, low, min, values < low)
+    return values if high is None else _where_within(values, high, max, values > high)
+
+
+def _where_within(values: Tensor, bound: Tensor, given: Any, beyond: Tensor) -> Tensor:
+    """The bound for what is ``beyond`` it; ``given`` is the bound as the caller has it."""
+    if type(given) is Tensor or given != given:
+        beyond = beyond | hnp.isnan(bound)
+    return hnp.where(beyond, bound, values)
+
+
+@implements("relu")
+def relu(x: Tensor) -> Tensor:
+    return clamp(x, 0)
 
 
 @implements("leaky_relu")
@@ -252,7 +279,7 @@ def elu(x: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tens
 @implements("hardtanh")
 def hardtanh(x: Tensor, min_val: Any = -1, max_val: Any = 1) -> Tensor:
     dtype = type_of(x)
-    return hnp.clip(x, tensor_of(min_val, dtype), tensor_of(max_val, dtype))
+    return clamp(x, tensor_of(min_val, dtype), tensor_of(max_val, dtype))
 
 
 @implements("gelu")

@@ -80,6 +80,14 @@ def batch_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, training: 
     return cast(found, dtype), hnp.reshape(centre, (channels,)), hnp.reshape(reciprocal, (channels,))
 
 
+@implements("_weight_norm_interface_backward")
+def weight_norm_backward(gradient: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """The gradients of ``g v / |v|`` in ``v`` and ``g``; norms are over all axes but ``dim``."""
+    axes = tuple(i for i in range(v.ndim) if i != dim % v.ndim)
+    along = hnp.sum(gradient * v, axis=axes, keepdims=True) / norms
+    return (gradient - v * (along / norms)) * (g / norms), along
+
+
 @implements("_native_batch_norm_legit_no_training")
 def batch_norm_no_training(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float

@@ -92,15 +92,17 @@ def max_pool3d(
     return _max_pool(3, x, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-@implements("max_pool2d_with_indices_backward")
-def max_pool2d_backward(
-    gradient: Tensor, x: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, indices: Tensor
+def _max_pool_backward(
+    rank: int, gradient: Tensor, x: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, indices: Tensor
 ) -> Tensor:
-    *lead, height, width = x.shape
-    planes = math.prod(lead)
-    flat = hnp.zeros((planes, height * width), dtype=x.dtype)
+    planes = math.prod(x.shape[:-rank])
+    flat = hnp.zeros((planes, math.prod(x.shape[-rank:])), dtype=x.dtype)
     row = hnp.expand_dims(hnp.arange(planes), axis=1)
     return hnp.reshape(flat.at[row, hnp.reshape(indices, (planes, -1))].add(hnp.reshape(gradient, (planes, -1))), x.shape)
+
+
+for _rank in (2, 3):
+    register(f"max_pool{_rank}d_with_indices_backward", partial(_max_pool_backward, _rank))
 
 
 # --- means -----------------------------------------------------------------------------------------------------------
@@ -125,13 +127,13 @@ def _avg_pool(
     return pool(x, _each(kernel_size, rank), steps, _each(padding, rank), ceil_mode, count_include_pad)
 
 
+def _avg_pool_backward(rank: int, gradient: Tensor, x: Tensor, *geometry: Any) -> Tensor:
+    return vjp(lambda v: _avg_pool(rank, v, *geometry), x)[1](gradient)[0]
+
+
 for _rank in (2, 3):
     register(f"avg_pool{_rank}d", partial(_avg_pool, _rank))
-
-
-@implements("avg_pool2d_backward")
-def avg_pool2d_backward(gradient: Tensor, x: Tensor, *geometry: Any) -> Tensor:
-    return vjp(lambda v: _avg_pool(2, v, *geometry), x)[1](gradient)[0]
+    register(f"avg_pool{_rank}d_backward", partial(_avg_pool_backward, _rank))
 
 
 @implements("_adaptive_avg_pool2d")

@@ -117,6 +117,19 @@ def _scores(q: Tensor, k: Tensor, first: int, is_causal: bool, mask: Tensor | No
     return scores
 
 
+def _for_each_query_head(q: Tensor, x: Tensor) -> Tensor:
+    """Keys or values (…, h, S, d), each head as often as groups of query heads share it."""
+    return x if x.shape[-3] == q.shape[-3] else hnp.repeat(x, q.shape[-3] // x.shape[-3], axis=-3)
+
+
+def _of_shared_heads(gradient: Tensor, x: Tensor) -> Tensor:
+    """The gradient in ``x``, keys or values, of that in what :func:`_for_each_query_head` makes of it."""
+    if gradient.shape == x.shape:
+        return gradient
+    *lead, heads, length, width = x.shape
+    return hnp.sum(hnp.reshape(gradient, (*lead, heads, -1, length, width)), axis=-3)
+
+
 @implements("scaled_dot_product_attention")
 def attention(
     q: Tensor,
@@ -129,8 +142,10 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    if dropout_p != 0 or enable_gqa:
-        raise ArgumentError("scaled_dot_product_attention: neither dropout nor grouped queries")
+    if dropout_p != 0:
+        raise ArgumentError("scaled_dot_product_attention: dropout draws random numbers")
+    if enable_gqa:
+        k, v = _for_each_query_head(q, k), _for_each_query_head(q, v)
     return nn.dot_product_attention(q, k, v, mask=attn_mask, is_causal=is_causal, scale=scale)
 
 
@@ -147,7 +162,7 @@ def attention_with_logsumexp(
 ) -> tuple[Tensor, Tensor]:
     """The attention, and the logarithm of the sum of exponentials of each row of scores."""
     wide, factor = opmath(type_of(q)), _scale(q, scale)
-    queries, keys, values = (cast(x, wide) for x in (q, k, v))
+    queries, keys, values = cast(q, wide), cast(_for_each_query_head(q, k), wide), cast(_for_each_query_head(q, v), wide)
     mask = None if attn_mask is None else cast(attn_mask, wide)
     outs, logs = [], []
     for first, last, seen in _blocks(q.shape[-2], k.shape[-2], is_causal, attn_mask):
@@ -176,7 +191,8 @@ def attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Dao et al. 2022, without the tiles: weights are computed anew from the scores and their log-sum-exp."""
     wide, factor = opmath(type_of(q)), _scale(q, scale)
-    g, queries, keys, values, result, logs = (cast(x, wide) for x in (gradient, q, k, v, out, logsumexp))
+    g, queries, result, logs = (cast(x, wide) for x in (gradient, q, out, logsumexp))
+    keys, values = cast(_for_each_query_head(q, k), wide), cast(_for_each_query_head(q, v), wide)
     mask = None if attn_mask is None else cast(attn_mask, wide)
     dots = hnp.sum(g * result, axis=-1, keepdims=True)
     by_q, by_k, by_v = [], [], []
@@ -190,7 +206,8 @@ def attention_backward(
         by_q.append(hnp.matmul(by_scores, keys[there]))
         by_k.append(hnp.pad(hnp.matmul(hnp.matrix_transpose(by_scores), queries[here]), rest))
         by_v.append(hnp.pad(hnp.matmul(hnp.matrix_transpose(weights), g[here]), rest))
-    return cast(_joined(by_q, -2), type_of(q)), cast(_total(by_k), type_of(k)), cast(_total(by_v), type_of(v))
+    by_key, by_value = _of_shared_heads(_total(by_k), k), _of_shared_heads(_total(by_v), v)
+    return cast(_joined(by_q, -2), type_of(q)), cast(by_key, type_of(k)), cast(by_value, type_of(v))
 
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from hologram import numpy as hnp
+from hologram.control import associative_scan
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.registry import implements, rows
 from hologram_torch.aten.types import cast, inexact, opmath, type_of
@@ -26,7 +27,7 @@ def _flat(x: Tensor) -> Tensor:
     return hnp.reshape(x, (-1,))
 
 
-def _with_axes(x: Tensor) -> Tensor:
+def with_axes(x: Tensor) -> Tensor:
     """A Tensor without axes as one of one element: ATen lets axis 0 or -1 of it be reduced."""
     return hnp.reshape(x, (1,)) if x.ndim == 0 else x
 
@@ -35,7 +36,7 @@ def _along(reduce: Callable[..., Tensor], x: Tensor, dim: Any, keepdim: bool) ->
     """``reduce`` over ``dim``, for Tensors without axes too."""
     axes = axes_of(dim)
     if x.ndim == 0:
-        return hnp.reshape(reduce(_with_axes(x), axis=None, keepdims=False), ())
+        return hnp.reshape(reduce(with_axes(x), axis=None, keepdims=False), ())
     return reduce(x, axis=axes, keepdims=keepdim)
 
 
@@ -124,7 +125,7 @@ def var(x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = F
 @implements("var_mean.correction")
 def var_mean(x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     dtype = type_of(x)
-    values = _with_axes(cast(x, opmath(dtype)))
+    values = with_axes(cast(x, opmath(dtype)))
     axes = tuple(range(values.ndim)) if axes_of(dim) is None else axes_of(dim)
     centre = hnp.mean(values, axis=axes, keepdims=True)
     deviation = hnp.abs(values - centre)
@@ -166,7 +167,7 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 def _scan(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def row(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
         of = dtype or _summed_type(type_of(x))
-        return cast(hnp.reshape(function(_with_axes(cast(x, of)), axis=dim), x.shape), of)
+        return cast(hnp.reshape(function(with_axes(cast(x, of)), axis=dim), x.shape), of)
 
     return row
 
@@ -174,11 +175,17 @@ def _scan(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 rows({"cumsum": hnp.cumsum, "cumprod": hnp.cumprod}, _scan)
 
 
+@implements("logcumsumexp")
+def logcumsumexp(x: Tensor, dim: int) -> Tensor:
+    """By pairs, so that no sum leaves the range of the exponentials."""
+    return hnp.reshape(associative_scan(hnp.logaddexp, with_axes(cast(x, inexact(type_of(x)))), axis=dim), x.shape)
+
+
 def _running_extreme(functions: tuple[Callable[..., Tensor], Callable[..., Tensor]]) -> Callable[..., tuple[Tensor, Tensor]]:
     scan, reaches = functions
 
     def row(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        values = _with_axes(x)
+        values = with_axes(x)
         best = scan(values, axis=dim)
         here = reaches(values, best)
         if type_of(x).is_floating_point:
@@ -200,7 +207,7 @@ implements("cummin")(_running_extreme((hnp.cummin, hnp.less_equal)))
 
 @implements("sort")
 def sort(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    values = _with_axes(x)
+    values = with_axes(x)
     order = hnp.argsort(values, axis=dim, descending=descending)
     return hnp.reshape(hnp.take_along_axis(values, order, axis=dim), x.shape), hnp.reshape(order, x.shape)
 
@@ -212,7 +219,7 @@ def sort_stable(x: Tensor, *, stable: bool | None, dim: int = -1, descending: bo
 
 @implements("topk")
 def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    values, places = sort(_with_axes(x), dim, largest)
+    values, places = sort(with_axes(x), dim, largest)
     first = (slice(None),) * (dim % values.ndim) + (slice(k),)
     shape = () if x.ndim == 0 else None
     found = values[first], places[first]
@@ -221,4 +228,12 @@ def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = 
 
 @implements("logsumexp")
 def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    return _along(hnp.logsumexp, cast(x, inexact(type_of(x))), dim, keepdim)
+    values = cast(x, inexact(type_of(x)))
+    return _along(_complex_logsumexp if type_of(x).is_complex else hnp.logsumexp, values, dim, keepdim)
+
+
+def _complex_logsumexp(x: Tensor, *, axis: Axes, keepdims: bool) -> Tensor:
+    top = hnp.max(hnp.real(x), axis=axis, keepdims=True)
+    top = hnp.where(hnp.isfinite(top), top, 0.0)
+    found = hnp.log(hnp.sum(hnp.exp(x - top), axis=axis, keepdims=keepdims))
+    return found + (top if keepdims else hnp.reshape(top, found.shape))

@@ -108,7 +108,7 @@ class Analysis:
         row = lookup(op) if isinstance(op, OpOverload) else None
         if row is None:
             raise Refused("the table of ATen ops has no row for it")
-        if op in AMBIGUOUS and any(part.args[1] in AMBIGUOUS[op] for part in node.users):  # type: ignore[index]
+        if op in AMBIGUOUS and any(part.args[1] in AMBIGUOUS[op] for part in node.users):
             raise Refused("the signs of its vectors are those of the routine that finds them: PyTorch's")
         for x in node.all_input_nodes:
             of = self.types[x]

@@ -1,4 +1,4 @@
-"""What becomes of an op that has no kernel of its own: the host runs it, torch decomposes it into others, or it is refused by name."""
+"""What becomes of an op that has no kernel of its own: torch decomposes it into others, its CPU kernel runs it, or it is refused by name."""
 
 from __future__ import annotations
 
@@ -35,8 +35,21 @@ def _way_of(op: OpOverload) -> Callable[..., Any]:
     functional = variants.functional_of(op)  # first: decompositions of ops that write may be in terms of themselves
     for of in (functional, op):
         if of in decomposition_table:
-            return kernel(op, of)
-    raise _unsupported(op)
+            return _factory(op) if _makes_from_numbers(op) else kernel(op, of)
+    if op.is_view or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(op.name(), "CPU"):
+        raise _unsupported(op)
+    return lambda *args, **options: host.run_on_host(op, *args, **options)
+
+
+def _makes_from_numbers(op: OpOverload) -> bool:
+    """Whether all tensors among the arguments are to be written: ``eye.out``."""
+    return bool(variants.written(op)) and all(a.kwarg_only and a.name == "out" for a in op._schema.arguments if "Tensor" in str(a.type))
+
+
+def _factory(op: OpOverload) -> Callable[..., Any]:
+    """The kernel of an ``out`` variant, from torch's decomposition, which has to be told the type that the result is to have."""
+    function = decomposition_table[op]
+    return variants.kernel(op, _on_values(function), typed=True)
 
 
 def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
@@ -44,7 +57,7 @@ def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
 
     It is recorded from templates as functions of the table are, unless it writes to arguments that its schema does not tell of.
     """
-    decomposition = _guarded(op, of)
+    decomposition = _guarded(of)
     templated: Callable[..., Any] | None = variants.kernel(op, _on_values(decomposition))
 
     def run(*args: Any, **options: Any) -> Any:
@@ -59,22 +72,20 @@ def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
     return run
 
 
-def _guarded(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
-    """Torch's decomposition of ``of``. Raises UnsupportedError where it is in terms of ``of`` itself, or gives up."""
+def _guarded(of: OpOverload) -> Callable[..., Any]:
+    """Torch's decomposition of ``of``; its CPU kernel where that is in terms of ``of`` itself, or gives up."""
     function = decomposition_table[of]
 
     def guarded(*args: Any, **options: Any) -> Any:
         running = _active.__dict__.setdefault("ops", [])
         if of in running:
-            raise _unsupported(op)
+            return host.run_on_host(of, *args, **options)
         running.append(of)
         try:
             found = function(*args, **options)
         finally:
             running.pop()
-        if found is NotImplemented:
-            raise _unsupported(op)
-        return found
+        return host.run_on_host(of, *args, **options) if found is NotImplemented else found
 
     return guarded
 

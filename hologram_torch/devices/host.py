@@ -1,7 +1,7 @@
-"""Ops whose results cannot be recorded ahead of time, run by torch's own CPU kernels on values that are computed first.
+"""Ops that are not recorded, but run by torch's own CPU kernels on values that are computed first.
 
 These are, by the tags of their schemas, those that draw random numbers, from torch's CPU generator, and those whose results' shapes or
-existence depend on values.
+existence depend on values; and those that nothing else computes (:mod:`fallback`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TAGS = {Tag.nondeterministic_seeded, Tag.dynamic_output_shape, Tag.data_depende
 
 
 def needs_host(op: OpOverload) -> bool:
-    """Whether ``op`` is one of those ops."""
+    """Whether ``op`` is one that cannot be recorded ahead of time."""
     return not _TAGS.isdisjoint(op.tags)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._decomp import decomposition_table
 from torch._ops import OpOverload
+
+from hologram_torch.devices import host, variants
 
 aten = torch.ops.aten
 
@@ -31,7 +34,14 @@ def recurrent() -> dict[OpOverload, Callable[..., Any]]:
     return {op: decomposition_table[op] for op in ops if op in decomposition_table}
 
 
+def _windows() -> dict[OpOverload, Callable[..., Any]]:
+    """Kaiser's window, for which torch looks for a kernel of the device behind the dispatcher's back."""
+    ops = [op for op in variants.overloads("kaiser_window") if not op._schema.is_mutable]
+    return {op: functools.partial(host.run_on_host, op) for op in ops}
+
+
 kernels: dict[OpOverload, Callable[..., Any]] = {
     aten.native_dropout.default: native_dropout,
     aten._fused_sdp_choice.default: choose_attention,
+    **_windows(),
 }

@@ -58,13 +58,14 @@ def variants_of(op: OpOverload) -> Iterator[OpOverload]:
             yield candidate
 
 
-def kernel(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of ``op``, given the table's function of the functional op that does its work."""
+def kernel(op: OpOverload, function: Callable[..., Any], typed: bool = False) -> Callable[..., Any]:
+    """The kernel of ``op``, given the table's function of the functional op that does its work. ``typed``: the function of an ``out`` variant takes
+    the ``dtype`` of what it makes."""
     writes = written(op)
     if not writes:
         return _pointwise(op, function) if torch.Tag.pointwise in op.tags else _functional(op, function)
     if writes[0].kwarg_only:
-        return _out(op, function, [a.name for a in writes])
+        return _out(op, function, [a.name for a in writes], typed)
     return _in_place(op, function)
 
 
@@ -110,9 +111,11 @@ def _in_place(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any
     return run
 
 
-def _out(op: OpOverload, function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
+def _out(op: OpOverload, function: Callable[..., Any], names: list[str], typed: bool) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
         targets = [options.pop(name) for name in names]
+        if typed:
+            options["dtype"] = targets[0].dtype
         found = _applied(op, function, args, options)
         for target, value in zip(targets, found if type(found) in (tuple, list) else [found], strict=True):
             if target.shape != value.shape and not target.numel():

@@ -12,7 +12,6 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 import hologram_torch
-from hologram.errors import UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's ops warn of their own deprecations
 
@@ -20,10 +19,6 @@ DEVICE = hologram_torch.device()
 NAMES = (Path(__file__).parent / "op_names.txt").read_text().split()
 SAMPLED = 30  # ops without --all
 INPUTS = 2  # of the database's sample inputs for an op
-ABSENT = """nn.functional.hardshrink nn.functional.softshrink nn.functional.interpolate:bicubic
-nn.functional.interpolate:bilinear nn.functional.interpolate:linear nn.functional.interpolate:nearest nn.functional.interpolate:nearest-exact
-nn.functional.interpolate:trilinear nn.functional.multi_margin_loss nn.functional.multilabel_margin_loss nn.functional.upsample_bilinear
-nn.functional.upsample_nearest""".split()  # these, or their derivatives, are refused by name
 DIFFERENT = (
     """tensor_split native_batch_norm _native_batch_norm_legit""".split()
 )  # sections must be on the CPU; what evaluation saves has other shapes
@@ -31,7 +26,7 @@ TOLERANCE = {"rtol": 5e-4, "atol": 2e-4}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    names = [name for name in NAMES if name not in (*ABSENT, *DIFFERENT)]
+    names = [name for name in NAMES if name not in DIFFERENT]
     chosen = names if metafunc.config.getoption("--all") else random.Random(1).sample(names, SAMPLED)
     if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", chosen)
@@ -56,14 +51,6 @@ def run(op: Any, given: Any, args: Any, options: Any) -> list[torch.Tensor]:
     smooth = [r for r in results if r.requires_grad]
     found = torch.autograd.grad(smooth, inputs, [torch.ones_like(r) for r in smooth], allow_unused=True) if inputs and smooth else ()
     return [t.detach().cpu() for t in (*results, *[g for g in found if g is not None])]
-
-
-@pytest.mark.parametrize("absent", ABSENT)
-def test_what_is_absent_is_named(absent: str, database: dict[str, Any]) -> None:
-    op = database[absent]
-    with pytest.raises(UnsupportedError, match="aten::"):
-        for sample in list(op.sample_inputs("cpu", torch.float32, requires_grad=True))[:INPUTS]:
-            run(op, *tree_map(there, (sample.input, sample.args, sample.kwargs)))
 
 
 def test_op(name: str, database: dict[str, Any]) -> None:

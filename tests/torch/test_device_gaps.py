@@ -1,0 +1,84 @@
+"""device="hologram": ops that a row of its own, a CPU kernel of torch, or care for a type or a sign makes right, beside the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import hologram_torch
+
+DEVICE = hologram_torch.device()
+IMAGES = torch.randn(1, 2, 6, 6, generator=torch.Generator().manual_seed(0))
+ROWS = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))
+SIGNED = torch.tensor([-0.0, 0.0, -1.0, float("nan"), 2.0])
+COMPLEX = torch.randn(5, dtype=torch.complex64, generator=torch.Generator().manual_seed(2))
+
+FUNCTIONS: dict[str, tuple[Callable[[Tensor], Any], Tensor]] = {
+    **{f"interpolate {m}": (lambda x, m=m: F.interpolate(x, scale_factor=2, mode=m), IMAGES) for m in ("nearest", "bilinear", "bicubic", "area")},
+    "grid_sample": (lambda x: F.grid_sample(x, torch.zeros(1, 3, 3, 2, device=x.device), align_corners=False), IMAGES),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, 2), IMAGES),
+    "hardshrink": (F.hardshrink, ROWS),
+    "softshrink": (F.softshrink, ROWS),
+    "multi_margin_loss": (lambda x: F.multi_margin_loss(x, torch.arange(4, device=x.device)), ROWS),
+    "median": (lambda x: x.median(1), ROWS),
+    "median of all": (torch.median, ROWS),
+    "median beside NaN": (lambda x: torch.where(x > 1, torch.nan, x).median(0), ROWS),
+    "nanmedian": (lambda x: torch.where(x > 0, torch.nan, x).nanmedian(1, keepdim=True), ROWS),
+    "kthvalue": (lambda x: x.kthvalue(2, 0), ROWS),
+    "mode": (lambda x: x.round().mode(1).values, ROWS),
+    "histc": (lambda x: x.detach().histc(4), ROWS),
+    "cdist": (lambda x: torch.cdist(x, x[:2] + 1, p=3.0), ROWS),
+    "eigvals": (lambda x: torch.linalg.eigvals(x[:, :4]).abs().sort().values, ROWS),
+    "lstsq": (lambda x: torch.linalg.lstsq(x.mT, torch.ones(6, 1, device=x.device)).solution, ROWS),
+    "matrix_exp": (lambda x: torch.linalg.matrix_exp(x[:, :4]), ROWS),
+    "put": (lambda x: x.put(torch.tensor([0, 3], device=x.device), torch.ones(2, device=x.device)), ROWS),
+    "frexp": (lambda x: torch.frexp(x.detach()), ROWS),
+    "complex sigmoid": (torch.sigmoid, COMPLEX),
+    "complex exp2": (torch.exp2, COMPLEX),
+    "complex silu": (lambda x: F.silu(x.detach()), COMPLEX),
+    "complex logsumexp": (lambda x: torch.logsumexp(x, 0), COMPLEX),
+    "relu": (torch.relu, SIGNED),
+    "relu6": (F.relu6, SIGNED),
+    "clamp": (lambda x: x.clamp(0, 1), SIGNED),
+    "clamp by NaN": (lambda x: x.clamp(max=float("nan")), SIGNED),
+    "clamp by tensors": (lambda x: x.clamp(min=torch.tensor([1.0, float("nan"), 0.0, 0.0, 3.0], device=x.device)), SIGNED),
+}
+
+
+def run(f: Callable[[Tensor], Any], x: Tensor) -> list[Tensor]:
+    """What ``f`` gives, and the gradient of the sum of its sizes."""
+    x = x.detach().requires_grad_()
+    found = f(x)
+    results = [found] if isinstance(found, Tensor) else list(found)
+    smooth = [r.abs().sum() for r in results if r.requires_grad]
+    return [r.detach().cpu() for r in (*results, *(torch.autograd.grad(sum(smooth), x) if smooth else ()))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_and_gradients_are_those_of_the_cpu(name: str) -> None:
+    f, x = FUNCTIONS[name]
+    wanted, moved = run(f, x), x.to(DEVICE)
+    for _ in range(3):
+        found = run(f, moved)
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5, equal_nan=True)
+        if x is SIGNED:
+            assert found[0].signbit().tolist() == wanted[0].signbit().tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.float32, torch.float64, torch.complex64], ids=str)
+def test_tensors_of_numbers_have_the_type_that_is_asked_for(dtype: torch.dtype) -> None:
+    makers: list[Callable[[Any], Tensor]] = [
+        lambda d: torch.linspace(0, 10, 5, dtype=dtype, device=d),
+        lambda d: torch.logspace(0, 2, 3, dtype=dtype, device=d),
+        lambda d: torch.eye(3, 4, dtype=dtype, device=d),
+        lambda d: torch.linspace(torch.tensor(1, device=d), torch.tensor(7, device=d), 4, dtype=dtype, device=d),
+    ]
+    for make in makers:
+        for _ in range(2):
+            torch.testing.assert_close(make(DEVICE).cpu(), make("cpu"))
+    assert torch.kaiser_window(8, device=DEVICE).device.type == "hologram"
