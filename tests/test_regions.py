@@ -32,6 +32,7 @@ def eager(block: int) -> Iterator[None]:
         patch.setattr(regions, "LEAST_BYTES", 1)
         patch.setattr(blocking, "BLOCK_BYTES", block)
         patch.setattr(blocking, "LEAST_ROWS", 4)
+        patch.setattr(blocking, "GAIN", 1)
         yield
 
 

@@ -16,12 +16,13 @@ from hologram import dtypes
 from hologram.control.body import close
 from hologram.dtypes import DType
 from hologram.graph.access import is_simple
-from hologram.graph.regions import NotLocal, Region, Search, place_in
+from hologram.graph.regions import NotLocal, Region, Search, place_in, size_of
 from hologram.primitives.control import project, scan
 from hologram.primitives.op import TABLE, Shape
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 BLOCK_BYTES = 2**20  # of an entry that a loop computes at a time, about
+GAIN = 8  # an entry is so many times larger than the sums over rows that a loop carries, or it is left
 LEAST_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
 
 Deps = Callable[[Node], Iterable[Node]]
@@ -36,22 +37,29 @@ def block_regions(graph: Graph, first_level: int = 0) -> Graph:
     light = _weights(search.nodes)
     for region in search.regions():
         for level, exits in itertools.groupby(sorted(region.levels, key=region.levels.__getitem__), key=region.levels.__getitem__):
-            size = _block(region)
+            here = list(exits)
+            size = _block(region, here)
             if level >= first_level and size:
-                loop = _Loop(region, list(exits), size, search.nodes, light)
+                loop = _Loop(region, here, size, search.nodes, light)
                 loops.update(dict.fromkeys(loop.exits, loop))
     return _rewritten(graph, loops) if loops else graph
 
 
-def _block(region: Region) -> int:
+def _block(region: Region, exits: list[Node]) -> int:
     """How many elements of the axis a block has; 0 where it does not pay to cut it."""
-    n, total = region.seed.shape[region.axis], region.seed.size * region.seed.dtype.itemsize
-    assert isinstance(n, int) and isinstance(total, int)
+    n, total = region.seed.shape[region.axis], _nbytes(region.seed)
+    assert isinstance(n, int)
     wanted = max(1, BLOCK_BYTES * n // total)
-    if region.is_batch:
+    if region.rows == 0:
         return 0 if wanted >= n else max(d for d in range(1, wanted + 1) if n % d == 0)
-    wanted = max(LEAST_ROWS, wanted // LEAST_ROWS * LEAST_ROWS)
-    return 0 if 2 * wanted > n else wanted
+    least = -(-LEAST_ROWS // region.rows)
+    wanted = max(least, wanted // least * least)
+    carried = sum(_nbytes(e) for e in exits if region.place(e) is None)
+    return 0 if 2 * wanted > n or total < GAIN * carried else wanted
+
+
+def _nbytes(node: Node) -> int:
+    return size_of(node) * node.dtype.itemsize
 
 
 def _rewritten(graph: Graph, loops: dict[Node, _Loop]) -> Graph:
@@ -113,7 +121,7 @@ class _Loop:
         self.given: dict[tuple[Node, int | None], None] = {}
         self.wanted: dict[tuple[Node, int | None], tuple[tuple[Node, int | None], ...]] = {}
         self.indexed = False
-        stack = [(e, self._place(e)) for e in exits]
+        stack = [(e, self.region.place(e)) for e in exits]
         while stack:
             key = stack.pop()
             if key in self.wanted or key in self.given:
@@ -130,14 +138,6 @@ class _Loop:
 
     def needs(self) -> list[Node]:
         return [n for n, _ in self.given]
-
-    def _place(self, e: Node) -> int | None:
-        """The axis in an exit; None for a sum over it."""
-        if e in self.region.places:
-            return self.region.places[e]
-        (x,), (axes,) = e.inputs, e.attrs
-        axis = self.region.places[x]
-        return None if axis in axes else axis - sum(i < axis for i in axes)
 
     def _inputs(self, node: Node, axis: int | None) -> tuple[tuple[Node, int | None], ...] | None:
         """What a body makes a node of; None where it is given the node itself, or its slice."""
@@ -167,8 +167,8 @@ class _Loop:
         values = [made[n] for n in self.needs()]
         fixed = [x for x, (_, axis) in zip(values, self.given, strict=True) if axis is None]
         cut = [(x, axis) for x, (_, axis) in zip(values, self.given, strict=True) if axis is not None]
-        carried = [e for e in self.exits if self._place(e) is None]
-        stacked = [e for e in self.exits if self._place(e) is not None]
+        carried = [e for e in self.exits if self.region.place(e) is None]
+        stacked = [e for e in self.exits if self.region.place(e) is not None]
         starts = [_full(b, 0, _sum_type(e), e.shape) for e in carried]
         xs = [_blocks(b, x, axis, count, self.size) for x, axis in cut]
         if self.indexed:
@@ -180,7 +180,7 @@ class _Loop:
         for i, (e, start) in enumerate(zip(carried, starts, strict=True)):
             out[e] = b(project, (node,), (i, start.shape, start.dtype.name))
         for i, e in enumerate(stacked, len(carried)):
-            axis = self._place(e)
+            axis = self.region.place(e)
             assert axis is not None
             shape = (count, *_with(e.shape, axis, self.size))
             out[e] = _joined(b, b(project, (node,), (i, shape, e.dtype.name)), axis)
@@ -188,7 +188,7 @@ class _Loop:
             ends = [_slice(b, x, axis, whole, self.extent) for x, axis in cut]
             last = self._copy(b, dict(zip(self.given, self._arguments(fixed, ends), strict=True)), rest, _full(b, whole, dtypes.int64, ()))
             for e in self.exits:
-                axis, more = self._place(e), last[e, self._place(e)]
+                axis, more = self.region.place(e), last[e, self.region.place(e)]
                 out[e] = b(TABLE["add"], (out[e], more)) if axis is None else b(TABLE["concatenate"], (out[e], more), (axis,))
         return {e: _cast(b, x, e.dtype) for e, x in out.items()}
 
@@ -209,7 +209,7 @@ class _Loop:
         here = self._copy(b, dict(zip(self.given, given, strict=True)), self.size, offset)
         sums = [b(TABLE["add"], (x, here[e, None])) for x, e in zip(before, carried, strict=True)]
         where = {here[key]: lines[key[0]] for key in self.order if key[0] in lines}
-        return close(arguments, [*sums, *[here[e, self._place(e)] for e in stacked]], where)
+        return close(arguments, [*sums, *[here[e, self.region.place(e)] for e in stacked]], where)
 
     def _copy(self, b: Builder, made: dict[Any, Node], size: int, offset: Node | None) -> dict[Any, Node]:
         """All that is wanted, for a block of ``size`` that begins at ``offset``, made of what is given."""

@@ -36,12 +36,20 @@ class Region(NamedTuple):
     levels: dict[Node, int]
     large: int
 
-    is_batch: bool  # whether both factors of the entries have the axis, as heads of attention do
+    rows: int  # of its entry for each place of the axis: 0 where both factors have the axis, as heads of attention do
 
     @property
     def axis(self) -> int:
         """The axis of the entry it was found from."""
         return self.places[self.seed]
+
+    def place(self, node: Node) -> int | None:
+        """The axis in one of its nodes or exits; None for a sum over it."""
+        if node in self.places:
+            return self.places[node]
+        (x,), (axes,) = node.inputs, node.attrs
+        axis = self.places[x]
+        return None if axis in axes else axis - sum(i < axis for i in axes)
 
 
 class NotLocal(Exception):
@@ -203,7 +211,7 @@ class _Flood:
         rows = {n for n in inside if not self._is_large(n) and self._is_read_outside(n, inside)}
         exits = self.exits | rows
         places = {n: self.places[n] for n in self.search.nodes if n in inside}
-        return Region(self.seed, places, self._levels(places, exits), self.large, self._is_batch()) if exits else None
+        return Region(self.seed, places, self._levels(places, exits), self.large, self._rows()) if exits else None
 
     def _is_large(self, node: Node) -> bool:
         return size_of(node) >= self.large
@@ -256,9 +264,15 @@ class _Flood:
     def _is_read_outside(self, node: Node, inside: set[Node]) -> bool:
         return node in self.search.outputs or any(u not in inside and u not in self.exits for u in self.search.users[node])
 
-    def _is_batch(self) -> bool:
+    def _rows(self) -> int:
+        """See :class:`Region`: the elements of the factor that has the axis, along all axes that the other lacks."""
+        (terms, *_) = products(self.seed)
         axis = place_in(self.seed, 0, self.places[self.seed])
-        return all(axis in self.search.varies.of(f) for terms in products(self.seed) for f in terms.inputs)
+        first, second = (self.search.varies.of(f) for f in terms.inputs)
+        if axis in first and axis in second:
+            return 0
+        lonely = (first - second) if axis in first else (second - first)
+        return _extent(terms, lonely - {axis})
 
     def _levels(self, inside: dict[Node, int], exits: set[Node]) -> dict[Node, int]:
         level: dict[Node, int] = {}

@@ -12,7 +12,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from hologram.graph.regions import DEEPEST, LARGER, LEAST_BYTES
 
 aten = torch.ops.aten
-PRODUCTS = (aten.mm.default, aten.bmm.default)
+EXPONENTIALS = (aten._softmax.default, aten.exp.default)
 
 
 def partition(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
@@ -30,23 +30,25 @@ def partition(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple
     return min_cut_rematerialization_partition(joint, joint_inputs, **options)
 
 
-def _forward(graph: fx.Graph) -> tuple[dict[fx.Node, int], list[fx.Node]]:
-    """Of the forward pass: scores and what is made of them, with how many there are; and what is made of no argument, as masks are."""
-    scores: dict[fx.Node, int] = {}
+def _forward(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], list[fx.Node]]:
+    """Of the forward pass: scores that become exponentials, all that is made of them element by element or row by row, and the product that each
+    is made of; and what is made of no argument, as masks are."""
+    scores: dict[fx.Node, fx.Node] = {}
     constants: dict[fx.Node, None] = {}
     backward: set[fx.Node] = set()
     for node in graph.nodes:
         inputs = node.all_input_nodes
         if node.name.startswith("tangents") or any(x in backward for x in inputs):
             backward.add(node)
-        elif node.op == "call_function" and (size := _scores(node, scores)):
-            scores[node] = size
+        elif node.op == "call_function" and (product := _product(node, scores)) is not None:
+            scores[node] = product
         elif node.op == "call_function" and all(x in constants for x in inputs) and not _is_random(node):
             constants[node] = None
-    return scores, list(constants)
+    exponentials = {product for node, product in scores.items() if node.target in EXPONENTIALS}
+    return {node: product for node, product in scores.items() if product in exponentials}, list(constants)
 
 
-def _returned(graph: fx.Graph, scores: dict[fx.Node, int]) -> set[fx.Node]:
+def _returned(graph: fx.Graph, scores: dict[fx.Node, fx.Node]) -> set[fx.Node]:
     """Scores that the graph gives, and all that they are made of."""
     given = set(graph.output_node().all_input_nodes)
     for node in reversed(graph.nodes):
@@ -55,15 +57,16 @@ def _returned(graph: fx.Graph, scores: dict[fx.Node, int]) -> set[fx.Node]:
     return given & scores.keys()
 
 
-def _scores(node: fx.Node, scores: dict[fx.Node, int]) -> int:
-    """How many scores a node is, or is made of element by element or row by row; 0 for any other node."""
+def _product(node: fx.Node, scores: dict[fx.Node, fx.Node]) -> fx.Node | None:
+    """The large product that a node is, or is made of without a loss of size; None for any other node."""
     size = _size(node)
-    if node.target not in PRODUCTS:
-        return size if not _is_random(node) and any(scores.get(x) == size for x in node.all_input_nodes) else 0
+    if node.target is not aten.bmm.default:
+        found = (scores[x] for x in node.all_input_nodes if x in scores and _size(x) == size)
+        return None if _is_random(node) else next(found, None)
     sizes = [_size(x) for x in node.all_input_nodes]
     if not size or not all(sizes) or size * node.meta["val"].element_size() < LEAST_BYTES or size < LARGER * max(sizes):
-        return 0
-    return size if node.args[0].meta["val"].shape[-1] <= DEEPEST else 0  # type: ignore[union-attr]
+        return None
+    return node if node.args[0].meta["val"].shape[-1] <= DEEPEST else None  # type: ignore[union-attr]
 
 
 def _size(node: fx.Node) -> int:
