@@ -10,6 +10,7 @@
 #define __shared__ static
 #define __restrict__
 #define __launch_bounds__(items, resident)
+#define __builtin_assume(x)
 #define __align__(n) __attribute__((aligned(n)))
 
 struct float2 { float x, y; };
@@ -43,6 +44,29 @@ template <class T> static inline T __shfl_sync(unsigned, T x, int from) {
 }
 
 /* Instructions that kernels write as such: the harness makes calls of hg_ptx of them, the text and then the operands. */
+
+static inline void hg_ptx(const char *text, float &r, float a, float b) {
+  const bool most = strstr(text, "max.NaN.f32") != 0;
+  if (!most && !strstr(text, "min.NaN.f32")) __builtin_trap();
+  r = a != a || b != b ? NAN : a == b ? ((hg_as<int>(a) < 0) == most ? b : a) : (a > b) == most ? a : b;
+}
+static inline void hg_ptx(const char *text, unsigned short &r, float x) {
+  if (strstr(text, "cvt.rn.f16.f32")) {
+    const _Float16 h = (_Float16)x;
+    memcpy(&r, &h, 2);
+  } else if (strstr(text, "cvt.rn.bf16.f32")) {
+    const unsigned bits = hg_as<unsigned>(x);
+    r = x != x ? 0x7FFF : (unsigned short)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+  } else {
+    __builtin_trap();
+  }
+}
+static inline void hg_ptx(const char *text, float &r, unsigned short h) {
+  _Float16 x;
+  if (!strstr(text, "cvt.f32.f16")) __builtin_trap();
+  memcpy(&x, &h, 2);
+  r = (float)x;
+}
 
 /* Fragments as the PTX ISA has them, of terms k in two halves of 8, or 4 of TF32: element (r, k) of A is in lane r % 8 * 4 and register
    r / 8 + 2 * (which half), element (k, n) of B in lane n * 4 and register 4 + which half; in these, of 16-bit floats, in lane + k % 8 / 2 and half k % 2

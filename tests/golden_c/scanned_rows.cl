@@ -69,16 +69,30 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel2(__global c
   b1 += b1_at;
   const i64 hg_group = (i64)get_group_id(0), hg_groups = (i64)get_num_groups(0), hg_item = (i64)get_local_id(0);
   for (i64 p = hg_group; p < 8; p += hg_groups) {
+    #pragma unroll 1
     for (i64 at0 = hg_item * 4; at0 < 40; at0 += 128) {
-      const hg_f32x4 w1 = *(__global const hg_f32x4 *)(b0 + at0 - 40 * p + 280);
-      hg_f32x4 w2;
+      hg_f32x4 w1[1];
       #pragma unroll
-      for (int hg_near = 0; hg_near < 4; ++hg_near) {
-        const i64 i = at0 + hg_near;
-        const f32 v3 = w1.v[hg_near];
-        w2.v[hg_near] = v3;
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at0 + hg_turn * 128;
+        {
+          w1[hg_turn] = *(__global const hg_f32x4 *)(b0 + hg_first - 40 * p + 280);
+        }
       }
-      *(__global hg_f32x4 *)(b1 + at0 + 40 * p) = w2;
+      #pragma unroll
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at0 + hg_turn * 128;
+        {
+          hg_f32x4 w2;
+          #pragma unroll
+          for (int hg_near = 0; hg_near < 4; ++hg_near) {
+            const i64 i = hg_first + hg_near;
+            const f32 v3 = w1[hg_turn].v[hg_near];
+            w2.v[hg_near] = v3;
+          }
+          *(__global hg_f32x4 *)(b1 + hg_first + 40 * p) = w2;
+        }
+      }
     }
   }
 }

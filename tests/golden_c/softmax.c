@@ -95,15 +95,26 @@ void kernel0(const f32 *b0, f32 *b1, const i64 hg_group_id, const i64 hg_group_c
     }
     hg_team_barrier();
     for (i64 at10 = hg_item * 4; at10 < 128; at10 += 128) {
-      const hg_f32x4 w11 = *(const hg_f32x4 *)(s3 + at10);
-      hg_f32x4 w12;
-      for (int hg_near = 0; hg_near < 4; ++hg_near) {
-        const i64 i = at10 + hg_near;
-        const f32 v13 = w11.v[hg_near];
-        const f32 v14 = v13 / a4;
-        w12.v[hg_near] = v14;
+      hg_f32x4 w11[1];
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at10 + hg_turn * 128;
+        {
+          w11[hg_turn] = *(const hg_f32x4 *)(s3 + hg_first);
+        }
       }
-      *(hg_f32x4 *)(b1 + at10 + 128 * p) = w12;
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at10 + hg_turn * 128;
+        {
+          hg_f32x4 w12;
+          for (int hg_near = 0; hg_near < 4; ++hg_near) {
+            const i64 i = hg_first + hg_near;
+            const f32 v13 = w11[hg_turn].v[hg_near];
+            const f32 v14 = v13 / a4;
+            w12.v[hg_near] = v14;
+          }
+          *(hg_f32x4 *)(b1 + hg_first + 128 * p) = w12;
+        }
+      }
     }
   }
 }

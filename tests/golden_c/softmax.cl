@@ -105,17 +105,31 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
       a3 = hg_whole0_f32[0];
       barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
+    #pragma unroll 1
     for (i64 at8 = hg_item * 4; at8 < 128; at8 += 128) {
-      const hg_f32x4 w9 = *(__local const hg_f32x4 *)(s3 + at8);
-      hg_f32x4 w10;
+      hg_f32x4 w9[1];
       #pragma unroll
-      for (int hg_near = 0; hg_near < 4; ++hg_near) {
-        const i64 i = at8 + hg_near;
-        const f32 v11 = w9.v[hg_near];
-        const f32 v12 = v11 / a3;
-        w10.v[hg_near] = v12;
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at8 + hg_turn * 128;
+        {
+          w9[hg_turn] = *(__local const hg_f32x4 *)(s3 + hg_first);
+        }
       }
-      *(__global hg_f32x4 *)(b1 + at8 + 128 * p) = w10;
+      #pragma unroll
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at8 + hg_turn * 128;
+        {
+          hg_f32x4 w10;
+          #pragma unroll
+          for (int hg_near = 0; hg_near < 4; ++hg_near) {
+            const i64 i = hg_first + hg_near;
+            const f32 v11 = w9[hg_turn].v[hg_near];
+            const f32 v12 = v11 / a3;
+            w10.v[hg_near] = v12;
+          }
+          *(__global hg_f32x4 *)(b1 + hg_first + 128 * p) = w10;
+        }
+      }
     }
   }
 }

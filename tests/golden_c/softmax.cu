@@ -9,10 +9,10 @@ typedef float2 c64;
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
 #define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 
-static __device__ __forceinline__ f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */
-  if (a != a || b != b) return a + b;
-  if (a == b) return hg_f32(hg_bits_f32(a) & hg_bits_f32(b));
-  return a > b ? a : b;
+static __device__ __forceinline__ f32 hg_max_f32(const f32 a, const f32 b) {
+  f32 r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
 }
 
 struct __align__(16) hg_f32x4 { f32 v[4]; };
@@ -55,6 +55,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) kernel0(const u64 *hg_table
     b0 = (const f32 *)hg_place(b0);
     b1 = (f32 *)hg_place(b1);
   }
+  __builtin_assume(__isGlobal(b0));
+  __builtin_assume(__isGlobal(b1));
   const i64 hg_team = (i64)threadIdx.x / 32, hg_item = (i64)threadIdx.x % 32, hg_group = (i64)blockIdx.x * 8 + hg_team, hg_groups = (i64)gridDim.x * 8;
   __shared__ hg_u64x2 hg_s3[256];
   f32 *s3 = (f32 *)hg_s3 + hg_team * 128;
@@ -95,17 +97,31 @@ extern "C" __global__ void __launch_bounds__(256, 1) kernel0(const u64 *hg_table
       a4 = hg_first(part5);
     }
     __syncwarp();
+    #pragma unroll 1
     for (i64 at10 = hg_item * 4; at10 < 128; at10 += 128) {
-      const hg_f32x4 w11 = *(const hg_f32x4 *)(s3 + at10);
-      hg_f32x4 w12;
+      hg_f32x4 w11[1];
       #pragma unroll
-      for (int hg_near = 0; hg_near < 4; ++hg_near) {
-        const i64 i = at10 + hg_near;
-        const f32 v13 = w11.v[hg_near];
-        const f32 v14 = v13 / a4;
-        w12.v[hg_near] = v14;
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at10 + hg_turn * 128;
+        {
+          w11[hg_turn] = *(const hg_f32x4 *)(s3 + hg_first);
+        }
       }
-      *(hg_f32x4 *)(b1 + at10 + 128 * p) = w12;
+      #pragma unroll
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at10 + hg_turn * 128;
+        {
+          hg_f32x4 w12;
+          #pragma unroll
+          for (int hg_near = 0; hg_near < 4; ++hg_near) {
+            const i64 i = hg_first + hg_near;
+            const f32 v13 = w11[hg_turn].v[hg_near];
+            const f32 v14 = v13 / a4;
+            w12.v[hg_near] = v14;
+          }
+          *(hg_f32x4 *)(b1 + hg_first + 128 * p) = w12;
+        }
+      }
     }
   }
 }

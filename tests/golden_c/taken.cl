@@ -23,17 +23,31 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
   for (i64 p = hg_group; p < 20; p += hg_groups) {
     const i32 v0 = b0[p];
     const i64 taken1 = (i64)v0;
+    #pragma unroll 1
     for (i64 at1 = hg_item * 4; at1 < 8; at1 += 128) {
-      const hg_f32x4 w2 = *(__global const hg_f32x4 *)(b1 + at1 + 8 * taken1);
-      hg_f32x4 w3;
+      hg_f32x4 w2[1];
       #pragma unroll
-      for (int hg_near = 0; hg_near < 4; ++hg_near) {
-        const i64 i = at1 + hg_near;
-        const f32 v4 = w2.v[hg_near];
-        const f32 v5 = hgf_square_f32(v4);
-        w3.v[hg_near] = v5;
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at1 + hg_turn * 128;
+        {
+          w2[hg_turn] = *(__global const hg_f32x4 *)(b1 + hg_first + 8 * taken1);
+        }
       }
-      *(__global hg_f32x4 *)(b2 + at1 + 8 * p) = w3;
+      #pragma unroll
+      for (int hg_turn = 0; hg_turn < 1; ++hg_turn) {
+        const i64 hg_first = at1 + hg_turn * 128;
+        {
+          hg_f32x4 w3;
+          #pragma unroll
+          for (int hg_near = 0; hg_near < 4; ++hg_near) {
+            const i64 i = hg_first + hg_near;
+            const f32 v4 = w2[hg_turn].v[hg_near];
+            const f32 v5 = hgf_square_f32(v4);
+            w3.v[hg_near] = v5;
+          }
+          *(__global hg_f32x4 *)(b2 + hg_first + 8 * p) = w3;
+        }
+      }
     }
   }
 }

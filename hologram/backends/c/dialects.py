@@ -9,7 +9,8 @@ same bits. ``options`` are the flags that say so, where text cannot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 _SIZES = "char, short, int, long"
 
@@ -53,6 +54,32 @@ typedef float2 c64;
 #define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 """,
 )
+_CUDA_HELPERS = {  # one instruction each
+    f"hg_{which}_f32": f"""\
+f32 hg_{which}_f32(const f32 a, const f32 b) {{
+  f32 r;
+  asm("{which}.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}}
+"""
+    for which in ("max", "min")
+} | {
+    f"hg_f32_to_{half}": f"""\
+u16 hg_f32_to_{half}(const f32 x) {{
+  u16 r;
+  asm("cvt.rn.{half}.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return r;
+}}
+"""
+    for half in ("f16", "bf16")
+}
+_CUDA_HELPERS["hg_f16_to_f32"] = """\
+f32 hg_f16_to_f32(const u16 h) {
+  f32 r;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(h));
+  return r;
+}
+"""
 _CUDA_DOUBLE = """\
 typedef double f64; typedef double2 c128;
 #define hg_c128(re, im) make_double2(re, im)
@@ -118,6 +145,7 @@ class Dialect:
     - ``memory``, ``local``: address spaces of parameters and of what a group shares; ``local_pointer``: of pointers to that.
     - ``group``, ``groups``, ``item``: the work-group's number, how many there are, and the work-item's number in its group.
     - ``integer``: a parameter that is an integer; ``extra``: parameters that every kernel has.
+    - ``pointer``: what is said of a parameter that is a pointer, ``{name}``; ``helpers``: the dialect's own texts of :data:`~.helpers.HELPERS`.
     - ``offsets``: whether each buffer comes with an offset in elements, for devices where a pointer into a buffer cannot be passed.
     - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds the addresses of slots; pointers are then a
       slot, from bit :data:`SLOT_BIT` on, and an offset there in bytes.
@@ -143,6 +171,8 @@ class Dialect:
     item: str
     integer: str = "const i64 {name}"
     extra: tuple[str, ...] = ()
+    pointer: str = ""
+    helpers: Mapping[str, str] = field(default_factory=dict)
     offsets: bool = False
     slots: bool = False
     table: bool = False
@@ -226,6 +256,8 @@ CUDA = replace(
     groups="(i64)gridDim.x",
     item="(i64)threadIdx.x",
     integer="i64 {name}",
+    pointer="__builtin_assume(__isGlobal({name}));",
+    helpers=_CUDA_HELPERS,
     table=True,
     matrix_units=True,
     align="__align__({n})",

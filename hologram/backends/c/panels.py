@@ -95,8 +95,7 @@ class PanelWriter:
         self.f.close()
 
     def _unrolled(self, name: str, count: int) -> None:
-        if self.w.dialect.unroll:
-            self.f.do(self.w.dialect.unroll)
+        self.w.unroll()
         self.f.open(f"for (int {name} = 0; {name} < {count}; ++{name})")
 
     # --- instructions --------------------------------------------------------------------------------------------------

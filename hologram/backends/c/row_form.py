@@ -61,8 +61,8 @@ class RowForm:
         """Variables into which an item accumulates every 32nd element from ``first`` on."""
         lanes = self.w.partial(self.monoids)
         together = next((n for most, n in SIDE_BY_SIDE.items() if len(self.loop.body) <= most), 1)
-        if self.w.dialect.unroll and together > 1:
-            self.f.do(f"{self.w.dialect.unroll} {together}")
+        if together > 1:
+            self.w.unroll(together)
         self.f.open(f"for (i64 {self.name} = {first}; {self.name} < {stop}; {self.name} += {LANES})")
         self.w.block(self.loop.body)
         self.f.close()
@@ -89,8 +89,7 @@ class RowForm:
         self.f.close()
 
     def _exchange(self, lanes: State) -> None:
-        if self.w.dialect.unroll:
-            self.f.do(self.w.dialect.unroll)
+        self.w.unroll()
         self.f.open(f"for (int hg_half = {LANES // 2}; hg_half > 0; hg_half >>= 1)")
         for m in self.monoids:
             other = [self.w.fresh("other") for _ in m.types]

@@ -36,7 +36,7 @@ class Program:
                 made[key] = name, writer.mapping
             self.names[k], self.mappings[k] = made[key]
         body = "\n".join([*scalars.vectors.values(), *scalars.functions.values(), *texts])
-        helpers = [self.dialect.function + HELPERS[name] for name in needed(body)]
+        helpers = [self.dialect.function + self.dialect.helpers.get(name, HELPERS[name]) for name in needed(body)]
         body = "\n".join([*helpers, body])
         self.double = _DOUBLE.search(body) is not None
         if self.double and self.dialect.double is None:

@@ -10,17 +10,26 @@ from hologram.symbolic import Expr, Int, split_linear
 ACCESS_BYTES = 16  # the widest access of an item
 MOST_NEIGHBOURS = 8
 MOST_COST = 300  # of the instructions that a loop holds, written for each neighbour
+MOST_AHEAD = 8  # vectors that an item reads before it uses the first: enough are under way to hide what memory takes
 
 Place = tuple[Buffer, Int]
 
 
 class Vectors(NamedTuple):
-    """``width`` neighbours at a time; ``loads`` and ``stores`` are the places of the loop that are vectors; ``whole``: no item has fewer."""
+    """``width`` neighbours at a time; ``loads`` and ``stores`` are the places of the loop that are vectors; ``whole``: no item has fewer. ``cost``: of
+    the loop's instructions, for all neighbours."""
 
     width: int
     loads: dict[Place, None]
     stores: dict[Place, None]
     whole: bool
+    cost: int
+
+    def together(self, turns: int) -> int:
+        """How many of the ``turns`` that an item takes have their vectors read before the first is used."""
+        if not self.whole:
+            return 1
+        return max(1, min(turns, MOST_AHEAD // max(1, len(self.loads)), 2 * MOST_COST // max(1, self.cost)))
 
 
 def vectors(loop: Loop) -> Vectors | None:
@@ -39,7 +48,7 @@ def vectors(loop: Loop) -> Vectors | None:
     if not kept:
         return None
     whole = divides(width, loop.extent) and (loop.limit is None or divides(width, loop.limit))
-    return Vectors(width, {p: None for p in loads if p in kept}, {p: None for p in stores if p in kept}, whole)
+    return Vectors(width, {p: None for p in loads if p in kept}, {p: None for p in stores if p in kept}, whole, cost * width)
 
 
 def _step(index: Int, name: str) -> Int | None:

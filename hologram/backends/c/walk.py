@@ -6,7 +6,9 @@ items, that it could disturb or depend on; they are reached by all items alike, 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.analysis import fusible, in_place, loaded, stored
@@ -17,11 +19,19 @@ from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.row_form import ITEM, RowForm, after, pieces
 from hologram.backends.c.running import scan, turns
 from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
-from hologram.backends.c.vectors import ACCESS_BYTES, Place, Vectors, vectors
+from hologram.backends.c.vectors import ACCESS_BYTES, Place, Vectors, divides, vectors
 from hologram.dtypes import int64, uint64
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
 from hologram.primitives.reductions import LANES
 from hologram.symbolic import Atom, Expr, Int, bounds
+
+
+class Turns(NamedTuple):
+    """``count`` vectors that an item takes, ``step`` elements apart; those from ``stop`` on are not there (None: all are)."""
+
+    count: int
+    step: int
+    stop: str | None
 
 
 class KernelWriter:
@@ -65,6 +75,9 @@ class KernelWriter:
         if d.table:
             self._read_table(start, params)
             params.insert(0, "const u64 *hg_table")
+        if d.pointer:
+            for b in k.params:
+                start.do(d.pointer.format(name=b.name))
         if d.slots:
             params = [f"{p} [[buffer({i})]]" for i, p in enumerate(params)]
         head = d.kernel.format(name=name, params=", ".join([*params, *d.extra]), items=self.mapping.items, resident=self.mapping.resident)
@@ -318,9 +331,12 @@ class KernelWriter:
             self.block(loop.body)
             self.f.close()
             return
-        n, at = taken.width, self.fresh("at")
+        n, at, step = taken.width, self.fresh("at"), self.mapping.width * taken.width
+        count = taken.together(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
         first = f"{'' if start == '0' else f'{start} + '}{ITEM} * {n}"
-        self.f.open(f"for (i64 {at} = {first}; {at} < {stop}; {at} += {self.mapping.width * n})")
+        filled = count == 1 or (loop.limit is None and divides(step * count, loop.extent))
+        self.unroll(1)  # compilers that unroll further come to split the vectors
+        self.f.open(f"for (i64 {at} = {first}; {at} < {stop}; {at} += {step * count})")
         if not taken.whole:
             self.f.open(f"if ({at} + {n} > {stop})")
             self.f.open(f"for (i64 {name} = {at}; {name} < {stop}; ++{name})")
@@ -328,33 +344,53 @@ class KernelWriter:
             self.f.close()
             self.f.do("continue;")
             self.f.close()
-        self._neighbours(loop, name, at, taken)
+        self._neighbours(loop, name, at, taken, Turns(count, step, None if filled else stop))
         self.f.close()
 
-    def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors) -> None:
-        self.integers[loop.var] = at
-        whole = {}
-        for buffer, index in taken.loads:
-            v = whole[buffer, index] = self.fresh("w")
-            kind = self.scalars.vector(buffer.dtype, taken.width)
-            self.f.do(f"const {kind} {v} = *({self._space(buffer)}const {kind} *)({buffer.name} + {self.integer(index)});")
-        stores = {place: self.fresh("w") for place in taken.stores}
-        for (buffer, _), v in stores.items():
-            self.f.do(f"{self.scalars.vector(buffer.dtype, taken.width)} {v};")
-        self.near = {place: f"{v}.v[hg_near]" for place, v in (*whole.items(), *stores.items())}
+    def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, turns: Turns) -> None:
+        """Vectors of several turns are read, and then, turn by turn, their elements computed and written."""
+        kinds = {place: self.scalars.vector(place[0].dtype, taken.width) for place in (*taken.loads, *taken.stores)}
+        whole = {place: self.fresh("w") for place in taken.loads}
+        for place, v in whole.items():
+            self.f.do(f"{kinds[place]} {v}[{turns.count}];")
+        with self._turn(loop, at, turns):
+            for (buffer, index), v in whole.items():
+                source = f"{self._space(buffer)}const {kinds[buffer, index]} *"
+                self.f.do(f"{v}[hg_turn] = *({source})({buffer.name} + {self.integer(index)});")
+        with self._turn(loop, at, turns):
+            stores = {place: self.fresh("w") for place in taken.stores}
+            for place, v in stores.items():
+                self.f.do(f"{kinds[place]} {v};")
+            places = {**{p: f"{v}[hg_turn]" for p, v in whole.items()}, **stores}
+            self.near = {place: f"{v}.v[hg_near]" for place, v in places.items()}
+            self.unroll()
+            self.f.open(f"for (int hg_near = 0; hg_near < {taken.width}; ++hg_near)")
+            self.f.do(f"const i64 {name} = hg_first + hg_near;")
+            first, self.integers[loop.var] = self.integers[loop.var], name
+            self.block(loop.body)
+            self.integers[loop.var] = first
+            self.f.close()
+            self.near = {}
+            for (buffer, index), v in stores.items():
+                self.f.do(f"*({self._space(buffer)}{kinds[buffer, index]} *)({buffer.name} + {self.integer(index)}) = {v};")
         self.integers[loop.var] = name
-        if self.dialect.unroll:
-            self.f.do(self.dialect.unroll)
-        self.f.open(f"for (int hg_near = 0; hg_near < {taken.width}; ++hg_near)")
-        self.f.do(f"const i64 {name} = {at} + hg_near;")
-        self.block(loop.body)
+
+    @contextmanager
+    def _turn(self, loop: Loop, at: str, turns: Turns) -> Iterator[None]:
+        """For each of several turns that the item has: ``hg_first`` is the first of its neighbours."""
+        self.unroll()
+        self.f.open(f"for (int hg_turn = 0; hg_turn < {turns.count}; ++hg_turn)")
+        self.f.do(f"const i64 hg_first = {at} + hg_turn * {turns.step};")
+        self.f.open(f"if (hg_first < {turns.stop})" if turns.stop is not None else "")
+        self.integers[loop.var] = "hg_first"
+        yield
         self.f.close()
-        self.near = {}
-        self.integers[loop.var] = at
-        for (buffer, index), v in stores.items():
-            kind = self.scalars.vector(buffer.dtype, taken.width)
-            self.f.do(f"*({self._space(buffer)}{kind} *)({buffer.name} + {self.integer(index)}) = {v};")
-        self.integers[loop.var] = name
+        self.f.close()
+
+    def unroll(self, times: int | None = None) -> None:
+        """Asks to unroll the loop that follows, so many times or wholly."""
+        if self.dialect.unroll:
+            self.f.do(self.dialect.unroll + (f" {times}" if times is not None else ""))
 
     def _space(self, buffer: Buffer) -> str:
         """The address space of a buffer."""
