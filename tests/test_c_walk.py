@@ -22,7 +22,7 @@ from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.backends.reference import evaluate
 from hologram.errors import UnsupportedError
-from hologram.graph import loops
+from hologram.graph import loops, prepare
 from hologram.graph.kernel_ir import Buffer
 from hologram.graph.schedule import Schedule
 from hologram.primitives import TABLE, Op
@@ -302,6 +302,20 @@ def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path
     assert [Mapping(k, Scalars(DIALECTS[dialect])).product is not None for k in kernels(schedule)] == [True]
     for g, w in zip(run(schedule, arrays, tmp_path, dialect=dialect, groups=2), evaluate(graph, arrays), strict=True):
         assert not mismatch(g, w, 0).any()
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
+def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "MANY_PAGES", 4)
+    d = Draft()
+    x = d.input(2, 14_000, dtype=dtype)
+    graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))
+    schedule = Schedule(graph, "standard", PANELS)
+    assert not any(k.chunks == 2 and not k.scratch and "lanes" not in str(k) for k in kernels(schedule))
+    array = seeded(dtype).integers(-100, 100, x.shape).astype(x.dtype.np)
+    for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect=dialect), evaluate(graph, [array]), strict=True):
+        np.testing.assert_array_equal(g, w)  # sums of small integers are exact in any order
 
 
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))

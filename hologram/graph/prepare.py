@@ -31,6 +31,7 @@ MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk tak
 BAND = 8  # rows that are reduced as one piece where all of them are too large for the caches
 LONG_ROW_BYTES = 4096
 FAR_BYTES = 24 * 2**20
+MANY_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
@@ -178,7 +179,7 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation
     if node.op.kind == "contraction":
         return _convolution(b, node, inputs, varies is None)
     if node.op.kind == "scan":
-        return _scan(b, node, inputs[0])
+        return _scan(b, node, inputs[0], varies is not None and not varies.by_parts)
     if node.op.kind == "scatter":
         return prepare_scatter(b, node, inputs)
     if node.op.kind == "sort":
@@ -318,23 +319,24 @@ def _flip(b: Builder, x: Node, axis: int) -> Node:
     return _slice_axis(b, x, axis, x.shape[axis] - 1, -1, -1)
 
 
-def _scan(b: Builder, node: Node, x: Node) -> Node:
+def _scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
+    """``at_once``: what stands before pages may be found out of the written order, side by side instead of one after the other."""
     axis, reverse = node.attrs
     x = _cast(b, x, dtypes.compute_type(x.dtype))
     if reverse:
         x = _flip(b, x, axis)
     n = x.shape[axis]
     if axis == x.ndim - 1 and not (isinstance(n, int) and n <= PAGE):
-        return side_by_side(b, _cast(b, _scan_of_pages(b, node.op, x, axis), node.dtype), n, reverse)
+        return side_by_side(b, _cast(b, _scan_of_pages(b, node.op, x, axis, at_once), node.dtype), n, reverse)
     x = b(node.op, (x,), (axis, False))
     return _cast(b, _flip(b, x, axis) if reverse else x, node.dtype)
 
 
-def _scan_of_pages(b: Builder, op: Any, x: Node, axis: int) -> Node:
+def _scan_of_pages(b: Builder, op: Any, x: Node, axis: int, at_once: bool) -> Node:
     """The running values of a long axis, (…, pages, PAGE)."""
     pages = _in_pages(b, x, axis, x.shape[axis], op.identity(x.dtype))
     inside = b(op, (pages,), (axis + 1, False))
-    carry = _carry(b, op, _last_of_scan(pages, op, axis + 1), axis)
+    carry = _carry(b, op, _last_of_scan(pages, op, axis + 1), axis, at_once)
     spread = b(TABLE["broadcast"], (carry,), (inside.shape, tuple(range(carry.ndim))))
     return b(op.monoid, (spread, inside))
 
@@ -344,10 +346,22 @@ def _last_of_scan(x: Node, op: Any, axis: int) -> Node:
     return Node(op, (x,), (axis, "last"), x.shape[:axis], x.dtype)
 
 
-def _carry(b: Builder, op: Any, totals: Node, axis: int) -> Node:
+def _carry(b: Builder, op: Any, totals: Node, axis: int, at_once: bool) -> Node:
     """What stands before each page: the running totals, left to right, moved on by one; the first is the identity."""
-    column = _reshape(b, totals, (*totals.shape, 1))
-    running = b(op, (column,), (axis, False))
+    n = totals.shape[axis]
+    if at_once and isinstance(n, int) and n > MANY_PAGES:
+        running = _running(b, op, totals, axis)
+    else:
+        running = b(op, (_reshape(b, totals, (*totals.shape, 1)),), (axis, False))
     moved = _slice_axis(b, running, axis, 0, running.shape[axis] - 1)
     low = tuple(1 if i == axis else 0 for i in range(moved.ndim))
-    return b(TABLE["pad"], (moved, _const(b, op.identity(totals.dtype), totals.dtype)), (low, (0,) * moved.ndim))
+    carry = b(TABLE["pad"], (moved, _const(b, op.identity(totals.dtype), totals.dtype)), (low, (0,) * moved.ndim))
+    return _reshape(b, carry, (*totals.shape, 1))
+
+
+def _running(b: Builder, op: Any, totals: Node, axis: int) -> Node:
+    """The running values as those of a row, long ones by pages again."""
+    n = totals.shape[axis]
+    if isinstance(n, int) and n <= PAGE:
+        return b(op, (totals,), (axis, False))
+    return side_by_side(b, _scan_of_pages(b, op, totals, axis, True), n, False)

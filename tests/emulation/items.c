@@ -29,7 +29,7 @@ const void *hg_gather(const void *value, int64_t nbytes) {
 }
 void hg_shuffle(void *value, int64_t nbytes, int from) {
   const char *all = (const char *)hg_gather(value, nbytes);
-  if (from < HG_TEAM) memcpy(value, all + from * nbytes, (size_t)nbytes);
+  if (from >= 0 && from < HG_TEAM) memcpy(value, all + from * nbytes, (size_t)nbytes);
 }
 
 static void entry(void) {

@@ -15,6 +15,8 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel0(__global c
   b1 += b1_at;
   const i64 hg_group = (i64)get_group_id(0), hg_groups = (i64)get_num_groups(0), hg_item = (i64)get_local_id(0);
   __local f32 hg_scan_f32[64];
+  __local f32 hg_lasts_f32[4];
+  __local f32 hg_before_f32[5];
   for (i64 p = hg_group; p < 8; p += hg_groups) {
     f32 a0 = (-0.0f);
     for (i64 turn1 = 0; turn1 < 40; turn1 += 64) {
@@ -30,18 +32,24 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel0(__global c
         f32 before6 = (-0.0f);
         if (hg_item % 16 >= hg_step) before6 = hg_scan_f32[hg_item - hg_step];
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        if (hg_item % 16 >= hg_step) group5 = before6 + group5;
+        if (hg_item % 16 >= hg_step) { group5 = before6 + group5; }
         hg_scan_f32[hg_item] = group5;
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
       }
-      f32 v4 = a0;
-      for (i64 hg_last = 15; hg_last < hg_item / 16 * 16; hg_last += 16) {
-        v4 = v4 + hg_scan_f32[hg_last];
+      if (hg_item % 16 == 15) hg_lasts_f32[hg_item / 16] = group5;
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+      if (hg_item == 0) {
+        #pragma unroll
+        for (int hg_at = 0; hg_at < 4; ++hg_at) {
+          hg_before_f32[hg_at] = a0;
+          a0 = a0 + hg_lasts_f32[hg_at];
+        }
+        hg_before_f32[4] = a0;
       }
-      v4 = v4 + group5;
-      for (i64 hg_last = 15; hg_last < 64; hg_last += 16) {
-        a0 = a0 + hg_scan_f32[hg_last];
-      }
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+      f32 v4;
+      v4 = hg_before_f32[hg_item / 16] + group5;
+      a0 = hg_before_f32[4];
       if (live2) b1[i + 40 * p] = v4;
     }
   }

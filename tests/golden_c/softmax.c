@@ -14,6 +14,7 @@ static inline u32 hg_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
 static inline f32 hg_f32(u32 b) { f32 x; memcpy(&x, &b, 4); return x; }
 #define hg_from(x, item) ({ __typeof__(x) hg_moved = x; hg_shuffle(&hg_moved, sizeof hg_moved, item); hg_moved; })
 #define hg_down(x, by) hg_from(x, (int)(hg_item % 32) + (by))
+#define hg_up(x, by) hg_from(x, (int)(hg_item % 32) - (by))
 #define hg_first(x) hg_from(x, 0)
 
 static inline f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */

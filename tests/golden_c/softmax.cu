@@ -6,6 +6,7 @@ typedef float2 c64;
 #define hg_bits_f32(x) __float_as_uint(x)
 #define hg_f32(x) __uint_as_float(x)
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
+#define hg_up(x, by) __shfl_up_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
 #define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 

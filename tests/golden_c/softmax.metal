@@ -9,14 +9,20 @@ typedef float2 c64;
 #define hg_bits_f32(x) as_type<u32>(x)
 #define hg_f32(x) as_type<f32>(x)
 template <class T> static inline T hg_down(T x, ushort by) { return simd_shuffle_down(x, by); }
+template <class T> static inline T hg_up(T x, ushort by) { return simd_shuffle_up(x, by); }
 template <class T> static inline T hg_first(T x) { return simd_broadcast_first(x); }
 static inline i64 hg_down(i64 x, ushort by) { /* SIMD-groups exchange at most 32 bits */
   return (i64)((u64)simd_shuffle_down((u32)((u64)x >> 32), by) << 32 | simd_shuffle_down((u32)x, by));
 }
+static inline i64 hg_up(i64 x, ushort by) {
+  return (i64)((u64)simd_shuffle_up((u32)((u64)x >> 32), by) << 32 | simd_shuffle_up((u32)x, by));
+}
 static inline i64 hg_first(i64 x) { return (i64)((u64)simd_broadcast_first((u32)((u64)x >> 32)) << 32 | simd_broadcast_first((u32)x)); }
 static inline u64 hg_down(u64 x, ushort by) { return (u64)hg_down((i64)x, by); }
+static inline u64 hg_up(u64 x, ushort by) { return (u64)hg_up((i64)x, by); }
 static inline u64 hg_first(u64 x) { return (u64)hg_first((i64)x); }
 static inline bool hg_down(bool x, ushort by) { return simd_shuffle_down((u32)x, by) != 0; }
+static inline bool hg_up(bool x, ushort by) { return simd_shuffle_up((u32)x, by) != 0; }
 static inline bool hg_first(bool x) { return simd_broadcast_first((u32)x) != 0; }
 
 static inline f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */

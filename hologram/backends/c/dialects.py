@@ -50,6 +50,7 @@ typedef float2 c64;
 #define hg_bits_f32(x) __float_as_uint(x)
 #define hg_f32(x) __uint_as_float(x)
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
+#define hg_up(x, by) __shfl_up_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
 #define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 """,
@@ -96,14 +97,20 @@ typedef float2 c64;
 #define hg_bits_f32(x) as_type<u32>(x)
 #define hg_f32(x) as_type<f32>(x)
 template <class T> static inline T hg_down(T x, ushort by) { return simd_shuffle_down(x, by); }
+template <class T> static inline T hg_up(T x, ushort by) { return simd_shuffle_up(x, by); }
 template <class T> static inline T hg_first(T x) { return simd_broadcast_first(x); }
 static inline i64 hg_down(i64 x, ushort by) { /* SIMD-groups exchange at most 32 bits */
   return (i64)((u64)simd_shuffle_down((u32)((u64)x >> 32), by) << 32 | simd_shuffle_down((u32)x, by));
 }
+static inline i64 hg_up(i64 x, ushort by) {
+  return (i64)((u64)simd_shuffle_up((u32)((u64)x >> 32), by) << 32 | simd_shuffle_up((u32)x, by));
+}
 static inline i64 hg_first(i64 x) { return (i64)((u64)simd_broadcast_first((u32)((u64)x >> 32)) << 32 | simd_broadcast_first((u32)x)); }
 static inline u64 hg_down(u64 x, ushort by) { return (u64)hg_down((i64)x, by); }
+static inline u64 hg_up(u64 x, ushort by) { return (u64)hg_up((i64)x, by); }
 static inline u64 hg_first(u64 x) { return (u64)hg_first((i64)x); }
 static inline bool hg_down(bool x, ushort by) { return simd_shuffle_down((u32)x, by) != 0; }
+static inline bool hg_up(bool x, ushort by) { return simd_shuffle_up((u32)x, by) != 0; }
 static inline bool hg_first(bool x) { return simd_broadcast_first((u32)x) != 0; }
 """,
 )
@@ -121,6 +128,7 @@ static inline u32 hg_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
 static inline f32 hg_f32(u32 b) { f32 x; memcpy(&x, &b, 4); return x; }
 #define hg_from(x, item) ({ __typeof__(x) hg_moved = x; hg_shuffle(&hg_moved, sizeof hg_moved, item); hg_moved; })
 #define hg_down(x, by) hg_from(x, (int)(hg_item % 32) + (by))
+#define hg_up(x, by) hg_from(x, (int)(hg_item % 32) - (by))
 #define hg_first(x) hg_from(x, 0)
 """,
 )
@@ -151,7 +159,7 @@ class Dialect:
       slot, from bit :data:`SLOT_BIT` on, and an offset there in bytes.
     - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.matrix_units`).
     - ``slots``: whether parameters are bound by number in the text.
-    - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down`` and ``hg_first`` of the prelude, and meet
+    - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down``, ``hg_up`` and ``hg_first``, and meet
       without the rest of their group; None where a device promises no such thing.
     - ``align``: what aligns a type or an array to ``{n}`` bytes; ``unroll``: asks to unroll the loop that follows.
     - ``single``: the suffix of functions of float32. ``long``: the suffix of 64-bit literals.

@@ -155,7 +155,7 @@ class HalfWriter(MatrixWriter):
             write(self.p.columns, "hg_column0")
         self.f.close()
 
-    def _place_in_panel(self, side: Side) -> None:
+    def _piece_of(self, side: Side) -> None:
         """The item's piece ``hg_p`` of the line ``hg_l``: neighbours in memory are neighbouring items'."""
         pieces = self._line(side) // PIECE
         total = side.size * DEPTH // PIECE
@@ -164,7 +164,7 @@ class HalfWriter(MatrixWriter):
 
     def _bring(self, side: Side, name: str) -> None:
         self._unrolled("hg_s", self._turns(side))
-        self._place_in_panel(side)
+        self._piece_of(side)
         if self.copied[side.loop.var]:
             self._copy(side, name)
         else:
@@ -217,7 +217,7 @@ class HalfWriter(MatrixWriter):
             return
         kind = self.w.scalars.vector(side.staged[0].dtype, PIECE)
         self._unrolled("hg_s", self._turns(side))
-        self._place_in_panel(side)
+        self._piece_of(side)
         at = f"{self._panel_start(side, 'hg_slot')} + {self._piece_at(side, 'hg_l', 'hg_p')}"
         self.f.do(f"*({kind} *)((u8 *)hg_shared + {at}) = {name}_next[hg_s];")
         self.f.close()

@@ -50,7 +50,8 @@ class Mapping:
         self.product: Product | None = by_units or (in_panels(product) if product is not None else None)
         self.by_item = not lanes and not kernel.scratch
         self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
-        self.width = 1 if self.by_item else LANES if self.by_team else max([_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES])
+        wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
+        self.width = 1 if self.by_item else LANES if self.by_team else max(wanted)
         scratch = sum(_aligned(int(b.size) * b.dtype.itemsize) for b in kernel.scratch)
         partials = 0 if self.by_team else sum(_partials(s, self.width, scalars) for s in lanes)
         self.in_workspace = scratch + partials > LOCAL_BYTES

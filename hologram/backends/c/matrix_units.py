@@ -93,9 +93,9 @@ class MatrixWriter(PanelWriter):
     def _panel_elements(self, side: Side) -> int:
         return 2 * side.size * (DEPTH + APART)
 
-    def _kept(self, value: str) -> str:
+    def _kept(self, value: str, near: bool) -> str:
         value = f"hg_tf32({value})"
-        return f"hg_next + hg_k < {self.p.terms} ? {value} : 0" if self.p.terms % DEPTH else value
+        return f"hg_next + hg_k{' + hg_near' * near} < {self.p.terms} ? {value} : 0" if self.p.terms % DEPTH else value
 
     def _add_terms(self) -> None:
         f, p, half = self.f, self.p, self.terms // 2

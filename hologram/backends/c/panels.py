@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hologram.backends.c.accumulate import Monoid
-from hologram.backends.c.products import ITEMS, PAD, SIDE, Product, Side
+from hologram.backends.c.products import ITEMS, PAD, SIDE, VECTOR, Product, Side
 from hologram.backends.c.scalars import memory_name, type_name
+from hologram.backends.c.vectors import divides
 from hologram.graph.kernel_ir import Accumulate, Ins
 from hologram.primitives.reductions import PAGE
 from hologram.symbolic import atoms, split_linear
@@ -58,8 +59,8 @@ class PanelWriter:
         """Where term ``k`` of row or column ``i`` is in a panel, the first or the second."""
         return f"({which} * {self.p.depth} + {k}) * {side.size + PAD} + {i}"
 
-    def _kept(self, value: str) -> str:
-        """What a panel has of a value, which may be beyond the last term."""
+    def _kept(self, value: str, near: bool) -> str:
+        """What a panel has of a value, which may be beyond the last term; ``near``: it is ``hg_near`` terms from the first of a run."""
         return value
 
     # --- declarations --------------------------------------------------------------------------------------------------
@@ -112,16 +113,21 @@ class PanelWriter:
 
     def _emit(self, wanted: list[Ins]) -> None:
         """Writes the instructions that ``wanted`` need, and they themselves, unless they have been."""
-        local, needed = set(self.p.order), set()
+        needed = self._needed(wanted)
+        for s in self.p.order:
+            if s in needed:
+                self.w.instruction(s)
+
+    def _needed(self, wanted: list[Ins]) -> set[Ins]:
+        """``wanted`` and what they are computed from, but for what has been written."""
+        local, needed = set(self.p.order), set[Ins]()
         stack = list(wanted)
         while stack:
             v = stack.pop()
             if v in local and v not in self.w.env and v not in needed:
                 needed.add(v)
                 stack += v.args
-        for s in self.p.order:
-            if s in needed:
-                self.w.instruction(s)
+        return needed
 
     # --- panels --------------------------------------------------------------------------------------------------------
 
@@ -146,14 +152,32 @@ class PanelWriter:
         f.do("hg_now ^= 1;")
         f.close()
 
-    def _place_in_panel(self, side: Side) -> None:
-        """``hg_k`` down and ``hg_i`` along the panel: neighbours in memory are neighbouring items'."""
-        total = side.size * self.p.depth
+    def _place_in_panel(self, side: Side, run: int) -> None:
+        """The item's ``run`` elements, the first ``hg_k`` down and ``hg_i`` along the panel: neighbours in memory are neighbouring items'."""
+        total = side.size * self.p.depth // run
         self.f.do(f"const int hg_e = (int)hg_item + {ITEMS} * hg_s{f' - (hg_item >= {total} ? {total} : 0)' if total < ITEMS else ''};")
-        k, i = (f"hg_e % {self.p.depth}", f"hg_e / {self.p.depth}")
-        if not self._is_down_first(side):
-            k, i = (f"hg_e / {side.size}", f"hg_e % {side.size}")
+        by_terms = self._is_down_first(side)
+        across = (self.p.depth if by_terms else side.size) // run
+        first, second = (f"hg_e % {across}{f' * {run}' if run > 1 else ''}", f"hg_e / {across}")
+        k, i = (first, second) if by_terms else (second, first)
         self.f.do(f"const int hg_k = {k}, hg_i = {i};")
+
+    def _run(self, side: Side) -> int:
+        """Neighbours in memory that an item brings at a time: several where all that it reads of them lies so, whole and aligned."""
+        by_terms = self._is_down_first(side)
+        along, end = (self.p.down.var, self.p.terms) if by_terms else (side.loop.var, side.loop.limit or side.size)
+        whole = divides(VECTOR, end) and self._turns(side) % VECTOR == 0
+        return VECTOR if whole and all(self._lies(x, along) for x in self._loads(side)) else 1
+
+    def _lies(self, load: Ins, along: str) -> bool:
+        """Whether neighbours along a loop are neighbours in memory, from a multiple of :data:`VECTOR` on, or one element."""
+        split = split_linear(load.attrs[1], along) if not load.args else None
+        return split is not None and (split[0] == 0 or (split[0] == 1 and divides(VECTOR, split[1])))
+
+    def _loads(self, side: Side) -> list[Ins]:
+        """What a side's values are made of, in memory."""
+        needed = self._needed(side.staged)
+        return [v for v in self.p.order if v in needed and v.op == "load"]
 
     def _is_down_first(self, side: Side) -> bool:
         """Whether elements next to each other in memory are terms, not rows or columns."""
@@ -163,28 +187,57 @@ class PanelWriter:
 
     def _bring(self, side: Side, name: str) -> None:
         """Values of the next panel, into registers. Beyond the ends they are those at the ends, and not used."""
-        n = self.p.terms
-        which = "row" if side is self.p.rows else "column"
-        self._unrolled("hg_s", self._turns(side))
-        self._place_in_panel(side)
-        place = self._clamped(f"{name} + hg_i", side.loop.limit)
-        down = self._clamped("hg_next + hg_k", n if n % self.p.depth else None)
+        run = self._run(side)
+        self.w.unroll()
+        self.f.open(f"for (int hg_s = 0; hg_s < {self._turns(side) // run}; ++hg_s)")
+        self._place_in_panel(side, run)
+        n, by_terms = self.p.terms, self._is_down_first(side)
+        place = self._clamped(f"{name} + hg_i", side.loop.limit, 1 if by_terms else run)
+        down = self._clamped("hg_next + hg_k", n if n % self.p.depth else None, run if by_terms else 1)
         self.f.do(f"const i64 hg_place = {place}, hg_term = {down};")
-        with self._scope(**{which: "hg_place", "down": "hg_term"}):
+        names = {"row" if side is self.p.rows else "column": "hg_place", "down": "hg_term"}
+        if run > 1:
+            self._read_runs(side, names)
+            names[("row" if side is self.p.rows else "column") if not by_terms else "down"] = "hg_each"
+            self._unrolled("hg_near", run)
+            self.f.do(f"const i64 hg_each = {'hg_term' if by_terms else 'hg_place'} + hg_near;")
+        with self._scope(**names):
             self._emit(side.staged)
             for i, v in enumerate(side.staged):
-                self.f.do(f"{name}_next{i}[hg_s] = {self._kept(self.w.env[v])};")
+                self.f.do(f"{name}_next{i}[{f'hg_s * {run} + hg_near' if run > 1 else 'hg_s'}] = {self._kept(self.w.env[v], by_terms and run > 1)};")
+        if run > 1:
+            self.f.close()
+            self.w.near = {}
         self.f.close()
 
-    def _clamped(self, text: str, limit: object) -> str:
-        return text if limit is None else f"{text} < {limit} ? {text} : {limit} - 1"
+    def _read_runs(self, side: Side, names: dict[str, str]) -> None:
+        """Vectors of what lies in runs, and where the walk finds their elements."""
+        along = self.p.down.var if self._is_down_first(side) else side.loop.var
+        with self._scope(**names):
+            for x in self._loads(side):
+                buffer, index = x.attrs
+                split = split_linear(index, along)
+                if split is not None and split[0] == 1 and (buffer, index) not in self.w.near:
+                    kind, v = self.w.scalars.vector(buffer.dtype, VECTOR), self.w.fresh("w")
+                    self.f.do(f"const {kind} {v} = *({self.w.dialect.memory}const {kind} *)({buffer.name} + {self.w.integer(index)});")
+                    self.w.near[buffer, index] = f"{v}.v[hg_near]"
+
+    def _clamped(self, text: str, limit: object, run: int) -> str:
+        return text if limit is None else f"{text} < {limit} ? {text} : {limit} - {run}"
 
     def _keep(self, side: Side, name: str) -> None:
         """The next panel, from registers into the shared memory that is free."""
-        self._unrolled("hg_s", self._turns(side))
-        self._place_in_panel(side)
-        for i in range(len(side.staged)):
-            self.f.do(f"{name}_panel{i}[{self._panel_index(side, '(hg_now ^ 1)', 'hg_k', 'hg_i')}] = {name}_next{i}[hg_s];")
+        run = self._run(side)
+        self.w.unroll()
+        self.f.open(f"for (int hg_s = 0; hg_s < {self._turns(side) // run}; ++hg_s)")
+        self._place_in_panel(side, run)
+        by_terms = self._is_down_first(side)
+        self._unrolled("hg_near", run)
+        k, i = ("hg_k + hg_near", "hg_i") if by_terms else ("hg_k", "hg_i + hg_near")
+        for j in range(len(side.staged)):
+            at = self._panel_index(side, "(hg_now ^ 1)", f"({k})", f"({i})")
+            self.f.do(f"{name}_panel{j}[{at}] = {name}_next{j}[hg_s * {run} + hg_near];")
+        self.f.close()
         self.f.close()
 
     def _add_terms(self) -> None:

@@ -45,10 +45,44 @@ def scan(w: KernelWriter, s: Ins) -> str:
 
 
 def _side_by_side(w: KernelWriter, monoid: Monoid, carry: list[str], x: str, kind: str, name: str) -> str:
-    f, z, before = w.f, w.fresh("group"), w.fresh("before")
-    array = w.shared_array(memory_name(monoid.types[0]), "scan", w.mapping.width)
+    """GROUPs scan themselves; the first item then takes the carry through all of them, and each item what stands before its own."""
+    f, z, groups = w.f, w.fresh("group"), w.mapping.width // GROUP
     f.do(f"{kind} {z} = {x};")
     f.do(f"if (!{w.live}) {z} = {monoid.identity[0]};")
+    (_in_registers if w.dialect.team_barrier is not None else _in_memory)(w, monoid, z, kind)
+    memory = memory_name(monoid.types[0])
+    lasts, before = w.shared_array(memory, "lasts", groups), w.shared_array(memory, "before", groups + 1)
+    f.do(f"if ({ITEM} % {GROUP} == {GROUP - 1}) {lasts}[{ITEM} / {GROUP}] = {z};")
+    w.barrier()
+    f.open(f"if ({ITEM} == 0)")
+    w.unroll()
+    f.open(f"for (int hg_at = 0; hg_at < {groups}; ++hg_at)")
+    f.do(f"{before}[hg_at] = {carry[0]};")
+    f.do(monoid.combine(carry, carry, [f"{lasts}[hg_at]"]))
+    f.close()
+    f.do(f"{before}[{groups}] = {carry[0]};")
+    f.close()
+    w.barrier()
+    f.do(f"{kind} {name};")
+    f.do(monoid.combine([name], [f"{before}[{ITEM} / {GROUP}]"], [z]))
+    f.do(f"{carry[0]} = {before}[{groups}];")
+    return name
+
+
+def _in_registers(w: KernelWriter, monoid: Monoid, z: str, kind: str) -> None:
+    """A GROUP's running values, by exchanges in a team."""
+    f, before = w.f, w.fresh("before")
+    w.unroll()
+    f.open(f"for (int hg_step = 1; hg_step < {GROUP}; hg_step <<= 1)")
+    f.do(f"const {kind} {before} = hg_up({z}, hg_step);")
+    f.do(f"if ({ITEM} % {GROUP} >= hg_step) {{ {monoid.combine([z], [before], [z])} }}")
+    f.close()
+
+
+def _in_memory(w: KernelWriter, monoid: Monoid, z: str, kind: str) -> None:
+    """The same through memory that the group shares."""
+    f, before = w.f, w.fresh("before")
+    array = w.shared_array(memory_name(monoid.types[0]), "scan", w.mapping.width)
     w.barrier()
     f.do(f"{array}[{ITEM}] = {z};")
     w.barrier()
@@ -56,17 +90,7 @@ def _side_by_side(w: KernelWriter, monoid: Monoid, carry: list[str], x: str, kin
     f.do(f"{kind} {before} = {monoid.identity[0]};")
     f.do(f"if ({ITEM} % {GROUP} >= hg_step) {before} = {array}[{ITEM} - hg_step];")
     w.barrier()
-    f.do(f"if ({ITEM} % {GROUP} >= hg_step) {monoid.combine([z], [before], [z])}")
+    f.do(f"if ({ITEM} % {GROUP} >= hg_step) {{ {monoid.combine([z], [before], [z])} }}")
     f.do(f"{array}[{ITEM}] = {z};")
     w.barrier()
     f.close()
-    last = f"{array}[hg_last]"
-    f.do(f"{kind} {name} = {carry[0]};")
-    f.open(f"for (i64 hg_last = {GROUP - 1}; hg_last < {ITEM} / {GROUP} * {GROUP}; hg_last += {GROUP})")
-    f.do(monoid.combine([name], [name], [last]))
-    f.close()
-    f.do(monoid.combine([name], [name], [z]))
-    f.open(f"for (i64 hg_last = {GROUP - 1}; hg_last < {w.mapping.width}; hg_last += {GROUP})")
-    f.do(monoid.combine(carry, carry, [last]))
-    f.close()
-    return name

@@ -16,8 +16,8 @@ Place = tuple[Buffer, Int]
 
 
 class Vectors(NamedTuple):
-    """``width`` neighbours at a time; ``loads`` and ``stores`` are the places of the loop that are vectors; ``whole``: no item has fewer. ``cost``: of
-    the loop's instructions, for all neighbours."""
+    """``width`` neighbours at a time; ``loads`` and ``stores`` are the places of the loop that are vectors; ``whole``: no item has fewer.
+    ``cost``: of the loop's instructions, for all neighbours."""
 
     width: int
     loads: dict[Place, None]

@@ -27,9 +27,9 @@ from hologram.symbolic import Atom, Expr, Int, bounds
 
 
 class Turns(NamedTuple):
-    """``count`` vectors that an item takes, ``step`` elements apart; those from ``stop`` on are not there (None: all are)."""
+    """``number`` vectors that an item takes, ``step`` elements apart; those from ``stop`` on are not there (None: all are)."""
 
-    count: int
+    number: int
     step: int
     stop: str | None
 
@@ -352,7 +352,7 @@ class KernelWriter:
         kinds = {place: self.scalars.vector(place[0].dtype, taken.width) for place in (*taken.loads, *taken.stores)}
         whole = {place: self.fresh("w") for place in taken.loads}
         for place, v in whole.items():
-            self.f.do(f"{kinds[place]} {v}[{turns.count}];")
+            self.f.do(f"{kinds[place]} {v}[{turns.number}];")
         with self._turn(loop, at, turns):
             for (buffer, index), v in whole.items():
                 source = f"{self._space(buffer)}const {kinds[buffer, index]} *"
@@ -379,7 +379,7 @@ class KernelWriter:
     def _turn(self, loop: Loop, at: str, turns: Turns) -> Iterator[None]:
         """For each of several turns that the item has: ``hg_first`` is the first of its neighbours."""
         self.unroll()
-        self.f.open(f"for (int hg_turn = 0; hg_turn < {turns.count}; ++hg_turn)")
+        self.f.open(f"for (int hg_turn = 0; hg_turn < {turns.number}; ++hg_turn)")
         self.f.do(f"const i64 hg_first = {at} + hg_turn * {turns.step};")
         self.f.open(f"if (hg_first < {turns.stop})" if turns.stop is not None else "")
         self.integers[loop.var] = "hg_first"
