@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ["getting_started.md", "export.md", "benchmarks.md", "sdk.md", "buffers.md"]
+PAGES = ["getting_started.md", "from_numpy_and_jax.md", "export.md", "benchmarks.md", "sdk.md", "buffers.md"]
 
 
 def run(page: str) -> None:

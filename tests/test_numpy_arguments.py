@@ -97,6 +97,17 @@ def test_creation_by_position() -> None:
     assert hnp.ones_like(X, shape=(2,)).shape == hnp.full_like(X, 3, shape=2).shape == (2,)
 
 
+def test_where_alone_gives_places() -> None:
+    for got, want in zip(hnp.where(MASK), np.where(MASK), strict=True):
+        np.testing.assert_array_equal(got, want)
+    for got, want in zip(np.where(hg.tensor(MASK)), np.where(MASK), strict=True):
+        np.testing.assert_array_equal(got, want)
+    first = hg.jit(lambda m: hnp.where(m, size=2))(MASK)
+    np.testing.assert_array_equal(np.stack([np.asarray(i) for i in first]), np.stack(np.where(MASK))[:, :2])
+    with pytest.raises(ArgumentError, match="where takes a condition and two values"):
+        hnp.where(MASK, X)  # type: ignore[call-overload]
+
+
 @pytest.mark.parametrize(
     ("act", "kind", "message"),
     [

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.errors import ArgumentError
 from hologram.numpy.arguments import array, cast_to
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
@@ -18,7 +19,7 @@ from hologram.primitives.op import Op
 from hologram.trace import arithmetic
 from hologram.trace.apply import binary_operator, elementwise, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.checks import integer
-from hologram.trace.recorder import cast_node, record
+from hologram.trace.recorder import cast_node, located, record
 from hologram.trace.tensor import Tensor
 
 # The table's short names under those of NumPy and the Array API. A row whose name NumPy uses for the same function needs no entry.
@@ -117,8 +118,19 @@ def positive(x: Any, /) -> Tensor:
     return wrap(array(x, "positive"))
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
-    """``x1`` where ``condition`` holds, else ``x2``; the other one's NaNs and infinities do no harm."""
+@overload
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
+@overload
+def where(condition: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Tensor, ...]: ...
+def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None = None, fill_value: int = 0) -> Any:
+    """``x1`` where ``condition`` holds, else ``x2``; the other one's NaNs and infinities do no harm. Without them
+    :func:`~hologram.numpy.sorting.nonzero` of ``condition``."""
+    if x1 is None and x2 is None:
+        from hologram.numpy.sorting import nonzero
+
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x1 is None or x2 is None or size is not None:
+        raise located(ArgumentError("where takes a condition and two values, or a condition alone, and then size"))
     (a, b), _, weak = promoted("where", (x1, x2))
     c = cast_node(array(condition, "where"), dtypes.bool_)
     node = record(ew.select, stretched("where", (c, a, b)))
