@@ -88,34 +88,41 @@ def test_tiles_and_tails(shapes: Any, stride: int, dtype: str) -> None:
     agree(lambda x, w: nn.conv2d(x, w, stride=stride, padding=1), lambda x, w: F.conv2d(x, w, stride=stride, padding=1), x, w)
 
 
-PHASES = [  # extent, window, stride, padding
-    (14, 3, 2, 1),
-    (15, 4, 2, 1),  # as many places in each phase
-    (13, 1, 2, 0),  # a phase without any
-    (17, 2, 4, 1),
-    (16, 4, 4, 0),  # windows side by side
-    (19, 7, 3, 5),
+PHASES = [  # extent, window, stride, padding, dilation
+    (14, 3, 2, 1, 1),
+    (15, 4, 2, 1, 1),  # as many places in each phase
+    (13, 1, 2, 0, 1),  # a phase without any
+    (17, 2, 4, 1, 1),
+    (16, 4, 4, 0, 1),  # windows side by side
+    (19, 7, 3, 5, 1),
+    (19, 3, 3, 2, 2),
+    (15, 2, 2, 1, 3),
+    (17, 3, 2, 2, 2),  # only every second element is in a window
+    (19, 3, 6, 3, 4),
+    (9, 1, 4, 0, 6),
 ]
 
 
 @pytest.mark.parametrize("problem", PHASES, ids=str)
-def test_derivatives_of_strides_by_phases(problem: tuple[int, int, int, int]) -> None:
+def test_derivatives_of_strides_by_phases(problem: tuple[int, int, int, int, int]) -> None:
     """Along two axes where a window is small enough to make that quick."""
-    extent, size, stride, padding = problem
-    rank = 2 if size < 4 else 1
-    name, ours = f"conv{rank}d", {"stride": stride, "padding": padding}
+    extent, size, stride, padding, dilation = problem
+    rank = 2 if size < 4 and dilation == 1 else 1
+    name, ours = f"conv{rank}d", {"stride": stride, "padding": padding, "dilation": dilation}
     x, w = draws((2, 3, *(extent, extent + 1)[:rank]), (5, 3, *[size] * rank))
     agree(lambda x, w: getattr(nn, name)(x, w, **ours), lambda x, w: getattr(F, name)(x, w, **ours), x, w)
-    turned, more = f"conv_transpose{rank}d", {"stride": stride, "padding": min(padding, size // 2), "output_padding": stride - 1}
+    turned, more = f"conv_transpose{rank}d", {**ours, "padding": min(padding, size // 2), "output_padding": stride - 1}
     y, w = draws((2, 5, *(6, 5)[:rank]), (5, 3, *[size] * rank))
     np.testing.assert_allclose(getattr(nn, turned)(y, w, **more), getattr(F, turned)(*map(torch.tensor, (y, w)), **more), rtol=1e-4, atol=1e-4)
 
 
-def test_derivatives_of_strides_multiply_no_zeros() -> None:
+@pytest.mark.parametrize(("dilation", "phases"), [(1, [16 * 2 * 2]), (2, [16 * 4 * 4]), (3, [16 * 2 * 2] * 4)])
+def test_derivatives_of_strides_multiply_no_zeros(dilation: int, phases: list[int]) -> None:
+    """Beside the convolution's own sums: those of all four phases in one; of the one that has any; of each."""
     x, w = draws((2, 16, 32, 32), (16, 16, 4, 4))
 
     def loss(x: Any, w: Any) -> Any:
-        return hnp.sum(nn.conv2d(x, w, stride=2) ** 2)
+        return hnp.sum(nn.conv2d(x, w, stride=2, dilation=dilation) ** 2)
 
     def extents(kernel: Any) -> list[int]:
         loops = [s for s in kernel.walk() if isinstance(s, Loop) and s.accs]
@@ -123,7 +130,7 @@ def test_derivatives_of_strides_multiply_no_zeros() -> None:
 
     schedule = hg.jit(hg.grad(loss)).lower(x, w).compile().executable.schedule
     sums = [n for k in schedule.kernels for n in extents(k.kernel)]
-    assert sums.count(16 * 2 * 2) == 1 and max(sums) == 16 * 4 * 4  # the derivative's, all four phases in one, and the convolution's own
+    assert sorted(sums) == sorted([16 * 4 * 4, *phases])
 
 
 @pytest.mark.parametrize("channels", [9, 400])  # the second: sums that the written order cuts in pages

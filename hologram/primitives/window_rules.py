@@ -2,12 +2,14 @@
 
 A convolution is linear in either factor, and its transposes are convolutions: with respect to ``w`` the cotangent's elements are the window, with
 steps and dilations swapped; with respect to ``x`` the window is turned round and slides over the cotangent, put amid zeros. Steps are taken by
-phases: elements of ``x`` whose places are equal modulo the step are in windows at the same places. Only where there are dilations too are the
-cotangent's elements moved apart, with zeros between.
+phases: elements of ``x`` whose places are equal modulo the step are in windows at the same places. Nothing is multiplied by zeros for steps; only
+where an extent is a symbol are the cotangent's elements moved apart, with zeros between.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,33 +62,53 @@ def by_input(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations
     """The transpose of a convolution with respect to ``x``: a part of its space, from ``first`` on, of the extents ``space``."""
     rank = len(steps)
     for axis, (step, dilation, n, size) in enumerate(zip(steps, dilations, space, w.shape[3:], strict=True)):
-        if step > 1 and dilation == 1 and isinstance(n, int) and isinstance(size, int):
-            return _by_phases(ct, w, space, steps, dilations, first, axis)
+        if step > 1 and isinstance(n, int) and isinstance(size, int):
+            by = _by_divisor if math.gcd(step, dilation) > 1 else _by_phases
+            return by(ct, w, space, steps, dilations, first, axis)
     over = _amid_zeros(ct, space, w.shape[3:], steps, dilations, first)
     return convolved(over, moved(turned_round(w, rank), 2, 1), (1,) * rank, dilations)
 
 
+def _at_axis(values: Sequence[Any], axis: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:axis], value, *values[axis + 1 :])
+
+
+def _by_divisor(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers, axis: int) -> Node:
+    """As :func:`by_input`, where step and dilation have a common divisor along an axis: only its multiples are in windows, all else gets zeros."""
+    common, n = math.gcd(steps[axis], dilations[axis]), space[axis]
+    assert isinstance(n, int)
+    low = -first[axis] % common
+    extents = _at_axis(space, axis, len(range(low, n, common)))
+    if not extents[axis]:
+        return full(0, ct.dtype, (*ct.shape[:2], w.shape[2], *space))
+    steps, dilations = (_at_axis(values, axis, values[axis] // common) for values in (steps, dilations))
+    multiples = apart(by_input(ct, w, extents, steps, dilations, _at_axis(first, axis, (first[axis] + low) // common)), 3 + axis, common)
+    missing = (0,) * multiples.ndim
+    return padded(multiples, _at_axis(missing, 3 + axis, low), _at_axis(missing, 3 + axis, n - low - multiples.shape[3 + axis]))
+
+
 def _by_phases(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers, axis: int) -> Node:
-    """As :func:`by_input`, without zeros between the elements of ``ct`` along one axis.
+    """As :func:`by_input`, without zeros between the elements of ``ct`` along one axis, whose step and dilation have no common divisor.
 
-    Element ``m * step + phase`` is a sum over the places ``phase``, ``phase + step``, … of windows, and so one of a convolution with a step of 1.
-    Phases with equally many places are channels of one convolution.
+    Element ``i`` is a sum over the places ``k`` of windows of which ``k * dilation`` is ``i`` modulo ``step``. They are every ``step``-th from one
+    on, the same for all elements of a phase, and so a phase is a convolution with a step of 1. Neighbouring phases of equally many places, which
+    read the same elements of ``ct``, are channels of one convolution.
     """
-    at, step, size, n = 3 + axis, steps[axis], w.shape[3 + axis], space[axis]
+    at, step, dilation, size, n = 3 + axis, steps[axis], dilations[axis], w.shape[3 + axis], space[axis]
     assert isinstance(size, int) and isinstance(n, int)
-    start, phase = divmod(first[axis], step)
     count = -(-n // step)  # of each phase: the last few may lie beyond the space
+    extents, inverse = _at_axis(space, axis, count), pow(dilation, -1, step)
 
-    def at_axis(values: Sequence[Any], value: Any) -> tuple[Any, ...]:
-        return (*values[:axis], value, *values[axis + 1 :])
+    def windows_of(phase: int) -> tuple[int, int, int]:
+        """The number of the first window, how many places there are, and the first place."""
+        place = (first[axis] + phase) * inverse % step
+        return (first[axis] + phase - place * dilation) // step, len(range(place, size, step)), place
 
     parts = []
-    for phases, m in ((range(phase, step), start), (range(phase), start + 1)):
-        for alike in (phases[: max(0, size % step - phases.start)], phases[max(0, size % step - phases.start) :]):
-            if alike:
-                places = len(range(alike.start, size, step))
-                extents = at_axis(space, count)
-                parts.append(_of_phases(ct, w, extents, at_axis(steps, 1), dilations, at_axis(first, m), at, step, alike, places))
+    for (window, places), alike in itertools.groupby(map(windows_of, range(step)), lambda found: found[:2]):
+        phases = [place for *_, place in alike]
+        of = range(phases[0], phases[-1] + 1)
+        parts.append(_of_phases(ct, w, extents, _at_axis(steps, axis, 1), dilations, _at_axis(first, axis, window), at, step, of, places))
     together = joined(parts, at + 1) if len(parts) > 1 else parts[0]
     return along(reshaped(together, (*together.shape[:at], count * step, *together.shape[at + 2 :])), at, 0, n)
 
