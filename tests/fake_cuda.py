@@ -46,8 +46,7 @@ class FakeArray:
 
     def get(self) -> np.ndarray:
         self.cuda.finish()
-        flat = (ctypes.c_uint8 * self.values.nbytes).from_address(self.address)
-        return np.frombuffer(bytes(flat), self.values.dtype).reshape(self.values.shape)
+        return self.cuda.array_at(self.address, self.values)
 
 
 class _Point:
@@ -157,6 +156,11 @@ class FakeApi:
         address = self.allocate(values.nbytes + offset) + offset
         self._put(stream, lambda: ctypes.memmove(address, values.ctypes.data, values.nbytes))
         return FakeArray(self, address, values, stream)
+
+    def array_at(self, address: int, like: np.ndarray) -> np.ndarray:
+        """What is there at the moment."""
+        flat = (ctypes.c_uint8 * like.nbytes).from_address(address)
+        return np.frombuffer(bytes(flat), like.dtype).reshape(like.shape)
 
     def contiguous(self, x: FakeArray) -> FakeArray:
         values = np.empty(x.values.shape, x.values.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -16,7 +17,8 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import devices
-from hologram.backends.null.device import Device, numbered
+from hologram.backends.common.memory import MOST_LENT
+from hologram.backends.null.device import Device, Event, numbered
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, OutOfMemory
 
@@ -160,22 +162,27 @@ def test_memory_that_is_missing_when_a_kernel_begins_is_an_error_where_the_value
     np.testing.assert_array_equal(np.asarray(f(X)), X * 2)
 
 
-def test_handles_are_not_lost_where_a_queue_fails_to_wait(null: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    f = hg.jit(lambda x: x * 2)
+@pytest.mark.parametrize("verb", ["wait_for", "record"])
+def test_handles_are_not_lost_where_a_queue_fails(verb: str, null: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    f, stream = hg.jit(lambda x: x * 2), hg.stream("null:5")
     null.runtime.pool.trim()
     before = null.taken
-    x = hg.device_put(X, "null:5")
-    with hg.stream("null:5"):
-        y = f(x)
+    monkeypatch.setattr(Event, "is_done", lambda event: False)  # nothing is known to have ended
+    for _ in range(MOST_LENT):
+        x = hg.block_until_ready(hg.device_put(X, "null:5"))
+        with stream:
+            f(x)
+        del x
 
     def fails(*_: Any) -> None:
         raise Failure("the context is lost")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(null.queue), "wait_for", fails)
-        del x
-        assert null.runtime.pool.statistics()["cached"] == 0  # what cannot be used again has gone back
-    del y
+        patch.setattr(type(null.queue), verb, fails)
+        for _ in range(2):
+            with contextlib.suppress(DeviceError):
+                hg.device_put(X, "null:5")
+    del stream
     gc.collect()
     null.runtime.pool.trim()
     assert null.taken == before == null.runtime.pool.statistics()["live"] and null.runtime.pool.statistics()["cached"] == 0

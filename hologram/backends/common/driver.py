@@ -86,7 +86,8 @@ class Queue(ABC):
     def read(self, array: np.ndarray, source: Place) -> None:
         """Fills a contiguous array from the device; waits for what was put here before, and for the copy."""
         if array.nbytes:
-            self.device.count(copies_out=1, bytes_out=array.nbytes)
+            with self.device.lock:
+                self.device.count(copies_out=1, bytes_out=array.nbytes)
             self._read(array, source)
 
     def copy(self, to: Place, source: Place, nbytes: int) -> None:

@@ -1,8 +1,9 @@
 """Memory of a device: a caching allocator for what crosses calls and lives in them, which knows what everything is for.
 
 Freed memory goes to a free list of its queue and size class, from which the queue may take it while work that uses it is still under way: that work
-comes first. So no call waits, and in a steady state the driver allocates nothing. What was taken for a queue to which nothing comes any more goes
-back to the driver. Size classes are an eighth of a power of two apart.
+comes first. So no call waits, and in a steady state the driver allocates nothing. What another queue uses is not taken before that is done, as long
+as there is not much of it: copies to memory that a call has read should not wait for the call. What was taken for a queue to which nothing comes any
+more goes back to the driver. Size classes are an eighth of a power of two apart.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hologram.errors import OutOfMemory
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 256
 MOST_NAMED = 8  # buffers that an error names
+MOST_LENT = 3  # of one size, before a queue waits for others to be done with one
 
 
 class Memory:
@@ -30,16 +32,24 @@ class Memory:
 
     def __init__(self, pool: Pool, queue: Queue, handle: Any, size: int) -> None:
         self.pool, self.queue, self.handle, self.size = pool, queue, handle, size
-        self.uses: dict[Queue, Event] | None = None
+        self.uses: dict[Queue, Event | None] | None = None
 
-    def used(self, queue: Queue, event: Event) -> None:
-        """Another queue than its own uses it until ``event``."""
-        if self.uses is None:
-            self.uses = {}
-        self.uses[queue] = event
+    def used(self, queue: Queue, event: Event | None) -> None:
+        """Another queue than its own uses it until ``event``; None: until all that is put there as long as anybody holds this."""
+        uses = self.uses = self.uses or {}
+        if event is None or uses.get(queue, event) is not None:
+            uses[queue] = event
 
     def __del__(self) -> None:
         self.pool.returned.append((self.queue, self.size, self.handle, self.uses))  # may run anywhere, and so takes no lock
+
+
+class _Lent(NamedTuple):
+    """Memory that nobody holds, and that other queues use until ``events``."""
+
+    size: int
+    handle: Any
+    events: list[Event]
 
 
 class Pool:
@@ -51,8 +61,9 @@ class Pool:
         self.allocated_bytes = self.peak_bytes = 0  # from the driver
         self._live: dict[int, tuple[int, Callable[[], str]]] = {}  # bytes, and what for, by the identity of the handle
         self._free: defaultdict[Queue, dict[int, list[Any]]] = defaultdict(dict)  # by size
+        self._lent: defaultdict[Queue, list[_Lent]] = defaultdict(list)
         self._scratch: dict[tuple[Queue, int], Memory] = {}
-        self.returned: deque[tuple[Queue, int, Any, dict[Queue, Event] | None]] = deque()  # by finalisers
+        self.returned: deque[tuple[Queue, int, Any, dict[Queue, Event | None] | None]] = deque()  # by finalisers
         self._retired: deque[Queue] = deque()  # by finalisers, too
 
     def take(self, nbytes: int, queue: Queue, what: Callable[[], str]) -> Memory:
@@ -61,7 +72,7 @@ class Pool:
             self._sort_returned()
         size = size_class(nbytes, self.device.largest_buffer)
         free = self._free[queue].get(size)
-        handle = free.pop() if free else self._allocated(nbytes, size, what)
+        handle = free.pop() if free else self._taken_back(queue, size) or self._allocated(nbytes, size, what)
         self._live[id(handle)] = nbytes, what
         return Memory(self, queue, handle, size)
 
@@ -125,8 +136,10 @@ class Pool:
         while self.returned:
             queue, size, handle, uses = self.returned.popleft()
             del self._live[id(handle)]
-            if queue.retired or (uses is not None and not self._wait_for(queue, uses)):
+            if queue.retired:
                 self._drop(handle, size)
+                continue
+            if uses is not None and self._is_lent(queue, size, handle, uses):
                 continue
             lists = self._free[queue]
             if size in lists:
@@ -134,14 +147,42 @@ class Pool:
             else:
                 lists[size] = [handle]
 
-    def _wait_for(self, queue: Queue, uses: dict[Queue, Event]) -> bool:
-        """Lets ``queue`` wait for what others do. False where the driver fails to."""
+    def _is_lent(self, queue: Queue, size: int, handle: Any, uses: dict[Queue, Event | None]) -> bool:
+        """Keeps memory apart that other queues use, so that its own need not wait for these. False where they do not use it any more."""
         try:
-            for event in uses.values():
-                queue.wait_for(event)
+            events = [event or other.record() for other, event in uses.items() if other is not queue]
         except self.device.errors:
+            self._drop(handle, size)  # nobody can say until when
+            return True
+        if all(map(self._is_over, events)):
             return False
+        self._lent[queue].append(_Lent(size, handle, events))
         return True
+
+    def _is_over(self, event: Event) -> bool:
+        try:
+            return event.is_done()
+        except self.device.errors:
+            return True
+
+    def _taken_back(self, queue: Queue, size: int) -> Any:
+        """A handle that others used; None where more are to be allocated first."""
+        lent = self._lent.get(queue)
+        alike = [x for x in lent if x.size == size] if lent else []
+        for x in alike:
+            if all(map(self._is_over, x.events)):
+                lent.remove(x)  # type: ignore[union-attr]
+                return x.handle
+        while len(alike) >= MOST_LENT:
+            x = alike.pop(0)
+            lent.remove(x)  # type: ignore[union-attr]
+            try:
+                for event in x.events:
+                    queue.wait_for(event)
+                return x.handle
+            except self.device.errors:
+                self._drop(x.handle, size)
+        return None
 
     def _drop(self, handle: Any, size: int) -> None:
         """Gives memory back to the driver; what it says of memory of a device that is lost is of no use to anyone."""
@@ -150,7 +191,9 @@ class Pool:
             self.device.release(handle)
 
     def _release(self, queue: Queue) -> None:
-        """Gives the free lists of ``queue`` back to the driver."""
+        """Gives the free lists of ``queue`` back to the driver, and what it has lent."""
+        for x in self._lent.pop(queue, ()):
+            self._drop(x.handle, x.size)
         for size, handles in self._free.pop(queue, {}).items():
             while handles:
                 self._drop(handles.pop(), size)
@@ -162,7 +205,7 @@ class Pool:
                 return
             self._scratch.clear()
             self._sort_returned()
-            for queue in list(self._free):
+            for queue in {*self._free, *self._lent}:
                 self._release(queue)
 
     def statistics(self) -> dict[str, int]:
@@ -170,7 +213,8 @@ class Pool:
         with self.device.lock:
             self._sort_returned()
             free = sum(size * len(handles) for lists in self._free.values() for size, handles in lists.items())
-            cached = free + sum(m.size for m in self._scratch.values())
+            lent = sum(x.size for entries in self._lent.values() for x in entries)
+            cached = free + lent + sum(m.size for m in self._scratch.values())
             return {"live": self.allocated_bytes - cached, "peak": self.peak_bytes, "cached": cached}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hologram import forks
 from hologram.backends.common.driver import Device, Event, Place, Queue
 from hologram.backends.common.memory import Memory, Pool
 from hologram.backends.common.storage import DeviceStorage, Submission
@@ -22,6 +23,7 @@ from hologram.errors import DeviceError
 from hologram.trace.node import Graph
 
 MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
+APART_BYTES = 1 << 18  # of copies that are worth a wait of one queue for another
 COLLECTED = 16  # how many may be under way before a call asks which have ended; what holds memory of the host asks at once
 
 
@@ -60,6 +62,7 @@ class Runtime:
         _made.append(self)
         self.pool = Pool(self)
         self._under_way: deque[Submission] = deque()
+        self._reading = forks.guard(forks.DEVICES, threading.RLock())  # taken with no other lock held
 
     def compile(self, graph: Graph, precision: str, canonical: Any) -> Any:
         """The program of a graph, to be run here. A driver may have an executable of its own."""
@@ -121,6 +124,11 @@ class Runtime:
     @cached_property
     def _reader(self) -> Queue:
         """A queue for reads of values that are there: they need not wait in turn."""
+        return self.device.guarded(self.device.new_queue)
+
+    @cached_property
+    def _uploads(self) -> Queue:
+        """A queue for large copies from the host, which run beside what is computed."""
         return self.device.new_queue()
 
     # --- arrays --------------------------------------------------------------------------------------------------------
@@ -130,7 +138,7 @@ class Runtime:
         if type(source) is DeviceStorage and source.runtime is self:
             return source if source.owner is None else self.device.guarded(partial(self._own, source))
         self.fetch([source])
-        return self.device.guarded(partial(self._put, source))
+        return self.device.guarded(partial(self.brought, source, lambda: f"a copy of {source.aval}"))
 
     def fetch(self, sources: Iterable[Any]) -> None:
         """Brings what is on other devices to the host, from where work copies it. To be called without this device's lock: under it, two threads that
@@ -147,9 +155,10 @@ class Runtime:
             work.queue.copy((memory.handle, 0), (borrowed.handle, 0), source.nbytes)
             return DeviceStorage(source.aval, memory, self.submit(work))
 
-    def _put(self, source: Any) -> DeviceStorage:
-        with Work(self) as work:
-            memory = work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
+    def brought(self, source: Any, what: Callable[[], str]) -> DeviceStorage:
+        """A copy of a storage of the host, or of one that :meth:`fetch` has brought there. Large ones go by a queue of their own."""
+        with Work(self, self._uploads if source.nbytes >= APART_BYTES else None) as work:
+            memory = work.memory(source.nbytes, what)
             work.write((memory.handle, 0), source)
             return DeviceStorage(source.aval, memory, self.submit(work))
 
@@ -160,7 +169,9 @@ class Runtime:
         """
         if not self.device.has_values:
             raise DeviceError(f"{self.device.name} computes nothing: its arrays have no values to read")
-        self.device.guarded(lambda: self._reader.read(_bytes_of(array), (source.memory.handle, 0)))
+        reader = self._reader
+        with self._reading:  # and not the device's lock: others may compute meanwhile
+            self.device.translated(lambda: reader.read(_bytes_of(array), (source.memory.handle, 0)))
 
 
 class Work:
@@ -171,8 +182,8 @@ class Work:
 
     __slots__ = ("runtime", "queue", "after", "kept", "borrowed")
 
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime, self.queue = runtime, runtime.queue
+    def __init__(self, runtime: Runtime, queue: Queue | None = None) -> None:
+        self.runtime, self.queue = runtime, queue or runtime.queue
         self.after: list[Submission] = []
         self.kept: list[Any] = []
         self.borrowed: list[Memory] = []
@@ -192,6 +203,8 @@ class Work:
         """What has the elements of ``source`` on this device: the handle of its memory, or of a copy. Give it to nobody beyond this work."""
         if type(source) is DeviceStorage and source.runtime is self.runtime:
             return self._local(source)
+        if source.nbytes >= APART_BYTES:
+            return self._local(self.runtime.brought(source, what))
         memory = self.memory(source.nbytes, what)
         self.write((memory.handle, 0), source)
         return memory

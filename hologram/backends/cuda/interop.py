@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends.common import driver
 from hologram.backends.common.runtime import Runtime, Work
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cuda import device as cuda_device
@@ -27,11 +28,13 @@ LEGACY_STREAM = 1  # how the interface names the default stream; 0 would be ambi
 class Borrowed:
     """Memory of another library's array, in the place of :class:`hologram.backends.common.memory.Memory`."""
 
-    __slots__ = ("handle", "nbytes", "pool", "queue", "what", "uses")
+    __slots__ = ("handle", "nbytes", "pool", "queue", "what")
 
     def __init__(self, runtime: Runtime, queue: Queue, address: int, nbytes: int, what: Callable[[], str]) -> None:
         self.handle, self.nbytes, self.pool, self.queue, self.what = Block(address), nbytes, runtime.pool, queue, what
-        self.uses: dict[Queue, Any] = {}
+
+    def used(self, queue: driver.Queue, event: driver.Event | None) -> None:
+        """Whoever uses it holds the array until it is done."""
 
 
 def is_foreign(x: Any) -> bool:
@@ -94,6 +97,7 @@ def interface(storage: DeviceStorage) -> dict[str, Any]:
         raise AttributeError(f"the interface has no name for {storage.aval.dtype}: use DLPack")
     queue = storage.memory.queue
     assert isinstance(queue, Queue)
+    storage.memory.used(storage.runtime.queue, None)  # where others read it
     data = storage.memory.handle.address if storage.nbytes else 0, True
     return {"shape": storage.aval.shape, "typestr": dtype.str, "data": data, "strides": None, "version": 3, "stream": queue.stream or LEGACY_STREAM}
 
@@ -104,5 +108,6 @@ def exported(storage: DeviceStorage) -> Any:
     assert isinstance(device, Device) and isinstance(queue, Queue)
     if storage.memory.queue is not queue and storage.made.event is not None:
         queue.wait_for(storage.made.event)
+    storage.memory.used(queue, None)
     nbytes = max(storage.nbytes, LINE_BYTES)
     return device.cuda.as_array(storage.memory.handle.address, nbytes, storage.aval.shape, storage.aval.dtype.np, device.number, storage)
