@@ -19,22 +19,15 @@ from typing import NamedTuple
 from hologram.graph.layout import places, step
 from hologram.graph.loops import FAR_BYTES, NARROW, Sharing, Tile, panel_width
 from hologram.graph.prepare import Variation
-from hologram.primitives.leaves import leaf
+from hologram.primitives.leaves import Held, leaf
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs, topological
 
 _PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
+MANY_PANELS = 4  # keep the threads busy
+SMALL_BYTES = 2**18  # a matrix that one thread may as well read
 _TERMS = ("mul", "pair_dot")  # of sums of products
-
-
-class Held:
-    """Stands for the storage of a value that is computed ahead: its number among them."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int) -> None:
-        self.index = index
 
 
 class Ahead(NamedTuple):
@@ -44,22 +37,35 @@ class Ahead(NamedTuple):
     values: Graph
 
 
-def computed_ahead(graph: Graph, limit: int, tile: Sharing | None) -> Ahead | None:
-    """``graph`` in two parts, values of up to ``limit`` bytes together being held; None where there is nothing to hold. ``tile``: as for lowering."""
+def computed_ahead(graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
+    """``graph`` in two parts, values of up to ``limit`` bytes together being held; None where there is nothing to hold. ``tile``: as for lowering;
+    ``exact``: sums keep their order."""
     nodes = graph.nodes()
     if not any(n.op is leaf for n in nodes):
         return None
-    found = _Search(nodes, limit, tile)
+    found = _Search(nodes, limit, tile, exact)
     if not found.held:
         return None
     return Ahead(found.rest(graph), Graph([], list(found.held)))
 
 
+class _Turned(NamedTuple):
+    """A sum along rows as one down columns: the factor that is no constant, the new order of the terms' axes, the panels, and the order in which
+    the axes of the new sum are those of the old one."""
+
+    other: Node
+    order: tuple[int, ...]
+    view: Node
+    back: tuple[int, ...]
+
+
 class _Search:
     """``made_of`` gives the leaves that a value is made of, for those that are made of nothing else; ``held`` the values to hold, each with its leaf;
-    ``instead`` what a reader reads in the place of one of its inputs."""
+    ``instead`` what a reader reads in the place of one of its inputs; ``turned`` the sums along rows that become sums down columns of panels."""
 
-    def __init__(self, nodes: list[Node], limit: int, tile: Sharing | None) -> None:
+    turned: dict[Node, _Turned]
+
+    def __init__(self, nodes: list[Node], limit: int, tile: Sharing | None, exact: bool) -> None:
         self.build, self.left, self.tile = Builder(), limit, tile
         self.held: dict[Node, Node] = {}
         self.instead: dict[tuple[Node, Node], Node] = {}
@@ -69,10 +75,11 @@ class _Search:
             if n in self.made_of and n.op.kind != "leaf" and (_is_work(n) or any(x in self.works for x in n.inputs)):
                 self.works.add(n)
         self.varies = Variation()
-        self.summed = _summed(nodes)
+        self.summed, self.turned, self.exact = _summed(nodes), {}, exact
         for n in nodes:
             self.varies.note(n)
             if n not in self.made_of:
+                self._turn(n)
                 for x in dict.fromkeys(n.inputs):
                     if self.made_of.get(x):
                         self._look_at(n, x)
@@ -102,6 +109,9 @@ class _Search:
         image: dict[Node, Node] = dict(self.held)
         for n in graph.nodes():
             if n not in image:
+                if n in self.turned:
+                    image[n] = self._down_columns(self.turned[n], image[self.turned[n].other])
+                    continue
                 inputs = tuple([self.instead[n, x] if (n, x) in self.instead else image[x] for x in n.inputs])
                 image[n] = n if inputs == n.inputs else Node(n.op, inputs, n.attrs, n.shape, n.dtype)
         lines = {image[n]: line for n, line in graph.lines.items() if n in image}
@@ -110,28 +120,73 @@ class _Search:
     # --- panels --------------------------------------------------------------------------------------------------------
 
     def _panels(self, terms: Node, factor: Node) -> Node | None:
-        """``factor`` as it is read from panels, where rows of the product share it and it does not lie as their loops read it."""
+        """``factor`` as it is read from panels, where it does not lie as the product's loops read it."""
         if not isinstance(self.tile, Tile) or len(terms.inputs) != 2 or not isinstance(terms.size, int):
             return None
-        other = terms.inputs[terms.inputs[0] is factor]
-        own, others = ({i for i in self.varies.of(f) if terms.shape[i] != 1} for f in (factor, other))
-        columns = terms.ndim - 1
-        rows, down = others - own, sorted(own & others)
-        if columns not in own - others or not rows or not down or self.summed[terms] < NARROW:  # type: ignore[operator]
+        own, others = self._axes(terms, factor)
+        columns, down = terms.ndim - 1, sorted(own & others)
+        if columns not in own - others or not down or self.summed[terms] < NARROW:  # type: ignore[operator]
             return None
-        width = panel_width(int(terms.shape[columns]), terms.dtype.itemsize, self.tile)
+        if not others - own and not self._suits_vectors(factor, terms.shape[columns]):
+            return None
         if factor not in self.works and not _is_far(factor, down[-1], columns):
             return None
-        axes = sorted(own)
-        core = self._core(factor, axes)
-        held = self._hold(self._cut(core, width))
+        return self._view(terms, factor, sorted(own), tuple(range(terms.ndim)))
+
+    def _turn(self, node: Node) -> None:
+        """Notes a product of few vectors and a constant matrix that is summed along its rows, or in bands of them, and is better summed down the
+        columns of its panels."""
+        found = None if self.exact or not isinstance(self.tile, Tile) else _whole_sum(node)
+        if found is None:
+            return
+        terms, order = found
+        *results, summed = order
+        if not isinstance(terms.size, int) or terms.shape[summed] < NARROW:  # type: ignore[operator]
+            return
+        for factor, other in (terms.inputs, terms.inputs[::-1]):
+            own, others = self._axes(terms, factor)
+            columns = max(own - others, default=None)
+            if not self.made_of.get(factor) or columns is None or summed not in own & others or not self._suits_vectors(factor, terms.shape[columns]):
+                continue
+            kept = [a for a in results if a != columns]
+            view = self._view(terms, factor, sorted(own), (*kept, summed, columns))
+            if view is not None:
+                self.turned[node] = _Turned(other, (*kept, summed, columns), view, tuple([*kept, columns].index(a) for a in results))
+
+    def _down_columns(self, t: _Turned, other: Node) -> Node:
+        """The sum that was noted, of ``other`` and the panels."""
+        b = self.build
+        terms = b(TABLE["mul"], (b(TABLE["transpose"], (other,), (t.order,)), t.view))
+        total = b(TABLE["reduce_sum"], (terms,), ((terms.ndim - 2,),))
+        return b(TABLE["transpose"], (total,), (t.back,))
+
+    def _axes(self, terms: Node, factor: Node) -> tuple[set[int], set[int]]:
+        """The axes along which ``factor`` varies, and along which the other factor does."""
+        other = terms.inputs[terms.inputs[0] is factor]
+        own, others = ({i for i in self.varies.of(f) if terms.shape[i] != 1} for f in (factor, other))
+        return own, others
+
+    def _suits_vectors(self, factor: Node, columns: Int) -> bool:
+        """Whether panels do for products with single vectors, which read each element once: no larger than what they are made of, and enough of
+        them to keep threads busy."""
+        assert isinstance(self.tile, Tile)
+        size = prod(n for i, n in enumerate(factor.shape) if i in self.varies.of(factor)) * factor.dtype.itemsize
+        panels = columns * factor.dtype.itemsize // self.tile.nbytes if isinstance(columns, int) else 0
+        return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MANY_PANELS or panels > 0 and _fits(size, SMALL_BYTES))
+
+    def _view(self, terms: Node, factor: Node, axes: list[int], order: tuple[int, ...]) -> Node | None:
+        """``factor``, which varies along ``axes``, as it is read from panels, with the terms' axes in ``order``. None where there is no room."""
+        assert isinstance(self.tile, Tile)
+        b, places = self.build, [order.index(a) for a in axes]
+        turned = tuple(sorted(range(len(axes)), key=places.__getitem__))
+        core = b(TABLE["transpose"], (self._core(factor, axes),), (turned,))
+        held = self._hold(self._cut(core, panel_width(int(core.shape[-1]), terms.dtype.itemsize, self.tile)))
         if held is None:
             return None
-        b = self.build
         back = b(TABLE["transpose"], (held,), ((*range(1, core.ndim), 0, core.ndim),))
         flat = b(TABLE["reshape"], (back,), ((*core.shape[:-1], prod(back.shape[-2:])),))
         whole = b(TABLE["slice"], (flat,), ((0,) * core.ndim, core.shape, (1,) * core.ndim))
-        return b(TABLE["broadcast"], (whole,), (terms.shape, tuple(axes)))
+        return b(TABLE["broadcast"], (whole,), (tuple(terms.shape[a] for a in order), tuple(sorted(places))))
 
     def _core(self, factor: Node, axes: list[int]) -> Node:
         """``factor`` along ``axes`` alone: it is the same along the others. What computes it says nothing of these, so programs can share it."""
@@ -193,6 +248,27 @@ def _summed(nodes: Iterable[Node]) -> dict[Node, Int]:
     return found
 
 
+def _whole_sum(node: Node) -> tuple[Node, tuple[int, ...]] | None:
+    """Of a sum of products over one axis, taken along rows or in bands of rows: the terms, and their axes in the order of the result's, the summed
+    one at the end. None for anything else."""
+    if node.op.name != "reduce_sum":
+        return None
+    (x,), (axes,) = node.inputs, node.attrs
+    order = tuple(range(x.ndim))
+    if x.op.name == "reduce_sum" and x.inputs[0].op.name == "reshape":
+        terms, (axis,), inside = x.inputs[0].inputs[0], axes, x.inputs[0].shape
+        if x.attrs[0] != (axis + 1,) or terms.shape != (*inside[:axis], inside[axis] * inside[axis + 1], *inside[axis + 2 :]):
+            return None
+        order = (*range(axis), *range(axis + 1, terms.ndim), axis)
+    elif axes != (x.ndim - 1,):
+        return None
+    elif x.op.name == "transpose":
+        terms, order = x.inputs[0], x.attrs[0]
+    else:
+        terms = x
+    return (terms, order) if terms.op.name == "mul" else None
+
+
 def _is_far(factor: Node, down: int, columns: int) -> bool:
     """Whether neighbours across the columns are no neighbours in memory, or those along the summed axis lie far apart."""
     for e in places(factor):
@@ -200,6 +276,10 @@ def _is_far(factor: Node, down: int, columns: int) -> bool:
         if step(e, columns) != 1 or not isinstance(apart, int) or apart * factor.dtype.itemsize >= FAR_BYTES:
             return True
     return False
+
+
+def _fits(nbytes: Int, limit: Int) -> bool:
+    return isinstance(nbytes, int) and isinstance(limit, int) and nbytes <= limit
 
 
 def _nbytes(nodes: Iterable[Node]) -> int:

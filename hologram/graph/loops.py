@@ -190,6 +190,11 @@ class Nest:
             self.values[_name(b.var)] = at if k == len(blocks) - 1 else mod(at, b.size)
             at = floordiv(at, b.size)
 
+    def across(self, columns: Block, start: Int, block: int, t: Int) -> None:
+        """``t``, from ``start`` on, counts the ``columns`` of a block: indices are simplified by what is known of a position within it."""
+        lane = _counter("l", block)
+        self.values[_name(columns.var)], self.lane[_name(lane)] = start + lane, t - start
+
     def inner(self, kind: str, name: str, start: Int, extent: Int, limit: Int | None = None) -> None:
         self._inner = (kind, name, start, extent, limit)
         self.level_of[name] = self.element_level
@@ -213,7 +218,8 @@ def choose_nest(
     if isinstance(tile, Tile) and sharing:
         best = min(sharing, key=lambda r: _least_cost(r, tile))
         return _tiled_column([*[r for r in rows if r is not best], best], reduced, after[-1], loads, tile, itemsize)
-    return _column(before, reduced, after)
+    panelled = isinstance(tile, Tile) and after and any(split_linear(e, after[-1].last) is None for e in loads)
+    return _column(before, reduced, after, tile.nbytes // itemsize if panelled else COLUMNS)  # type: ignore[union-attr]
 
 
 Sharing: TypeAlias = "Tile | Panels"
@@ -319,14 +325,15 @@ def _row(rows: list[Block], reduced: list[Block]) -> Nest:
     return nest
 
 
-def _column(before: list[Block], reduced: list[Block], after: list[Block]) -> Nest:
+def _column(before: list[Block], reduced: list[Block], after: list[Block], columns: int) -> Nest:
+    """Chunks of a row by up to ``columns`` columns."""
     nest = Nest()
     nest.blocks = before + reduced + after
     nest.element_level = 3
     n = _size(reduced)
     rows, last = before + after[:-1], after[-1:]
     width: Int = last[0].size if last else 1
-    block = width if isinstance(width, int) and width <= COLUMNS else COLUMNS
+    block = width if isinstance(width, int) and width <= columns else columns
     blocks = floordiv(width + (block - 1), block)
     count = _size(rows)
     nest.chunks = count * blocks
@@ -335,7 +342,7 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block]) -> Ne
     start = mod(p, blocks) * block
     t = _counter("t", width) if width != 1 else 0
     if last:
-        nest.values[_name(last[0].var)] = t
+        nest.across(last[0], start, block, t)
     ragged = not (isinstance(width, int) and width % block == 0)
     nest._outer = [(1, Loop("lanes" if width != 1 else "serial", "t", start, block, width if ragged else None))]
     nest.level_of["t"] = 2
@@ -446,7 +453,7 @@ def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loa
     nest.last_row = row.size - rows
     nest.row_var = nest.values[_name(row.var)] = _counter("row", nest.last_row + 1)
     t, q = _counter("t", width), _counter("q", n)
-    nest.values[_name(columns.var)], nest.lane[_name(lane)] = start + lane, t - start
+    nest.across(columns, start, block, t)
     nest.rows(reduced, q)
     lanes = Loop("lanes", "t", start, block, width if width % block else None)
     if nest.packs:

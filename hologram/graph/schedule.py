@@ -49,7 +49,7 @@ class Schedule:
         self.precision, self.tile = precision, tile
         self.ahead: Schedule | None = None
         graph = graph if prepared else self._prepared(graph)
-        apart = computed_ahead(graph, hold, tile) if hold else None
+        apart = computed_ahead(graph, hold, tile, precision == "exact") if hold else None
         if apart is not None:
             graph, self.ahead = apart.graph, Schedule(apart.values, precision, tile, prepared=True)
         self.graph = graph

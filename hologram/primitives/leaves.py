@@ -22,6 +22,15 @@ def as_array(storage: Any) -> np.ndarray:
     return view(storage)
 
 
+class Held:
+    """Stands in a ``leaf`` for the storage of a value that is computed ahead: its number among them. See :mod:`hologram.graph.ahead`."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
 def _infer_input(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
     _, shape, dtype, _ = attrs
     return shape, dtypes.of(dtype)

@@ -12,10 +12,9 @@ from hologram.backends.cpu.host import is_bound
 from hologram.backends.cpu.runtime import addresses, calls, storage
 from hologram.backends.cpu.scheduled import Scheduled, load
 from hologram.cached import cached_property
-from hologram.graph.ahead import Held
 from hologram.graph.host import host_nodes
 from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
-from hologram.primitives.leaves import leaf
+from hologram.primitives.leaves import Held, leaf
 from hologram.settings import settings
 from hologram.trace.aval import Aval, aval
 from hologram.trace.node import Graph, Node
