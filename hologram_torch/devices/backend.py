@@ -74,6 +74,14 @@ def initial_seed() -> int:
     return torch.default_generator.initial_seed()
 
 
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """The types that ``torch.autocast("hologram", dtype=…)`` takes. Autocast asks before it is entered, and finds its kernels registered."""
+    from hologram_torch.devices import autocast
+
+    autocast.require()
+    return list(autocast.TYPES)
+
+
 def get_rng_state(device: Any = None) -> torch.Tensor:
     """The state of that generator, a CPU tensor of uint8."""
     check_index(device if device is not None else DEVICE)

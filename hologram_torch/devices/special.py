@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 
@@ -29,9 +30,27 @@ def choose_attention(*args: Any, **options: Any) -> int:
 
 
 def recurrent() -> dict[OpOverload, Callable[..., Any]]:
-    """Layers that torch defines, for accelerators, by fused cells; their decompositions are in ops that differentiate."""
+    """Layers and cells that torch defines, for accelerators, by fused ones; these are in ops that differentiate."""
     ops = [getattr(packet, overload) for packet in (aten.lstm, aten.gru) for overload in packet.overloads()]
-    return {op: decomposition_table[op] for op in ops if op in decomposition_table}
+    layers = {op: decomposition_table[op] for op in ops if op in decomposition_table}
+    return {**layers, aten.lstm_cell.default: lstm_cell, aten.gru_cell.default: gru_cell}
+
+
+def lstm_cell(x: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> tuple[Tensor, Tensor]:
+    """Hochreiter and Schmidhuber 1997, with forget gates; gates are in torch's order: input, forget, cell, output."""
+    hidden, cell = state
+    gates = torch.nn.functional.linear(x, w_ih, b_ih) + torch.nn.functional.linear(hidden, w_hh, b_hh)
+    enter, keep, new, leave = gates.chunk(4, dim=-1)
+    cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(new)
+    return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+
+def gru_cell(x: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
+    """Cho et al. 2014, with the reset gate after the product, as torch has it; gates are in its order: reset, update, new."""
+    reset, update, new = torch.nn.functional.linear(x, w_ih, b_ih).chunk(3, dim=-1)
+    reset_h, update_h, new_h = torch.nn.functional.linear(hidden, w_hh, b_hh).chunk(3, dim=-1)
+    candidate = torch.tanh(new + torch.sigmoid(reset + reset_h) * new_h)
+    return candidate + torch.sigmoid(update + update_h) * (hidden - candidate)
 
 
 def _windows() -> dict[OpOverload, Callable[..., Any]]:
