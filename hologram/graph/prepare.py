@@ -153,8 +153,13 @@ def _is_product(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
 
 
 def _reduce_product(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
-    pairs = in_pairs(b, x, run[-1]) if varies.by_pairs else None
-    return (_reduce_parts if varies.by_parts else _reduce_run)(b, op, pairs or x, run)
+    reduce = _reduce_parts if varies.by_parts else _reduce_run
+    found = in_pairs(b, x, run[-1]) if varies.by_pairs else None
+    if found is None:
+        return reduce(b, op, x, run)
+    pairs, last = found
+    total = reduce(b, op, pairs, run)
+    return total if last is None else b(TABLE["add"], (total, last))
 
 
 def _reduce_parts(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
