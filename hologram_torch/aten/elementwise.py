@@ -264,6 +264,18 @@ def relu(x: Tensor) -> Tensor:
     return clamp(x, 0)
 
 
+@implements("addcmul")
+def addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: Any = 1) -> Tensor:
+    x, a, b = _operands(result_type(x, a, b), (x, a, b))
+    return x + (a * b if value == 1 else tensor_of(value, type_of(x)) * a * b)
+
+
+@implements("addcdiv")
+def addcdiv(x: Tensor, a: Tensor, b: Tensor, *, value: Any = 1) -> Tensor:
+    x, a, b = _operands(result_type(x, a, b), (x, a, b))
+    return x + (a if value == 1 else tensor_of(value, type_of(x)) * a) / b
+
+
 @implements("leaky_relu")
 def leaky_relu(x: Tensor, negative_slope: Any = 0.01) -> Tensor:
     return hnp.where(x > 0, x, x * negative_slope)

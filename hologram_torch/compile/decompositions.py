@@ -11,6 +11,7 @@ from torch._decomp import core_aten_decompositions, decomposition_table
 from torch._ops import OpOverload
 
 from hologram_torch.aten import lookup
+from hologram_torch.compile.foreach import foreach_decompositions
 
 aten = torch.ops.aten
 
@@ -21,11 +22,16 @@ _SEEDED = torch.Tag.nondeterministic_seeded  # ops that draw random numbers are 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """From ops to functions that write them as others: torch's own, where the table of ATen ops has no row."""
     found = {op: write for op, write in {**decomposition_table, **core_aten_decompositions()}.items() if _wanted(op)}
-    return found | {aten.native_dropout.default: _dropout}
+    return found | foreach_decompositions() | {aten.native_dropout.default: _dropout, torch.ops.prims.fma.default: _multiply_add}
 
 
 def _wanted(op: Any) -> bool:
     return isinstance(op, OpOverload) and op.namespace in ("aten", "prims") and _SEEDED not in op.tags and lookup(op) is None
+
+
+def _multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """Which Hologram rounds once where its precision allows it."""
+    return a * b + c
 
 
 def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
