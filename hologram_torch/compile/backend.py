@@ -78,6 +78,7 @@ def make_backend(observe: Observer | None = None, precision: str = "standard") -
         inference_compiler=inference,
         partition_fn=min_cut_rematerialization_partition if precision == "exact" else partition,
         decompositions=decompositions,
+        keep_inference_input_mutations=True,  # assignments to arguments are a part of the graph
     )
 
 

@@ -27,6 +27,7 @@ from hologram_torch.compile.values import Sizes, TensorType, typed
 from hologram_torch.interop import dtype_of, torch_dtype_of
 
 _SEEDED = torch.Tag.nondeterministic_seeded
+_ASSIGN = torch.ops.aten.copy_.default
 
 
 @dataclass(slots=True)
@@ -106,6 +107,8 @@ class Analysis:
     def _row(self, node: fx.Node) -> Callable[..., Any]:
         op = node.target
         row = lookup(op) if isinstance(op, OpOverload) else None
+        if op is _ASSIGN:
+            raise Refused("an argument takes a new value")
         if row is None:
             raise Refused("the table of ATen ops has no row for it")
         if op in AMBIGUOUS and any(part.args[1] in AMBIGUOUS[op] for part in node.users):
@@ -216,6 +219,25 @@ class Analysis:
         of = self.types[node]
         found = layout_of(of.shape, of.strides)
         return found is not None and found.dense
+
+    def overwritten(self, segment: Segment, node: fx.Node) -> fx.Node | None:
+        """The assignment that makes an output the new value of an argument, where nothing but the segment reads the old value: it may be computed
+        in the argument's memory. None where there is no such assignment."""
+        assignments = [u for u in node.users if u.target is _ASSIGN]
+        if len(assignments) != 1 or assignments[0].args[1] is not node:
+            return None
+        argument: Any = assignments[0].args[0]
+        if (
+            argument not in segment.inputs
+            or argument.op != "placeholder"
+            or argument in self.results
+            or argument in [base for _, base in segment.views]
+        ):
+            return None
+        own = {*segment.nodes, assignments[0]}
+        given, made = self.types[argument], self.types[node]
+        alike = (given.shape, given.strides, given.dtype) == (made.shape, made.strides, made.dtype)
+        return assignments[0] if alike and self.is_dense(node) and all(u in own for u in argument.users) else None
 
     # --- one segment -------------------------------------------------------------------------------------------------------
 

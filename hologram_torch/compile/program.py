@@ -11,6 +11,7 @@ import torch
 from torch import fx
 from torch._C._dynamo import guards
 
+from hologram.backends.cpu.memory_code import STREAM_BYTES
 from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
 from hologram.errors import IndexOutOfRange
 from hologram.trace.aval import Aval, aval
@@ -60,6 +61,7 @@ class Writer:
         self._contiguous: dict[fx.Node, str] = {}
         self._known: dict[tuple[type, Any], str] = {}
         self._ready: set[str] = set()
+        self.assigned: set[fx.Node] = set()  # assignments to arguments in whose memory the values are computed
 
     def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
         """The function: of a list of arguments, which it empties, to a tuple of results."""
@@ -69,7 +71,8 @@ class Writer:
             if segment is not None:
                 self._segment(segment)
             for node in others:
-                self._by_torch(node)
+                if node not in self.assigned:
+                    self._by_torch(node)
         results = [self._value(x) for x in self.analysis.results]
         text = "\n    ".join(["def call(args):", *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
         exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
@@ -150,7 +153,8 @@ class Writer:
         written: dict[int, str] = {}
         copies: list[str] = []
         laid: list[tuple[fx.Node, str]] = []
-        targets = [(self._allocate(node, laid), self._nbytes(node)) for node in segment.outputs]
+        donated = self._donated(segment, executable)
+        targets = [(donated.get(node) or self._allocate(node, laid), self._nbytes(node)) for node in segment.outputs]
         if segment.indexing:
             targets.append((f"hg_stray{len(self.executables)}", 1))
             self.lines.append(f"{targets[-1][0]} = hg_empty((), (), {self._name(torch.bool, 't')})")
@@ -170,6 +174,20 @@ class Writer:
         for node, target in laid:
             of = self.analysis.types[node]
             self.lines.append(f"{node.name} = hg_like({target}, {self._name(of.shape, 'n')}, {self._name(of.strides, 'n')})")
+
+    def _donated(self, segment: Segment, executable: Any) -> dict[fx.Node, str]:
+        """Arguments in whose memory outputs are computed that become their new values; by both names the arguments go from then on."""
+        found: dict[fx.Node, str] = {}
+        for node, (kind, index) in zip(segment.outputs, executable.outputs, strict=False):
+            assignment = self.analysis.overwritten(segment, node)
+            if assignment is None or kind != "computed" or self._nbytes(node) >= STREAM_BYTES:
+                continue
+            argument: Any = assignment.args[0]
+            if segment.inputs.index(argument) in executable.donors[index]:
+                found[node] = argument.name
+                self.lines.append(f"{node.name} = {assignment.name} = {argument.name}")
+                self.assigned.add(assignment)
+        return found
 
     def _allocate(self, node: fx.Node, laid: list[tuple[fx.Node, str]]) -> str:
         """Writes the allocation of an output; one whose strides leave gaps is computed in C order first, and noted in ``laid``."""

@@ -59,7 +59,7 @@ def _program(stage: str, module: fx.GraphModule, writer: Any) -> Program:
         found = tuple(Fallback(n.name, str(n.target), "a size in this graph depends on values") for n in nodes)
         return Program(stage, 0, 0, 0, found)
     reasons = writer.analysis.reasons
-    fallbacks = tuple(Fallback(n.name, str(n.target), reasons[n]) for n in nodes if n in reasons)
+    fallbacks = tuple(Fallback(n.name, str(n.target), reasons[n]) for n in nodes if n in reasons and n not in writer.assigned)
     kernels = sum(len(e.schedule.kernels) for e in writer.executables)
     return Program(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks)
 
