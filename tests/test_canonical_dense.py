@@ -14,7 +14,8 @@ from hologram import dtypes
 from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.graph.passes import Context, canonicalise
-from hologram.graph.rewrite import GUARANTEES, Rewriter
+from hologram.graph.rewrite import Rewriter
+from hologram.precision import GUARANTEES
 from hologram.primitives import TABLE
 from hologram.trace.node import Graph, Node
 from tests.optable import mismatch, special_values

@@ -202,6 +202,16 @@ def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytes
     assert cuda.counts["products"] == 1
 
 
+def test_products_of_float32_are_rounded_by_request_alone(cuda: FakeApi) -> None:
+    x, y = values(256, 96), values(96, 256)
+    texts = {p: hg.jit(lambda a, b: a @ b, device="cuda", precision=p).lower(x, y).as_text("cuda") for p in ("exact", "standard", "fast", "tf32")}
+    assert [name for name, text in texts.items() if "hg_mma_tf32" in text] == ["tf32"]
+    got = np.asarray(hg.jit(lambda a, b: a @ b, device="cuda", precision="tf32")(x, y))
+    assert 0 < abs(got - x @ y).max() < 96 * 2.0**-9 and np.allclose(got, x @ y, rtol=0.02, atol=0.05)
+    cpu = [np.asarray(hg.jit(lambda a, b: a @ b, precision=p)(x, y)) for p in ("standard", "tf32")]
+    assert np.array_equal(*cpu)
+
+
 # --- arrays of other libraries ---------------------------------------------------------------------------------------
 
 

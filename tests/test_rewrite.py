@@ -18,8 +18,9 @@ from hologram.dtypes import DType
 from hologram.errors import CompileError, RewriteError
 from hologram.graph.passes import CANONICAL, Context, Pass, Repeat, canonicalise, run_passes, verify
 from hologram.graph.pattern import c, spelled, x, y
-from hologram.graph.rewrite import GUARANTEES, Rewriter, RuleSet, inputs_first, rule, rule_fn, users_first
+from hologram.graph.rewrite import Rewriter, RuleSet, inputs_first, rule, rule_fn, users_first
 from hologram.graph.rules import ALL, as_markdown
+from hologram.precision import GUARANTEES
 from hologram.primitives import TABLE
 from hologram.settings import override
 from hologram.trace.node import Graph, Node, const_value

@@ -16,6 +16,7 @@ from hologram.graph.kernel_text import print_kernel
 from hologram.graph.passes import Context
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule
+from hologram.precision import guarantee
 from hologram.trace.node import Graph
 
 
@@ -41,6 +42,7 @@ class BaseExecutable(Runnable):
 
     def __init__(self, traced: Graph, precision: str, canonical: Callable[[Graph, str, Context], Graph]) -> None:
         self.traced, self.precision, self._canonical = traced, precision, canonical
+        self.guarantee = guarantee(precision)
 
     @property
     def canonical(self) -> Graph:
@@ -49,14 +51,14 @@ class BaseExecutable(Runnable):
     @cached_property
     def _reduced(self) -> tuple[Graph, Counter[str]]:
         """The canonical graph, and how often each rule fired on the way to it."""
-        context = Context(self.precision)
+        context = Context(self.guarantee)
         with debug.timed("canonical reduction"):
-            graph = self._canonical(self.traced, self.precision, context)
+            graph = self._canonical(self.traced, self.guarantee, context)
         return graph, context.rules()
 
     @cached_property
     def schedule(self) -> Schedule:
-        return Schedule(self.canonical, self.precision, self.tile, self.hold)
+        return Schedule(self.canonical, self.guarantee, self.tile, self.hold)
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

@@ -13,9 +13,8 @@ from hologram.backends.devices import AUTO, CPU, accelerator, find, runtime
 from hologram.graph.partition import by_hand, is_placed
 from hologram.graph.passes import canonicalise
 from hologram.graph.placement import is_placeable, place
+from hologram.precision import PRECISIONS, guarantee
 from hologram.trace.node import Graph, Node
-
-PRECISIONS = ("exact", "standard", "fast")
 
 
 @contextlib.contextmanager
@@ -60,7 +59,7 @@ def _placed(graph: Graph, precision: str, homes: Sequence[str]) -> Any:
         return _compiled(graph, precision, device if device in homes else CPU)  # type: ignore[arg-type]
     from hologram.backends.rates import rates
 
-    canonical = canonicalise(graph, precision)
+    canonical = canonicalise(graph, guarantee(precision))
     if find(device).why_not(precision, any(n.dtype in (dtypes.float64, dtypes.complex128) for n in canonical.nodes())) is not None:
         return _compiled(graph, precision, CPU)
     found = place(canonical, [h == device for h in homes], rates(CPU), rates(device))
@@ -74,4 +73,4 @@ def _placed(graph: Graph, precision: str, homes: Sequence[str]) -> Any:
 
 def _compiled(graph: Graph, precision: str, device: str) -> Any:
     """A graph for one device."""
-    return Executable(graph, precision, canonicalise) if device == CPU else runtime(device).compile(graph, precision, canonicalise)
+    return Executable(graph, guarantee(precision), canonicalise) if device == CPU else runtime(device).compile(graph, precision, canonicalise)

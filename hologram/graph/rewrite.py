@@ -17,10 +17,10 @@ from typing import Any
 from hologram.dtypes import DType
 from hologram.errors import RewriteError
 from hologram.graph.pattern import Apply, Bindings, Literal, Pattern, Var, free
+from hologram.precision import GUARANTEES
 from hologram.primitives.op import TABLE, Op, Shape
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
-GUARANTEES = ("exact", "standard", "fast")
 STEPS = 10_000  # rewrites nested in one another before the rules count as growing without end
 
 RuleFunction = Callable[[Node, "Rewriter"], Node | None]

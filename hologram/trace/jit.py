@@ -17,6 +17,7 @@ from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.backends.devices import AUTO, CPU, resolve
 from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
+from hologram.precision import PRECISIONS
 from hologram.settings import settings
 from hologram.symbolic import Expr, substitute
 from hologram.trace import compiling, misses, tree
@@ -32,7 +33,6 @@ from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, nam
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
-PRECISIONS = ("exact", "standard", "fast")
 SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
 
 
@@ -328,7 +328,7 @@ def jit(
     - ``static_argnums``, ``static_argnames``: arguments that are plain Python values while tracing; each value is a signature.
     - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
     - ``device``: where it runs, one of :func:`hologram.devices`; None: where the arguments are. Results stay there (see docs/gpu.md).
-    - ``precision``: ``exact``, ``standard`` or ``fast``.
+    - ``precision``: ``exact``, ``standard``, ``fast``, or ``tf32``: as ``standard``, and products of float32 may round their factors to TF32 on GPUs.
     - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size
       (see docs/shapes.md). An axis or argument that a call does not have is an ArgumentError.
     """

@@ -12,7 +12,7 @@ from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
 from hologram.errors import ArgumentError
-from hologram.trace.jit import PRECISIONS
+from hologram.precision import PRECISIONS
 from hologram.trace.recent import Recent
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.partition import Analysis

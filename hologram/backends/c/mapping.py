@@ -21,7 +21,9 @@ from hologram.backends.c.products import ITEMS, Product, in_panels, product_of, 
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel_ir import Ins, Kernel, Loop
+from hologram.precision import TF32
 from hologram.primitives.reductions import LANES, PAGE
+from hologram.settings import settings
 
 ITEM_KERNEL = 64  # items of a group where each has a chunk of its own
 MOST_ITEMS = 256
@@ -45,7 +47,8 @@ class Mapping:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
         self.resident, self.dynamic = 1, 0
         product = product_of(kernel)
-        by_units = on_matrix_units(product) if product is not None and scalars.dialect.matrix_units and precision != "exact" else None
+        units = scalars.dialect.matrix_units and precision != "exact"
+        by_units = on_matrix_units(product, precision == TF32 or settings.tf32) if product is not None and units else None
         self.on_matrix_units = by_units is not None
         self.product: Product | None = by_units or (in_panels(product) if product is not None else None)
         self.by_item = not lanes and not kernel.scratch

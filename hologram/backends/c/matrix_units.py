@@ -15,7 +15,6 @@ from hologram.backends.c.products import ITEMS, Product, Side
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Accumulate, half_factors
 from hologram.primitives.op import TABLE
-from hologram.settings import settings
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter
@@ -38,8 +37,8 @@ static __device__ __forceinline__ f32 hg_tf32(const f32 x) { /* to 10 bits of fr
 """
 
 
-def on_matrix_units(p: Product) -> Product | None:
-    """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32; or of float32 by request."""
+def on_matrix_units(p: Product, tf32: bool) -> Product | None:
+    """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32; or of float32, if ``tf32``."""
     accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
     rows, columns, shares = p.rows.staged, p.columns.staged, warps(p.rows.size, p.columns.size)
     if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or shares is None:
@@ -51,7 +50,7 @@ def on_matrix_units(p: Product) -> Product | None:
     halves = half_factors(p.core[0])
     if halves is not None:
         factors = [f.args[0] for f in factors]
-    elif not (settings.tf32 and p.core[0].dtype is dtypes.float32):
+    elif not (tf32 and p.core[0].dtype is dtypes.float32):
         return None
     own = p.rows.size // shares[0] // 8, p.columns.size // shares[1] // COLUMNS * 2
     return p._replace(rows=p.rows._replace(own=own[0], staged=[factors[0]]), columns=p.columns._replace(own=own[1], staged=[factors[1]]), depth=DEPTH)

@@ -12,6 +12,7 @@ from hologram import dtypes
 from hologram.backends.c.products import Product, product_of
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel
+from hologram.precision import TF32
 from hologram.primitives.op import TABLE
 from hologram.settings import settings
 from hologram.symbolic import Int, atoms, is_static, split_linear
@@ -48,7 +49,7 @@ class Gemm(NamedTuple):
         return f"cuBLAS: {self.rows} x {self.terms} by {self.terms} x {self.columns}, {self.left.dtype} to {self.out.dtype}"
 
 
-def gemm_of(kernel: Kernel) -> Gemm | None:
+def gemm_of(kernel: Kernel, tf32: bool = False) -> Gemm | None:
     """The matrix product that a kernel is, if it is nothing else."""
     p = product_of(kernel)
     factors = _factors(p) if p is not None else None
@@ -59,7 +60,7 @@ def gemm_of(kernel: Kernel) -> Gemm | None:
     out = _operand(kernel, p.stores[0].buffer, p.stores[0].index, r, t)
     if left is None or right is None or out is None or out.turned or not _stores_the_sum(p):
         return None
-    return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out, settings.tf32)
+    return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out, tf32)
 
 
 def _factors(p: Product) -> list[Ins] | None:
@@ -106,5 +107,5 @@ def _extent(index: Int, name: str) -> int:
 
 def choice(kernel: Kernel, precision: str) -> Gemm | None:
     """The library's call that is better than the kernel; None where the kernel is as good."""
-    found = gemm_of(kernel) if precision != "exact" else None
+    found = gemm_of(kernel, precision == TF32 or settings.tf32) if precision != "exact" else None
     return found if found is not None and found.flops >= LEAST_FLOPS else None
