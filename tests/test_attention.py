@@ -323,19 +323,30 @@ def test_by_rows_it_is_the_same(options: str) -> None:
     np.testing.assert_allclose(np.asarray(stacked), np.asarray(attention(0)(q, k, v)), rtol=1e-12, atol=1e-13)
 
 
-def test_derivatives_keep_a_block_of_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where all would be much; what is not differentiated is one kernel whatever its size."""
-    monkeypatch.setattr(nn.attention, "MUCH", 2**20)
-    monkeypatch.setattr(nn.attention, "BLOCK", 2**16)
+def test_derivatives_keep_a_block_of_scores() -> None:
+    """Where ``rows`` says so; what is not differentiated is one kernel whatever its size."""
     q, k, v = _arrays((4, 512, 16), (4, 256, 16), (4, 256, 16))
 
     def peak(rows: int | None) -> int:
         f = hg.grad(lambda *a: hnp.sum(nn.dot_product_attention(*a, rows=rows) ** 2), argnums=(0, 1, 2))
         return int(hg.jit(f).lower(q, k, v).compile().memory_analysis().peak)
 
-    scores = 4 * 512 * 256 * 4
-    assert peak(None) == peak(64) < scores < peak(0)
+    assert peak(64) < 4 * 512 * 256 * 4 < peak(0) == peak(None)
     assert _kernels(nn.dot_product_attention, q, k, v) == 1
+
+
+@pytest.mark.parametrize("keys", [900, 1030, 1300])
+def test_causal_in_parts(keys: int) -> None:
+    """Keys behind a part cost it nothing."""
+    rows = nn.attention.MOST_PARTS * nn.attention.PART + 6
+    q, k, v = _arrays((2, rows, 16), (2, keys, 16), (2, keys, 8))
+
+    def causal(q: Any, k: Any, v: Any) -> Any:
+        return nn.dot_product_attention(q, k, v, is_causal=True)
+
+    _near(hg.jit(causal)(q, k, v), _formula(q, k, v, lambda s: np.where(np.tri(rows, keys, dtype=bool), s / 4, -np.inf)))
+    scores = [int(n.inputs[0].size) for n in hg.make_graph(causal)(q, k, v).nodes() if n.op.name == "reduce_max"]
+    assert len(scores) == nn.attention.MOST_PARTS and sum(scores) < 0.75 * 2 * rows * keys
 
 
 def test_queries_without_elements_see_all_keys_alike() -> None:

@@ -115,7 +115,7 @@ def test_by_blocks_it_means_the_same(form: str, heads: list[int], rows: int, key
     q, k, v = _arrays((*heads, rows, depth), (*heads, keys, depth), (*heads, keys, width), dtype=np.float64)
     graph = _canonical(_gradients(FORMS[form]), q, k, v)
     with eager(block):
-        blocked = blocking.block_regions(graph)
+        blocked = blocking.block_regions(graph, "standard")
     for got, want in zip(evaluate(blocked, [q, k, v]), evaluate(graph, [q, k, v]), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
@@ -127,7 +127,7 @@ def test_nothing_large_is_left(form: str, heads: tuple[int, ...]) -> None:
     q, k, v = _arrays((*heads, 40, 2), (*heads, 48, 2), (*heads, 48, 2))
     graph = _canonical(_gradients(FORMS[form]), q, k, v)
     with eager(512):
-        blocked = blocking.block_regions(graph)
+        blocked = blocking.block_regions(graph, "standard")
     assert _largest(graph) == q.size // 2 * 48 and _largest(blocked) <= 2 * max(q.size, k.size)
 
 
@@ -242,4 +242,4 @@ def test_what_is_wanted_whole_stays(f: Callable[..., Any]) -> None:
     q, k, v = _arrays((40, 2), (48, 2), (48, 2))
     graph = _canonical(f, q, k, v)
     with eager(512):
-        assert blocking.block_regions(graph) is graph
+        assert blocking.block_regions(graph, "standard") is graph

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hologram import dtypes
-from hologram.control.body import close
+from hologram.control.body import Body
 from hologram.dtypes import DType
 from hologram.graph.access import is_simple
+from hologram.graph.passes import canonicalise
 from hologram.graph.regions import NotLocal, Region, Search, place_in, size_of
 from hologram.primitives.control import project, scan
 from hologram.primitives.op import TABLE, Shape
+from hologram.symbolic import prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 BLOCK_BYTES = 2**20  # of an entry that a loop computes at a time, about
@@ -28,8 +30,8 @@ LEAST_ROWS = 64  # of a block, where the axis is that of rows: as many as a kern
 Deps = Callable[[Node], Iterable[Node]]
 
 
-def block_regions(graph: Graph, first_level: int = 0) -> Graph:
-    """``graph`` with loops for the exits of its regions, from a level on; the graph itself where it has none."""
+def block_regions(graph: Graph, precision: str, first_level: int = 0) -> Graph:
+    """``graph``, canonical at ``precision``, with loops for the exits of its regions, from a level on; the graph itself where it has none."""
     search = Search(graph)
     if not search.entries:
         return graph
@@ -42,7 +44,7 @@ def block_regions(graph: Graph, first_level: int = 0) -> Graph:
             if level >= first_level and size:
                 loop = _Loop(region, here, size, search.nodes, light)
                 loops.update(dict.fromkeys(loop.exits, loop))
-    return _rewritten(graph, loops) if loops else graph
+    return _rewritten(graph, loops, precision) if loops else graph
 
 
 def _block(region: Region, exits: list[Node]) -> int:
@@ -62,7 +64,7 @@ def _nbytes(node: Node) -> int:
     return size_of(node) * node.dtype.itemsize
 
 
-def _rewritten(graph: Graph, loops: dict[Node, _Loop]) -> Graph:
+def _rewritten(graph: Graph, loops: dict[Node, _Loop], precision: str) -> Graph:
     """The graph with the loops' results for their exits; the old graph where loops wait for each other."""
     b = Builder()
     made: dict[Node, Node] = {}
@@ -73,7 +75,7 @@ def _rewritten(graph: Graph, loops: dict[Node, _Loop]) -> Graph:
     for n in order:
         if n in loops:
             if n not in made:
-                made.update(loops[n].emit(b, made, graph.lines))
+                made.update(loops[n].emit(b, made, graph.lines, precision))
         else:
             made[n] = b.like(n, tuple([made[x] for x in n.inputs]))
         if n in graph.lines:
@@ -146,13 +148,14 @@ class _Loop:
             return ((x, self.region.places[x]),)
         if node.op.name == "const":
             return ()
-        if axis is None:
-            return ((node.inputs[0], None),) if node.op.name in ("transpose", "reshape", "broadcast") else None
         if node.op.name == "iota":
             self.indexed |= node.attrs[1] == axis
             return ()
-        if node not in self.exits and node not in self.region.places and not (is_simple(node) or self.light[node] < node.size):  # type: ignore[operator]
+        inside = axis is not None and (node in self.exits or node in self.region.places)
+        if not inside and not is_simple(node) and self.light[node] == node.size:
             return None
+        if axis is None:
+            return tuple([(x, None) for x in node.inputs])
         try:
             return tuple([(x, place_in(node, k, axis) if x.shape else None) for k, x in enumerate(node.inputs)])
         except NotLocal:
@@ -160,7 +163,7 @@ class _Loop:
 
     # --- outside -------------------------------------------------------------------------------------------------------
 
-    def emit(self, b: Builder, made: dict[Node, Node], lines: dict[Node, Any]) -> dict[Node, Node]:
+    def emit(self, b: Builder, made: dict[Node, Node], lines: dict[Node, Any], precision: str) -> dict[Node, Node]:
         """The loop, with the nodes that its exits become."""
         count, rest = divmod(self.extent, self.size)
         whole = self.extent - rest
@@ -174,7 +177,7 @@ class _Loop:
         if self.indexed:
             first = b(TABLE["mul"], (b(TABLE["iota"], (), ((count,), 0, "int64")), _full(b, self.size, dtypes.int64, (count,))))
             xs.append(first)
-        body = self._body(fixed, starts, xs, carried, stacked, lines)
+        body = Body(canonicalise(self._body(fixed, starts, xs, carried, stacked, lines), precision))
         node = b(scan, (*fixed, *starts, *xs), (body, len(fixed), len(starts), count, False))
         out: dict[Node, Node] = {}
         for i, (e, start) in enumerate(zip(carried, starts, strict=True)):
@@ -199,7 +202,7 @@ class _Loop:
 
     # --- inside --------------------------------------------------------------------------------------------------------
 
-    def _body(self, fixed: list[Node], starts: list[Node], xs: list[Node], carried: list[Node], stacked: list[Node], lines: dict[Node, Any]) -> Any:
+    def _body(self, fixed: list[Node], starts: list[Node], xs: list[Node], carried: list[Node], stacked: list[Node], lines: dict[Node, Any]) -> Graph:
         b = Builder()
         shapes = [*((x.shape, x.dtype) for x in (*fixed, *starts)), *((x.shape[1:], x.dtype) for x in xs)]
         arguments = [b(TABLE["input"], (), (i, shape, d.name, None)) for i, (shape, d) in enumerate(shapes)]
@@ -209,7 +212,7 @@ class _Loop:
         here = self._copy(b, dict(zip(self.given, given, strict=True)), self.size, offset)
         sums = [b(TABLE["add"], (x, here[e, None])) for x, e in zip(before, carried, strict=True)]
         where = {here[key]: lines[key[0]] for key in self.order if key[0] in lines}
-        return close(arguments, [*sums, *[here[e, self.region.place(e)] for e in stacked]], where)
+        return Graph(arguments, [*sums, *[here[e, self.region.place(e)] for e in stacked]], where)
 
     def _copy(self, b: Builder, made: dict[Any, Node], size: int, offset: Node | None) -> dict[Any, Node]:
         """All that is wanted, for a block of ``size`` that begins at ``offset``, made of what is given."""
@@ -254,18 +257,19 @@ def _with(shape: Shape, axis: int, n: int) -> Shape:
 
 def _blocks(b: Builder, x: Node, axis: int, count: int, size: int) -> Node:
     """The blocks of an axis, in front."""
-    whole = _slice(b, x, axis, 0, count * size)
-    cut = b(TABLE["reshape"], (whole,), ((*x.shape[:axis], count, size, *x.shape[axis + 1 :]),))
-    others = [i for i in range(cut.ndim) if i != axis]
-    return cut if axis == 0 else b(TABLE["transpose"], (cut,), ((axis, *others),))
+    whole, before, after = _slice(b, x, axis, 0, count * size), x.shape[:axis], x.shape[axis + 1 :]
+    if prod(before) == 1:
+        return b(TABLE["reshape"], (whole,), ((count, *before, size, *after),))
+    cut = b(TABLE["reshape"], (whole,), ((*before, count, size, *after),))
+    return b(TABLE["transpose"], (cut,), ((axis, *[i for i in range(cut.ndim) if i != axis]),))
 
 
 def _joined(b: Builder, x: Node, axis: int) -> Node:
-    """The inverse of :func:`_blocks`."""
-    order = (*range(1, axis + 1), 0, *range(axis + 1, x.ndim))
-    turned = x if axis == 0 else b(TABLE["transpose"], (x,), (order,))
-    count, size = x.shape[0], x.shape[axis + 1]
-    return b(TABLE["reshape"], (turned,), ((*turned.shape[:axis], count * size, *turned.shape[axis + 2 :]),))
+    """The inverse of :func:`_blocks`, where nothing is left over."""
+    count, before, size, after = x.shape[0], x.shape[1 : axis + 1], x.shape[axis + 1], x.shape[axis + 2 :]
+    if prod(before) != 1:
+        x = b(TABLE["transpose"], (x,), ((*range(1, axis + 1), 0, *range(axis + 1, x.ndim)),))
+    return b(TABLE["reshape"], (x,), ((*before, count * size, *after),))
 
 
 def _slice(b: Builder, x: Node, axis: int, start: int, stop: int) -> Node:

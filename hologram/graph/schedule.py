@@ -74,7 +74,7 @@ class Schedule:
     def _prepared(self, graph: Graph) -> Graph:
         tile = self.tile
         if isinstance(tile, Tile) and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
-            graph = block_regions(join_attention(block_regions(graph, first_level=1)))
+            graph = block_regions(join_attention(block_regions(graph, self.precision, first_level=1)), self.precision)
         return prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
 
     def result_shape(self, node: Node) -> Shape:

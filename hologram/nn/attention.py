@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from numbers import Integral
@@ -13,16 +14,15 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.nn.arguments import floats
 from hologram.nn.normalisation import softmax
 from hologram.numpy.arguments import array, wrap
-from hologram.symbolic import is_static
-from hologram.trace.recorder import located, transforming
+from hologram.symbolic import Int
+from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 from hologram.transform.checkpoint import checkpoint
 
 __all__ = ["dot_product_attention"]
 
-MUCH = 64 * 2**20  # bytes of scores from which derivatives compute them again
-BLOCK = 4 * 2**20  # bytes of those that they compute at a time
-LEAST_ROWS = 64  # as many as the kernel takes at once
+PART = 256  # queries, at least, of a part of causal attention that has keys of its own
+MOST_PARTS = 4
 
 
 def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal: bool = False, scale: Any = None, rows: int | None = None) -> Tensor:
@@ -32,9 +32,8 @@ def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal
     keys 0 to i. A query that bools let see no key gets zeros, one to all of whose scores -inf is added NaN. ``scale`` is ``1 / sqrt(E)`` for
     None. The result has the type of ``q``.
 
-    ``rows``: queries go by so many at a time, in a loop (:func:`hologram.scan`), and derivatives compute the scores of each block again, so that
-    those of one block are all that is in memory. 0: all at once. None: by blocks in derivatives where the scores would take :data:`MUCH` bytes
-    or more. Values are the same.
+    ``rows``: queries go by so many at a time, in a loop (:func:`hologram.scan`), and derivatives compute the scores of each block again, in every
+    precision. None and 0: as compilation finds best, which keeps no large scores in memory either, except in ``exact``. Values are the same.
 
     Raises ShapeError where the shapes do not fit, ArgumentError for a mask of integers or negative ``rows``.
     """
@@ -48,17 +47,31 @@ def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal
         raise located(ArgumentError(f"dot_product_attention: rows is a number of queries, or 0 for all at once, not {rows!r}"))
     factor = 1 / math.sqrt(queries.shape[-1] or 1) if scale is None else scale  # scores of no elements are 0, scaled by whatever number
 
-    def attend(queries: Tensor, mask: Tensor | None, numbers: Tensor | None) -> Tensor:
-        scores, seen = _masked(hnp.matmul(queries, hnp.matrix_transpose(keys)) * factor, mask)
+    def attend(queries: Tensor, mask: Tensor | None, numbers: Tensor | None, count: Int = keys.shape[-2]) -> Tensor:
+        """Of some queries, which see none but the first ``count`` keys."""
+        scores, seen = _masked(hnp.matmul(queries, hnp.matrix_transpose(keys[..., :count, :])) * factor, mask)
         if numbers is not None:
-            earlier = hnp.arange(keys.shape[-2]) <= numbers
+            earlier = hnp.arange(count) <= numbers
             seen = earlier if seen is None else hnp.logical_and(seen, earlier)
-        return hnp.matmul(softmax(scores, where=seen), values)
+        return hnp.matmul(softmax(scores, where=seen), values[..., :count, :])
 
     given = None if mask is None else wrap(array(mask, "dot_product_attention"))
     numbers = hnp.expand_dims(hnp.arange(queries.shape[-2]), axis=-1) if is_causal else None
-    block = _rows_at_once(queries, keys) if rows is None else rows
-    return hnp.astype(by_rows(attend, queries, given, numbers, block) if block else attend(queries, given, numbers), dtype)
+    if rows:
+        return hnp.astype(by_rows(attend, queries, given, numbers, int(rows)), dtype)
+    parts = _parts(queries.shape[-2], keys.shape[-2]) if numbers is not None and given is None else 1
+    return hnp.astype(attend(queries, given, numbers) if parts == 1 else _by_parts(attend, queries, numbers, keys.shape[-2], parts), dtype)
+
+
+def _parts(queries: Int, keys: Int) -> int:
+    """In how many parts causal attention goes: keys behind the last query of a part cost it nothing."""
+    return min(queries // PART, MOST_PARTS) if isinstance(queries, int) and isinstance(keys, int) and queries >= MOST_PARTS * PART else 1
+
+
+def _by_parts(attend: Callable[..., Tensor], queries: Tensor, numbers: Any, keys: int, parts: int) -> Tensor:
+    n = int(queries.shape[-2])
+    cuts = itertools.pairwise(n * i // parts for i in range(parts + 1))
+    return hnp.concatenate([attend(queries[..., a:b, :], None, numbers[a:b], min(b, keys)) for a, b in cuts], axis=-2)
 
 
 def _masked(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -74,16 +87,6 @@ def _masked(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]
 
 
 # --- by blocks of rows -----------------------------------------------------------------------------------------------
-
-
-def _rows_at_once(queries: Tensor, keys: Tensor) -> int:
-    """How many queries' scores derivatives have in memory at a time; 0 for all, where these are few or their number is not known."""
-    if not transforming() or not all(map(is_static, (*queries.shape, *keys.shape))):
-        return 0
-    row = math.prod(hnp.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])) * keys.shape[-2] * queries.dtype.itemsize
-    if row * queries.shape[-2] < MUCH:
-        return 0
-    return max(LEAST_ROWS, BLOCK // row // LEAST_ROWS * LEAST_ROWS)
 
 
 def by_rows(attend: Callable[..., Tensor], queries: Tensor, mask: Tensor | None, numbers: Tensor | None, rows: int) -> Tensor:
