@@ -26,7 +26,7 @@ def in_pairs(b: Builder, x: Node, axis: int) -> tuple[Node, Node | None] | None:
 def _last(b: Builder, x: Node, axis: int) -> Node:
     """The last of the terms ``x`` along ``axis``, which goes."""
     start, shape = [0] * x.ndim, x.shape[:axis] + x.shape[axis + 1 :]
-    start[axis] = x.shape[axis] - 1  # type: ignore[operator]
+    start[axis] = int(x.shape[axis]) - 1
     factors = [b(TABLE["slice"], (f,), (tuple(start), x.shape, (1,) * x.ndim)) for f in x.inputs]
     return b(x.op, tuple([b(TABLE["reshape"], (f,), (shape,)) for f in factors]))
 
