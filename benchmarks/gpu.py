@@ -100,6 +100,8 @@ CASES = {
     "layer norm": Case(_layer_norm, lambda n: 8 * n),
     "sum": Case(lambda xp, n: (lambda x: xp.sum(x), [(n,)]), lambda n: 4 * n),
     "max": Case(lambda xp, n: (lambda x: xp.amax(x), [(n,)]), lambda n: 4 * n),
+    "running sum": Case(lambda xp, n: (lambda x: xp.cumsum(x, 0), [(n,)]), lambda n: 12 * n),
+    "sort": Case(lambda xp, n: (lambda x: xp.sort(x), [(n,)]), lambda n: 8 * n),
     "20 small kernels": Case(_small_kernels, lambda n: 0, kernels=20),
     "product float32": Case(_product, lambda n: 12 * _side(n) ** 2, lambda n: 2 * _side(n) ** 3),
     "product bfloat16": Case(_product, lambda n: 6 * _side(n) ** 2, lambda n: 2 * _side(n) ** 3, "bfloat16"),

@@ -76,8 +76,8 @@ class KernelWriter:
             self._read_table(start, params)
             params.insert(0, "const u64 *hg_table")
         if d.pointer:
-            for b in k.params:
-                start.do(d.pointer.format(name=b.name))
+            for pointer in (*(b.name for b in k.params), *(["hg_workspace"] if self.mapping.workspace else [])):
+                start.do(d.pointer.format(name=pointer))
         if d.slots:
             params = [f"{p} [[buffer({i})]]" for i, p in enumerate(params)]
         head = d.kernel.format(name=name, params=", ".join([*params, *d.extra]), items=self.mapping.items, resident=self.mapping.resident)
