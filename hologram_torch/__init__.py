@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from hologram.sdk.buffer import Buffer
     from hologram.sdk.executor import Executor
     from hologram_torch import aten, functional, interop, library, nn, utils
-    from hologram_torch.compile import Explanation, backend, explain
+    from hologram_torch.compile.backend import backend
+    from hologram_torch.compile.report import Explanation, explain
     from hologram_torch.conversion import Conversion, convert
     from hologram_torch.devices import device, get_backend, is_available, list_available_backends, set_backend
     from hologram_torch.interop import from_torch, to_torch

@@ -76,7 +76,8 @@ class _Call(torch.autograd.Function):
         else:
             program, given, own = training.complete, saved[n:], len(smooth)
         types = program.types[len(given) :]
-        pulled = iter(call(program, [*given, *[_present(c, t) for c, t in zip(smooth[:own], types, strict=True)]]))
+        where = next(c.device for c in smooth if c is not None)
+        pulled = iter(call(program, [*given, *[_present(c, t, where) for c, t in zip(smooth[:own], types, strict=True)]]))
         return None, *[next(pulled) if w else None for w in training.wanted]
 
     @staticmethod
@@ -99,7 +100,7 @@ class _Call(torch.autograd.Function):
 _apply = super(torch.autograd.Function, _Call).apply
 
 
-def _present(cotangent: torch.Tensor | None, of: Type) -> torch.Tensor:
+def _present(cotangent: torch.Tensor | None, of: Type, where: torch.device) -> torch.Tensor:
     """A cotangent, or zeros for one that is zero."""
     shape, dtype = of
-    return torch.zeros(shape, dtype=interop.torch_dtype_of(dtype), device="cpu") if cotangent is None else cotangent  # type: ignore[arg-type]
+    return torch.zeros(shape, dtype=interop.torch_dtype_of(dtype), device=where) if cotangent is None else cotangent  # type: ignore[arg-type]

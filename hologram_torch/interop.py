@@ -15,6 +15,7 @@ import hologram as hg
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
+from hologram.trace.convert import of_storage
 
 _TORCH: dict[DType, torch.dtype] = {d: getattr(torch, d.name) for d in dtypes.ALL}
 _HOLOGRAM: dict[torch.dtype, DType] = {t: d for d, t in _TORCH.items()}
@@ -56,18 +57,31 @@ def to_numpy(t: torch.Tensor) -> np.ndarray:
 def from_torch(t: torch.Tensor, *, copy: bool = False) -> hg.Tensor:
     """A Tensor of the tensor's value: its memory is borrowed where it is contiguous, unless ``copy``.
 
-    As with :func:`hologram.asarray`, what a borrowed Tensor holds is read, or copied, when an op is recorded on it. Raises as :func:`to_numpy` does.
+    As with :func:`hologram.asarray`, what a borrowed Tensor holds is read, or copied, when an op is recorded on it. A tensor on a CUDA device gives a
+    Tensor there, of a copy. Raises as :func:`to_numpy` does, and DeviceError where Hologram cannot use the device.
     """
+    from hologram_torch import cuda
+
+    if isinstance(t, torch.Tensor) and cuda.holds(t):
+        dtype_of(t.dtype)
+        lent = cuda.borrowed(t.contiguous())
+        return of_storage(lent.runtime.put(lent))
     array = to_numpy(t)
     return hg.tensor(array) if copy else hg.asarray(array)
 
 
 def to_torch(x: Any, *, copy: bool = False) -> torch.Tensor:
-    """A CPU tensor of the value of ``x``, a Tensor (which is realised) or an array: over the same memory, unless ``copy``.
+    """A tensor of the value of ``x``, a Tensor (which is realised) or an array: over the same memory, unless ``copy``. A Tensor on a CUDA device that
+    PyTorch can use gives a tensor there, others give CPU tensors.
 
     Tensors of Hologram are immutable and torch has no read-only tensors: before writing to the result in place, ask for a copy.
     Raises DTypeError for element types that Hologram lacks.
     """
+    from hologram_torch import cuda
+
+    if type(x) is hg.Tensor and cuda.shares(x.device):
+        found = cuda.tensor_of(x._realised("to_torch"))
+        return found.clone() if copy else found
     array = x.numpy() if type(x) is hg.Tensor else np.asarray(x)
     try:
         dtype = torch_dtype_of(array.dtype)

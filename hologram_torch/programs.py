@@ -25,9 +25,10 @@ from hologram.trace.apply import wrap
 from hologram.trace.node import Graph, Node, topological
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace, located, record
+from hologram.trace.residence import on_host
 from hologram.transform.arguments import array_node, result_node
 from hologram.transform.nodes import has_tangents
-from hologram_torch import interop
+from hologram_torch import cuda, interop
 
 VARIANT_LIMIT = 64  # forms kept of one program: masks of differentiated arguments, axes of stacks
 
@@ -63,8 +64,9 @@ class Program:
     # --- running -------------------------------------------------------------------------------------------------------
 
     def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results for CPU tensors with plain memory, of the program's types; none shares memory with an argument."""
-        given = [plain(x, self.name) for x in tensors]
+        """The results for tensors of the program's types, on the CPU or on the CUDA device that the program is for; none shares memory with an
+        argument."""
+        given = [plain(x, self.name, self.device) for x in tensors]
         if self.device != CPU:
             return self._run_elsewhere(given)
         computed = [make() for make in self.makers]
@@ -113,9 +115,21 @@ class Program:
         return [interop.to_torch(storage.view(s)) for s in self.executable.constants]
 
     def _run_elsewhere(self, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results of a device that takes and gives memory of the CPU."""
-        borrowed = [storage.borrow(interop.to_numpy(x)) for x in given]
-        return [interop.to_torch(storage.view(s), copy=True) for s in compiling.run(self.executable, borrowed)]
+        """The results of another device, where the arguments are; of arguments on the CPU on the CPU."""
+        there = any(cuda.holds(x) for x in given)
+        lent = [cuda.borrowed(x) if there else storage.borrow(interop.to_numpy(x)) for x in given]
+        found = compiling.run(self.executable, lent)
+        return self._taken(found) if there else [interop.to_torch(storage.view(on_host(s)), copy=True) for s in found]
+
+    def _taken(self, found: Sequence[Any]) -> list[torch.Tensor]:
+        """Values on a device as tensors there: over the memory of what was computed for this call, copies of what is an argument or a constant."""
+        handed_out: set[int] = set()
+        results = []
+        for output, s in zip(self.executable.schedule.outputs, found, strict=True):
+            own = output.kind == "computed" and output.index not in handed_out
+            handed_out.add(output.index)
+            results.append(cuda.tensor_of(s) if own else cuda.tensor_of(s).clone())
+        return results
 
     # --- transforms ----------------------------------------------------------------------------------------------------
 
@@ -167,15 +181,16 @@ def chosen_among(values: Sequence[Any], flags: Sequence[bool], chosen: Sequence[
 _OWN_MEMORY = (torch.Tensor, torch.nn.Parameter)
 
 
-def plain(x: torch.Tensor, name: str) -> torch.Tensor:
-    """The tensor's value in plain C-contiguous memory of the CPU, without a copy where it is so.
+def plain(x: torch.Tensor, name: str, device: str = CPU) -> torch.Tensor:
+    """The tensor's value in plain C-contiguous memory of the CPU, or of CUDA where ``device``, the program's, is not the CPU; without a copy where it
+    is so.
 
     Raises DeviceError for tensors on other devices, ArgumentError for those of other layouts and those that stand for others.
     """
     if type(x) in _OWN_MEMORY and x.is_cpu and x.is_contiguous() and not x.is_neg() and not x.is_conj() and _address(x):
         return x
-    if not x.is_cpu:
-        raise located(DeviceError(f"{name}: an argument is on {x.device}: it takes tensors on the CPU"))
+    if not (x.is_cpu or (device != CPU and cuda.holds(x))):
+        raise located(DeviceError(f"{name}: an argument is on {x.device}, the others are not"))
     if x.layout is not torch.strided:
         raise located(ArgumentError(f"{name}: an argument has layout {x.layout}, not torch.strided: call to_dense()"))
     if type(x).__torch_dispatch__ is torch.Tensor.__torch_dispatch__:

@@ -23,7 +23,7 @@ from hologram.trace.recent import Recent
 from hologram.trace.recorder import located
 from hologram.trace.signature import exactly, name_of
 from hologram.trace.tree import Treedef
-from hologram_torch import interop
+from hologram_torch import cuda, interop
 from hologram_torch.autograd import call
 from hologram_torch.programs import Program, Type
 
@@ -39,19 +39,21 @@ _PROXY = torch._C._TorchDispatchModeKey.PROXY  # of the mode under which make_fx
 def wrap(f: Callable[..., Any] | None = None, *, autocast: str | None = None, device: Any = None) -> Any:
     """``f``, a function of Tensors written with :mod:`hologram.numpy` and its kin, as a function of ``torch.Tensor``. Without ``f`` a decorator.
 
-    Arguments and results are pytrees (:mod:`hologram.tree`). Leaves that are tensors, on the CPU, become Tensors of the same shape and type; all
-    others are static: plain values while ``f`` is traced. Each combination of these, and of shapes and types, is a program of its own. Results are
-    new tensors.
+    Arguments and results are pytrees (:mod:`hologram.tree`). Leaves that are tensors, on the CPU or on one CUDA device, become Tensors of the same
+    shape and type; all others are static: plain values while ``f`` is traced. Each combination of these, and of shapes and types, is a program of its
+    own. Results are new tensors.
 
     The function can be differentiated in both modes, to any order, by ``backward``, ``torch.autograd`` and ``torch.func`` (``grad``, ``vjp``,
     ``jvp``, ``vmap``, ``jacrev``, ``jacfwd``, ``hessian``). What is kept for the backward pass is a minimum cut of the graph: see docs/pytorch.md.
 
     - ``autocast``: what it does under ``torch.autocast``: ``"lower"`` computes float32 arguments in autocast's type, ``"float32"`` computes 16-bit
       floats in float32, None takes arguments as they are.
-    - ``device``: where it runs, one of :func:`hologram.devices`; None is the CPU.
+    - ``device``: where it runs, one of :func:`hologram.devices`; None is the device of the tensors. There, on a CUDA device, it runs in PyTorch's
+      current stream, and copies neither arguments nor results.
 
-    Raises what ``f`` raises while it is traced; DeviceError for tensors that are not on the CPU, ArgumentError for those without plain strided
-    memory, DTypeError for element types that Hologram lacks, and StaticArgumentError for other leaves that cannot be hashed.
+    Raises what ``f`` raises while it is traced; DeviceError for tensors of several devices, of others, or of one that Hologram cannot use,
+    ArgumentError for those without plain strided memory, DTypeError for element types that Hologram lacks, and StaticArgumentError for other leaves
+    that cannot be hashed.
     """
     if autocast not in AUTOCAST:
         raise located(ArgumentError(f"wrap: autocast is one of {', '.join(map(repr, AUTOCAST))}, not {autocast!r}"))
@@ -109,7 +111,9 @@ class Wrapped:
                     if kind is Tensor or kind is Parameter:
                         key.append(x.shape)
                         key.append(x.dtype)
-                        if x.is_contiguous() and x.is_cpu and not x.is_neg() and not (x.requires_grad and _grad_enabled()):
+                        if not x.is_cpu:
+                            return general(args, options)
+                        if x.is_contiguous() and not x.is_neg() and not (x.requires_grad and _grad_enabled()):
                             addresses.append(x.data_ptr())
                     elif kind in _COMPARED:
                         key += (kind, x)
@@ -143,11 +147,12 @@ class Wrapped:
         leaves, structure = tree.flatten((args, options))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         given = [self._type(x, args, options) for x in tensors]
-        cast = self._cast()
-        full_key = (structure, *[self._static(x) for x in leaves], *given, cast, settings.code)
+        device, kind = self._where(tensors)
+        cast = self._cast(kind)
+        full_key = (structure, *[self._static(x) for x in leaves], *given, cast, device, settings.code)
         signature: _Signature | None = self._programs.get(full_key)
         if signature is None:
-            signature = _Signature(self, leaves, structure, given, cast)
+            signature = _Signature(self, leaves, structure, given, cast, device)
             self._programs.put(full_key, signature)
         if (
             key is not None and cast is None and any(shape for shape, _ in given)
@@ -159,8 +164,8 @@ class Wrapped:
 
     def _type(self, x: Tensor, args: Any, options: Any) -> Type:
         """The type of a tensor. Raises where Hologram cannot take it, naming the argument."""
-        if x.device.type != "cpu":
-            raise located(DeviceError(f"{self.__name__}: {self._place(x, args, options)} is on {x.device}: it takes tensors on the CPU"))
+        if x.device.type not in ("cpu", "cuda"):
+            raise located(DeviceError(f"{self.__name__}: {self._place(x, args, options)} is on {x.device}: it takes tensors on the CPU or on CUDA"))
         if x.layout is not torch.strided:
             raise located(
                 ArgumentError(f"{self.__name__}: {self._place(x, args, options)} has layout {x.layout}, not torch.strided: call to_dense()")
@@ -169,6 +174,18 @@ class Wrapped:
             return tuple(x.shape), interop.dtype_of(x.dtype)
         except DTypeError as e:
             raise located(DTypeError(f"{self.__name__}: {self._place(x, args, options)}: {e}")) from None
+
+    def _where(self, tensors: list[Tensor]) -> tuple[str, str]:
+        """The device that a call runs on: that of its tensors, or for tensors on the CPU the function's; and torch's name of the tensors' kind of
+        device."""
+        try:
+            there = cuda.common_device(tensors)
+            device = self._device if there is None else cuda.name_of(there)
+        except DeviceError as e:
+            raise located(DeviceError(f"{self.__name__}: {e}")) from None
+        if there is not None and self._device not in (CPU, device):
+            raise located(DeviceError(f"{self.__name__}: it computes on {self._device}, and its arguments are on {there}"))
+        return device, "cpu" if there is None else "cuda"
 
     def _place(self, x: Tensor, args: Any, options: Any) -> str:
         found = [*tree.paths(args, "argument "), *[p for n, v in options.items() for p in tree.paths(v, n)]]
@@ -185,11 +202,11 @@ class Wrapped:
             raise located(StaticArgumentError(f"{self.__name__}: {what}: pass a tensor, a tuple or another immutable value")) from None
         return exactly(x)
 
-    def _cast(self) -> torch.dtype | None:
-        """What autocast makes of float arguments, None if it leaves them."""
-        if self._policy is None or not torch.is_autocast_enabled("cpu"):
+    def _cast(self, kind: str) -> torch.dtype | None:
+        """What autocast of a kind of device makes of float arguments, None if it leaves them."""
+        if self._policy is None or not torch.is_autocast_enabled(kind):
             return None
-        return torch.float32 if self._policy == "float32" else torch.get_autocast_dtype("cpu")
+        return torch.float32 if self._policy == "float32" else torch.get_autocast_dtype(kind)
 
 
 class _Signature:
@@ -197,12 +214,14 @@ class _Signature:
 
     __slots__ = ("structure", "program", "_function", "_leaves", "_arguments", "_cast", "addresses", "run", "make")
 
-    def __init__(self, wrapped: Wrapped, leaves: Sequence[Any], arguments: Treedef, given: Sequence[Type], cast: torch.dtype | None) -> None:
+    def __init__(
+        self, wrapped: Wrapped, leaves: Sequence[Any], arguments: Treedef, given: Sequence[Type], cast: torch.dtype | None, device: str
+    ) -> None:
         self._function, self._arguments = wrapped.__wrapped__, arguments
         self._leaves = [Tensor if isinstance(x, Tensor) else x for x in leaves]
         self._cast = None if cast is None else interop.dtype_of(cast)
         self.structure: Treedef = tree.LEAF
-        self.program = Program(wrapped.__name__, self._flat, given, wrapped._device)
+        self.program = Program(wrapped.__name__, self._flat, given, device)
         self._trace()
         # of a program that can be called with no more ado: how many arguments it has, the native function, and what makes its result's memory
         self.addresses: int | None = None
