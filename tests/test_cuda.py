@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_harness import MISSING
-from fake_cuda import FakeApi
+from fake_cuda import FakeApi, FakeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_graphs import small_graphs
@@ -355,3 +355,27 @@ def test_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_device.found.cache_clear()
     assert "cudaErrorInsufficientDriver" in str(cuda_device.found()[1])
     cuda_device.found.cache_clear()
+
+
+@pytest.mark.parametrize("verb", ["new_stream", "begin_capture", "launch", "end_capture", "allocate_host", "copy", "launch_graph", "record"])
+def test_a_context_that_is_lost_while_a_call_is_captured_or_replayed(cuda: FakeApi, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any) -> Any:
+        raise FakeError("cudaErrorContextIsDestroyed: context is destroyed")
+
+    x = values(20, 20)
+    want = on_host(x, x)[0]
+    for call in (1, 2):  # that which captures, and the next
+        f = hg.jit(layers, device="cuda")
+        for k in range(4):
+            with monkeypatch.context() as patch:
+                if k == call:
+                    patch.setattr(cuda, verb, lost)
+                try:
+                    assert np.allclose(np.asarray(f(x, x)[0]), want, rtol=1e-5)
+                except DeviceError as e:
+                    assert k == call and "cuda:0 failed: cudaErrorContextIsDestroyed" in str(e)
+        del f
+    hg.clear_caches()
+    gc.collect()
+    hg.clear_caches()
+    assert not cuda.live and not cuda.host and not cuda.graphs
