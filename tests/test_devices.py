@@ -17,7 +17,7 @@ from hologram.backends import devices
 from hologram.backends.common import runtime
 from hologram.backends.cpu.runtime import storage as host
 from hologram.backends.opencl import device as opencl
-from hologram.errors import DeviceError, DonatedBufferError, OutOfMemory, UnsupportedError
+from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
 from hologram.graph.passes import canonicalise
 
 THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
@@ -60,6 +60,19 @@ def test_chains_of_calls_move_nothing(counts: Counter[str]) -> None:
     np.testing.assert_allclose(np.asarray(y), want, rtol=1e-6)
     np.asarray(y), float(y[0, 0])
     assert counts["bytes_out"] == X.nbytes + 4  # once, and the element
+
+
+@THERE
+def test_calls_are_told_apart_by_their_numbers_and_arrays() -> None:
+    f, x = hg.jit(lambda a, b: a + b, device="opencl"), hg.device_put(X, "opencl")
+    swapped = np.asfortranarray(X).astype(">f4")
+    others: list[Any] = [1, 1.5, True, 2**40, X, X[0], X.astype(np.float64), X.astype(np.int8), swapped, X.T.copy().T, 1j, np.float32(2), x]
+    for _ in range(2):
+        for b in others:
+            got, want = f(x, b), hg.jit(lambda a, b: a + b)(X, np.asarray(b) if b is x else b)
+            assert got.dtype == want.dtype and np.array_equal(np.asarray(got), np.asarray(want)), b
+    with pytest.raises(IntegerRangeError):
+        f(x, 2**70)
 
 
 @THERE

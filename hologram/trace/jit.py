@@ -129,14 +129,20 @@ def _storage_of(x: Any) -> Any:
         raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
 
 
-def _types_on_devices(args: tuple[Any, ...]) -> Any:
-    """A key that says what there is to know of arguments that are all Tensors on devices; None for any others."""
+def _types_for_devices(args: tuple[Any, ...]) -> Any:
+    """A key that says what there is to know of arguments that are Tensors on devices, arrays and Python numbers; None for any others."""
     key: list[Any] = [settings.code]
     for x in args:
-        if type(x) is not Tensor or type(x._storage) is not DeviceStorage:
+        kind = type(x)
+        if kind is Tensor and type(x._storage) is DeviceStorage:
+            key += (x._storage.aval, x._storage.memory.pool)
+        elif kind in SCALAR_TYPES:
+            key.append(kind)
+        elif kind is np.ndarray:
+            key += (x.dtype, x.shape)
+        else:
             return None
-        key += (x._storage.aval, x._storage.memory.pool)
-    return tuple(key) if args else None
+    return tuple(key)
 
 
 def home_of(leaves: list[Any]) -> str | None:
@@ -198,7 +204,7 @@ class Jitted:
         self._specialisations = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None
         self._dispatch: Any = None
-        self._on_device: dict[Any, Specialisation] = {}  # for calls with Tensors of devices alone, which native code does not serve
+        self._on_device: dict[Any, Specialisation] = {}  # for programs on devices, which native code does not serve
         self.__call__ = self._python_call
         _jitted.add(self)
 
@@ -213,7 +219,7 @@ class Jitted:
         if _disabled.depth or current() is not None or transforming():
             args, options = tree.map(self._own, (args, options))
             return self.__wrapped__(*args, **options)
-        key = None if options else _types_on_devices(args)
+        key = None if options else _types_for_devices(args)
         known = self._on_device.get(key) if key is not None else None
         if known is not None:
             return known.run(args)
@@ -221,7 +227,7 @@ class Jitted:
         found = self._specialised(call)
         if settings.native and not found.executable.remote and found.is_new(call):
             self._go_native(call, found)
-        if key is not None and not call.sizes and not call.statics:
+        if key is not None and found.executable.remote and not call.sizes and not call.statics:
             if len(self._on_device) >= SPECIALISATION_LIMIT:
                 self._on_device.clear()
             self._on_device[key] = found

@@ -24,7 +24,7 @@ from hologram.trace.node import Graph
 
 MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
 APART_BYTES = 1 << 18  # of copies that are worth a wait of one queue for another
-COLLECTED = 16  # how many may be under way before a call asks which have ended; what holds memory of the host asks at once
+COLLECTED = 16  # how many may be under way before a call asks which have ended; what holds much memory of the host asks at once
 
 
 class _Streams(threading.local):
@@ -103,7 +103,7 @@ class Runtime:
             memory.used(queue, event)
         under_way = self._under_way
         under_way.append(made)
-        if work.kept or len(under_way) >= COLLECTED:
+        if len(under_way) >= COLLECTED or any(x.nbytes >= APART_BYTES for x in work.kept):
             self._collect()
         return made
 

@@ -69,7 +69,7 @@ class Queue(driver.Queue):
         self.cuda, self.stream = device.cuda, stream
 
     def _write(self, to: Place, array: np.ndarray) -> None:
-        self._copied(_address(to), array.ctypes.data, array.nbytes)
+        self._copied(_address(to), array.__array_interface__["data"][0], array.nbytes)
 
     def _read(self, array: np.ndarray, source: Place) -> None:
         self._copied(array.ctypes.data, _address(source), array.nbytes)
