@@ -99,6 +99,11 @@ def test_products_with_few_vectors(shape: tuple[int, int, int], turned: bool) ->
     _check(lambda x: hnp.tanh(((w if turned else w.T) @ x.T).T / 64), x)
 
 
+def test_a_sum_along_rows_holds_its_panels_alone() -> None:
+    w, x = hg.tensor(_array(256, 320)), _array(320)
+    assert _held(lambda x: hnp.tanh(w) @ x, x) == [(4, 320, 64)]
+
+
 def test_a_large_matrix_is_summed_whole_and_not_in_bands() -> None:
     w, x = hg.tensor(_array(6400, 1024)), _array(1, 6400)
     f = hg.jit(lambda x: x @ w)

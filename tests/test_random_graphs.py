@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from optable import ATTRIBUTES, MOVEMENTS, accepts, compiler, mismatch, ordinary_values, rows, seeded, special_values
 
 from hologram import dtypes
+from hologram.backends.cpu.runtime.storage import copy_of
 from hologram.backends.reference import evaluate_node
 from hologram.dtypes import DType
 from hologram.primitives import TABLE, Op
-from hologram.primitives.leaves import input_
+from hologram.primitives.leaves import input_, leaf
 from hologram.primitives.op import Shape
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
@@ -303,6 +304,23 @@ def test_cpu_gives_the_references_bits(graph: Graph, seed: int) -> None:
     for out, g in zip(graph.outputs, got, strict=True):
         assert g.dtype == out.dtype.np and g.shape == out.shape
         assert not mismatch(g, values[out], 0).any()
+
+
+@given(exact_graphs(), seeds)
+def test_constants_give_what_arguments_give(graph: Graph, seed: int) -> None:
+    """All arguments but the first are closed over instead: what is made of them is computed once."""
+    assume(len(graph.inputs) > 1)
+    arrays = arguments(graph, seed, special=True)
+    b, image = Builder(), {}
+    for node in graph.nodes():
+        if node.op is input_ and node.attrs[0] > 0:
+            image[node] = b(leaf, (), (copy_of(arrays[node.attrs[0]]), node.shape, node.dtype.name))
+        else:
+            image[node] = b(node.op, tuple([image[x] for x in node.inputs]), node.attrs)
+    closed = Graph([image[x] for x in graph.inputs[:1]], [image[x] for x in graph.outputs])
+    want = compiler()(graph, precision="exact").run_numpy(arrays)
+    for w, g in zip(want, compiler()(closed, precision="exact").run_numpy(arrays[:1]), strict=True):
+        assert not mismatch(g, w, 0).any()
 
 
 @pytest.mark.parametrize("precision", ["standard", "fast"])

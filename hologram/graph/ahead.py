@@ -4,7 +4,7 @@ Constants are ``leaf`` nodes: the arrays that a program closes over, whose value
 something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. Two kinds of values are held:
 
 - results of work (elementwise work, reductions, gathers, concatenations …) that are no larger than the constants that they are made of. So nothing
-  is held that is a small array spread or drawn out; what is computed from numbers and counters alone is no larger work than reading it.
+  is held that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.
 - factors of products whose elements the product's loops would have to pack in each call: they are held in *panels*, in the order in which a tile of
   the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``loops.py``.
 
@@ -13,8 +13,8 @@ This works on prepared graphs (:mod:`hologram.graph.prepare`), where products ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from hologram.graph.layout import places, step
 from hologram.graph.loops import FAR_BYTES, NARROW, Sharing, Tile, panel_width
@@ -40,13 +40,10 @@ class Ahead(NamedTuple):
 def computed_ahead(graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
     """``graph`` in two parts, values of up to ``limit`` bytes together being held; None where there is nothing to hold. ``tile``: as for lowering;
     ``exact``: sums keep their order."""
-    nodes = graph.nodes()
-    if not any(n.op is leaf for n in nodes):
-        return None
-    found = _Search(nodes, limit, tile, exact)
-    if not found.held:
-        return None
-    return Ahead(found.rest(graph), Graph([], list(found.held)))
+    if not graph.inputs or not any(n.op is leaf for n in graph.nodes()):
+        return None  # or nothing reads what would be held
+    found = _Search(graph, limit, tile, exact)
+    return Ahead(found.rest(), Graph([], list(found.held))) if found.held else None
 
 
 class _Turned(NamedTuple):
@@ -60,29 +57,38 @@ class _Turned(NamedTuple):
 
 
 class _Search:
-    """``made_of`` gives the leaves that a value is made of, for those that are made of nothing else; ``held`` the values to hold, each with its leaf;
-    ``instead`` what a reader reads in the place of one of its inputs; ``turned`` the sums along rows that become sums down columns of panels."""
+    """``made_of`` gives the leaves that a value is made of, for those that are made of nothing else, and ``works`` those of them that are more than
+    moved; ``held`` the values to hold, each with its leaf; ``instead`` what a reader reads in the place of one of its inputs; ``turned`` the sums
+    along rows that become sums down columns of panels."""
 
-    turned: dict[Node, _Turned]
-
-    def __init__(self, nodes: list[Node], limit: int, tile: Sharing | None, exact: bool) -> None:
-        self.build, self.left, self.tile = Builder(), limit, tile
+    def __init__(self, graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> None:
+        self.graph, self.left, self.tile, self.exact = graph, limit, tile, exact
+        self.build, self.varies = Builder(), Variation()
         self.held: dict[Node, Node] = {}
         self.instead: dict[tuple[Node, Node], Node] = {}
-        self.made_of = _constants(nodes)
-        self.works: set[Node] = set()
-        for n in nodes:
-            if n in self.made_of and n.op.kind != "leaf" and (_is_work(n) or any(x in self.works for x in n.inputs)):
-                self.works.add(n)
-        self.varies = Variation()
-        self.summed, self.turned, self.exact = _summed(nodes), {}, exact
+        self.turned: dict[Node, _Turned] = {}
+        nodes = graph.nodes()
+        self.made_of, self.summed = _constants(nodes), _summed(nodes)
+        self.works = _works(nodes, self.made_of)
         for n in nodes:
             self.varies.note(n)
             if n not in self.made_of:
                 self._turn(n)
-                for x in dict.fromkeys(n.inputs):
-                    if self.made_of.get(x):
-                        self._look_at(n, x)
+        for n in self._readers():
+            for x in dict.fromkeys(n.inputs):
+                if self.made_of.get(x):
+                    self._look_at(n, x)
+
+    def _readers(self) -> list[Node]:
+        """What depends on arguments, but for the terms of sums that are turned."""
+        found: dict[Node, None] = {}
+        stack = [x for x in self.graph.outputs if x not in self.made_of]
+        while stack:
+            n = stack.pop()
+            if n not in found:
+                found[n] = None
+                stack += [self.turned[n].other] if n in self.turned else [x for x in n.inputs if x not in self.made_of]
+        return [n for n in found if n not in self.turned]
 
     def _look_at(self, reader: Node, x: Node) -> None:
         """Holds what ``reader`` reads as ``x``, or what that is moved from, where it pays."""
@@ -104,14 +110,13 @@ class _Search:
             self.held[x] = self.build(leaf, (), (Held(len(self.held)), x.shape, x.dtype.name))
         return self.held[x]
 
-    def rest(self, graph: Graph) -> Graph:
+    def rest(self) -> Graph:
         """The graph that reads what is held."""
-        image: dict[Node, Node] = dict(self.held)
+        graph, image = self.graph, dict(self.held)
         for n in graph.nodes():
-            if n not in image:
-                if n in self.turned:
-                    image[n] = self._down_columns(self.turned[n], image[self.turned[n].other])
-                    continue
+            if n in self.turned:
+                image[n] = self._down_columns(self.turned[n], image[self.turned[n].other])
+            elif n not in image:
                 inputs = tuple([self.instead[n, x] if (n, x) in self.instead else image[x] for x in n.inputs])
                 image[n] = n if inputs == n.inputs else Node(n.op, inputs, n.attrs, n.shape, n.dtype)
         lines = {image[n]: line for n, line in graph.lines.items() if n in image}
@@ -228,6 +233,15 @@ def _constants(nodes: Iterable[Node]) -> dict[Node, frozenset[Node]]:
             found[n] = frozenset([n])
         elif n.op.kind == "leaf" and n.op.name != "input" or n.op.kind in _PURE and isinstance(n.size, int) and all(x in found for x in n.inputs):
             found[n] = frozenset[Node]().union(*(found[x] for x in n.inputs))
+    return found
+
+
+def _works(nodes: Iterable[Node], among: Mapping[Node, Any]) -> set[Node]:
+    """Of ``among`` those with work in them."""
+    found: set[Node] = set()
+    for n in nodes:
+        if n in among and n.op.kind != "leaf" and (_is_work(n) or any(x in found for x in n.inputs)):
+            found.add(n)
     return found
 
 
