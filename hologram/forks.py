@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-IMPORTS, DEVICES, RUNTIME, EMITTING, MACHINES, LLVM, INNERMOST = range(7)  # who holds one of these takes only later ones
+IMPORTS, READERS, DEVICES, RUNTIME, EMITTING, MACHINES, LLVM, INNERMOST = range(8)  # who holds one of these takes only later ones
 
 _guarded: list[tuple[int, Any]] = []
 _held: list[Any] = []

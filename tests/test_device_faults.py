@@ -80,6 +80,27 @@ def test_a_fork_waits_for_the_threads_that_use_a_device() -> None:
 @THERE
 @FORKS
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forks_while_threads_compute_and_read() -> None:
+    f, over = hg.jit(lambda x: x * 2, device="opencl"), threading.Event()
+    f(X)
+
+    def use() -> None:
+        while not over.is_set():
+            np.asarray(f(X))
+
+    threads = [threading.Thread(target=use) for _ in range(2)]
+    for t in threads:
+        t.start()
+    found = [status_of_child(lambda: True) for _ in range(10)]
+    over.set()
+    for t in threads:
+        t.join(20)
+    assert found == [0] * 10 and not any(t.is_alive() for t in threads)
+
+
+@THERE
+@FORKS
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_is_told_that_a_driver_does_not_outlive_a_fork() -> None:
     f = hg.jit(lambda x: x * 2, device="opencl")
     y, seen = f(X), f(X)

@@ -62,7 +62,7 @@ class Runtime:
         _made.append(self)
         self.pool = Pool(self)
         self._under_way: deque[Submission] = deque()
-        self._reading = forks.guard(forks.DEVICES, threading.RLock())  # taken with no other lock held
+        self._reading = forks.guard(forks.READERS, threading.RLock())  # of the reader; whoever holds it may take the device's
 
     def compile(self, graph: Graph, precision: str, canonical: Any) -> Any:
         """The program of a graph, to be run here. A driver may have an executable of its own."""
