@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hologram.graph.fuse import Call
+from hologram.graph.fuse import Call, operands
 from hologram.graph.plan import LINE_BYTES, Plan
 from hologram.primitives.control import bodies, scan, switch
 from hologram.trace.node import Graph, Node
@@ -23,13 +23,14 @@ ENDLESS_NS = 1e9  # what a loop whose end is not known is taken to cost: such a 
 
 
 class ControlStep:
-    """``schedules`` and ``plans`` of the bodies, in order; ``bindings`` the nodes in memory that the step reads and writes.
+    """``schedules`` and ``plans`` of the bodies, in order; ``operands`` what stands in memory for the node's inputs, ``bindings`` all nodes in memory
+    that the step reads and writes.
 
     ``results[i]`` is the node of result i, None where nobody wants it; ``spare[i]`` the offset in the workspace of its further buffer.
     ``arena`` is where the bodies' intermediates start, ``nbytes`` the size of the workspace, ``cost`` rough nanoseconds.
     """
 
-    __slots__ = ("node", "schedules", "plans", "bindings", "results", "spare", "arena", "nbytes", "cost")
+    __slots__ = ("node", "schedules", "plans", "operands", "bindings", "results", "spare", "arena", "nbytes", "cost")
     in_place: tuple[tuple[int, int], ...] = ()
 
     def __init__(self, call: Call, schedule: Callable[[Graph], Schedule]) -> None:
@@ -40,7 +41,8 @@ class ControlStep:
         self.results: list[Node | None] = [None] * len(types)
         for r in call.results:
             self.results[r.attrs[0]] = r
-        self.bindings = [x for x in node.inputs if x.size != 0] + call.results
+        self.operands = operands(node)
+        self.bindings = [x for x in self.operands if x.size != 0] + call.results
         self.spare: list[int] = []
         at = 0
         for x in types:

@@ -224,8 +224,19 @@ def _around_control(nodes: list[Node]) -> set[Node]:
     roots = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
         if n.op.kind in ("native", *MULTIPLE):
-            roots.update(x for x in n.inputs if x.op.name not in ("input", "leaf"))
+            read = operands(n) if n.op.kind == "control" else n.inputs
+            roots.update(x for x in read if x.op.name not in ("input", "leaf"))
     return roots
+
+
+def operands(node: Node) -> list[Node]:
+    """What a control node reads, as it stands in memory: a reshape is what it reshapes."""
+    out = []
+    for x in node.inputs:
+        while x.op.name == "reshape":
+            (x,) = x.inputs
+        out.append(x)
+    return out
 
 
 def _under_windows(nodes: list[Node]) -> set[Node]:

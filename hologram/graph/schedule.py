@@ -16,7 +16,7 @@ from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
 from hologram.graph.blocking import block_regions
 from hologram.graph.control import ControlStep
-from hologram.graph.fuse import Call, Group, fuse
+from hologram.graph.fuse import Call, Group, fuse, operands
 from hologram.graph.host import HostStep
 from hologram.graph.loops import Panels, Sharing, Tile
 from hologram.graph.lower import Lowered, lower
@@ -113,7 +113,7 @@ class Schedule:
         stored = set(computed)
         for g in self.groups:
             if isinstance(g, Call):
-                stored.update(g.node.inputs)
+                stored.update(operands(g.node) if g.node.op.kind == "control" else g.node.inputs)
                 continue
             for r in g.roots:
                 stored |= _read_elsewhere(r, g, roots)

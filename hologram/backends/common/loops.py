@@ -46,7 +46,7 @@ class _Control(ABC):
         self.step, self.blocks = step, blocks
         self.workspace = max(b.workspace for b in blocks)
         self.whole = all(b.whole for b in blocks)
-        self.operands = [where(x) for x in step.node.inputs]
+        self.operands = [where(x) for x in step.operands]
         self.room = where(step)
         self.types = step.schedules[-1].graph.outputs
         self.results = [where(r) if r is not None else self._inside(step.spare[i]) for i, r in enumerate(step.results)]

@@ -40,7 +40,7 @@ class _Step:
     def __init__(self, w: GraphWriter, step: ControlStep, frame: Frame) -> None:
         self.w, self.f, self.step, self.frame = w, w.f, step, frame
         self.node = step.node
-        self.operands = [w.pointer(x, frame) for x in step.node.inputs]
+        self.operands = [w.pointer(x, frame) for x in step.operands]
         self.workspace = w.pointer(step, frame) if step.nbytes else frame.arena
         self.arena = w.at(self.workspace, step.arena)
 
