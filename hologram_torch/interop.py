@@ -13,8 +13,10 @@ import torch
 
 import hologram as hg
 from hologram import dtypes
+from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
+from hologram.trace.aval import Aval
 from hologram.trace.convert import of_storage
 
 _TORCH: dict[DType, torch.dtype] = {d: getattr(torch, d.name) for d in dtypes.ALL}
@@ -100,6 +102,12 @@ def over(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
         array = _writable(array)
     t = torch.from_numpy(array)
     return t.view(dtype) if t.dtype is not dtype else t
+
+
+def in_kept_memory(of: Aval, strides: tuple[int, ...] | None, dtype: torch.dtype) -> torch.Tensor:
+    """A tensor of unwritten memory that stays mapped when it is freed; large memory of torch's comes fresh from the system, and faults, in
+    each call. ``strides``, in bytes, are those of a permutation of C order, which None is."""
+    return over(array_in_fresh_memory(of, strides), dtype)
 
 
 class _Exporter:

@@ -22,6 +22,7 @@ from hologram.errors import ArgumentError, DeviceError
 from hologram.primitives.op import Shape
 from hologram.trace import compiling
 from hologram.trace.apply import wrap
+from hologram.trace.aval import aval
 from hologram.trace.node import Graph, Node, topological
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace, located, record
@@ -30,6 +31,7 @@ from hologram.transform.arguments import array_node, result_node
 from hologram.transform.nodes import has_tangents
 from hologram_torch import cuda, interop
 
+MAPPED = 32 << 20  # bytes of a result from which on the C library maps fresh memory for it each time, which faults at every page
 VARIANT_LIMIT = 64  # forms kept of one program: masks of differentiated arguments, axes of stacks
 
 Type = tuple[Shape, DType]
@@ -213,6 +215,9 @@ def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tens
     """A function that gives an unwritten C-contiguous tensor of that shape and type."""
     if 0 in shape:
         return lambda: torch.empty(shape, dtype=dtype, device="cpu")
+    of = aval(interop.dtype_of(dtype), shape)
+    if of.nbytes >= MAPPED:
+        return partial(interop.in_kept_memory, of, None, dtype)
     # torch takes half as long to make a tensor like another as to make one of a shape; a scalar stretched to the shape costs no memory,
     # and what is like it is contiguous
     return partial(torch.empty_like, torch.empty((), dtype=dtype, device="cpu").expand(shape))

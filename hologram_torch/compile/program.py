@@ -12,25 +12,18 @@ from torch import fx
 from torch._C._dynamo import guards
 
 from hologram.backends.cpu.memory_code import STREAM_BYTES
-from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
 from hologram.errors import IndexOutOfRange
-from hologram.trace.aval import Aval, aval
+from hologram.trace.aval import aval
 from hologram.trace.compiling import compile_graph
 from hologram_torch.compile.layout import contiguous, layout_of
 from hologram_torch.compile.partition import Analysis, Segment
 from hologram_torch.compile.simplify import is_token
 from hologram_torch.compile.values import TensorType
-from hologram_torch.interop import dtype_of, over
+from hologram_torch.interop import dtype_of, in_kept_memory
 from hologram_torch.threads import share
 
 allocate: Callable[..., torch.Tensor] = getattr(guards, "_empty_strided_cpu", torch.empty_strided)  # the former is half the cost
 FAULTING = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object
-
-
-def in_kept_memory(of: Aval, strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor of unwritten memory that stays mapped when it is freed; large memory of torch's comes fresh from the system, and faults, in
-    each call. ``strides`` are in bytes."""
-    return over(array_in_fresh_memory(of, strides), dtype)
 
 
 def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:

@@ -16,6 +16,7 @@ import hologram_torch as ht
 from hologram.errors import ArgumentError, ClosedExecutorError, DeviceError, DTypeError, HologramError, ShapeError
 from hologram_torch import functional as F
 from hologram_torch.operation import TABLE
+from hologram_torch.programs import MAPPED
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # which torch calls where forward mode begins
 
@@ -165,6 +166,15 @@ def test_layouts() -> None:
     empty = torch.zeros(0, 3, requires_grad=True)
     F.softmax(empty, 1).sum().backward()
     assert F.matmul(empty, torch.ones(3, 2)).shape == (0, 2) and empty.grad is not None and empty.grad.shape == (0, 3)
+
+
+def test_large_results_may_be_written_to() -> None:
+    """They are in memory of their own that stays mapped."""
+    x = torch.ones(MAPPED // 4)
+    first, second = F.relu(x), F.relu(x)
+    assert first.is_contiguous() and first.data_ptr() % 64 == 0
+    first.add_(1)
+    assert first.min() == 2 and second.max() == 1
 
 
 def test_out_and_inplace() -> None:
