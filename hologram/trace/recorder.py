@@ -58,7 +58,11 @@ class Pending(Node):
 def pending(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], shape: Shape, dtype: DType) -> Pending:
     node = Pending()
     node.op, node.inputs, node.attrs, node.shape, node.dtype, node.seen = op, inputs, attrs, shape, dtype, False
-    node.depth = 1 + max(x.depth for x in inputs) if inputs else 0  # type: ignore[attr-defined]
+    depth = -1
+    for x in inputs:
+        if x.depth > depth:  # type: ignore[attr-defined]
+            depth = x.depth  # type: ignore[attr-defined]
+    node.depth = depth + 1
     return node
 
 

@@ -16,6 +16,8 @@ from hologram_torch.devices.geometry import read_view, write_view
 from hologram_torch.devices.storage import NAME, cell_of, make
 from hologram_torch.interop import from_torch
 
+PLAIN = frozenset({float, int, bool, type(None)})  # types of what is no tensor, which costs torch longer to tell
+
 
 def read(t: torch.Tensor) -> hg.Tensor:
     """The elements of a tensor of the device, as a Tensor of its shape."""
@@ -76,6 +78,8 @@ def operand(x: Any) -> Any:
 
     Tensors of the device give what they hold, CPU tensors without axes their value, lists are taken apart. Raises DeviceError for other tensors.
     """
+    if type(x) in PLAIN:
+        return x
     if isinstance(x, torch.Tensor):
         try:
             return read(x)

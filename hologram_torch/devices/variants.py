@@ -11,7 +11,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from hologram.errors import DeviceError
 from hologram_torch.devices import templates
 from hologram_torch.devices.storage import make, make_strided, meta_of, resize
-from hologram_torch.devices.values import operand, result, store
+from hologram_torch.devices.values import PLAIN, operand, result, store
 
 
 def written(op: OpOverload) -> list[Any]:
@@ -92,7 +92,7 @@ def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., An
     def run(*args: Any, **options: Any) -> torch.Tensor:
         found = _applied(op, function, args, options)
         for x in args:
-            if isinstance(x, torch.Tensor) and not x.is_contiguous():
+            if type(x) not in PLAIN and isinstance(x, torch.Tensor) and not x.is_contiguous():
                 break
         else:
             return make(found)
