@@ -2,7 +2,8 @@
 
 A product of tiles wants long columns whose elements are neighbours, rows that share them, and for each row one number at a time. Where rows of the
 result are long, the columns are its last space axis: windows are what is shared, weights the numbers. Where they are short, as in the derivative
-by the weights, the columns are the channels of the result: weights, channels last, are shared, windows the numbers. The order of the sum is the same.
+by the weights, or fill registers worse, or are steps apart in memory, the columns are the channels of the result: weights, channels last, are shared,
+windows the numbers. The order of the sum is the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Node
 
 LONG = 28  # windows in a row from which they make good columns
+WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
+TILE, UNIT = 64, 8  # columns of a tile, and in how many steps registers of several widths cover fewer
 MOST_TERMS = 32  # of a window that are written out
 PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
@@ -34,12 +37,26 @@ def window_products(b: Builder, x: Node, w: Node, steps: tuple[int, ...], dilati
     sizes, o, rank = w.shape[3:], w.shape[1], len(steps)
     seen = b(TABLE["windows"], (x,), (sizes, steps, dilations))
     counts = seen.shape[3 + rank :]
-    if isinstance(counts[-1], int) and isinstance(o, int) and counts[-1] < min(LONG, o):
+    if isinstance(counts[-1], int) and isinstance(o, int) and _prefers_channels(counts[-1], o, steps[-1]):
         return _by_channels(b, seen, w, rank)
     shape = (*x.shape[:2], o, x.shape[2], *sizes, *counts)
     windows = b(TABLE["broadcast"], (seen,), (shape, (0, 1, *range(3, 4 + 2 * rank))))
     weights = b(TABLE["broadcast"], (w,), (shape, (0, *range(2, 4 + rank))))
     return Products(b(TABLE["mul"], (windows, weights)), tuple(range(3, 4 + rank)), tuple(range(3 + rank)))
+
+
+def _prefers_channels(windows: int, channels: int, step: int) -> bool:
+    """Whether the columns are better channels than windows in a row, ``step`` elements apart."""
+    if windows < min(LONG, channels):
+        return True
+    return channels >= 2 * NARROW and (step > 1 or _lanes(windows) > WORTH * _lanes(channels))
+
+
+def _lanes(columns: int) -> float:
+    """Lanes that compute, for each column, where so many are cut in tiles."""
+    if columns > TILE:
+        return -(-columns // TILE) * TILE / columns
+    return -(-columns // UNIT) * UNIT / columns
 
 
 def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:

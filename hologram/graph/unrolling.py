@@ -12,7 +12,7 @@ from typing import Any
 from hologram.graph.kernel_ir import Accumulate, Ins, Loop, Prefetch, Stmt, Store, Value
 from hologram.symbolic import Expr, Int, atoms, substitute, var
 
-MOST_STEPS = 32  # that are written out
+MOST_STEPS = 16  # that are written out
 
 
 def steps_at_once(extents: list[int]) -> int:
