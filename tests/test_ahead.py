@@ -13,8 +13,9 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
-from hologram.backends.cpu import held
+from hologram.backends.cpu import held, target
 from hologram.backends.reference import evaluate
+from hologram.graph.loops import panel_width
 from hologram.settings import override
 
 Function = Callable[..., Any]
@@ -60,7 +61,7 @@ def test_factors_are_held_in_panels(rows: int, columns: int, precision: str) -> 
         return nn.relu(x @ w.T + b)
 
     _check(f, x, precision=precision)
-    width = min(64, columns)
+    width = panel_width(columns, 4, target.host().tile)
     if rows > 3 or (columns >= 64 and precision != "exact"):
         assert _held(f, x, precision=precision) == [(-(-columns // width), 40, width)]
         with override(hold_limit=0):

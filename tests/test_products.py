@@ -14,6 +14,7 @@ from hologram.backends.cpu import target
 from hologram.backends.cpu.abreast import widths_abreast
 from hologram.backends.reference import evaluate
 from hologram.graph.kernel_ir import Loop
+from hologram.graph.loops import block_width, lanes
 from hologram.graph.verify import verify_kernel
 
 SHAPES = [
@@ -30,6 +31,8 @@ SHAPES = [
     (20, 33, 56),
     (9, 12, 40),
     (3, 5000, 20),
+    (40, 20, 72),  # columns in equal parts
+    (60, 600, 200),
 ]
 
 
@@ -263,3 +266,9 @@ def test_few_vectors_go_along_the_memory_of_a_turned_matrix(subscripts: str, row
     np.testing.assert_allclose(np.asarray(f(x, w)), np.einsum(subscripts, x, w), rtol=1e-4, atol=1e-4)
     along = "lanes i from 0 count 160 with" in f.lower(x, w).compile().as_text("kernels")
     assert along == (rows < 4 or "i" not in subscripts)
+
+
+def test_blocks_of_columns() -> None:
+    """Equal parts where that leaves fewer lanes idle, else whole tiles."""
+    assert [block_width(n, 64, 8) for n in (1, 56, 64, 72, 100, 128, 200, 300, 1000, 67)] == [1, 56, 64, 24, 50, 64, 40, 64, 64, 64]
+    assert lanes(72, 24, 8) == 72 and lanes(100, 50, 8) == 112 and lanes(72, 64, 8) == 128

@@ -11,14 +11,14 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from hologram.graph.loops import NARROW
+from hologram.graph.loops import NARROW, block_width, lanes
 from hologram.primitives.op import TABLE, Op
 from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Node
 
 LONG = 28  # windows in a row from which they make good columns
 WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
-TILE, UNIT = 64, 8  # columns of a tile, and in how many steps registers of several widths cover fewer
+TILE, UNIT = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
 MOST_TERMS = 32  # of a window that are written out
 PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
@@ -49,14 +49,12 @@ def _prefers_channels(windows: int, channels: int, step: int) -> bool:
     """Whether the columns are better channels than windows in a row, ``step`` elements apart."""
     if windows < min(LONG, channels):
         return True
-    return channels >= 2 * NARROW and (step > 1 or _lanes(windows) > WORTH * _lanes(channels))
+    return channels >= 2 * NARROW and (step > 1 or _busy_lanes(windows) > WORTH * _busy_lanes(channels))
 
 
-def _lanes(columns: int) -> float:
-    """Lanes that compute, for each column, where so many are cut in tiles."""
-    if columns > TILE:
-        return -(-columns // TILE) * TILE / columns
-    return -(-columns // UNIT) * UNIT / columns
+def _busy_lanes(columns: int) -> float:
+    """Lanes that compute, for each column."""
+    return lanes(columns, block_width(columns, TILE, UNIT), UNIT) / columns
 
 
 def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:

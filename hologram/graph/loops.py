@@ -30,15 +30,17 @@ FEW_ROWS = 48  # so many rows at least pay for packing what they share
 FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
 SHARED_COST = 0.25  # of reading what the rows of a chunk share, in rows
 PACK_BYTES = 64 * 12288
+FEWER = 0.95  # of all lanes, from which narrower blocks pay
 
 
 class Tile(NamedTuple):
     """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold. ``pairs``: whether the machine
-    multiplies and adds pairs of bfloat16."""
+    multiplies and adds pairs of bfloat16; ``vector``: bytes of a register."""
 
     rows: int
     nbytes: int
     pairs: bool = False
+    vector: int = 64
 
 
 class Panels(NamedTuple):
@@ -389,7 +391,23 @@ def _rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Seq
 
 def panel_width(columns: int, itemsize: int, tile: Tile) -> int:
     """Columns of a tile, for elements of ``itemsize`` bytes: what a panel of the factor that its rows share is wide."""
-    return min(columns, tile.nbytes // itemsize)
+    return block_width(columns, tile.nbytes // itemsize, max(1, tile.vector // 2 // itemsize))
+
+
+def block_width(columns: int, most: int, unit: int) -> int:
+    """Columns of a block, at most ``most``: that many, or an equal part of all of them where clearly fewer lanes are then idle (72 are three
+    times 24, not 64 and 8). ``unit``: lanes of half a register, the least that computes by itself."""
+    if columns <= most:
+        return columns
+    least = -(-columns // most)
+    equal = [columns // parts for parts in range(least, 2 * least) if columns % parts == 0]
+    best = min(equal, key=lambda width: lanes(columns, width, unit), default=most)
+    return best if lanes(columns, best, unit) <= FEWER * lanes(columns, most, unit) else most
+
+
+def lanes(columns: int, width: int, unit: int) -> int:
+    """Lanes that compute ``columns`` in blocks of ``width``: a last block of fewer columns takes as many as the others."""
+    return -(-columns // width) * (-(-width // unit) * unit)
 
 
 def _is_far(e: Int, reduced: list[Block], lane: Expr, itemsize: int) -> bool:

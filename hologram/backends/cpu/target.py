@@ -79,7 +79,7 @@ class Target:
     def tile(self) -> Tile:
         """Accumulators for three quarters of the registers, in rows that share their reads."""
         rows = 6 if self.vector_bytes > 16 or self.registers > 16 else 3
-        return Tile(rows, self.vector_bytes * (self.registers * 3 // 4 // rows), self.has("avx512bf16"))
+        return Tile(rows, self.vector_bytes * (self.registers * 3 // 4 // rows), self.has("avx512bf16"), self.vector_bytes)
 
     @cached_property
     def native_half(self) -> bool:
