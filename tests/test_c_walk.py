@@ -16,7 +16,7 @@ from test_lowering import PROGRAMS
 from hologram import dtypes
 from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.helpers import HELPERS, needed
-from hologram.backends.c.mapping import LOCAL_BYTES, Mapping
+from hologram.backends.c.mapping import Mapping
 from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
@@ -125,7 +125,7 @@ def test_teams_share_a_group_where_they_exchange_in_registers() -> None:
     (rows,) = kernels(d.schedule(softmax(d, d.input(200, 1000))))
     opencl, cuda = (Mapping(rows, Scalars(DIALECTS[name])) for name in ("opencl", "cuda"))
     assert (opencl.width, opencl.chunks, opencl.by_team) == (32, 1, False)
-    assert (cuda.width, cuda.chunks, cuda.items) == (32, 8, 256) and cuda.local <= LOCAL_BYTES
+    assert (cuda.width, cuda.chunks, cuda.items) == (32, 8, 256) and cuda.local <= DIALECTS["cuda"].local_bytes
     assert cuda.groups(200) == 25 and opencl.groups(200) == 200
 
 
@@ -143,9 +143,10 @@ def test_scratch_that_does_not_fit_is_a_workspace() -> None:
     k = kernels(_scheduled("softmax"))[0]
     scalars = Scalars(DIALECTS["opencl"])
     assert Mapping(k, scalars).workspace == 0
-    k.scratch[0].size = LOCAL_BYTES
+    k.scratch[0].size = scalars.dialect.local_bytes // 4
     big = Mapping(k, scalars)
-    assert big.in_workspace and big.workspace == LOCAL_BYTES * 4
+    assert big.in_workspace and big.workspace == scalars.dialect.local_bytes
+    assert not Mapping(k, Scalars(DIALECTS["cuda"])).in_workspace
     assert isinstance(k.scratch[0], Buffer) and "hg_workspace" in Program([k], "opencl").text
 
 
@@ -302,6 +303,20 @@ def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path
     assert [Mapping(k, Scalars(DIALECTS[dialect])).product is not None for k in kernels(schedule)] == [True]
     for g, w in zip(run(schedule, arrays, tmp_path, dialect=dialect, groups=2), evaluate(graph, arrays), strict=True):
         assert not mismatch(g, w, 0).any()
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@pytest.mark.parametrize("shape", [(960, 40), (3, 500, 70)])
+def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path) -> None:
+    d = Draft()
+    x = d.input(*shape)
+    axis = len(shape) - 2
+    graph = d.graph(d("reduce_sum", d("square", x), (axis,)), d("reduce_max", x, (axis,)))
+    schedule = Schedule(graph, "standard", PANELS)
+    assert len(kernels(schedule)) == 2 and len(kernels(Schedule(graph, "exact", PANELS))) == 1
+    array = seeded(shape).integers(-9, 9, shape).astype(np.float32)
+    for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect="cuda"), evaluate(graph, [array]), strict=True):
+        np.testing.assert_array_equal(g, w)
 
 
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))

@@ -17,6 +17,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.convolutions import few_terms, in_parts, window_products, written_out
 from hologram.graph.layout import places, step
+from hologram.graph.loops import COLUMNS
 from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.pairs import in_pairs
 from hologram.graph.scatters import prepare_scatter
@@ -31,6 +32,7 @@ MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk tak
 BAND = 8  # rows that are reduced as one piece where all of them are too large for the caches
 LONG_ROW_BYTES = 4096
 FAR_BYTES = 24 * 2**20
+MANY_GROUPS, LEAST_BAND = 1024, 16  # blocks of columns that keep a device busy, and rows of a band
 MANY_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
@@ -228,7 +230,7 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
         elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and _is_product(x, run, varies):
             x = _reduce_product(b, op, x, run, varies)
         elif varies is not None:
-            x = _reduce_run(b, op, *_in_bands(b, op, x, run))
+            x = _reduce_run(b, op, *(_in_bands if varies.by_parts else _in_many_bands)(b, op, x, run))
         else:
             x = _reduce_run(b, op, x, run)
     return _cast(b, _reshape(b, x, node.shape), node.dtype)
@@ -248,6 +250,20 @@ def _in_bands(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node,
     if n % BAND or n == BAND or width * x.dtype.itemsize < LONG_ROW_BYTES or n * width * x.dtype.itemsize < FAR_BYTES:
         return x, run
     banded = _reshape(b, x, (*x.shape[:first], n // BAND, BAND, *x.shape[last + 1 :]))
+    return b(op, (banded,), ((first + 1,),)), (first,)
+
+
+def _in_many_bands(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
+    """The partial results of bands of rows, as many as keep a device busy, and the axis left to reduce: another order than the written one."""
+    first, last = run[0], run[-1]
+    n, rows, columns = prod(x.shape[first : last + 1]), prod(x.shape[:first]), x.shape[last + 1 :]
+    groups = rows * floordiv(prod(columns) + (COLUMNS - 1), COLUMNS)
+    if not columns or not isinstance(n, int) or not isinstance(groups, int) or groups >= MANY_GROUPS:
+        return x, run
+    bands = next((k for k in range(min(n // LEAST_BAND, MANY_GROUPS // max(1, groups)), 1, -1) if n % k == 0), 1)
+    if bands == 1:
+        return x, run
+    banded = _reshape(b, x, (*x.shape[:first], bands, n // bands, *columns))
     return b(op, (banded,), ((first + 1,),)), (first,)
 
 

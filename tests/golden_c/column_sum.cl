@@ -15,6 +15,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void kernel0(__global 
     const i64 stop0 = 128 * p + 128 < 500 ? 128 * p + 128 : 500;
     for (i64 t = 128 * p + hg_item; t < stop0; t += 128) {
       f32 a1 = (-0.0f);
+      #pragma unroll 8
       for (i64 q = 0; q < 40; ++q) {
         const f32 v2 = b0[500 * q + t];
         a1 = a1 + v2;

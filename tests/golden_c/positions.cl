@@ -51,6 +51,7 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel1(__global c
   for (i64 p = hg_group; p < 1; p += hg_groups) {
     for (i64 t = hg_item; t < 40; t += 64) {
       f32 a0 = hg_f32((u32)0x7F800000); i64 a0_at = 9223372036854775807L;
+      #pragma unroll 8
       for (i64 q = 0; q < 8; ++q) {
         const f32 v1 = b0[40 * q + t];
         const i64 v2 = (q);

@@ -157,6 +157,7 @@ class Dialect:
     - ``offsets``: whether each buffer comes with an offset in elements, for devices where a pointer into a buffer cannot be passed.
     - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds the addresses of slots; pointers are then a
       slot, from bit :data:`SLOT_BIT` on, and an offset there in bytes.
+    - ``local_bytes``: of memory that a group may share, which every device of the dialect has.
     - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.matrix_units`).
     - ``slots``: whether parameters are bound by number in the text.
     - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down``, ``hg_up`` and ``hg_first``, and meet
@@ -184,6 +185,7 @@ class Dialect:
     offsets: bool = False
     slots: bool = False
     table: bool = False
+    local_bytes: int = 32 * 1024
     matrix_units: bool = False
     team_barrier: str | None = None
     align: str = "__attribute__((aligned({n})))"
@@ -267,6 +269,7 @@ CUDA = replace(
     pointer="__builtin_assume(__isGlobal({name}));",
     helpers=_CUDA_HELPERS,
     table=True,
+    local_bytes=48 * 1024,
     matrix_units=True,
     align="__align__({n})",
     options=("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"),

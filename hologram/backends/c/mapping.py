@@ -28,7 +28,6 @@ from hologram.settings import settings
 ITEM_KERNEL = 64  # items of a group where each has a chunk of its own
 MOST_ITEMS = 256
 MOST_PAGES = 8  # that a group reduces at one time
-LOCAL_BYTES = 32 * 1024  # every device has as much memory to share
 
 
 class Mapping:
@@ -45,23 +44,23 @@ class Mapping:
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
-        self.resident, self.dynamic = 1, 0
+        self.resident, self.dynamic, most = 1, 0, scalars.dialect.local_bytes
         product = product_of(kernel)
         units = scalars.dialect.matrix_units and precision != "exact"
         by_units = on_matrix_units(product, precision == TF32 or settings.tf32) if product is not None and units else None
         self.on_matrix_units = by_units is not None
-        self.product: Product | None = by_units or (in_panels(product) if product is not None else None)
+        self.product: Product | None = by_units or (in_panels(product, most) if product is not None else None)
         self.by_item = not lanes and not kernel.scratch
         self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
         self.width = 1 if self.by_item else LANES if self.by_team else max(wanted)
         scratch = sum(_aligned(int(b.size) * b.dtype.itemsize) for b in kernel.scratch)
         partials = 0 if self.by_team else sum(_partials(s, self.width, scalars) for s in lanes)
-        self.in_workspace = scratch + partials > LOCAL_BYTES
+        self.in_workspace = scratch + partials > most
         own = partials + (0 if self.in_workspace else scratch)  # of a chunk
         self.chunks = ITEM_KERNEL if self.by_item else 1
         if self.by_team:
-            self.chunks = min(MOST_ITEMS // LANES, LOCAL_BYTES // own if own else MOST_ITEMS)
+            self.chunks = min(MOST_ITEMS // LANES, most // own if own else MOST_ITEMS)
         self.items = self.width * self.chunks
         self.workspace = scratch * self.chunks if self.in_workspace else 0
         self.local = own * self.chunks

@@ -18,7 +18,6 @@ ITEMS = SIDE * SIDE
 PANELS = Panels(128, 128)  # of float32: what registers hold of sums
 UNIT_PANELS = Panels(128, 128, (128, 256))  # where matrix units multiply 16-bit floats, whose factors are brought without registers
 DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
-PANEL_BYTES = 24 * 1024
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
 MOST_SUMS = 128  # registers, of 4 bytes, that an item keeps sums in
 VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory at one time
@@ -107,9 +106,9 @@ def product(rows: Loop) -> Product | None:
     return Product(sides[0], sides[1], down, down.extent, order, core, stores)
 
 
-def in_panels(p: Product) -> Product | None:
-    """With as many terms a panel as the group has memory for, if an item has registers for its sums."""
-    depth = next((d for d in DEPTHS if p.rows.nbytes(d) + p.columns.nbytes(d) <= PANEL_BYTES), None)
+def in_panels(p: Product, local_bytes: int) -> Product | None:
+    """With as many terms a panel as a group may share memory for, if an item has registers for its sums."""
+    depth = next((d for d in DEPTHS if p.rows.nbytes(d) + p.columns.nbytes(d) <= local_bytes), None)
     return p._replace(depth=depth) if depth is not None and p.registers <= MOST_SUMS else None
 
 

@@ -27,6 +27,11 @@ def pieces(extent: Int) -> list[int]:
     return [n for n in (PAGE**2, PAGE) if not isinstance(extent, int) or extent > n]
 
 
+def side_by_side(loop: Loop) -> int:
+    """How many iterations of a loop are worth writing side by side."""
+    return next((n for most, n in SIDE_BY_SIDE.items() if len(loop.body) <= most), 1)
+
+
 def after(start: str) -> str:
     """The item's own place from ``start`` on."""
     return ITEM if start == "0" else f"{start} + {ITEM}"
@@ -60,9 +65,7 @@ class RowForm:
     def _own_elements(self, first: str, stop: str) -> State:
         """Variables into which an item accumulates every 32nd element from ``first`` on."""
         lanes = self.w.partial(self.monoids)
-        together = next((n for most, n in SIDE_BY_SIDE.items() if len(self.loop.body) <= most), 1)
-        if together > 1:
-            self.w.unroll(together)
+        self.w.unroll_reduction(self.loop)
         self.f.open(f"for (i64 {self.name} = {first}; {self.name} < {stop}; {self.name} += {LANES})")
         self.w.block(self.loop.body)
         self.f.close()

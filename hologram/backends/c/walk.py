@@ -16,7 +16,7 @@ from hologram.backends.c.halves import HalfWriter
 from hologram.backends.c.mapping import Mapping, scans
 from hologram.backends.c.matrix_units import MatrixWriter
 from hologram.backends.c.panels import PanelWriter
-from hologram.backends.c.row_form import ITEM, RowForm, after, pieces
+from hologram.backends.c.row_form import ITEM, RowForm, after, pieces, side_by_side
 from hologram.backends.c.running import scan, turns
 from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
 from hologram.backends.c.vectors import ACCESS_BYTES, Place, Vectors, divides, vectors
@@ -280,6 +280,8 @@ class KernelWriter:
 
     def _pieces(self, loop: Loop, name: str, monoids: list[Monoid], units: list[int], start: str, stop: str, dirty: bool) -> None:
         if not units:
+            if monoids and not any(isinstance(s, (Loop, Store)) for s in loop.body):
+                self.unroll_reduction(loop)
             self.f.open(f"for (i64 {name} = {start}; {name} < {stop}; ++{name})")
             self.dirty = dirty
             self.block(loop.body)
@@ -386,6 +388,12 @@ class KernelWriter:
         yield
         self.f.close()
         self.f.close()
+
+    def unroll_reduction(self, loop: Loop) -> None:
+        """Asks for as many iterations side by side as are worth it."""
+        together = side_by_side(loop)
+        if together > 1:
+            self.unroll(together)
 
     def unroll(self, times: int | None = None) -> None:
         """Asks to unroll the loop that follows, so many times or wholly."""

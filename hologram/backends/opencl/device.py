@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.c.dialects import OPENCL
-from hologram.backends.c.mapping import LOCAL_BYTES, MOST_ITEMS
+from hologram.backends.c.mapping import MOST_ITEMS
 from hologram.backends.common import driver
 from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
@@ -158,8 +158,8 @@ class Device(driver.Device):
             return "it has no float64, which the program needs"
         if precision == "exact" and not (self.divides_exactly and self.keeps_subnormals):
             return "it does not round float32 division and square roots as IEEE 754 does, or flushes subnormals; precision='exact' needs both"
-        if self.local_bytes < LOCAL_BYTES:
-            return f"it has {self.local_bytes:,} bytes of local memory; kernels use up to {LOCAL_BYTES:,}"
+        if self.local_bytes < self.dialect.local_bytes:
+            return f"it has {self.local_bytes:,} bytes of local memory; kernels use up to {self.dialect.local_bytes:,}"
         if self.most_items < MOST_ITEMS:
             return f"its work-groups have {self.most_items} items at most; kernels use up to {MOST_ITEMS}"
         return None
