@@ -14,8 +14,10 @@ from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
 from hologram.sdk.arguments import as_array, element_type, extent, scalar
 from hologram.trace.recorder import located
+from hologram.trace.residence import on_host
 
 if TYPE_CHECKING:
+    from hologram.backends.common.runtime import Runtime
     from hologram.sdk.executor import Executor
     from hologram.trace.aval import Aval
 
@@ -55,10 +57,10 @@ class Buffer(_Exporter):
     def __init__(self, *args: Any, **options: Any) -> None:
         raise located(ArgumentError("buffers are made by Executor.allocate, Executor.allocate_boundary and Buffer.wrap"))
 
-    @staticmethod
-    def _made(memory: Any, executor: Executor | None, pool: str, class_index: int = 0) -> Buffer:
+    @classmethod
+    def _made(cls, memory: Any, executor: Executor | None, pool: str, class_index: int = 0) -> Buffer:
         """A buffer over a Storage of one axis."""
-        made = Buffer.__new__(Buffer)
+        made = cls.__new__(cls)
         made._storage, made._aval = memory, memory.aval
         made._executor, made._pool, made._class_index = executor, pool, class_index
         made._handle = next(handles)
@@ -137,10 +139,14 @@ class Buffer(_Exporter):
         state = f"{self._pool}{f', class {self._class_index}' if self.is_boundary else ''}" if self._storage is not None else self._end
         return f"<Buffer {self._handle}: {self.size} x {self._aval.dtype}, {state}>"
 
-    def _memory(self) -> Any:
-        """The Storage. Raises FreedBufferError."""
+    def _require_live(self) -> None:
+        """Raises FreedBufferError."""
         if self._storage is None:
             raise located(FreedBufferError(f"buffer {self._handle} of {self.size} {self._aval.dtype} cannot be used: {self._end}"))
+
+    def _memory(self) -> Any:
+        """The Storage. Raises FreedBufferError."""
+        self._require_live()
         return self._storage
 
     # --- contents ------------------------------------------------------------------------------------------------------
@@ -154,13 +160,13 @@ class Buffer(_Exporter):
 
         Raises ShapeError for another number of elements, DTypeError where a cast would lose the kind.
         """
-        source, into = as_array(array, "from_numpy"), self._writable("from_numpy")
+        source = as_array(array, "from_numpy")
+        self._require_writable("from_numpy")
         if source.size != self.size:
             raise located(ShapeError(f"from_numpy: an array of {source.size} elements for a buffer of {self.size}"))
-        try:
-            np.copyto(into.reshape(source.shape), source, casting="same_kind")
-        except TypeError:
-            raise located(DTypeError(f"from_numpy: {source.dtype} is not cast to {self._aval.dtype}: use astype")) from None
+        if not np.can_cast(source.dtype, self.dtype, "same_kind"):
+            raise located(DTypeError(f"from_numpy: {source.dtype} is not cast to {self._aval.dtype}: use astype"))
+        np.copyto(self._overwritable("from_numpy").reshape(source.shape), source, casting="same_kind")
 
     def to_bytes(self) -> bytes:
         """A copy of the memory's bytes."""
@@ -174,11 +180,12 @@ class Buffer(_Exporter):
             raise located(ArgumentError(f"from_bytes: a {type(data).__name__} cannot be read as bytes: {e}")) from None
         if source.size != self.nbytes:
             raise located(ShapeError(f"from_bytes: {source.size} bytes for a buffer of {self.nbytes}"))
-        np.copyto(self._writable("from_bytes").view(np.uint8), source)
+        np.copyto(self._overwritable("from_bytes").view(np.uint8), source)
 
     def fill(self, value: Any) -> None:
         """Sets every element. Raises ArgumentError for what is no number, DTypeError for one that the element type cannot hold."""
-        self._writable("fill").fill(scalar(value, self._aval.dtype, "fill", "value"))
+        number = scalar(value, self._aval.dtype, "fill", "value")
+        self._overwritable("fill").fill(number)
 
     def copy_from(self, source: Buffer) -> None:
         """Copies the contents of a buffer of the same size and type. Raises ArgumentError, ShapeError, DTypeError."""
@@ -187,13 +194,39 @@ class Buffer(_Exporter):
         if source._aval is not self._aval:
             error = DTypeError if source._aval.dtype is not self._aval.dtype else ShapeError
             raise located(error(f"copy_from: {source._aval} for a buffer of {self._aval}"))
-        np.copyto(self._writable("copy_from"), source.to_numpy())
+        elements = source.to_numpy()
+        np.copyto(self._overwritable("copy_from"), elements)
 
     def _writable(self, what: str) -> np.ndarray:
+        """The memory, to be written to in parts. Raises ArgumentError for that of a read-only array."""
         view = self.to_numpy()
         if not view.flags.writeable:
             raise located(ArgumentError(f"{what}: buffer {self._handle} wraps a read-only array"))
         return view
+
+    def _overwritable(self, what: str) -> np.ndarray:
+        """The memory, all of which is to be written. Raises as :meth:`_writable`."""
+        return self._writable(what)
+
+    def _require_writable(self, what: str) -> None:
+        """Raises as :meth:`_writable`."""
+        self._writable(what)
+
+    # --- as an argument of an op on a device ---------------------------------------------------------------------------
+
+    def _resident(self, runtime: Runtime) -> Any:
+        """The elements on the device: a copy."""
+        there = runtime.put(self._memory())
+        there.wait()  # the memory may be written to when the op has returned
+        return there
+
+    def _room(self, of: Aval, runtime: Runtime) -> Any:
+        """A value of a type for a program that does not read it."""
+        return runtime.unwritten(of)
+
+    def _take(self, result: Any, runtime: Runtime) -> None:
+        """Makes a result the first elements."""
+        self.to_numpy()[: result.aval.size] = storage.view(on_host(result)).reshape(-1)
 
     # --- its end -------------------------------------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ class Executor:
     """Runs ops on one device, and owns buffers. As a context manager it ends with the block.
 
     ``backend`` is "auto", "cpu", "cuda", "metal" or "opencl". Raises BackendNameError for another name, DeviceError, which says why, for a
-    backend that is not there; "auto" takes the first that is: Metal, CUDA, a GPU with OpenCL, the CPU. Buffers lie in the host's memory;
-    on other devices an op copies its arguments there and its result back.
+    backend that is not there; "auto" takes the first that is: Metal, CUDA, a GPU with OpenCL, the CPU. On a device, elements of buffers stay there
+    from op to op, until something reads or writes a buffer's memory (:mod:`hologram.sdk.resident`).
     """
 
     __slots__ = ("_device", "_backend", "_handle", "_pool", "_buffers", "__weakref__")
@@ -56,7 +56,7 @@ class Executor:
         """A buffer of ``size`` elements, all 0, in the linear pool. Raises ShapeError for a size below 1, DTypeError, OutOfMemory."""
         self._require_live("allocate")
         n = count(size, "allocate", "size")
-        return self._own(Buffer._made(zero(storage.mutable(extent(element_type(dtype, "allocate"), n))), self, "linear"))
+        return self._own(self._buffer._made(zero(storage.mutable(extent(element_type(dtype, "allocate"), n))), self, "linear"))
 
     def allocate_boundary(self, class_index: int, width: int, height: int, dtype: Any = np.float32) -> Buffer:
         """A buffer of ``width * height`` bytes, all 0, at the start of the page of a class.
@@ -72,7 +72,16 @@ class Executor:
             raise located(ShapeError(f"allocate_boundary: {width} x {height} bytes are no whole number of {of}, which have {of.itemsize} each"))
         lease, address = self._pool.take(index)
         memory = storage.over(extent(of, nbytes // of.itemsize), address, lease, True)
-        return self._own(Buffer._made(zero(memory), self, "boundary", index))
+        return self._own(self._buffer._made(zero(memory), self, "boundary", index))
+
+    @property
+    def _buffer(self) -> type[Buffer]:
+        """The class of its buffers."""
+        if self._backend is BackendType.CPU:
+            return Buffer
+        from hologram.sdk.resident import DeviceBuffer
+
+        return DeviceBuffer
 
     def _own(self, buffer: Buffer) -> Buffer:
         self._buffers[buffer.handle] = buffer

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, NamedTuple
 
+from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
 from hologram.backends.cpu.runtime.module import MOST_BYTES
 from hologram.backends.devices import CPU
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.sdk import resident
 from hologram.sdk.arguments import count, scalar
 from hologram.sdk.buffer import Buffer
 from hologram.sdk.executor import Executor
@@ -21,6 +23,7 @@ from hologram.settings import settings
 from hologram.trace import native
 from hologram.trace.devices import forgetting
 from hologram.trace.recorder import located
+from hologram.trace.residence import on_host
 
 CALL_LIMIT = 256  # forms of calls that native code serves, for one op
 
@@ -50,9 +53,12 @@ class Operation:
     def _from_python(self, *args: Any, **options: Any) -> float | None:
         """Serves the calls that native code does not: the first of a form, results that overlap arguments, other devices."""
         call = self._checked(args, options)
-        places, into = self._places(call), call.values[self.row.result.name]
+        into = call.values[self.row.result.name]
+        if call.device != CPU:
+            return self._on_device(call, into)
+        places = self._places(call)
         made = program(self.row, call.dtype, call.device, call.sizes, into.ptr)
-        if call.device == CPU and self._fits(made, call, places):
+        if self._fits(made, call, places):
             made.bound(call.sizes)(*[address for address, _ in places], places[made.place][0])
             if settings.native:
                 self._go_native(made, call, args, options)
@@ -60,6 +66,11 @@ class Operation:
             result = made.run(places, call.sizes)
             into.to_numpy()[: result.size] = result.reshape(-1)
         return float(into.to_numpy()[0]) if self.row.gives_number else None
+
+    def _on_device(self, call: Call, into: Buffer) -> float | None:
+        made = program(self.row, call.dtype, call.device, call.sizes, 0)
+        result = resident.run(made.executable, self.row, call.values, made.shapes(call.sizes), call.dtype, into, call.device)
+        return float(storage.view(on_host(result)).reshape(-1)[0]) if self.row.gives_number else None
 
     # --- checking ------------------------------------------------------------------------------------------------------
 
@@ -78,10 +89,10 @@ class Operation:
         for a in self.row.arrays:
             if not isinstance(values[a.name], Buffer):
                 raise located(ArgumentError(f"{self.name}: {a.name} is a Buffer, not a {type(values[a.name]).__name__}"))
-            values[a.name]._memory()
+            values[a.name]._require_live()
         dtype = self._element_type(values)
         sizes, whole = self._sizes(values)
-        values[self.row.result.name]._writable(self.name)
+        values[self.row.result.name]._require_writable(self.name)
         for p in self.row.parameters:
             if isinstance(p, str):
                 values[p] = scalar(values[p], dtype, self.name, p)

@@ -20,6 +20,7 @@ from hologram.backends.common.storage import DeviceStorage, Submission
 from hologram.backends.cpu.runtime import storage as host
 from hologram.cached import cached_property
 from hologram.errors import DeviceError
+from hologram.trace.aval import Aval
 from hologram.trace.node import Graph
 
 MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
@@ -161,6 +162,28 @@ class Runtime:
             memory = work.memory(source.nbytes, what)
             work.write((memory.handle, 0), source)
             return DeviceStorage(source.aval, memory, self.submit(work))
+
+    def unwritten(self, of: Aval) -> DeviceStorage:
+        """A value that nothing has written, for programs that do not read it."""
+
+        def make() -> DeviceStorage:
+            with Work(self) as work:
+                return DeviceStorage(of, work.memory(of.nbytes, lambda: f"unwritten {of}"), self.submit(work))
+
+        return self.device.guarded(make)
+
+    def joined(self, head: Any, whole: Any) -> DeviceStorage:
+        """A new value: ``whole`` with the elements of ``head`` as its first."""
+
+        def make() -> DeviceStorage:
+            with Work(self) as work:
+                first, old = work.operand(head, str), work.operand(whole, str)
+                memory = work.memory(whole.nbytes, lambda: f"a copy of {whole.aval}")
+                work.queue.copy((memory.handle, 0), (first.handle, 0), head.nbytes)
+                work.queue.copy((memory.handle, head.nbytes), (old.handle, head.nbytes), whole.nbytes - head.nbytes)
+                return DeviceStorage(whole.aval, memory, self.submit(work))
+
+        return self.device.guarded(make)
 
     def read(self, array: np.ndarray, source: DeviceStorage) -> None:
         """Fills ``array`` with the elements of ``source``, of this device, which are there. Waits for no other work.
