@@ -40,7 +40,7 @@ def steps(n: Any, x: Any) -> Any:
 
 def test_a_loop_ends_where_its_condition_says(device: Any) -> None:
     f, want = hg.jit(steps, device=device.name), hg.jit(steps)
-    for n in (0, 1, 2, 3, 6, 7, 8, 14, 15, 16, 30, 31, 32, 47, 100):  # ends of batches, and what is beside them
+    for n in (0, 1, 2, 3, 7, 8, 15, 16, 31, 50):  # ends of batches, and what is beside them
         got = f(n, X)
         for g, w in zip(got, want(n, X), strict=True):
             np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=1e-5, atol=1e-5)
