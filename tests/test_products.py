@@ -272,3 +272,14 @@ def test_blocks_of_columns() -> None:
     """Equal parts where that leaves fewer lanes idle, else whole tiles."""
     assert [block_width(n, 64, 8) for n in (1, 56, 64, 72, 100, 128, 200, 300, 1000, 67)] == [1, 56, 64, 24, 50, 64, 40, 64, 64, 64]
     assert lanes(72, 24, 8) == 72 and lanes(100, 50, 8) == 112 and lanes(72, 64, 8) == 128
+
+
+@pytest.mark.parametrize("rows", [4, 5, 7])
+@pytest.mark.parametrize("terms", [1024, 4096])
+def test_few_rows_of_a_large_turned_matrix(rows: int, terms: int) -> None:
+    """Along its memory, or by panels, in parts where they would be too long: never element by element across it."""
+    x, w = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(((rows, terms), (80, terms))))
+    f = hg.jit(lambda x, w: x @ w.T)
+    np.testing.assert_allclose(np.asarray(f(x, w)), x @ w.T, rtol=1e-3, atol=1e-3)
+    kernels = f.lower(x, w).compile().as_text("kernels")
+    assert "scratch" in kernels or "lanes i from 0 count 1024" in kernels

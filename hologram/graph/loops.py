@@ -220,8 +220,10 @@ def choose_nest(
     if isinstance(tile, Tile) and sharing:
         best = min(sharing, key=lambda r: _least_cost(r, tile))
         return _tiled_column([*[r for r in rows if r is not best], best], reduced, after[-1], loads, tile, itemsize)
-    panelled = isinstance(tile, Tile) and after and any(split_linear(e, after[-1].last) is None for e in loads)
-    return _column(before, reduced, after, tile.nbytes // itemsize if panelled else COLUMNS)  # type: ignore[union-attr]
+    width = after[-1].size if after else 1
+    if isinstance(tile, Tile) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
+        return _column(before, reduced, after, panel_width(width, itemsize, tile))
+    return _column(before, reduced, after, COLUMNS)
 
 
 Sharing: TypeAlias = "Tile | Panels"

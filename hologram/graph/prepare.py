@@ -11,11 +11,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.convolutions import few_terms, in_parts, window_products, written_out
+from hologram.graph.convolutions import PART, few_terms, in_parts, window_products, written_out
 from hologram.graph.layout import places, step
 from hologram.graph.loops import COLUMNS
 from hologram.graph.pages import in_pages, side_by_side
@@ -73,8 +74,9 @@ class Variation:
             self.axes[node] = frozenset(d for i, d in enumerate(dims) if i in inside and x.shape[i] != 1)
 
 
-LEAST_ROW = 16  # terms from which a sum of products with a vector is taken along the memory of its matrix
-FEW_VECTORS, LEAST_ROWS = 3, 128  # and one with each of so many vectors; what more vectors share is packed
+# From how many terms, and up to how many, a sum of products of so many vectors with a matrix is taken along the memory of the matrix, which is
+# then read once for each of them: what more vectors share is packed.
+FEW_VECTORS = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, PART)}
 LEAST_PRODUCT = 8  # extents from which a sum of products is worth the loops of a matrix product
 
 
@@ -138,18 +140,21 @@ def _lies_along(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
     for matrix, vector in (x.inputs, x.inputs[::-1]):
         of_matrix, of_vector = varies.of(matrix), varies.of(vector)
         vectors = prod(size for i, size in enumerate(x.shape) if i not in of_matrix)
-        few = vectors == 1 and n >= LEAST_ROW or isinstance(vectors, int) and vectors <= FEW_VECTORS and n >= LEAST_ROWS
-        if few and run[0] in of_matrix & of_vector and columns and columns <= of_matrix - of_vector:
+        least, most = FEW_VECTORS.get(vectors, (math.inf, 0)) if isinstance(vectors, int) else (math.inf, 0)
+        if least <= n <= most and run[0] in of_matrix & of_vector and columns and columns <= of_matrix - of_vector:
             return any(step(e, run[0]) == 1 and all(step(e, c) != 1 for c in columns) for e in places(matrix))
     return False
 
 
 def _is_product(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
-    """Whether ``x`` is products whose factors each lack one of the other axes, long ones, summed down columns."""
+    """Whether ``x`` is products whose factors each lack one of the other axes, long ones, summed down columns. Sums that are too long for panels are
+    products of short ones, too: they then go part by part."""
     if x.op.name != "mul" or len(run) > 1:
         return False
     first, second = (varies.of(f) for f in x.inputs)
-    long = [i for i, n in enumerate(x.shape) if isinstance(n, int) and n >= LEAST_PRODUCT and i not in run]
+    count = x.shape[run[0]]
+    least = 2 if isinstance(count, int) and count > PART else LEAST_PRODUCT
+    long = [i for i, n in enumerate(x.shape) if isinstance(n, int) and n >= least and i not in run]
     lonely = {i in first for i in long if (i in first) != (i in second)}
     return len(lonely) == 2 and run[0] in first and run[0] in second
 
