@@ -208,3 +208,14 @@ def test_explain_is_not_deceived_by_a_module_that_dynamo_skipped():
     assert hologram_torch.explain(torch.nn.Linear(3, 3))(torch.randn(3, 3)).programs
     compiled = torch.compile(torch.nn.Linear(3, 3), backend="hologram")
     assert torch.equal(compiled(torch.ones(2, 3)), compiled(torch.ones(2, 3)))
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_slope_of_gelu(approximate: str) -> None:
+    torch._dynamo.reset()
+    x = torch.linspace(-30, 30, 2001, requires_grad=True)
+    exact = torch.linspace(-30, 30, 2001).double().requires_grad_()
+    compiled = torch.compile(lambda x: nn.functional.gelu(x, approximate=approximate), backend="hologram")
+    compiled(x).sum().backward()
+    nn.functional.gelu(exact, approximate=approximate).sum().backward()
+    torch.testing.assert_close(x.grad, exact.grad.float(), rtol=0, atol=5e-7)
