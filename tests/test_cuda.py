@@ -202,6 +202,17 @@ def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytes
     assert cuda.counts["products"] == 1
 
 
+def test_launches_supply_the_memory_that_products_of_halves_share(cuda: FakeApi) -> None:
+    """Kernel by kernel, and captured."""
+    x, w = (hnp.asarray(values(*shape)).astype("bfloat16") for shape in ((40, 48), (48, 64)))
+    f = hg.jit(lambda x, w: hnp.exp(x @ w).sum(axis=1), device="cuda")
+    assert "cp.async" in f.lower(x, w).compile().as_text("cuda")
+    want = np.asarray(hg.jit(lambda x, w: hnp.exp(x @ w).sum(axis=1))(x, w).astype("float32"))
+    for _ in range(3):
+        np.testing.assert_allclose(np.asarray(f(x, w).astype("float32")), want, rtol=0.05)
+    assert any(nbytes > 0 for nbytes in cuda.allowed.values())
+
+
 def test_products_of_float32_are_rounded_by_request_alone(cuda: FakeApi) -> None:
     x, y = values(256, 96), values(96, 256)
     texts = {p: hg.jit(lambda a, b: a @ b, device="cuda", precision=p).lower(x, y).as_text("cuda") for p in ("exact", "standard", "fast", "tf32")}

@@ -246,8 +246,7 @@ class PanelWriter:
         if n % p.depth:
             f.do(f"const int hg_terms = {n} - hg_at < {p.depth} ? (int)({n} - hg_at) : {p.depth};")
             end = "hg_terms"
-        if self.w.dialect.unroll:
-            f.do(self.w.dialect.unroll)
+        self.w.unroll()
         f.open(f"for (int hg_k = 0; hg_k < {end}; ++hg_k)")
         f.do("const i64 hg_term = hg_at + hg_k;")
         self._read(p.rows, "hg_row0", "hg_row")
