@@ -8,7 +8,7 @@ typedef float2 c64;
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
 #define hg_up(x, by) __shfl_up_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
-#define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
+#define hg_in_slot(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 
 static __device__ __forceinline__ f32 hg_max_f32(const f32 a, const f32 b) {
   f32 r;
@@ -53,8 +53,8 @@ static __device__ __forceinline__ f32 hgf_exp_f32(const f32 x0) {
 
 extern "C" __global__ void __launch_bounds__(256, 1) kernel0(const u64 *hg_table, const f32 *b0, f32 *b1) {
   if (hg_table) {
-    b0 = (const f32 *)hg_place(b0);
-    b1 = (f32 *)hg_place(b1);
+    b0 = (const f32 *)hg_in_slot(b0);
+    b1 = (f32 *)hg_in_slot(b1);
   }
   __builtin_assume(__isGlobal(b0));
   __builtin_assume(__isGlobal(b1));

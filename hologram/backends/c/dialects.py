@@ -52,7 +52,7 @@ typedef float2 c64;
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
 #define hg_up(x, by) __shfl_up_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
-#define hg_place(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
+#define hg_in_slot(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 """,
 )
 _CUDA_HELPERS = {  # one instruction each
@@ -140,7 +140,7 @@ static inline f64 hg_f64(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
 """
 
 
-SLOT_BIT = 48  # as hg_place has it
+SLOT_BIT = 48  # as hg_in_slot has it
 
 
 @dataclass(frozen=True, slots=True)

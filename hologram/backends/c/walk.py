@@ -93,7 +93,7 @@ class KernelWriter:
         if pointers:
             start.open("if (hg_table)")
             for kind, _, name in pointers:
-                start.do(f"{name} = ({kind.strip()} *)hg_place({name});")
+                start.do(f"{name} = ({kind.strip()} *)hg_in_slot({name});")
             start.close()
 
     def _place_in_grid(self) -> str:

@@ -18,8 +18,8 @@ COPY_TEXT = f"""\
 {CUDA.prelude}
 extern "C" __global__ void __launch_bounds__({COPY_ITEMS}, 1) {COPY}(const u64 *hg_table, u8 *to, const u8 *from, i64 nbytes) {{
   if (hg_table) {{
-    to = (u8 *)hg_place(to);
-    from = (const u8 *)hg_place(from);
+    to = (u8 *)hg_in_slot(to);
+    from = (const u8 *)hg_in_slot(from);
   }}
   const i64 first = (i64)blockIdx.x * {COPY_ITEMS} + threadIdx.x, step = (i64)gridDim.x * {COPY_ITEMS};
   if (((u64)to | (u64)from | (u64)nbytes) % 4 == 0) {{
@@ -36,7 +36,7 @@ class NotRecordable(Exception):
 
 
 class Launched(NamedTuple):
-    """A launch: ``arguments`` are its places, each a slot and an offset as ``hg_place`` reads them, and integers."""
+    """A launch: ``arguments`` are its places, each a slot and an offset as ``hg_in_slot`` reads them, and integers."""
 
     kernel: Any
     groups: int
