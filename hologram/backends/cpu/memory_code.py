@@ -117,6 +117,21 @@ class MemoryWriter(Integers):
         x = self.integer(index)
         return "uniform", self.f.emit(f"getelementptr {t}, ptr {base}, {x.typed}", "ptr", 1), 0
 
+    def narrow(self, e: Int, size: Int) -> tuple[Reg, Reg] | None:
+        """``e``, along the lanes, and ``size`` in 32 bits, of which a register holds twice as many; None where they may need more."""
+        low, high = bounds(e)
+        lane = self.lane
+        if lane is None or lane.width == 1 or not isinstance(size, int) or low is None or high is None or max(-low, high, size) >= 2**31:
+            return None
+        linear = split_linear(e, lane.var)
+        if linear is None or not isinstance(linear[0], int) or linear[0] == 0 or self._depends_on_vector(linear[1]):
+            return None
+        step, rest = linear
+        first = self.f.int_op("add", self.integer(rest), self.f.int_op("mul", lane.base, Reg(str(step), "i64", 1)))
+        start = self.f.emit(f"trunc {first.typed} to i32", "i32", 1)
+        places = Reg("<" + ", ".join(f"i32 {step * k}" for k in range(lane.width)) + ">", "i32", lane.width)
+        return self.f.int_op("add", start, places), Reg(str(size), "i32", 1)
+
     def _depends_on_vector(self, index: Int) -> bool:
         """Whether an index goes through a value (a gather) that differs between lanes."""
         return bool(self.values) and any(a.name in self.values and self.env[self.values[a.name]].width > 1 for a in atoms(index))

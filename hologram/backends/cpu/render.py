@@ -153,7 +153,7 @@ class KernelWriter(MemoryWriter):
                 return self.code.cast(self.integer(e), int64, ins.dtype)
             case "inside":
                 e, size = ins.attrs
-                x, n = self.integer(e), self.integer(size)
+                x, n = self.narrow(e, size) or (self.integer(e), self.integer(size))
                 x, n = self.f.splat(x, max(x.width, n.width)), self.f.splat(n, max(x.width, n.width))
                 return self.f.emit(f"icmp ult {x.typed}, {n.text}", "i1", x.width)
             case "scan":
