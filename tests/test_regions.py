@@ -175,18 +175,22 @@ def _second(q: Any, k: Any, v: Any) -> Any:
     return hg.grad(lambda q: hnp.sum(loss(q, k, v)[1][1] ** 2))(q)
 
 
-def _in_a_loop(q: Any, k: Any, v: Any) -> Any:
-    def layers(q: Any, k: Any, v: Any) -> Any:
-        return hg.scan(hg.checkpoint(lambda x, _: (FORMS["causal"](x, k, v), None)), q, None, 3)[0]
+def _layers(step: Callable[..., Any]) -> Callable[..., Any]:
+    return _gradients(lambda q, k, v: hg.scan(step(lambda x, _: (FORMS["causal"](x, k, v), None)), q, None, 3)[0])
 
-    return _gradients(layers)(q, k, v)
+
+def _one_query(q: Any, k: Any, v: Any) -> Any:
+    """Of vmap over the rows, too."""
+    return hg.vmap(lambda q, k, v: hg.vmap(lambda q: _softmax(q @ k.T) @ v)(q))(q, k, v)
 
 
 TRANSFORMED: dict[str, Callable[..., Any]] = {
     "second derivatives": _second,
     "gradient of a jitted function": _gradients(hg.jit(FORMS["softmax by hand"])),
     "vmap over heads": _gradients(hg.vmap(lambda q, k, v: _softmax(_causal(q @ k.T)) @ v)),
-    "layers in a loop": _in_a_loop,
+    "vmap over rows": _gradients(_one_query),
+    "layers in a loop": _layers(lambda step: step),
+    "layers in a loop, computed again": _layers(hg.checkpoint),
     "two layers that share a mask": _gradients(lambda q, k, v: FORMS["causal"](FORMS["causal"](q, k, v), v, k)),
     "tangents": lambda q, k, v: hg.jvp(FORMS["causal"], (q, k, v), (k[:, :ROWS], v, k)),
 }
@@ -197,8 +201,51 @@ def test_transforms(case: str) -> None:
     assert _peak(TRANSFORMED[case], *_many()) < SCORES
 
 
-def test_values_of_second_derivatives() -> None:
-    _same_as_exact(_second)
+@pytest.mark.parametrize("case", ["second derivatives", "layers in a loop"])
+def test_values_of_transforms(case: str) -> None:
+    _same_as_exact(TRANSFORMED[case])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bit_arguments(dtype: str) -> None:
+    """Sums over rows are rounded once."""
+    args = [hnp.astype(hg.tensor(x), dtype) for x in _many()]
+    f = _gradients(FORMS["causal"])
+    assert _peak(f, *args) < SCORES
+    wide = [np.asarray(hnp.astype(x, "float32")) for x in args]
+    for got, want in zip(hg.jit(f)(*args)[1], hg.jit(f)(*wide)[1], strict=True):
+        difference = np.asarray(hnp.astype(got, "float32")) - np.asarray(want)
+        assert np.linalg.norm(difference) < (0.005 if dtype == "float16" else 0.04) * np.linalg.norm(np.asarray(want))
+
+
+GROUPED: dict[str, tuple[Form, tuple[int, ...], tuple[int, ...]]] = {
+    "broadcast": (lambda q, k, v: FORMS["causal"](q, k[:, :, None], v[:, :, None]), (2, 3, 2, ROWS, DEPTH), (2, 3, KEYS, DEPTH)),
+    "repeated": (lambda q, k, v: FORMS["causal"](q, hnp.repeat(k, 2, axis=1), hnp.repeat(v, 2, axis=1)), (2, 6, ROWS, DEPTH), (2, 3, KEYS, DEPTH)),
+    "einsum": (
+        lambda q, k, v: hnp.einsum("brhgt,bthd->brhgd", nn.softmax(hnp.einsum("brhgd,bthd->brhgt", q, k)), v),
+        (2, ROWS, 3, 2, DEPTH),
+        (2, KEYS, 3, DEPTH),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GROUPED)
+def test_heads_that_share_keys(case: str) -> None:
+    form, of_queries, of_keys = GROUPED[case]
+    assert _peak(_gradients(form), *_arrays(of_queries, of_keys, of_keys)) < SCORES
+
+
+@pytest.mark.parametrize("mask", ["seen", "added", "padding"])
+def test_masks_that_are_arguments(mask: str) -> None:
+    q, k, v = _many()
+    rng = np.random.default_rng(1)
+    masks = {
+        "seen": rng.random((ROWS, KEYS)) < 0.8,
+        "added": rng.standard_normal((ROWS, KEYS)).astype(F32),
+        "padding": rng.random((HEADS, 1, KEYS)) < 0.8,
+    }
+    f = hg.value_and_grad(lambda q, k, v, m: hnp.sum(hnp.sin(nn.dot_product_attention(q, k, v, mask=m))), argnums=(0, 1, 2))
+    assert _peak(f, q, k, v, masks[mask]) < 0.6 * SCORES
 
 
 # --- what is left as it is -------------------------------------------------------------------------------------------

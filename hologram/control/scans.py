@@ -14,6 +14,7 @@ import hologram.primitives.control as ops
 from hologram.control.replay import depends, emitted, replayed, result
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
+from hologram.graph.regions import remade
 from hologram.primitives.batching import stack_of
 from hologram.primitives.op import transforms
 from hologram.symbolic import Int
@@ -89,11 +90,13 @@ class _Linearised:
             self.pushed: list[Node | None] = list(push(Level(), self.primal, dict(self.tangents)))
 
     def residuals(self) -> list[Node]:
-        """What the linear part reads of the rest: arguments of the body and values that it computes. Moved and cast values are made again."""
+        """What the linear part reads of the rest: arguments of the body and values that it computes. Moved and cast values are made again, and so
+        are scores of attention, much larger than what they are made of."""
         given = set(self.tangents.values())
         there = [x for x in self.pushed if x is not None]
         linear = set(given)
         order = topological(there, stop=given.__contains__)
+        again = remade(order)
         for n in order:
             if any(x in linear for x in n.inputs):
                 linear.add(n)
@@ -108,7 +111,7 @@ class _Linearised:
             seen.add(n)
             if n.op.name == "const" or n.op.name == "iota":
                 continue
-            if n.op.kind == "movement" or n.op.name == "cast":
+            if n.op.kind == "movement" or n.op.name == "cast" or n in again:
                 stack.extend(n.inputs)
             else:
                 found[n] = None

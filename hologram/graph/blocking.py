@@ -9,7 +9,7 @@ another order than the written one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram import dtypes
@@ -32,7 +32,7 @@ Deps = Callable[[Node], Iterable[Node]]
 
 def block_regions(graph: Graph, precision: str, first_level: int = 0) -> Graph:
     """``graph``, canonical at ``precision``, with loops for the exits of its regions, from a level on; the graph itself where it has none."""
-    search = Search(graph)
+    search = Search(graph.nodes(), graph.outputs)
     if not search.entries:
         return graph
     loops: dict[Node, _Loop] = {}
@@ -104,7 +104,7 @@ def _order(roots: Iterable[Node], inputs_of: Deps) -> list[Node] | None:
     return order
 
 
-def _weights(nodes: list[Node]) -> dict[Node, int]:
+def _weights(nodes: Sequence[Node]) -> dict[Node, int]:
     """Of each node, of how many elements in memory it is made, element by element; its own size where that is less."""
     out: dict[Node, int] = {}
     for n in nodes:
@@ -117,7 +117,7 @@ def _weights(nodes: list[Node]) -> dict[Node, int]:
 class _Loop:
     """The loop of some exits of a region. ``wanted``: what a body computes, by node and the place of the axis in it; ``given``: what it is given."""
 
-    def __init__(self, region: Region, exits: list[Node], size: int, nodes: list[Node], light: dict[Node, int]) -> None:
+    def __init__(self, region: Region, exits: list[Node], size: int, nodes: Sequence[Node], light: dict[Node, int]) -> None:
         self.region, self.exits, self.size, self.light = region, exits, size, light
         self.extent: int = region.seed.shape[region.axis]  # type: ignore[assignment]
         self.given: dict[tuple[Node, int | None], None] = {}

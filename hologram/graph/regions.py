@@ -14,14 +14,14 @@ regions as they stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hologram.graph.access import is_simple, requests, variables
 from hologram.graph.attention import moved
 from hologram.graph.prepare import Variation
 from hologram.symbolic import atoms
-from hologram.trace.node import Graph, Node
+from hologram.trace.node import Node
 
 LEAST_BYTES = 4 * 2**20  # of a large product
 LARGER = 2  # than its factors, so many times, is what may be computed again
@@ -89,11 +89,11 @@ def place_of_user(user: Node, x: Node, axis: int) -> int:
 
 
 class Search:
-    """What is found once for a graph, and the regions in it."""
+    """What is found once for a graph, and the regions in it. ``nodes`` are in topological order."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.nodes = graph.nodes()
-        self.outputs = set(graph.outputs)
+    def __init__(self, nodes: Sequence[Node], outputs: Iterable[Node] = ()) -> None:
+        self.nodes = nodes
+        self.outputs = set(outputs)
         self.users: dict[Node, list[Node]] = {}
         self.varies = Variation()
         self.entries: dict[Node, None] = {}
@@ -145,6 +145,24 @@ class Search:
             if region is not None and (best is None or max(region.levels.values()) < max(best.levels.values())):
                 best = region
         return best
+
+
+def remade(nodes: Sequence[Node]) -> set[Node]:
+    """Of ``nodes``, in topological order, what is cheaper to compute again than to keep: large products that become exponentials, what is made of
+    them element by element, and what is made of no array, as masks are."""
+    search = Search(nodes)
+    source: dict[Node, Node] = {}
+    out: set[Node] = set()
+    for n in nodes:
+        if n in search.entries:
+            source[n] = n
+        elif n in search.after_entries:
+            source[n] = next(source[x] for x in n.inputs if x in source)
+        elif n.op.kind == "elementwise" and all(x in out or x.op.name in ("const", "iota") for x in n.inputs):
+            out.add(n)
+    exponentials = {e for n, e in source.items() if n.op.name == "exp"}
+    out.update(n for n, e in source.items() if e in exponentials)
+    return out | {terms for e in exponentials for terms in (e.inputs[0], *products(e))}
 
 
 def products(node: Node) -> list[Node]:
@@ -208,6 +226,7 @@ class _Flood:
         inside = self._inside()
         if not self._is_softmax(inside):
             return None
+        self.exits.update(n for n in self.places if n not in inside and any(x in inside and self._is_large(x) for x in n.inputs))
         rows = {n for n in inside if not self._is_large(n) and self._is_read_outside(n, inside)}
         exits = self.exits | rows
         places = {n: self.places[n] for n in self.search.nodes if n in inside}
