@@ -41,25 +41,25 @@ def _row(op: Any, *args: Any, **options: Any) -> Any:
 
 
 @operation(torch.add)
-def add(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
+def add(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """``a + b``, broadcast and promoted as torch does; in ``out``, if it is given."""
     return _row(_ATEN.add.Tensor, a, b)
 
 
 @operation(torch.sub)
-def sub(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
+def sub(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """``a - b``, as :func:`add`."""
     return _row(_ATEN.sub.Tensor, a, b)
 
 
 @operation(torch.mul)
-def mul(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
+def mul(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """``a * b``, as :func:`add`."""
     return _row(_ATEN.mul.Tensor, a, b)
 
 
 @operation(torch.div)
-def div(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
+def div(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """``a / b``, as :func:`add`; the quotient of integers is a float."""
     return _row(_ATEN.div.Tensor, a, b)
 

@@ -15,6 +15,7 @@ from hologram.trace.recorder import located
 from hologram_torch.wrapping import Wrapped
 
 WRITTEN = ("out", "inplace")  # parameters that say where a result goes
+_TENSOR, _NUMBER_TOO = "torch.Tensor", "torch.Tensor | complex"  # annotations of arguments
 
 
 class Row(NamedTuple):
@@ -67,16 +68,30 @@ class Operation(Wrapped):
     def _general(self, args: tuple[Any, ...], options: dict[str, Any], key: Any = None) -> Any:
         if args and type(args[0]) is Executor:
             return self.on(args[0])(*args[1:], **options)
-        if self._written is None:
-            return super()._general(args, options, key)
         try:
             bound = self.__signature__.bind(*args, **options)
         except TypeError as e:
             raise located(ArgumentError(f"{self.__name__}: {e}")) from None
+        self._check(bound.arguments)
+        if self._written is None:
+            return super()._general(args, options, key)
         to = bound.arguments.pop(self._written, None)
         if to is None or to is False:
             return super()._general(bound.args, bound.kwargs, key)
         return self._write_over(bound.args[0], bound.args[1:]) if to is True else self._write(to, bound.args)
+
+    def _check(self, arguments: dict[str, Any]) -> None:
+        """Raises ArgumentError for arguments that have to be tensors, or numbers, and are not."""
+        for name, x in arguments.items():
+            wanted = self.__signature__.parameters[name].annotation
+            if (
+                isinstance(x, torch.Tensor)
+                or wanted not in (_TENSOR, _NUMBER_TOO)
+                or (wanted == _NUMBER_TOO and isinstance(x, (int, float, complex)))
+            ):
+                continue
+            expected = "a torch.Tensor" if wanted == _TENSOR else "a torch.Tensor or a number"
+            raise located(ArgumentError(f"{self.__name__}: {name} is {expected}, not a {type(x).__name__}"))
 
     def _write_over(self, x: torch.Tensor, rest: tuple[Any, ...]) -> torch.Tensor:
         """The result in the memory of ``x``, whose value is kept elsewhere where a derivative may want it."""

@@ -56,7 +56,10 @@ def scalar(x: Any, dtype: DType, what: str, name: str) -> np.ndarray:
     """
     value = x
     if not isinstance(x, int):
-        given = np.asarray(x)
+        try:
+            given = np.asarray(x)
+        except (TypeError, ValueError, RuntimeError):
+            given = _NO_NUMBER
         if given.ndim or given.dtype not in _NUMBERS:
             raise located(ArgumentError(f"{what}: {name} is a number, not a {type(x).__name__}"))
         value = given.item()
@@ -70,6 +73,7 @@ def scalar(x: Any, dtype: DType, what: str, name: str) -> np.ndarray:
 
 
 _NUMBERS = {d.np for d in dtypes.ALL}
+_NO_NUMBER = np.empty(0)
 
 
 @lru_cache(256)

@@ -52,7 +52,7 @@ def is_available() -> bool:
 def device(index: int = 0) -> torch.device:
     """The device. Raises DeviceError for another index than 0."""
     backend.check_index(index)
-    return torch.device(NAME, index)
+    return torch.device(NAME, 0)
 
 
 def list_available_backends() -> list[str]:

@@ -13,7 +13,10 @@ from hologram_torch.devices.storage import DEVICE, NAME
 
 def check_index(device: Any = None) -> None:
     """Raises DeviceError unless ``device``, an index, a torch.device, a string or None, means the one there is."""
-    found = torch.device(NAME, device) if isinstance(device, int) else torch.device(device or NAME)
+    try:
+        found = torch.device(NAME, device) if isinstance(device, int) else torch.device(NAME if device is None else device)
+    except (RuntimeError, TypeError, ValueError) as e:
+        raise DeviceError(f"{device!r} is no device of {NAME}: {str(e).splitlines()[0]}") from None
     if found.type != NAME or found.index not in (None, 0):
         raise DeviceError(f"there is no device {str(found)!r}: the one there is has the index 0")
 

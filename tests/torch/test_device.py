@@ -354,3 +354,12 @@ def test_special_values_are_those_of_torch():
     assert torch.arange(0, -8.000001, -4.0, dtype=torch.int64, device="hologram").tolist() == [0, -4]
     with pytest.raises(DTypeError, match="avg_pool2d: takes floats"):
         torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4, dtype=torch.int64, device="hologram"), 2)
+
+
+@pytest.mark.parametrize("index", [-1, 2**63, 1.5, "x", b"", None, 1])
+def test_indices_of_other_devices_are_refused(index: Any) -> None:
+    if index is None:
+        assert hologram_torch.device(index) == DEVICE
+        return
+    with pytest.raises(DeviceError, match="hologram"):
+        hologram_torch.device(index)

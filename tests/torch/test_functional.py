@@ -237,3 +237,17 @@ def test_errors_name_the_operation(call: Any, error: type[HologramError], messag
         warnings.simplefilter("ignore")  # torch warns that sparse tensors are new
         call(torch.randn(2, 3))
     assert __file__ in str(caught.value)  # the user's line
+
+
+def test_arguments_that_are_no_tensors_are_named():
+    x = torch.ones(3)
+    for call, message in (
+        (lambda: F.softmax(None), "softmax: x is a torch.Tensor, not a NoneType"),
+        (lambda: F.linear(x, [1.0]), "linear: weight is a torch.Tensor, not a list"),
+        (lambda: F.add(x, "1"), "add: b is a torch.Tensor or a number, not a str"),
+        (lambda: F.relu(True, inplace=True), "relu: x is a torch.Tensor, not a bool"),
+        (lambda: F.gelu(), "gelu: missing a required argument"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            call()
+    assert F.mul(x, 2.5).tolist() == [2.5] * 3
