@@ -1,6 +1,9 @@
-"""torch.linalg, torch.fft and complex numbers through ``torch.compile(backend="hologram")``, forward and backward, beside eager mode."""
+"""torch.linalg, torch.fft and complex numbers through ``torch.compile(backend="hologram")``, forward and backward, beside eager mode. ``--all``
+runs every function in every type, without it a seeded sample does."""
 
 from __future__ import annotations
+
+import random
 
 import pytest
 import torch
@@ -11,8 +14,16 @@ from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.report import Explanation, recorder
 
+SAMPLED = 20
 TEST = "aten._linalg_check_errors.default"
 BY_TORCH = {"eigh", "eigvalsh", "svd", "full svd", "svdvals"}  # whose vectors, or derivatives, have signs that a routine chooses
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        every = [(name, dtype) for name in CASES for dtype in (torch.float64, torch.complex128)]
+        chosen = every if metafunc.config.getoption("--all") else random.Random(0).sample(every, SAMPLED)
+        metafunc.parametrize("case", chosen, ids=[f"{name}-{dtype}" for name, dtype in chosen])
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +35,8 @@ def compiled(f, told: Explanation):
     return torch.compile(f, backend=make_backend(recorder(told)), dynamic=False)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
-@pytest.mark.parametrize("name", CASES)
-def test_values_and_gradients_are_those_of_eager_mode(name: str, dtype: torch.dtype) -> None:
-    told = Explanation()
+def test_values_and_gradients_are_those_of_eager_mode(case: tuple[str, torch.dtype]) -> None:
+    (name, dtype), told = case, Explanation()
     torch.testing.assert_close(run(compiled(CASES[name], told), matrices(dtype)), run(CASES[name], matrices(dtype)), rtol=1e-8, atol=1e-8)
     assert name in BY_TORCH or set(told.fallbacks) <= {TEST}, str(told)
 
