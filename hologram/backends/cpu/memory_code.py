@@ -147,6 +147,8 @@ class MemoryWriter(Integers):
         mask = self.env[ins.args[0]] if ins.args else None
         if kind == "uniform" and (mask is None or mask.width == 1):
             return self._uniform_load(p, t, buffer.dtype, mask)
+        if kind == "strided" and mask is not None and mask.width == 1:
+            p = self._mapped(p, mask, buffer)
         live = self._mask(mask, width)
         if kind == "uniform":  # one address, some lanes: a gather from it
             p = f.splat(p, width)
@@ -167,6 +169,11 @@ class MemoryWriter(Integers):
         else:
             r = self._masked_load(p, t, width, align, live)
         return self._from_memory(r, buffer.dtype)
+
+    def _mapped(self, p: Reg, mask: Reg, buffer: Buffer) -> Reg:
+        """``p`` where the mask of all lanes is set, else the buffer itself: a vector load that is masked as a whole gives zeros wherever it points,
+        but takes processors a thousand times as long where no memory is mapped."""
+        return self.f.emit(f"select i1 {mask.text}, {p.typed}, ptr {self.pointers[buffer]}", "ptr", 1)
 
     def _load_apart(self, buffer: Buffer, index: Int) -> Reg | None:
         """Elements a small step apart, by :mod:`hologram.backends.cpu.strided`; None for any others."""
