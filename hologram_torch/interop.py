@@ -17,7 +17,6 @@ from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
 from hologram.trace.aval import Aval
-from hologram.trace.convert import of_storage
 
 _TORCH: dict[DType, torch.dtype] = {d: getattr(torch, d.name) for d in dtypes.ALL}
 _HOLOGRAM: dict[torch.dtype, DType] = {t: d for d, t in _TORCH.items()}
@@ -65,6 +64,8 @@ def from_torch(t: torch.Tensor, *, copy: bool = False) -> hg.Tensor:
     from hologram_torch import cuda
 
     if isinstance(t, torch.Tensor) and cuda.holds(t):
+        from hologram.trace.convert import of_storage
+
         dtype_of(t.dtype)
         lent = cuda.borrowed(t.contiguous())
         return of_storage(lent.runtime.put(lent))

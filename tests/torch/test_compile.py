@@ -58,7 +58,7 @@ def test_dropout_draws_the_numbers_of_eager_mode():
 def test_random_numbers_keep_their_order():
     def f(x):
         a = torch.rand(4)
-        b = torch.randn(4) * torch.cdist(x[None], x[None])[0, 0, :1]
+        b = torch.randn(4) * torch.histc(x, 1)[:1]
         return a, b, torch.rand(3)
 
     x, fast = torch.randn(3, 2), compiled(f)
@@ -112,11 +112,11 @@ def test_channels_last():
 
 def test_fallbacks_are_named():
     def f(x):
-        return torch.cdist(x + 1, x).exp() * 2
+        return torch.histc(x + 1, 4).exp() * 2
 
     x = torch.randn(3, 2)
     found = hologram_torch.explain(f)(x)
-    assert list(found.fallbacks) == ["aten._cdist_forward.default"]
+    assert list(found.fallbacks) == ["aten.histc.default"]
     assert found.programs[0].segments == 2
     assert "has no row" in str(found)
     torch.testing.assert_close(compiled(f)(x), f(x))
