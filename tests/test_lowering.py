@@ -19,8 +19,8 @@ from test_random_graphs import arguments, seeds, values_of
 
 from hologram.backends.reference import evaluate
 from hologram.graph.access import Guard, Index, linear, requests, variables
+from hologram.graph.emission import SCRATCH_BYTES
 from hologram.graph.kernel_ir import Ins, Loop
-from hologram.graph.lower import SCRATCH_BYTES
 from hologram.graph.schedule import Schedule
 from hologram.primitives.reductions import PAGE
 from hologram.symbolic import Int, substitute, var

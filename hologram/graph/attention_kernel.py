@@ -19,10 +19,10 @@ import numpy as np
 
 from hologram.graph.access import Index, linear
 from hologram.graph.attention import SCORES
+from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
 from hologram.graph.loops import Tile
-from hologram.graph.lower import Lowered
 from hologram.graph.statements import const, counter, index, least, load, named, row
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE

@@ -15,10 +15,11 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import linear
+from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Ins, Kernel, Loop, Store, Value, integers_of
 from hologram.graph.loops import COLUMNS
-from hologram.graph.lower import Lowered, lower
+from hologram.graph.lower import lower
 from hologram.graph.values import Values
 from hologram.primitives.indexing import pieces
 from hologram.primitives.op import TABLE, Op, Shape

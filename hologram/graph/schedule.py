@@ -16,10 +16,11 @@ from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
 from hologram.graph.blocking import block_regions
 from hologram.graph.control import ControlStep
+from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Call, Group, fuse, operands
 from hologram.graph.host import HostStep
 from hologram.graph.loops import Panels, Sharing, Tile
-from hologram.graph.lower import Lowered, lower
+from hologram.graph.lower import lower
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
 from hologram.graph.sort_kernels import is_sortable, lower_sort

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
-from hologram.graph.lower import Lowered
 from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row
 from hologram.primitives.sorting import order_keys
 from hologram.symbolic import Int, atoms, floordiv, mod

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Buffer, Kernel
-from hologram.graph.lower import Lowered
 from hologram.primitives.op import TABLE, Shape
 from hologram.primitives.sorting import argsort, order_keys, sort_key, sort_keys, sort_value
 from hologram.symbolic import Int, atoms, prod

@@ -22,7 +22,7 @@ from hologram.backends.common.steps import Block, Call, Steps
 from hologram.backends.common.storage import DeviceStorage
 from hologram.cached import cached_property
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.lower import Lowered
+from hologram.graph.emission import Lowered
 from hologram.graph.report import Reduction
 from hologram.graph.schedule import Output, bind_symbols, concrete_shape
 from hologram.trace.aval import Aval, aval

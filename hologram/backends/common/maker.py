@@ -12,8 +12,8 @@ from hologram.backends.common.driver import Launch
 from hologram.backends.common.loops import control
 from hologram.backends.common.steps import Action, Block, Call, Slots, Where, at, bytes_of
 from hologram.graph.control import ControlStep
+from hologram.graph.emission import Lowered
 from hologram.graph.host import HostStep
-from hologram.graph.lower import Lowered
 from hologram.graph.plan import Plan
 from hologram.graph.schedule import Schedule, concrete_shape
 from hologram.symbolic import Int, prod, substitute

@@ -16,10 +16,10 @@ from hologram.backends.cpu.memory_code import Integers
 from hologram.backends.cpu.render import KernelWriter
 from hologram.backends.cpu.scalar_code import Functions
 from hologram.graph.control import ControlStep, nbytes
+from hologram.graph.emission import Lowered
 from hologram.graph.host import HostStep
 from hologram.graph.kernel_ir import Kernel
 from hologram.graph.kernel_text import print_kernel
-from hologram.graph.lower import Lowered
 from hologram.graph.plan import Plan
 from hologram.graph.schedule import Schedule
 from hologram.trace.node import Node
