@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -258,7 +259,10 @@ _library_numbers = itertools.count()
 
 @cache
 def _linker() -> Any:
-    return llvm.create_lljit_compiler(_new_machine(host(), 2), suppress_errors=True)
+    """JITLink puts the sections of an object side by side. LLVM's older linker asks for memory section by section; in a process with much memory
+    these can be further apart than code reaches, 2 GiB, and then it aborts. JITLink knows too little of Windows' object files yet."""
+    near = sys.platform != "win32"
+    return llvm.create_lljit_compiler(_new_machine(host(), 2), use_jit_link=near, suppress_errors=True)
 
 
 def link(objects: bytes | Sequence[bytes], symbols: Mapping[str, int], exports: Iterable[str] = ("graph",)) -> Code:
