@@ -12,7 +12,7 @@ from hypothesis import given
 from kernel_graphs import small_graphs
 
 from hologram.graph.access import Guard, Index, requests, take_index, variables
-from hologram.graph.fuse import KERNEL_COST, Group, reduction_axes, unpaged
+from hologram.graph.fuse import KERNEL_COST, MOST_ROOTS, Group, reduction_axes, unpaged
 from hologram.graph.kernel_ir import Loop
 from hologram.graph.schedule import Schedule
 from hologram.symbolic import substitute, var
@@ -182,6 +182,14 @@ def test_long_chain_is_cut_where_kernels_are_full() -> None:
     s = d.schedule(x)
     assert 3000 / KERNEL_COST <= len(s.kernels) <= 2 * 3000 / KERNEL_COST + 1
     assert all(g.cost <= KERNEL_COST + 1 for g in s.groups)
+
+
+def test_many_results_are_kernels_of_so_many_each() -> None:
+    """So what a program with n results says of its arguments' memory is as long as n, not as its square."""
+    d, n = Draft(), 5 * MOST_ROOTS
+    s = d.schedule(*[d("neg", d.input(8)) for _ in range(n)])
+    assert [len(g.roots) for g in s.groups] == [MOST_ROOTS] * 5
+    assert s.donors() == [[*range(i - i % MOST_ROOTS, i - i % MOST_ROOTS + MOST_ROOTS)] for i in range(n)]
 
 
 def test_cuts_keep_what_movement_moves() -> None:

@@ -418,12 +418,12 @@ class Emission:
                 reads.setdefault(s.attrs[0], {})[s.attrs[1]] = moment
             elif isinstance(s, Store):
                 writes.setdefault(s.buffer, {}).setdefault(s.index, moment)
-        params = self.kernel.params
+        number = {p: i for i, p in enumerate(self.kernel.params)}
         return [
-            (params.index(out), params.index(old))
+            (number[out], number[old])
             for out, written in writes.items()
             for old, read in reads.items()
-            if out in params and old in params and old.dtype.itemsize == out.dtype.itemsize
+            if out in number and old in number and old.dtype.itemsize == out.dtype.itemsize
             if read.keys() == written.keys() and all(read[index] < written[index] for index in read)
         ]
 

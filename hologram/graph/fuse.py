@@ -28,6 +28,7 @@ from hologram.trace.node import Graph, Node, topological
 
 DEAR = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
+MOST_ROOTS = 64  # of a group: memory is read and written in so many streams at a time, and each may take the place of what each reads
 KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
 SWOLLEN, SWOLLEN_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is never kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
@@ -350,9 +351,9 @@ class Grouping:
         return root.op.kind == "reduce" and root.inputs[0] in self.blown_up
 
     def _fits(self, g: Group, root: Node, axes: Axes | None, alone: Reads) -> bool:
-        if self._is_product(root) and any(self._is_product(m) for m in g.roots):
+        if len(g.roots) >= MOST_ROOTS or g.cost + alone.cost > KERNEL_COST or is_alone(root) or is_alone(g.roots[0]):
             return False
-        if g.cost + alone.cost > KERNEL_COST or is_alone(root) or is_alone(g.roots[0]):
+        if self._is_product(root) and any(self._is_product(m) for m in g.roots):
             return False
         if axes is not None and any(reduction_axes(m) is not None and m.op.kind != root.op.kind for m in g.roots):
             return False  # a scan goes by groups of its own width

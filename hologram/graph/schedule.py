@@ -64,6 +64,7 @@ class Schedule:
         for n in [*self.inputs, *self.constants, *computed]:
             self.slot_of[n] = len(self.slot_of)
         self.computed = computed
+        self._handed_out = {computed[o.index]: o.node.shape for o in self.outputs if o.kind == "computed"}
         self.temporaries = self._lifetimes()
         self.symbols = _symbols(self.inputs)
         self.static = not self.symbols
@@ -80,7 +81,7 @@ class Schedule:
 
     def result_shape(self, node: Node) -> Shape:
         """The shape that a computed value is handed out with: that of the reshape it stands for."""
-        return next((o.node.shape for o in self.outputs if o.kind == "computed" and self.computed[o.index] is node), node.shape)
+        return self._handed_out.get(node, node.shape)
 
     @property
     def kernels(self) -> list[Lowered]:
@@ -161,6 +162,7 @@ class Schedule:
     def donors(self) -> list[list[int]]:
         """For each computed result the inputs in whose memory it may be computed, if the caller gives that up."""
         last: dict[Node, int] = {}
+        number = {n: i for i, n in enumerate(self.inputs)}
         for k, low in enumerate(self.steps):
             for n in low.bindings:
                 last[n] = k
@@ -169,8 +171,8 @@ class Schedule:
         for k, low in enumerate(self.steps):
             for out, old in low.in_place:
                 result, source = low.bindings[out], low.bindings[old]
-                if result in found and source in self.inputs and source not in returned and last[source] == k and source.size == result.size:
-                    found[result].append(self.inputs.index(source))
+                if result in found and source in number and source not in returned and last[source] == k and source.size == result.size:
+                    found[result].append(number[source])
         return list(found.values())
 
     def plan(self, values: Mapping[str, int]) -> planner.Plan:
@@ -226,23 +228,22 @@ def bind_symbols(inputs: list[Node], shapes: list[tuple[int, ...]]) -> dict[str,
 def _outputs(graph: Graph, inputs: list[Node], constants: list[Node]) -> tuple[list[Output], list[Node]]:
     """Where each result comes from, and the nodes to compute. A reshape of a value is that value's memory."""
     outputs: list[Output] = []
-    computed: list[Node] = []
+    computed: dict[Node, int] = {}
+    given, held = ({n: i for i, n in enumerate(nodes)} for nodes in (inputs, constants))
     whole = set(graph.outputs)
     for n in graph.outputs:
         if n.op.name == "input":
-            outputs.append(Output("input", inputs.index(n), n))
+            outputs.append(Output("input", given[n], n))
         elif n.op.name == "leaf":
-            outputs.append(Output("constant", constants.index(n), n))
+            outputs.append(Output("constant", held[n], n))
         else:
             base = n
             while base.op.name == "reshape":
                 base = base.inputs[0]
-            if base is n or base.op.kind == "leaf" or base in whole or any(c is base for c in computed):
+            if base is n or base.op.kind == "leaf" or base in whole or base in computed:
                 base = n
-            if base not in computed:
-                computed.append(base)
-            outputs.append(Output("computed", computed.index(base), n))
-    return outputs, computed
+            outputs.append(Output("computed", computed.setdefault(base, len(computed)), n))
+    return outputs, list(computed)
 
 
 def _read_elsewhere(root: Node, group: Any, roots: set[Node]) -> set[Node]:
