@@ -224,6 +224,12 @@ def test_while_loop_that_never_runs_and_one_with_fixed_carries() -> None:
     agree(lambda x: hg.while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1]), (x, x * 2)), 3.0, wanted=(6.0, 6.0))
 
 
+def test_loops_over_no_elements() -> None:
+    f = hg.jit(lambda x: hg.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * 2), (0, x[:0])))
+    n, x = f(np.ones(3, np.float32))
+    assert int(n) == 5 and x.shape == (0,)
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 5), (-3, 2), (4, 4), (5, 1)])
 def test_fori_loop_with_known_and_unknown_bounds(low: int, high: int) -> None:
     wanted = sum(range(low, high))

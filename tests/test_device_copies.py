@@ -185,3 +185,16 @@ def test_streams_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(np.asarray(slow), np.tanh(LARGE) * 2, rtol=1e-5)
     del again, slow, f
     hg.clear_caches()
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+def test_memory_whose_address_was_told_is_not_donated(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [cuda_device.Device(FakeApi(), 0)]  # type: ignore[arg-type]
+    monkeypatch.setattr(cuda_device, "found", lambda: (found, None))
+    f = hg.jit(lambda x: x * 2, device="cuda", donate_argnums=0)
+    told, other = (hg.block_until_ready(hg.device_put(LARGE, "cuda")) for _ in range(2))
+    address = told.__cuda_array_interface__["data"][0]  # whoever asked holds the Tensor
+    for x in (told, other):
+        f(x)
+    assert told._storage.memory.handle.address == address and other._storage is None
+    hg.clear_caches()

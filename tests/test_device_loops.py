@@ -62,6 +62,17 @@ def test_steps_that_are_dear_are_not_begun_in_vain(device: Any, monkeypatch: pyt
     assert device.counts["copies_out"] == 21
 
 
+def test_a_loop_makes_do_with_the_memory_that_there_is(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    f, x = hg.jit(steps, device=device.name), hg.device_put(np.tile(X, (64, 8)), device.name)
+    want, pool = hg.jit(steps)(60, np.tile(X, (64, 8))), device.runtime.pool
+    hg.block_until_ready(f(0, x))
+    monkeypatch.setattr(pool, "limit", pool.allocated_bytes)  # all that a loop without steps begun in vain needs
+    device.counts.clear()
+    got = f(60, x)
+    assert device.counts["copies_out"] == 61
+    np.testing.assert_allclose(np.asarray(got[1]), np.asarray(want[1]), rtol=1e-4, atol=1e-4)
+
+
 def test_callbacks_run_once_a_step(device: Any) -> None:
     seen = []
 

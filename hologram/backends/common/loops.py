@@ -19,7 +19,9 @@ import numpy as np
 
 from hologram.backends.c.vectors import ACCESS_BYTES
 from hologram.backends.common.driver import Place
+from hologram.backends.common.memory import Memory
 from hologram.backends.common.steps import Block, Call, Slots, Where, at, read
+from hologram.errors import OutOfMemory
 from hologram.graph.control import ControlStep, nbytes
 from hologram.graph.plan import LINE_BYTES
 from hologram.primitives.control import scan, switch
@@ -195,18 +197,29 @@ class _While(_Loop):
         self.run_body(call, slots, 0, [*self._fixed(slots), *first], [flags])
         if not self._conditions(call, flags, 1)[0]:
             return first
-        count = 1
+        count, most = 1, self.most
         while True:
             while len(rooms) <= count:
-                memories.append(call.work.memory(sum(_lines(x) for x in self.carried), lambda: "carries of a while_loop"))
-                rooms.append(self._laid_out((memories[-1].handle, 0)))
+                room = self._room(call)
+                if room is None:
+                    count = most = len(rooms) - 1
+                    break
+                memories.append(room)
+                rooms.append(self._laid_out((room.handle, 0)))
             free = [r for r in rooms if r is not first][:count]
             states = [first, *free]
             call.enqueue(self.batch(count), call, [*slots, *[place for s in states for place in s], flags])
             holds = self._conditions(call, flags, count)
             if not holds.all():
                 return states[1 + int(np.argmin(holds))]
-            first, count = states[count], min(2 * count, self.most)
+            first, count = states[count], min(2 * count, most)
+
+    def _room(self, call: Call) -> Memory | None:
+        """Memory for one more state; None where the device is full: the loop goes on with the states that it has."""
+        try:
+            return call.work.memory(sum(_lines(x) for x in self.carried), lambda: "carries of a while_loop")
+        except OutOfMemory:
+            return None
 
     def _fixed(self, slots: Slots) -> list[Place]:
         return [at(slots, w) for w in self.operands[: self.consts]]

@@ -105,14 +105,15 @@ class Submission:
 class DeviceStorage:
     """The elements of an array in the memory of a device, in C order, from the start of ``memory``. Immutable. ``made`` is what writes them.
 
-    ``owner`` is another library's array whose memory it is, borrowed for a call; None where the memory is its own.
+    ``owner`` is another library's array whose memory it is, borrowed for a call; None where the memory is its own. ``exports``: how many times the
+    address was told to others, who hold the Tensor alone: its memory is not given up by a donation.
     """
 
-    __slots__ = ("aval", "memory", "made", "owner", "_host", "__weakref__")
-    exports = 0  # the memory is no one else's
+    __slots__ = ("aval", "memory", "made", "owner", "exports", "_host", "__weakref__")
 
     def __init__(self, aval: Aval, memory: Memory, made: Submission, owner: Any = None) -> None:
         self.aval, self.memory, self.made, self.owner, self._host = aval, memory, made, owner, None
+        self.exports = 0
 
     _host: Any
 

@@ -236,8 +236,8 @@ class _InRegisters:
         return []
 
     def rooms(self, schedule: Schedule, pointers: dict[Node, Reg]) -> None:
-        """Places for whatever has none yet."""
-        for x in _arrays(schedule):
+        """Places for whatever has none yet. What no kernel writes, since it has no elements, needs one to be copied from."""
+        for x in (*_arrays(schedule), *schedule.computed):
             if x not in pointers:
                 pointers[x] = self.room(x)
 

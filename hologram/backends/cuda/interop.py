@@ -98,6 +98,7 @@ def interface(storage: DeviceStorage) -> dict[str, Any]:
     queue = storage.memory.queue
     assert isinstance(queue, Queue)
     storage.memory.used(storage.runtime.queue, None)  # where others read it
+    storage.exports += 1
     data = storage.memory.handle.address if storage.nbytes else 0, True
     return {"shape": storage.aval.shape, "typestr": dtype.str, "data": data, "strides": None, "version": 3, "stream": queue.stream or LEGACY_STREAM}
 
