@@ -11,7 +11,7 @@ from jitting import X, Y, close
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import settings
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, DTypeError, ShapeError
 
 
 def test_reduction_counts_the_rules_that_fired() -> None:
@@ -113,3 +113,11 @@ def test_shapes_without_values() -> None:
     assert hg.eval_shape(hg.grad(lambda x: hnp.sum(x)), described) == described
     with pytest.raises(ArgumentError, match="eval_shape takes a function"):
         hg.eval_shape(described)  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="its extents must be integers"):
+        hg.jit(lambda x: hg.eval_shape(hnp.sum, hg.ShapeDtypeStruct(x.shape, x.dtype)) and x, dynamic=True)(X)
+    with pytest.raises(ShapeError, match="ShapeDtypeStruct: negative extent -1"):
+        hg.ShapeDtypeStruct((2, -1), "float32")
+    with pytest.raises(ArgumentError, match="ShapeDtypeStruct: an extent is an integer, not float"):
+        hg.ShapeDtypeStruct((2.5,), "float32")
+    with pytest.raises(DTypeError, match="'float31' does not name an element type"):
+        hg.ShapeDtypeStruct((2,), "float31")

@@ -8,12 +8,11 @@ from typing import Any
 from hologram.errors import AxisOutOfRange, ShapeError
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
-from hologram.symbolic import Expr, Int
 from hologram.trace.apply import extent_node, node_as, operand, weak_default, wrap
-from hologram.trace.checks import has_items, integer
+from hologram.trace.checks import extent, integer, shape_of
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
-from hologram.trace.recorder import located, plain, record, whole_cast
+from hologram.trace.recorder import located, record, whole_cast
 
 __all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
 
@@ -44,23 +43,6 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise located(ShapeError(f"{what}: an axis is named twice in {axis}"))
     return tuple(sorted(axes))
-
-
-def extent(n: Any, what: str) -> Int:
-    """One extent of a shape argument. Raises ShapeError where it is negative."""
-    if isinstance(n, Expr):
-        return plain(n)
-    i = integer(n, what, "an extent")
-    if i < 0:
-        raise located(ShapeError(f"{what}: negative extent {i}"))
-    return i
-
-
-def shape_of(shape: Any, what: str) -> Shape:
-    """A shape argument: an integer or a sequence of them."""
-    if has_items(shape):
-        return tuple(extent(n, what) for n in shape)
-    return (extent(shape, what),)
 
 
 def reshaped(node: Node, shape: Shape) -> Node:

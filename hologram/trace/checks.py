@@ -1,4 +1,4 @@
-"""Checks of arguments: each gives the argument as what was asked for, or raises ArgumentError naming the function (``what``) and the argument."""
+"""Checks of arguments: each gives the argument as what was asked for, or raises an error that names the function (``what``) and the argument."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hologram.errors import ArgumentError
-from hologram.trace.recorder import located
+from hologram.errors import ArgumentError, ShapeError
+from hologram.primitives.op import Shape
+from hologram.symbolic import Expr, Int
+from hologram.trace.recorder import located, plain
 
-__all__ = ["as_function", "choice", "has_items", "integer", "items", "number"]
+__all__ = ["as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of"]
 
 
 def integer(n: Any, what: str, role: str) -> int:
@@ -30,6 +32,23 @@ def items(values: Any, what: str, role: str = "arrays") -> list[Any]:
     if not has_items(values):
         raise located(ArgumentError(f"{what} takes a sequence of {role}, not {type(values).__name__}"))
     return list(values)
+
+
+def extent(n: Any, what: str) -> Int:
+    """One extent of a shape argument. Raises ShapeError where it is negative."""
+    if isinstance(n, Expr):
+        return plain(n)
+    i = integer(n, what, "an extent")
+    if i < 0:
+        raise located(ShapeError(f"{what}: negative extent {i}"))
+    return i
+
+
+def shape_of(shape: Any, what: str) -> Shape:
+    """A shape argument: an integer or a sequence of them."""
+    if has_items(shape):
+        return tuple(extent(n, what) for n in shape)
+    return (extent(shape, what),)
 
 
 def choice(value: Any, what: str, role: str, names: Iterable[str]) -> str:

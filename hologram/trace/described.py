@@ -7,22 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from hologram import dtypes
+from hologram.errors import ShapeError
 from hologram.trace import tree
-from hologram.trace.checks import as_function
+from hologram.trace.checks import as_function, shape_of
+from hologram.trace.convert import element_type
 from hologram.trace.jit import trace_call
+from hologram.trace.recorder import located
 from hologram.trace.signature import Call, Signature, name_of
 
 __all__ = ["ShapeDtypeStruct", "eval_shape", "taken_apart"]
 
 
 class ShapeDtypeStruct:
-    """Shape and element type of an array, without the array."""
+    """Shape and element type of an array, without the array. Raises ShapeError, ArgumentError and DTypeError for what describes none."""
 
     __slots__ = ("shape", "dtype")
 
     def __init__(self, shape: Any, dtype: Any) -> None:
-        self.shape, self.dtype = tuple(shape), dtypes.of(dtype).np
+        self.shape, self.dtype = shape_of(shape, "ShapeDtypeStruct"), element_type(dtype).np
 
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
@@ -35,10 +37,15 @@ class ShapeDtypeStruct:
 
 
 def taken_apart(signature: Signature, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
-    """The call with these arguments, arrays of no memory standing for descriptions."""
+    """The call with these arguments, arrays of no memory standing for descriptions. Raises ShapeError for extents that are symbols."""
 
     def of(x: Any) -> Any:
-        return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, ShapeDtypeStruct) else x
+        if not isinstance(x, ShapeDtypeStruct):
+            return x
+        shape = [n for n in x.shape if isinstance(n, int)]
+        if len(shape) < len(x.shape):
+            raise located(ShapeError(f"{x} stands for no array: its extents must be integers"))
+        return np.broadcast_to(np.zeros((), x.dtype), shape)
 
     given, named = tree.map(of, (args, options))
     return signature.take_apart(given, named)

@@ -97,8 +97,8 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
 
     Raises DifferentiationError for integer arguments, for results that are not one float, and for ops that have no derivative.
     """
-    both = value_and_grad(f, argnums, has_aux, holomorphic)
     as_function(f, "grad")
+    both = value_and_grad(f, argnums, has_aux, holomorphic)
 
     @functools.wraps(f)
     def gradient(*args: Any, **options: Any) -> Any:
