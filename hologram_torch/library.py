@@ -8,6 +8,7 @@ Schemas follow from the annotations, types and shapes of results from the functi
 from __future__ import annotations
 
 import inspect
+import typing
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +25,12 @@ from hologram_torch.operation import TABLE, WRITTEN, Row
 from hologram_torch.wrapping import wrap
 
 NAMESPACE = "hologram"
+
+
+def _schema_type(annotation: Any) -> Any:
+    """Schemas know no unions: what may be a tensor or a number is a tensor."""
+    kinds = typing.get_args(annotation)
+    return torch.Tensor if torch.Tensor in kinds and type(None) not in kinds else annotation
 
 
 class _Ops:
@@ -60,7 +67,8 @@ class _Ops:
         prototype: Any = lambda *args: None  # noqa: E731  # the parameters are the row's
         if any(isinstance(p.default, tuple) for p in parameters):  # schemas have no such defaults
             parameters = [p.replace(default=inspect.Parameter.empty) for p in parameters]
-        prototype.__signature__ = inspect.Signature(list(parameters), return_annotation=result)
+        parameters = [p.replace(annotation=_schema_type(p.annotation)) for p in parameters]
+        prototype.__signature__ = inspect.Signature(parameters, return_annotation=result)
         schema = torch.library.infer_schema(prototype, mutates_args=())
         made = torch.library.custom_op(f"{NAMESPACE}::{name}", kernel, mutates_args=(), schema=schema, device_types="cpu")
         made.register_fake(fake)
