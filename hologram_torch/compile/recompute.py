@@ -32,12 +32,16 @@ def partition(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple
 
 def _forward(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], list[fx.Node]]:
     """Of the forward pass: scores that become exponentials, all that is made of them element by element or row by row, and the product that each
-    is made of; and what is made of no argument, as masks are."""
+    is made of; and what is made of no argument, as masks are. Scores that are made of an argument which the graph assigns to are left out: the
+    backward pass would read its new value."""
     scores: dict[fx.Node, fx.Node] = {}
     constants: dict[fx.Node, None] = {}
     backward: set[fx.Node] = set()
+    overwritten = {node.args[0] for node in graph.find_nodes(op="call_function", target=aten.copy_.default)}
     for node in graph.nodes:
         inputs = node.all_input_nodes
+        if any(x in overwritten for x in inputs):
+            overwritten.add(node)
         if node.name.startswith("tangents") or any(x in backward for x in inputs):
             backward.add(node)
         elif node.op == "call_function" and (product := _product(node, scores)) is not None:
@@ -45,6 +49,7 @@ def _forward(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], list[fx.Node]]:
         elif node.op == "call_function" and all(x in constants for x in inputs) and not _is_random(node):
             constants[node] = None
     exponentials = {product for node, product in scores.items() if node.target in EXPONENTIALS}
+    exponentials -= {product for node, product in scores.items() if node in overwritten}
     return {node: product for node, product in scores.items() if product in exponentials}, list(constants)
 
 

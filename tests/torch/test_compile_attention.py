@@ -71,3 +71,19 @@ def test_exact_computes_nothing_again():
     found, wanted, saved = _gradients(_causal, "exact")
     torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
     assert max(saved) == SCORES
+
+
+def test_an_argument_of_the_scores_that_is_overwritten():
+    """The backward pass must not make the scores again of the new value."""
+
+    def f(q, k, v, bias):
+        scores = q @ k.mT + bias
+        bias.mul_(2.0)
+        return torch.softmax(scores, -1) @ v
+
+    def gradients(f):
+        torch.manual_seed(0)
+        args = [torch.randn(HEADS, ROWS, DEPTH, requires_grad=True) for _ in range(3)]
+        return torch.autograd.grad(f(*args, torch.randn(ROWS, ROWS)).sin().sum(), args)
+
+    torch.testing.assert_close(gradients(torch.compile(f, backend=make_backend())), gradients(f), rtol=1e-3, atol=1e-4)
