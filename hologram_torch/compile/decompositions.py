@@ -40,5 +40,14 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     if p == 1:
         return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
-    kept = aten.bernoulli.p(x, 1 - p)
+    kept = _drawn(x, 1 - p)
     return x * (kept * (1 / (1 - p))), kept.to(torch.bool)
+
+
+def _drawn(x: torch.Tensor, p: float) -> torch.Tensor:
+    """1 with the probability ``p``, else 0, in the shape of ``x``. Eager mode draws in the order in which the elements of a tensor like ``x`` are in
+    memory, and ``bernoulli.p`` in C order."""
+    steps = torch.empty_like(x).stride()
+    order = sorted(range(x.ndim), key=lambda axis: -steps[axis])
+    drawn = aten.bernoulli.p(aten.permute.default(x, order), p)
+    return aten.permute.default(drawn, [order.index(axis) for axis in range(x.ndim)])

@@ -20,7 +20,7 @@ def native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch
     """The mask is drawn by torch's CPU generator, as the CPU's dropout draws it; what it does is recorded."""
     if train is False or p == 0:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
-    keep = torch.empty(x.shape, dtype=x.dtype).bernoulli_(1 - p).bool().to(x.device)
+    keep = torch.empty_like(x, device="cpu").bernoulli_(1 - p).bool().to(x.device)
     return x * keep * (0.0 if p == 1 else 1 / (1 - p)), keep
 
 

@@ -55,6 +55,16 @@ def test_dropout_draws_the_numbers_of_eager_mode():
     assert_all_close(gradients(fast, x), expected)
 
 
+def test_dropout_draws_in_the_order_of_memory():
+    """As after attention, whose result is transposed."""
+    x = torch.randn(6, 2, 5).transpose(0, 1)
+    compiled = torch.compile(lambda x: torch.nn.functional.dropout(x, 0.4), backend="hologram")
+    torch.manual_seed(3)
+    found = compiled(x)
+    torch.manual_seed(3)
+    torch.testing.assert_close(found, torch.nn.functional.dropout(x, 0.4))
+
+
 def test_random_numbers_keep_their_order():
     def f(x):
         a = torch.rand(4)

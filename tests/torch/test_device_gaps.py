@@ -82,3 +82,11 @@ def test_tensors_of_numbers_have_the_type_that_is_asked_for(dtype: torch.dtype) 
         for _ in range(2):
             torch.testing.assert_close(make(DEVICE).cpu(), make("cpu"))
     assert torch.kaiser_window(8, device=DEVICE).device.type == "hologram"
+
+
+def test_dropout_draws_in_the_order_of_memory():
+    x = torch.randn(6, 2, 5).transpose(0, 1)
+    torch.manual_seed(3)
+    found = torch.nn.functional.dropout(x.to("hologram"), 0.4).cpu()
+    torch.manual_seed(3)
+    torch.testing.assert_close(found, torch.nn.functional.dropout(x, 0.4))
