@@ -15,6 +15,7 @@ from fake_cuda import FakeApi
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import devices
+from hologram.backends.common.runtime import Runtime
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.null import device as null_device
 from hologram.backends.opencl import device as opencl
@@ -197,4 +198,31 @@ def test_memory_whose_address_was_told_is_not_donated(monkeypatch: pytest.Monkey
     for x in (told, other):
         f(x)
     assert told._storage.memory.handle.address == address and other._storage is None
+    hg.clear_caches()
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+def test_constants_of_another_device_are_read_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else two threads, each of which reads the other's device, could wait for each other for ever."""
+    fake = FakeApi(devices=2)
+    found = [cuda_device.Device(fake, i) for i in range(2)]  # type: ignore[arg-type]
+    monkeypatch.setattr(cuda_device, "found", lambda: (found, None))
+    there = hg.device_put(LARGE, "cuda:0")
+    free: list[bool] = []
+
+    def look() -> None:
+        free.append(found[1].lock.acquire(timeout=1))
+        if free[-1]:
+            found[1].lock.release()
+
+    def read(runtime: Any, *args: Any) -> None:
+        other = threading.Thread(target=look)
+        other.start()
+        other.join()
+        original(runtime, *args)
+
+    original = Runtime.read
+    monkeypatch.setattr(Runtime, "read", read)
+    y = hg.jit(lambda x: x + there, device="cuda:1")(LARGE)
+    assert free == [True] and np.array_equal(np.asarray(y), LARGE * 2)
     hg.clear_caches()

@@ -124,12 +124,13 @@ class Executable(BaseExecutable):
         device, runtime = self.device, self.runtime
         sized = self._static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
         runtime.fetch(inputs)
+        constants = self._constants  # made without the lock, as fetch says
         with debug.timed("call"):
             with device.lock:
                 try:
-                    computed = self._submitted(inputs, sized)
+                    computed = self._submitted(inputs, constants, sized)
                 except device.errors as e:
-                    computed = self._again(e, inputs, sized)
+                    computed = self._again(e, inputs, constants, sized)
             if self._only_computed:
                 return computed
             return [self._result(o, inputs, computed) for o in self.schedule.outputs]
@@ -139,14 +140,14 @@ class Executable(BaseExecutable):
             return computed[o.index]
         return self._constants[o.index] if o.kind == "constant" else self.runtime.put(inputs[o.index])
 
-    def _again(self, e: Exception, inputs: Sequence[Any], sized: Sized) -> list[Any]:
+    def _again(self, e: Exception, inputs: Sequence[Any], constants: Sequence[Any], sized: Sized) -> list[Any]:
         """A second attempt, where the driver found so late that there is no memory, with what can be given back. Raises what the call fails with."""
         if not (sized.block.whole and self.device.is_out_of_memory(e)):
             raise self.device.failure(e) from None
         self.runtime.pool.trim()
-        return self.device.translated(lambda: self._submitted(inputs, sized))
+        return self.device.translated(lambda: self._submitted(inputs, constants, sized))
 
-    def _submitted(self, inputs: Sequence[Any], sized: Sized) -> list[Any]:
+    def _submitted(self, inputs: Sequence[Any], constants: Sequence[Any], sized: Sized) -> list[Any]:
         block, pool = sized.block, self.runtime.pool
         with Work(self.runtime) as work:
             queue = work.queue
@@ -157,8 +158,8 @@ class Executable(BaseExecutable):
                     memories.append(x.memory)
                 else:
                     memories.append(work.operand(x, name))
-            if self.constants:
-                memories += [work.operand(c, name) for c, name in zip(self._constants, self._constant_names, strict=True)]
+            if constants:
+                memories += [work.operand(c, name) for c, name in zip(constants, self._constant_names, strict=True)]
             results = [pool.take(a.nbytes, queue, name) for a, name in zip(sized.computed, sized.results, strict=True)]
             memories += results
             # where kernels read and write nothing in the arena, any place will do
