@@ -89,6 +89,7 @@ def test_argnums_and_aux() -> None:
     close(gradient[0], 40.0)
     close(gradient[1], 120.0)
     close(aux["twice"], 6.0)
+    assert float(hg.grad(lambda x, y: x * y, argnums=np.int64(1))(3.0, 2.0)) == 3.0
     (value, _), g = hg.value_and_grad(f, argnums=1, has_aux=True)(3.0, 2.0)
     close(value, 12.0)
     close(g, 12.0)

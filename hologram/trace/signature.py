@@ -19,6 +19,7 @@ from hologram.primitives.op import Shape
 from hologram.symbolic import substitute, var
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS, check_unmasked
+from hologram.trace.checks import has_items, integer
 from hologram.trace.convert import from_dlpack, of_device
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
@@ -98,11 +99,12 @@ class Signature:
         self.dynamic: bool | dict[int | str, tuple[int, ...]] = dynamic if isinstance(dynamic, bool) else self._dynamic_places(dynamic)
 
     def positions(self, option: str, numbers: int | Iterable[int]) -> set[int]:
-        """The positions that an option of ``jit`` names, from 0. Raises ArgumentError for one that the function does not have."""
-        return {self._position(option, p) for p in ((numbers,) if isinstance(numbers, int) else numbers)}
+        """The positions that an option of ``jit`` names, from 0. Raises ArgumentError for what is no position of the function."""
+        given: Iterable[Any] = numbers if has_items(numbers) else (numbers,)  # type: ignore[assignment]
+        return {self._position(option, p) for p in given}
 
-    def _position(self, option: str, p: int) -> int:
-        count = len(self.parameters)
+    def _position(self, option: str, given: Any) -> int:
+        p, count = integer(given, "jit", option), len(self.parameters)
         if not -count <= p < count and (p < 0 or "*" not in self._accepts):
             raise located(ArgumentError(f"jit: {option}: {self.name} has {count} positional parameters, none at {p}"))
         return p + count if p < 0 else p
@@ -114,12 +116,14 @@ class Signature:
 
     def _dynamic_places(self, dynamic: Mapping[int | str, int | Iterable[int]]) -> dict[int | str, tuple[int, ...]]:
         """The axes that ``dynamic`` names, by position, or by name for what has none."""
+        if not isinstance(dynamic, Mapping):
+            raise located(ArgumentError(f"jit: dynamic is a bool or a dict from arguments to axes, not {type(dynamic).__name__}"))
         places: dict[int | str, tuple[int, ...]] = {}
         for k, v in dynamic.items():
             place: int | str = self._named("dynamic", k) if isinstance(k, str) else self._position("dynamic", k)
             place = self.parameters.index(place) if place in self.parameters else place
             name = place if isinstance(place, str) else self.parameter(place)
-            axes = (v,) if isinstance(v, int) else tuple(v)
+            axes: tuple[Any, ...] = tuple(v) if has_items(v) else (v,)  # type: ignore[arg-type]
             if place in self.static_positions or name in self.static_names:
                 raise located(ArgumentError(f"jit: dynamic: {name} is static"))
             if not all(type(a) is int for a in axes):

@@ -45,7 +45,7 @@ def _chosen(f: Function, args: tuple[Any, ...], options: dict[str, Any], argnums
 
 
 def _like_argnums(values: Sequence[Any], argnums: Argnums) -> Any:
-    return values[0] if isinstance(argnums, int) else tuple(values)
+    return tuple(values) if has_items(argnums) else values[0]
 
 
 def _require_kinds(nodes: Sequence[Node], which: str, what: str, holomorphic: bool) -> None:
@@ -235,4 +235,5 @@ def _rows(made: Linearised, basis: list[Node]) -> list[Node]:
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The second derivatives of ``f``: its gradient differentiated forwards."""
+    as_function(f, "hessian")
     return jacfwd(jacrev(f, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

@@ -20,6 +20,7 @@ from hologram.primitives.op import transforms
 from hologram.symbolic import Int
 from hologram.trace import tree
 from hologram.trace.apply import wrap
+from hologram.trace.checks import as_function, integer, items
 from hologram.trace.node import Node
 from hologram.trace.recorder import current, located, record, transforming
 from hologram.trace.tree import Treedef
@@ -183,7 +184,8 @@ class _Custom:
     _what = ""
 
     def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
-        self.f, self.nondiff = f, tuple(nondiff_argnums)
+        what = type(self).__name__
+        self.f, self.nondiff = as_function(f, what), tuple(integer(i, what, "nondiff_argnums") for i in items(nondiff_argnums, what, "positions"))
         functools.update_wrapper(self, f)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
