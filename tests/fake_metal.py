@@ -185,7 +185,9 @@ class Device:
         self.taken += nbytes
         return Buffer(nbytes)
 
-    def newBufferWithBytes_length_options_(self, data: memoryview, nbytes: int, options: int) -> Buffer:
+    def newBufferWithBytes_length_options_(self, data: memoryview, nbytes: int, options: int) -> Buffer | None:
+        if self.taken + nbytes > self.memory_bytes:
+            return None
         made = Buffer(nbytes)
         made.memory[:] = np.frombuffer(data, np.uint8)
         return made

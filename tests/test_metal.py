@@ -96,6 +96,9 @@ def test_errors(metal: fake_metal.Device) -> None:
     metal.memory_bytes = metal.taken + 1000
     with pytest.raises(OutOfMemory, match="metal:0 has no"):
         hg.device_put(values(1000), "metal")
+    metal.memory_bytes = metal.taken + 5000  # for the array, and not for what brings it there
+    with pytest.raises(OutOfMemory, match=r"metal:0 has no memory .*4,000 bytes to be copied find no room"):
+        hg.device_put(values(1000), "metal")
 
 
 def test_why_there_is_none() -> None:

@@ -28,6 +28,10 @@ class MetalError(Exception):
     """What a command buffer, a compiler or an allocator says."""
 
 
+class NoMemory(MetalError):
+    """There is none for a buffer by way of which the host writes."""
+
+
 class Event(driver.Event):
     """The end of a command buffer, which sets the queue's signal to ``value``. None for the beginning of a queue."""
 
@@ -84,6 +88,8 @@ class Queue(driver.Queue):
 
     def _write(self, to: Place, array: np.ndarray) -> None:
         source = self.device.device.newBufferWithBytes_length_options_(array.data, array.nbytes, self.metal.MTLResourceStorageModeShared)
+        if source is None:
+            raise NoMemory(f"{array.nbytes:,} bytes to be copied find no room")
         self._copy(to, (source, 0), array.nbytes)
 
     def _read(self, array: np.ndarray, source: Place) -> None:
@@ -169,6 +175,9 @@ class Device(driver.Device):
         if buffer is None:
             raise MemoryError(f"of {self.memory_bytes:,} bytes {self.device.currentAllocatedSize():,} are taken")
         return buffer
+
+    def is_out_of_memory(self, e: BaseException) -> bool:
+        return super().is_out_of_memory(e) or isinstance(e, NoMemory)
 
     def release(self, handle: Any) -> None:
         """A buffer goes when nothing refers to it, command buffers included."""
