@@ -63,6 +63,8 @@ def sizes_of(placeholders: Sequence[fx.Node], args: Sequence[Any]) -> dict[Any, 
 
     for node, x in zip(placeholders, args, strict=True):
         val = node.meta.get("val")
+        if x is None:  # in a call a token is nothing
+            continue
         if isinstance(val, torch.Tensor):
             for symbolic, value in zip((*val.shape, *val.stride()), (*x.shape, *x.stride()), strict=True):
                 note(symbolic, value)

@@ -75,6 +75,17 @@ def test_parts_of_conjugates() -> None:
     assert not told.fallbacks
 
 
+def test_matrices_whose_size_varies() -> None:
+    torch._dynamo.reset()
+    fast = torch.compile(linalg.inv, backend="hologram", dynamic=True)
+    for n in (2, 3, 5):
+        x = (torch.eye(n) + torch.ones(n, n)).requires_grad_()
+        torch.testing.assert_close(fast(x), linalg.inv(x))
+        torch.testing.assert_close(torch.autograd.grad(fast(x).sum(), x), torch.autograd.grad(linalg.inv(x).sum(), x))
+        with pytest.raises(linalg.LinAlgError):
+            fast(torch.zeros(n, n))
+
+
 def test_effects_in_the_backward_pass_run_once() -> None:
     seen: list[float] = []
 
