@@ -12,7 +12,6 @@ aten = torch.ops.aten
 _PREFIX = "_foreach_"
 _VALUES = ("addcmul", "addcdiv")  # whose factor is an option of the op on one tensor
 _BOUNDS = {"maximum": aten.clamp_min, "minimum": aten.clamp_max}  # the names with a number for the second tensor
-_RENAMED = {"norm": aten.linalg_vector_norm}
 _PER_TENSOR = ("Tensor[]", "List[Tensor]", "Scalar[]", "List[number]")
 
 
@@ -43,7 +42,9 @@ def _single(op: OpOverload) -> Callable[..., Any] | None:
         return lambda x, a, b, value=1: packet(x, a, b, value=value)
     if name in _BOUNDS and op._overloadname != "List":
         return _BOUNDS[name]
-    return _RENAMED.get(name, getattr(aten, name, None))
+    if name == "norm":
+        return lambda x, order=2, dtype=None: aten.linalg_vector_norm(x, order, dtype=dtype)
+    return getattr(aten, name, None)
 
 
 def _each(op: OpOverload, single: Callable[..., Any]) -> Callable[..., Any]:

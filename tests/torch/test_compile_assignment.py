@@ -137,3 +137,12 @@ def test_running_statistics() -> None:
         assert layer.num_batches_tracked == 2
     torch.testing.assert_close(dict(layers[1].named_buffers()), dict(layers[0].named_buffers()))
     torch.testing.assert_close(layers[1].weight.grad, layers[0].weight.grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("order", [1, 2, float("inf")])
+def test_norms_of_lists(order: float) -> None:
+    torch._dynamo.reset()
+    tensors = [torch.linspace(-1, 1, 6), torch.eye(2)]
+    for options in ({}, {"dtype": torch.float64}):
+        fast = torch.compile(lambda x, options=options: torch._foreach_norm(x, order, **options), backend="hologram")
+        torch.testing.assert_close(list(fast(tensors)), list(torch._foreach_norm(tensors, order, **options)))
