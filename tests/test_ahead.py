@@ -183,6 +183,12 @@ def test_what_would_grow_is_not_held() -> None:
     assert not _held(lambda x: x + hnp.sin(hnp.arange(300)), _array(300))
 
 
+def test_the_last_row_of_an_odd_sum_of_pairs_is_not_held_for_each_row_of_the_result() -> None:
+    w = hg.tensor(_array(255, 72)).astype("bfloat16")
+    held = _held(lambda x: x.astype("bfloat16") @ w, _array(100, 255))
+    assert not [shape for shape in held if 100 in shape]
+
+
 def test_results_and_what_is_only_moved_are_not_held() -> None:
     w = hg.tensor(_array(300))
     assert not _held(lambda x: (x + 1, hnp.exp(w)), _array(300))

@@ -98,8 +98,12 @@ class _Search:
             return
         while x.op.kind == "movement" and len(x.inputs) == 1 and x.inputs[0].size <= x.size:  # type: ignore[operator]
             x = x.inputs[0]
-        if x in self.works and _nbytes([x]) <= _nbytes(self.made_of[x]):
+        if x in self.works and self._extent(x) == x.size and _nbytes([x]) <= _nbytes(self.made_of[x]):
             self._hold(x)
+
+    def _extent(self, x: Node) -> Int:
+        """How many elements of ``x`` may differ: fewer than it has where it is spread."""
+        return prod(n for i, n in enumerate(x.shape) if i in self.varies.of(x))
 
     def _hold(self, x: Node) -> Node | None:
         """The leaf that stands for ``x``, None where there is no room for it."""
@@ -175,7 +179,7 @@ class _Search:
         """Whether panels do for products with single vectors, which read each element once: no larger than what they are made of, and enough of
         them to keep threads busy."""
         assert isinstance(self.tile, Tile)
-        size = prod(n for i, n in enumerate(factor.shape) if i in self.varies.of(factor)) * factor.dtype.itemsize
+        size = self._extent(factor) * factor.dtype.itemsize
         panels = columns * factor.dtype.itemsize // self.tile.nbytes if isinstance(columns, int) else 0
         return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MANY_PANELS or panels > 0 and _fits(size, SMALL_BYTES))
 
