@@ -96,6 +96,8 @@ CASES: list[tuple[str, Any, type[Exception], str]] = [
     ("function of hessian", lambda: hg.hessian(3), errors.ArgumentError, "^hessian takes a function, not int"),
     ("function of custom_vjp", lambda: hg.custom_vjp(3), errors.ArgumentError, "^custom_vjp takes a function, not int"),
     ("nondiff_argnums", lambda: hg.custom_jvp(hnp.sin, nondiff_argnums=1.5), errors.ArgumentError, "custom_jvp takes a sequence of positions"),
+    ("threads", lambda: hg.set_num_threads(-1), errors.ArgumentError, "set_num_threads: a number of threads is at least 0, not -1"),
+    ("threads type", lambda: hg.set_num_threads(2.0), errors.ArgumentError, "set_num_threads: a number of threads is an integer, not float"),
     ("branches", lambda: hg.switch(0, hnp.sin, 1.0), errors.ArgumentError, "switch takes a sequence of functions"),
     ("precision", lambda: hg.jit(lambda x: x, precision="double"), errors.ArgumentError, "jit: precision is 'exact' or "),
     ("jit of nothing", lambda: hg.jit(3), errors.ArgumentError, "takes a function"),

@@ -121,3 +121,8 @@ def test_shapes_without_values() -> None:
         hg.ShapeDtypeStruct((2.5,), "float32")
     with pytest.raises(DTypeError, match="'float31' does not name an element type"):
         hg.ShapeDtypeStruct((2,), "float31")
+
+
+def test_lowering_takes_descriptions() -> None:
+    lowered = hg.jit(lambda x: x * 2).lower(hg.ShapeDtypeStruct((3,), "float32"))
+    np.testing.assert_array_equal(lowered.compile()(np.ones(3, np.float32)), np.full(3, 2, np.float32))

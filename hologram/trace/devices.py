@@ -7,8 +7,11 @@ from typing import Any
 
 from hologram.backends.devices import Devices
 from hologram.backends.devices import devices as every_device
+from hologram.errors import ArgumentError
 from hologram.trace import jit, lazy, tree
+from hologram.trace.checks import integer
 from hologram.trace.convert import asarray, device_name, put
+from hologram.trace.recorder import located
 
 forgetting: list[Callable[[], None]] = []  # of other packages: what forgets the programs that they keep
 
@@ -33,10 +36,15 @@ def device_put(value: Any, device: Any = None) -> Any:
 
 
 def set_num_threads(n: int) -> None:
-    """How many threads kernels may use. Results do not depend on it."""
+    """How many threads kernels may use, the caller's included; 0: what the machine allows. Results do not depend on it.
+
+    Raises ArgumentError for what is no integer, or negative.
+    """
     from hologram.backends.cpu.runtime.pool import set_num_threads
 
-    set_num_threads(n)
+    if (count := integer(n, "set_num_threads", "a number of threads")) < 0:
+        raise located(ArgumentError(f"set_num_threads: a number of threads is at least 0, not {count}"))
+    set_num_threads(count)
 
 
 def clear_caches() -> None:

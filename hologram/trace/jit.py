@@ -294,10 +294,12 @@ class Jitted:
         return self._last_miss
 
     def lower(self, *args: Any, **options: Any) -> Any:
-        """Traces the call without running it: a :class:`~hologram.trace.stages.Lowered`."""
+        """Traces the call without running it: a :class:`~hologram.trace.stages.Lowered`. A :class:`~hologram.ShapeDtypeStruct` may stand for an
+        array."""
+        from hologram.trace.described import taken_apart
         from hologram.trace.stages import Lowered
 
-        call = self._signature.take_apart(args, options)
+        call = taken_apart(self._signature, args, options)
         traced = self._trace(call)
         return Lowered(self.__name__, self._signature, call, traced, self._precision, *self._device_for(call))
 

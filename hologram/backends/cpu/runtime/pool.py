@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import operator
 import os
 import threading
 import time
@@ -163,9 +162,6 @@ def num_threads() -> int:
 
 def set_num_threads(n: int) -> None:
     """From now on parallel kernels use ``n`` threads, the caller's included; 0: what the machine allows."""
-    n = operator.index(n)
-    if n < 0:
-        raise ValueError(f"a number of threads is at least 0, not {n}")
     pool = the_pool()
     with pool.lock:
         pool.asked = n
