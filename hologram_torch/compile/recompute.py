@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from functorch.compile import min_cut_rematerialization_partition
 from torch import fx
+from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy
 
 from hologram.graph.regions import DEEPEST, LARGER, LEAST_BYTES
@@ -21,7 +23,7 @@ def partition(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple
     Both graphs then hold attention from queries and keys on, and are compiled without scores in memory (:mod:`hologram.graph.regions`). Scores
     that the model returns are saved: they are in memory anyway.
     """
-    scores, constants = _forward(joint.graph)
+    scores, constants = ({}, []) if _overwrites_later(joint.graph) else _forward(joint.graph)
     for node in _returned(joint.graph, scores):
         del scores[node]
     if scores:
@@ -51,6 +53,11 @@ def _forward(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], list[fx.Node]]:
     exponentials = {product for node, product in scores.items() if node.target in EXPONENTIALS}
     exponentials -= {product for node, product in scores.items() if node in overwritten}
     return {node: product for node, product in scores.items() if product in exponentials}, list(constants)
+
+
+def _overwrites_later(graph: fx.Graph) -> bool:
+    """Whether arguments get new values after the forward graph, as those do whose assignment autograd sees: the backward pass would read these."""
+    return any(isinstance(given, InputMutationAOTOutput) for given in tree_leaves(graph.output_node().meta.get("desc", ())))
 
 
 def _returned(graph: fx.Graph, scores: dict[fx.Node, fx.Node]) -> set[fx.Node]:
