@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hologram import nn
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
@@ -117,6 +119,11 @@ def _scores(q: Tensor, k: Tensor, first: int, is_causal: bool, mask: Tensor | No
     return scores
 
 
+def _sees_keys(mask: Tensor) -> Tensor:
+    """Whether a query may see any key: PyTorch's attention gives zeros where it may not."""
+    return hnp.any(mask if mask.dtype == np.bool_ else mask != -hnp.inf, axis=-1)
+
+
 def _for_each_query_head(q: Tensor, x: Tensor) -> Tensor:
     """Keys or values (…, h, S, d), each head as often as groups of query heads share it."""
     return x if x.shape[-3] == q.shape[-3] else hnp.repeat(x, q.shape[-3] // x.shape[-3], axis=-3)
@@ -146,7 +153,8 @@ def attention(
         raise ArgumentError("scaled_dot_product_attention: dropout draws random numbers")
     if enable_gqa:
         k, v = _for_each_query_head(q, k), _for_each_query_head(q, v)
-    return nn.dot_product_attention(q, k, v, mask=attn_mask, is_causal=is_causal, scale=scale)
+    out = nn.dot_product_attention(q, k, v, mask=attn_mask, is_causal=is_causal, scale=scale)
+    return out if attn_mask is None else hnp.where(hnp.expand_dims(_sees_keys(attn_mask), axis=-1), out, 0)
 
 
 @implements("_scaled_dot_product_flash_attention_for_cpu")
@@ -172,7 +180,11 @@ def attention_with_logsumexp(
         total = hnp.sum(exponentials, axis=-1, keepdims=True)
         outs.append(hnp.matmul(exponentials / total, values[..., :seen, :]))
         logs.append(hnp.squeeze(top + hnp.log(total), axis=-1))
-    return cast(_joined(outs, -2), type_of(q)), _joined(logs, -1)
+    out, log = cast(_joined(outs, -2), type_of(q)), _joined(logs, -1)
+    if attn_mask is None:
+        return out, log
+    any_seen = _sees_keys(attn_mask)
+    return hnp.where(hnp.expand_dims(any_seen, axis=-1), out, 0), hnp.where(any_seen, log, hnp.inf)  # so that the weights made of it are zeros
 
 
 @implements("_scaled_dot_product_flash_attention_for_cpu_backward")

@@ -89,3 +89,20 @@ def test_an_argument_of_the_scores_that_is_overwritten(differentiated):
         return torch.autograd.grad(f(*args, torch.randn(ROWS, ROWS, requires_grad=differentiated).clone()).sin().sum(), args)
 
     torch.testing.assert_close(gradients(torch.compile(f, backend=make_backend())), gradients(f), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("additive", [True, False])
+def test_queries_that_see_no_key_give_zeros(additive: bool, grad: bool) -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 2, 16, 8, requires_grad=grad) for _ in range(3))
+    mask = torch.tril(torch.ones(16, 16, dtype=torch.bool), -1)
+    if additive:
+        mask = torch.zeros(16, 16).masked_fill(~mask, -torch.inf)
+    f = lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # noqa: E731
+    want, got = f(q, k, v), torch.compile(f, backend="hologram")(q, k, v)
+    assert not want[..., 0, :].any()
+    torch.testing.assert_close(got, want)
+    if grad:
+        for a, b in zip(*(torch.autograd.grad(x.sin().sum(), (q, k, v)) for x in (got, want)), strict=True):
+            torch.testing.assert_close(a, b)

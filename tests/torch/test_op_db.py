@@ -102,4 +102,4 @@ def test_op(case, database):
         assert_all_close(found.inputs, expected.inputs, FORWARD[dtype])  # as far as the op wrote to them
         if op.supports_autograd:
             assert_all_close(found.gradients(), expected.gradients(), BACKWARD[dtype])
-    assert not told.fallbacks, str(told)
+    assert not told.fallbacks.keys() - {"aten.copy_.default"}, str(told)  # which gives arguments their new values
