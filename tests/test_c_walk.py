@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from building import Draft, kernels, layer_norm, product, softmax
-from c_harness import MISSING, run
+from c_harness import run
+from needs import needs_compilers
 from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_values
 from test_lowering import PROGRAMS
 
@@ -274,7 +275,7 @@ RUN = {
 }
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 @pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
 @pytest.mark.parametrize("name", RUN)
 def test_kernels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> None:
@@ -291,7 +292,7 @@ def test_kernels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> 
         assert not mismatch(g, w, 8 if inexact else 0).any()
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 @pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> None:
@@ -305,7 +306,7 @@ def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path
         assert not mismatch(g, w, 0).any()
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 @pytest.mark.parametrize("shape", [(960, 40), (3, 500, 70)])
 def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path) -> None:
     d = Draft()
@@ -319,7 +320,7 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
         np.testing.assert_array_equal(g, w)
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 @pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "MANY_PAGES", 4)
@@ -333,7 +334,7 @@ def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str
         np.testing.assert_array_equal(g, w)  # sums of small integers are exact in any order
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 @pytest.mark.parametrize("name", MATRIX_UNITS)
 def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each product of two 16-bit floats is exact in float32; the sums differ in their order."""

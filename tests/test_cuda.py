@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_harness import MISSING
 from fake_cuda import FakeApi, FakeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_graphs import small_graphs
+from needs import needs_compilers
 from optable import assert_agree, cases_of, mismatch, rows, seeded
 from test_cpu_optable import KINDS, batch_graph, runs_alone
 from test_random_graphs import arguments, exact_graphs, seeds
@@ -28,7 +28,7 @@ from hologram.errors import CompileError, DeviceError, OutOfMemory
 from hologram.graph.passes import canonicalise
 from hologram.trace.node import Graph
 
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+pytestmark = needs_compilers
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_harness import MISSING
 from fake_cuda import FakeApi
+from needs import needs_compilers, needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -18,9 +18,7 @@ from hologram.backends import devices
 from hologram.backends.common.runtime import Runtime
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.null import device as null_device
-from hologram.backends.opencl import device as opencl
 
-THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 LARGE = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
 
 
@@ -112,7 +110,7 @@ def closed() -> Iterator[Any]:
     device.runtime.finish()
 
 
-@THERE
+@needs_opencl
 def test_uploads_end_while_the_device_computes(closed: Any) -> None:
     device, opens = closed
     f = hg.jit(lambda x: x * 2, device="opencl")
@@ -126,7 +124,7 @@ def test_uploads_end_while_the_device_computes(closed: Any) -> None:
     np.testing.assert_array_equal(np.asarray(y), (LARGE + 1) * 2)
 
 
-@THERE
+@needs_opencl
 def test_memory_of_uploads_is_not_used_again_too_early(closed: Any) -> None:
     _, opens = closed
     f = hg.jit(lambda x: x * 2, device="opencl")
@@ -139,7 +137,7 @@ def test_memory_of_uploads_is_not_used_again_too_early(closed: Any) -> None:
         np.testing.assert_array_equal(np.asarray(more[i]), (LARGE - i) * 2)
 
 
-@THERE
+@needs_opencl
 def test_threads_compute_while_another_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     device: Any = devices.find("opencl")
     f = hg.jit(lambda x: x * 2, device="opencl")
@@ -161,7 +159,7 @@ def test_threads_compute_while_another_reads(monkeypatch: pytest.MonkeyPatch) ->
     thread.join()
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 def test_streams_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeApi()
     found = [cuda_device.Device(fake, 0)]  # type: ignore[arg-type]
@@ -188,7 +186,7 @@ def test_streams_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     hg.clear_caches()
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 def test_memory_whose_address_was_told_is_not_donated(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [cuda_device.Device(FakeApi(), 0)]  # type: ignore[arg-type]
     monkeypatch.setattr(cuda_device, "found", lambda: (found, None))
@@ -201,7 +199,7 @@ def test_memory_whose_address_was_told_is_not_donated(monkeypatch: pytest.Monkey
     hg.clear_caches()
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 def test_constants_of_another_device_are_read_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else two threads, each of which reads the other's device, could wait for each other for ever."""
     fake = FakeApi(devices=2)

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import devices
 from hologram.backends.common.memory import MOST_LENT
 from hologram.backends.null.device import Device, Event, numbered
-from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, OutOfMemory
 
-THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 
@@ -77,7 +76,7 @@ def test_a_fork_waits_for_the_threads_that_use_a_device() -> None:
     thread.join()
 
 
-@THERE
+@needs_opencl
 @FORKS
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_forks_while_threads_compute_and_read() -> None:
@@ -98,7 +97,7 @@ def test_forks_while_threads_compute_and_read() -> None:
     assert found == [0] * 10 and not any(t.is_alive() for t in threads)
 
 
-@THERE
+@needs_opencl
 @FORKS
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_is_told_that_a_driver_does_not_outlive_a_fork() -> None:
@@ -164,7 +163,7 @@ def test_memory_that_is_missing_at_every_launch_is_an_error_that_names_what_is_t
     assert f(x).device == "null:5"
 
 
-@THERE
+@needs_opencl
 def test_memory_that_is_missing_when_a_kernel_begins_is_an_error_where_the_value_is_read() -> None:
     device: Any = devices.find("opencl")
     f = hg.jit(lambda x: x * 2, device="opencl")

@@ -7,26 +7,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_harness import MISSING
 from fake_cuda import FakeApi
+from needs import NO_COMPILERS, NO_OPENCL, needs_compilers
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import devices
 from hologram.backends.common import loops
 from hologram.backends.cuda import device as cuda_device
-from hologram.backends.opencl import device as opencl
 
 X = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
 
 
 @pytest.fixture(params=["opencl", "cuda"])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    if request.param == "opencl" and opencl.found()[1] is not None:
-        pytest.skip(f"OpenCL: {opencl.found()[1]}")
+    if request.param == "opencl" and NO_OPENCL is not None:
+        pytest.skip(f"OpenCL: {NO_OPENCL}")
     if request.param == "cuda":
-        if MISSING is not None:
-            pytest.skip(str(MISSING))
+        if NO_COMPILERS is not None:
+            pytest.skip(NO_COMPILERS)
         fake = cuda_device.Device(FakeApi(), 0)  # type: ignore[arg-type]
         monkeypatch.setattr(cuda_device, "found", lambda: ([fake], None))
     yield devices.find(request.param)
@@ -113,7 +112,7 @@ def test_loops_are_those_of_the_cpu(device: Any, name: str) -> None:
             np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=2e-6, atol=1e-6)
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 def test_batches_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = FakeApi()
     fake = cuda_device.Device(cuda, 0)  # type: ignore[arg-type]

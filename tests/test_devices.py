@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -20,7 +21,6 @@ from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
 from hologram.graph.passes import canonicalise
 
-THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 
 
@@ -46,7 +46,7 @@ def null() -> Any:
 # --- where arrays live -----------------------------------------------------------------------------------------------
 
 
-@THERE
+@needs_opencl
 def test_chains_of_calls_move_nothing(counts: Counter[str]) -> None:
     x = hg.device_put(X, "opencl")
     assert x.device == "opencl:0" and counts["bytes_in"] == X.nbytes
@@ -62,7 +62,7 @@ def test_chains_of_calls_move_nothing(counts: Counter[str]) -> None:
     assert counts["bytes_out"] == X.nbytes + 4  # once, and the element
 
 
-@THERE
+@needs_opencl
 def test_calls_are_told_apart_by_their_numbers_and_arrays() -> None:
     f, x = hg.jit(lambda a, b: a + b, device="opencl"), hg.device_put(X, "opencl")
     swapped = np.asfortranarray(X).astype(">f4")
@@ -75,7 +75,7 @@ def test_calls_are_told_apart_by_their_numbers_and_arrays() -> None:
         f(x, 2**70)
 
 
-@THERE
+@needs_opencl
 def test_expressions_run_where_their_values_are(counts: Counter[str]) -> None:
     x = hg.device_put(X, "opencl")
     y = (x * 2 + hg.asarray(X)).sum(axis=0)
@@ -84,7 +84,7 @@ def test_expressions_run_where_their_values_are(counts: Counter[str]) -> None:
     assert (hg.asarray(X) + 1).device == "cpu"
 
 
-@THERE
+@needs_opencl
 def test_to_a_device_and_back() -> None:
     x = hg.tensor([1.0, 2.0], device="opencl")
     assert x.device == "opencl:0" and x.to_device("opencl:0") is x
@@ -97,7 +97,7 @@ def test_to_a_device_and_back() -> None:
     assert hnp.zeros(3).device == "cpu" and hnp.asarray(X, device="opencl").device == "opencl:0"
 
 
-@THERE
+@needs_opencl
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float16, np.float64, np.complex64])
 def test_every_type_there_and_back(dtype: Any) -> None:
     x = (np.arange(7) % 2).astype(dtype)
@@ -106,7 +106,7 @@ def test_every_type_there_and_back(dtype: Any) -> None:
     assert np.array_equal(np.from_dlpack(there), x) if x.dtype != bool else True
 
 
-@THERE
+@needs_opencl
 def test_a_borrowed_array_may_change_after_the_call() -> None:
     x = X.copy()
     f = hg.jit(lambda a: a * 2, device="opencl")
@@ -116,7 +116,7 @@ def test_a_borrowed_array_may_change_after_the_call() -> None:
     np.testing.assert_array_equal(np.asarray(z), X)
 
 
-@THERE
+@needs_opencl
 def test_a_program_for_the_cpu_takes_values_of_a_device(counts: Counter[str]) -> None:
     x = hg.device_put(X, "opencl")
     y = hg.jit(lambda a: a + 1, device="cpu")(x)
@@ -126,7 +126,7 @@ def test_a_program_for_the_cpu_takes_values_of_a_device(counts: Counter[str]) ->
     assert hg.jit(lambda a: a @ weights.T, device="cpu")(X).device == "cpu"
 
 
-@THERE
+@needs_opencl
 def test_weights_are_copied_once(counts: Counter[str]) -> None:
     weights = hg.tensor(X)
     f = hg.jit(lambda a: a @ weights.T, device="opencl")
@@ -135,7 +135,7 @@ def test_weights_are_copied_once(counts: Counter[str]) -> None:
     assert counts["copies_in"] == 2
 
 
-@THERE
+@needs_opencl
 def test_arguments_and_constants_as_results_are_on_the_device() -> None:
     table = hg.tensor([1.0, 2.0])
     same, constant = hg.jit(lambda a: (a, table), device="opencl")(X)
@@ -151,7 +151,7 @@ def test_values_of_two_devices_do_not_meet() -> None:
         hg.jit(lambda a, b: a + b)(a, b)
 
 
-@THERE
+@needs_opencl
 def test_values_go_to_another_device_without_its_lock(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_made", [])  # what is left behind here is nobody else's
     other = opencl.Device(device.cl, 1, device.device)
@@ -189,7 +189,7 @@ def test_a_device_that_is_not_there() -> None:
             f()
 
 
-@THERE
+@needs_opencl
 def test_donated_memory_is_used_again(device: Any) -> None:
     f = hg.jit(lambda a: a + 1, donate_argnums=0)
     x = hg.device_put(X, "opencl")
@@ -205,7 +205,7 @@ def test_donated_memory_is_used_again(device: Any) -> None:
     np.testing.assert_allclose(np.asarray(y), X + 24, rtol=1e-5)
 
 
-@THERE
+@needs_opencl
 def test_gradients_stay_on_the_device(counts: Counter[str]) -> None:
     x = hg.device_put(X, "opencl")
     g = hg.jit(hg.grad(lambda a: hnp.sum(hnp.sin(a) * a)))(x)
@@ -238,7 +238,7 @@ PROGRAMS: dict[str, Any] = {
 }
 
 
-@THERE
+@needs_opencl
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_control_flow_and_routines_agree_with_the_cpu(name: str) -> None:
     f = PROGRAMS[name]
@@ -248,7 +248,7 @@ def test_control_flow_and_routines_agree_with_the_cpu(name: str) -> None:
         np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=1e-5, atol=1e-5)
 
 
-@THERE
+@needs_opencl
 def test_routines_of_the_host_are_seen(counts: Counter[str]) -> None:
     x = hg.device_put(SPD, "opencl")
     f = hg.jit(lambda a: hnp.sort(hg.linalg.cholesky(a), axis=0))
@@ -257,7 +257,7 @@ def test_routines_of_the_host_are_seen(counts: Counter[str]) -> None:
     assert counts["copies_out"] == 1 and counts["copies_in"] == 1 + 1
 
 
-@THERE
+@needs_opencl
 def test_an_error_of_a_callback_is_the_callers() -> None:
     def fails(a: Any) -> Any:
         raise ValueError("mine")
@@ -270,7 +270,7 @@ def test_an_error_of_a_callback_is_the_callers() -> None:
 # --- asynchrony ------------------------------------------------------------------------------------------------------
 
 
-@THERE
+@needs_opencl
 def test_a_callback_may_wait_for_another_thread_that_uses_the_device() -> None:
     double = hg.jit(lambda a: a * 2, device="opencl")
 
@@ -303,7 +303,7 @@ def gate(device: Any) -> Iterator[Any]:
     device.runtime.finish()
 
 
-@THERE
+@needs_opencl
 def test_a_call_returns_before_the_device_is_done(gate: Any) -> None:
     x = hg.device_put(X, "opencl")
     f = hg.jit(lambda a: a * 2)
@@ -319,7 +319,7 @@ def test_a_call_returns_before_the_device_is_done(gate: Any) -> None:
     assert hg.block_until_ready({"a": y, "b": [z, 3]})["a"] is y
 
 
-@THERE
+@needs_opencl
 def test_a_failure_surfaces_where_the_value_is_read(gate: Any, capfd: Any) -> None:
     f, g = hg.jit(lambda a: a * 2, device="opencl"), hg.jit(lambda a: a + 1)
     f(X), g(f(X))
@@ -335,7 +335,7 @@ def test_a_failure_surfaces_where_the_value_is_read(gate: Any, capfd: Any) -> No
     np.testing.assert_array_equal(np.asarray(f(X)), X * 2)  # later work is not touched
 
 
-@THERE
+@needs_opencl
 def test_streams_do_not_wait_for_one_another(gate: Any) -> None:
     f = hg.jit(lambda a: a * 2, device="opencl")
     f(X)
@@ -354,7 +354,7 @@ def test_streams_do_not_wait_for_one_another(gate: Any) -> None:
     stream.synchronize()
 
 
-@THERE
+@needs_opencl
 def test_memory_lent_to_a_stream_is_not_used_again_too_early(gate: Any) -> None:
     f = hg.jit(lambda a: a * 2, device="opencl")
     x = hg.device_put(X, "opencl")
@@ -374,7 +374,7 @@ def test_the_cpu_has_no_streams() -> None:
         hg.stream("opencl:88")
 
 
-@THERE
+@needs_opencl
 def test_a_stream_is_left_by_the_thread_that_entered_it() -> None:
     first, second = hg.stream("opencl"), hg.stream("opencl")
     with pytest.raises(DeviceError, match="not inside of that stream of opencl:0.*test_devices"):
@@ -444,7 +444,7 @@ def test_nothing_leaks(null: Any) -> None:
     assert null.taken <= taken
 
 
-@THERE
+@needs_opencl
 def test_a_full_device_after_which_nothing_is_lost(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     f = hg.jit(lambda a: a * 2, device="opencl")
     want = np.asarray(f(X))
@@ -490,7 +490,7 @@ def test_whatever_a_driver_fails_in_is_a_device_error_and_leaks_nothing(verb: st
     assert run().device == "null:0"
 
 
-@THERE
+@needs_opencl
 def test_reference_counts_give_memory_back_at_once(device: Any) -> None:
     before = device.runtime.pool.statistics()["live"]
     x = hg.device_put(X, "opencl")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from needs import needs_opencl
 from optable import cases_of, mismatch, one_op_graph
 from test_random_graphs import arguments, exact_graphs, seeds
 
@@ -20,7 +21,6 @@ import hologram as hg
 import hologram.nn as nn
 import hologram.numpy as hnp
 from hologram import dtypes, tree
-from hologram.backends.devices import why_none
 from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DifferentiationError, ExportError, TracedValueError
@@ -184,7 +184,7 @@ def test_devices_are_chosen_anew() -> None:
     assert "place" not in str(loaded)
 
 
-@pytest.mark.skipif(why_none("opencl") is not None, reason=f"OpenCL: {why_none('opencl')}")
+@needs_opencl
 def test_a_program_runs_on_the_device_it_is_loaded_for() -> None:
     f = hg.jit(lambda x: (hnp.sum(x * x, axis=1), hnp.sqrt(x * x)), precision="exact")
     data = hg.export(f, X).to_bytes()

@@ -8,7 +8,7 @@ from typing import Any
 import fake_metal
 import numpy as np
 import pytest
-from c_harness import MISSING
+from needs import needs_compilers
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -16,7 +16,7 @@ from hologram.backends.metal import device as metal_device
 from hologram.backends.metal.device import Device
 from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
 
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+pytestmark = needs_compilers
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from building import Draft
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_graphs import small_graphs
+from needs import needs_opencl
 from optable import assert_agree, cases_of, mismatch, rows, seeded
 from test_cpu_optable import KINDS, batch_graph, runs_alone
 from test_random_graphs import arguments, error_bounds, exact_graphs, seeds, smooth_graphs, values_of
@@ -29,7 +30,6 @@ from hologram.trace.node import Graph
 
 SHARE = {"elementwise": 1, "movement": 1}  # of a row's cases, else 2, without --all: the driver takes a fifth of a second to compile a kernel
 ORDERED = ("reduce", "scan", "contraction")  # kinds of rows that standard precision may compute in another order
-THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 
 
 def compiled(graph: Graph, precision: str = "exact") -> Executable:
@@ -43,7 +43,7 @@ def the_device() -> Any:
 # --- against the reference -------------------------------------------------------------------------------------------
 
 
-@THERE
+@needs_opencl
 @pytest.mark.parametrize("row", [r for k in KINDS for r in rows(k) if runs_alone(r)], ids=lambda r: r.name)
 def test_opencl_gives_the_reference(row: Op, everything: bool) -> None:
     """Every row, in exact precision: bitwise where the row is exact."""
@@ -57,7 +57,7 @@ def test_opencl_gives_the_reference(row: Op, everything: bool) -> None:
             assert_agree(case, got, want)
 
 
-@THERE
+@needs_opencl
 @pytest.mark.parametrize("row", [r for k in ORDERED for r in rows(k)], ids=lambda r: r.name)
 def test_standard_precision_gives_nearly_the_reference(row: Op) -> None:
     case = next(c for c in cases_of(row, True) if c[2][0].dtype == np.float32 and c[2][0].size > 100 or c[2][0].dtype == bool)
@@ -66,7 +66,7 @@ def test_standard_precision_gives_nearly_the_reference(row: Op) -> None:
     np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=1e-4, atol=1e-3)
 
 
-@THERE
+@needs_opencl
 @settings(max_examples=12)
 @given(exact_graphs(), seeds, st.booleans())
 def test_random_graphs_are_bitwise_the_reference(graph: Graph, seed: int, special: bool) -> None:
@@ -75,7 +75,7 @@ def test_random_graphs_are_bitwise_the_reference(graph: Graph, seed: int, specia
         assert not mismatch(got, want, 0).any()
 
 
-@THERE
+@needs_opencl
 @settings(max_examples=8)
 @given(small_graphs(), seeds)
 def test_gathers_scatters_and_products_too(graph: Graph, seed: int) -> None:
@@ -84,7 +84,7 @@ def test_gathers_scatters_and_products_too(graph: Graph, seed: int) -> None:
         assert not mismatch(got, want, 0).any()
 
 
-@THERE
+@needs_opencl
 @settings(max_examples=8)
 @given(smooth_graphs(), seeds)
 def test_random_graphs_in_standard_precision(graph: Graph, seed: int) -> None:
@@ -126,7 +126,7 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
-@THERE
+@needs_opencl
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_agree_with_the_cpu(name: str) -> None:
     f = FUNCTIONS[name]
@@ -135,7 +135,7 @@ def test_functions_agree_with_the_cpu(name: str) -> None:
         np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=2e-5, atol=2e-5)
 
 
-@THERE
+@needs_opencl
 def test_reductions_have_one_order_on_every_device() -> None:
     """Bitwise the CPU's in exact, long ones among them."""
     x = np.random.default_rng(1).standard_normal(1_000_003).astype(np.float32)
@@ -147,7 +147,7 @@ def test_reductions_have_one_order_on_every_device() -> None:
         assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
 
 
-@THERE
+@needs_opencl
 def test_one_program_serves_every_size() -> None:
     def both(x: Any) -> Any:
         return hnp.max(x, axis=1), hnp.sum(hnp.exp(x), axis=0)
@@ -160,14 +160,14 @@ def test_one_program_serves_every_size() -> None:
             np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-6, atol=1e-7)
 
 
-@THERE
+@needs_opencl
 def test_structure_of_arguments_and_results() -> None:
     f = hg.jit(lambda tree, k=1.0: {"a": tree["x"] * k, "same": tree["x"], "n": 3}, device="opencl")
     out = f({"x": X}, k=2.0)
     assert np.array_equal(np.asarray(out["a"]), X * 2) and np.array_equal(np.asarray(out["same"]), X) and int(out["n"]) == 3
 
 
-@THERE
+@needs_opencl
 def test_constants_are_closed_over() -> None:
     table = hg.tensor(X)
     f = hg.jit(lambda i: table[i] + 1, device="opencl")
@@ -175,14 +175,14 @@ def test_constants_are_closed_over() -> None:
         np.testing.assert_array_equal(np.asarray(f(np.int64(i))), X[i] + 1)
 
 
-@THERE
+@needs_opencl
 def test_empty_arrays() -> None:
     f = hg.jit(lambda x: (x + 1, hnp.sum(x)), device="opencl")
     a, s = f(np.zeros((0, 3), np.float32))
     assert np.asarray(a).shape == (0, 3) and float(s) == 0.0
 
 
-@THERE
+@needs_opencl
 def test_intermediates_share_one_buffer() -> None:
     def f(x: Any) -> Any:
         for _ in range(4):
@@ -195,7 +195,7 @@ def test_intermediates_share_one_buffer() -> None:
     assert "peak" in str(memory)
 
 
-@THERE
+@needs_opencl
 def test_scratch_that_does_not_fit_goes_to_a_workspace() -> None:
     def shares(x: Any) -> Any:
         e = hnp.exp(x)
@@ -207,7 +207,7 @@ def test_scratch_that_does_not_fit_goes_to_a_workspace() -> None:
     np.testing.assert_allclose(np.asarray(f(x)), np.asarray(hg.jit(shares)(x)), rtol=2e-5)
 
 
-@THERE
+@needs_opencl
 def test_text_of_every_stage() -> None:
     compiled = hg.jit(_softmax, device="opencl").lower(X).compile()
     assert "__kernel" in compiled.as_text("opencl") and "lanes" in compiled.as_text("kernels")
@@ -215,7 +215,7 @@ def test_text_of_every_stage() -> None:
         compiled.as_text("llvm")
 
 
-@THERE
+@needs_opencl
 def test_threads_may_call_one_function() -> None:
     f = hg.jit(lambda x: _softmax(x @ x.T), device="opencl")
     want = np.asarray(f(X))
@@ -270,7 +270,7 @@ def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch, fresh_search: None) -
     assert "pyopencl" in hg.devices().missing["opencl"] and hg.devices() == ["cpu"]
 
 
-@THERE
+@needs_opencl
 def test_without_a_platform(monkeypatch: pytest.MonkeyPatch, fresh_search: None) -> None:
     import pyopencl as cl
 
@@ -282,7 +282,7 @@ def test_without_a_platform(monkeypatch: pytest.MonkeyPatch, fresh_search: None)
         hg.jit(lambda x: x, device="opencl")
 
 
-@THERE
+@needs_opencl
 def test_programs_of_gpus_come_from_the_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     device = the_device()
     monkeypatch.setattr(device, "kind", "gpu")
@@ -299,7 +299,7 @@ def test_programs_of_gpus_come_from_the_disk_cache(monkeypatch: pytest.MonkeyPat
         device.build(source, ["f"])
 
 
-@THERE
+@needs_opencl
 def test_a_program_that_does_not_compile_shows_its_lines() -> None:
     source = "\n".join([f"/* {i} */" for i in range(30)] + ["__kernel void f(__global float *x) {", "  x[0] = undeclared;", "}"])
     with pytest.raises(CompileError) as e:
@@ -312,7 +312,7 @@ def test_numbered_source() -> None:
     assert numbered("a\nb", "<source>:2:1: error: b") == "     1 a\n>    2 b"
 
 
-@THERE
+@needs_opencl
 def test_out_of_memory_names_the_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     f = hg.jit(lambda x: x + 1, device="opencl")
     f(X)
@@ -328,7 +328,7 @@ def test_out_of_memory_names_the_buffers(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_array_equal(np.asarray(f(X)), X + 1)  # and nothing is lost
 
 
-@THERE
+@needs_opencl
 def test_a_device_that_cannot_be_exact_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     device = the_device()
     monkeypatch.setattr(device, "divides_exactly", False)
@@ -342,7 +342,7 @@ def test_a_device_that_cannot_be_exact_says_so(monkeypatch: pytest.MonkeyPatch) 
         hg.jit(lambda x: x * 2, device="opencl")(X.astype(np.float64))
 
 
-@THERE
+@needs_opencl
 def test_a_failure_of_the_driver_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
     device = the_device()
     f = hg.jit(lambda x: x + 1, device="opencl")
@@ -363,7 +363,7 @@ def test_the_cpu_is_a_device() -> None:
     np.testing.assert_array_equal(np.asarray(hg.jit(lambda x: x + 1, device="cpu")(X)), X + 1)
 
 
-@THERE
+@needs_opencl
 def test_a_graph_of_only_constants_and_arguments() -> None:
     d = Draft()
     x = d.input(3)

@@ -10,6 +10,7 @@ import pytest
 from building import Draft
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from needs import needs_opencl
 from optable import mismatch
 from test_random_graphs import arguments, exact_graphs, seeds
 
@@ -17,7 +18,6 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import rates as measured
 from hologram.backends.devices import find
-from hologram.backends.opencl import device as opencl
 from hologram.backends.reference import evaluate
 from hologram.errors import DeviceError
 from hologram.graph.partition import by_hand, is_placed, parts
@@ -26,7 +26,6 @@ from hologram.graph.placement import NEVER, Problem, Rates, Value, minimum_cut, 
 from hologram.graph.schedule import Schedule
 from hologram.trace.node import Graph
 
-THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 CPU = Rates(call=0.0, launch=1_000.0, operation=0.1, byte=0.02)
 GPU = Rates(call=20_000.0, launch=5_000.0, operation=1e-4, byte=1e-3, transfer=10_000.0, transfer_byte=0.05)
@@ -109,7 +108,7 @@ def _plain(x: np.ndarray) -> list[np.ndarray]:
     return [a, b + 1, b * 2]
 
 
-@THERE
+@needs_opencl
 @pytest.mark.parametrize("devices", [("opencl:0", "cpu"), ("cpu", "opencl:0"), ("opencl:0", "opencl:0")])
 @pytest.mark.parametrize("run", [hg.jit, lambda f: hg.jit(f, device="opencl"), lambda f: hg.jit(f, device="auto")], ids=["jit", "opencl", "auto"])
 def test_a_graph_split_by_hand(devices: tuple[str, str], run: Any) -> None:
@@ -129,7 +128,7 @@ def test_a_graph_split_over_two_null_devices() -> None:
     assert second.counts["launches"] == 1
 
 
-@THERE
+@needs_opencl
 def test_derivatives_and_vmap_of_a_split_graph() -> None:
     def f(x: Any) -> Any:
         a = hg.device_put(hnp.sin(x) * x, "opencl")
@@ -156,7 +155,7 @@ def test_what_cannot_be_placed_says_so() -> None:
         hg.jit(lambda x: hg.device_put(x, "nowhere"))(X)
 
 
-@THERE
+@needs_opencl
 def test_a_loop_is_on_the_device_that_it_names() -> None:
     f = hg.jit(lambda x: hg.scan(lambda c, y: (hg.device_put(c, "opencl") + y, y), x[0], x)[0] * 2)
     y = f(X)
@@ -164,7 +163,7 @@ def test_a_loop_is_on_the_device_that_it_names() -> None:
     np.testing.assert_allclose(np.asarray(y), 2 * (X[0] + X.sum(axis=0)), rtol=1e-4, atol=1e-4)
 
 
-@THERE
+@needs_opencl
 def test_a_function_for_a_device_keeps_it_inside_of_others() -> None:
     f = hg.jit(lambda x, k: hnp.tanh(x) * k, device="opencl")
     for y in (hg.jit(lambda x: f(x, 2.0) + 1)(X), hg.vmap(lambda r: f(r, 2.0) + 1)(X), hg.jit(lambda x: f(x, 2.0) + 1, device="opencl")(X)):
@@ -261,7 +260,7 @@ def test_loops_cost_what_their_steps_do() -> None:
     assert place(branch, [False], CPU, GPU).cost > 0
 
 
-@THERE
+@needs_opencl
 def test_auto_on_a_device_that_a_value_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
     f = hg.jit(lambda x: hnp.sum(x * x), device="auto")
     want = float(np.sum(X * X))
@@ -275,7 +274,7 @@ def test_auto_on_a_device_that_a_value_is_on(monkeypatch: pytest.MonkeyPatch) ->
         assert "opencl:0 or the CPU: " in str(hg.explain(f)(x))
 
 
-@THERE
+@needs_opencl
 def test_auto_takes_the_gpu_for_what_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     device = find("opencl")
     monkeypatch.setattr(device, "kind", "gpu")
@@ -311,7 +310,7 @@ def test_the_chain_is_a_kernel_each() -> None:
     assert len(Schedule(canonicalise(measured._sums(), "standard")).kernels) == measured.CHAIN
 
 
-@THERE
+@needs_opencl
 def test_rates_of_a_device() -> None:
     found = measured.rates("opencl:0")
     assert found.transfer > 0 and found.transfer_byte >= 0 and "a transfer" in str(found)

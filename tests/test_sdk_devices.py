@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs_opencl
 
 import hologram as hg
 from hologram.backends import devices
-from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, FreedBufferError
 
 SIZE = 64
-needs_opencl = pytest.mark.skipif(bool(opencl.found()[1]), reason=f"no OpenCL device: {opencl.found()[1]}")
 
 
 def counts(name: str) -> dict[str, int]:

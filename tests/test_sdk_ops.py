@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs_opencl
 
 import hologram as hg
-from hologram.backends.opencl import device as opencl
 from hologram.errors import ArgumentError, ClosedExecutorError, DTypeError, FreedBufferError, ShapeError
 from hologram.sdk.operation import Operation
 from hologram.sdk.table import ROWS, Array
@@ -415,7 +415,7 @@ def test_forms_of_calls_are_bounded(executor: hg.Executor, monkeypatch: pytest.M
     assert len(neg._dispatch) <= 4
 
 
-@pytest.mark.skipif(bool(opencl.found()[1]), reason=f"no OpenCL device: {opencl.found()[1]}")
+@needs_opencl
 def test_opencl_executors_give_the_same() -> None:
     with hg.Executor("opencl") as executor:
         assert executor.backend == "opencl"

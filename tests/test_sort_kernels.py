@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from building import Draft, kernels
-from c_harness import MISSING, run
+from c_harness import run
+from needs import needs_compilers, needs_opencl
 from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.backends.c.products import PANELS
-from hologram.backends.opencl import device as opencl
 from hologram.backends.reference import evaluate
 from hologram.graph.schedule import Schedule
 from hologram.graph.sort_kernels import TILE_BYTES
@@ -38,7 +38,6 @@ SORTS: dict[str, tuple[tuple[int, ...], str, str, int, bool]] = {
     "wide_keys": ((9000,), "uint64", "sort", 0, False),
     "doubles": ((2, 2500), "float64", "argsort", 1, False),
 }
-THERE = pytest.mark.skipif(opencl.found()[1] is not None, reason=f"OpenCL: {opencl.found()[1]}")
 
 
 def graph_of(name: str, d: Draft | None = None) -> Graph:
@@ -58,7 +57,7 @@ def _values(shape: tuple[int, ...], dtype: str, few: bool) -> np.ndarray:
     return some if few else rng.integers(ends.min, ends.max, shape, d.np, endpoint=True)  # type: ignore[no-any-return, call-overload]
 
 
-@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@needs_compilers
 @pytest.mark.parametrize("name", SORTS)
 def test_sorts_give_the_reference(name: str, tmp_path: Path, everything: bool) -> None:
     shape, dtype, *_ = SORTS[name]
@@ -89,7 +88,7 @@ def test_rows_of_unknown_length_stay_a_routine() -> None:
     assert [k.ready is not None for k in kernels(schedule)].count(True) == 1
 
 
-@THERE
+@needs_opencl
 def test_any_number_of_rows() -> None:
     """The rows' number may be a symbol: it counts chunks, not passes."""
     f = hg.jit(lambda x: hnp.sort(x, axis=1), device="opencl", dynamic={0: [0]})
@@ -98,7 +97,7 @@ def test_any_number_of_rows() -> None:
         np.testing.assert_array_equal(np.asarray(f(x)), np.sort(x, axis=1))
 
 
-@THERE
+@needs_opencl
 def test_what_is_made_of_sorts_runs_on_the_device() -> None:
     def parts(x: Any) -> Any:
         return hnp.median(x), hnp.sort(x)[::-1][:5], hnp.take(x, hnp.argsort(x))

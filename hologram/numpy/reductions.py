@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hologram import dtypes
@@ -189,48 +190,39 @@ def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     return wrap(cast_node(_mean_of(node, where, axis, keepdims, 0.0, "mean"), result))
 
 
-def _variance(
-    x: Any, axis: Any, correction: float | None, keepdims: bool, ddof: float | None, dtype: Any, mask: Any, what: str
-) -> tuple[Node, DType]:
-    if correction is not None and ddof is not None:
-        raise located(ArgumentError(f"{what}: correction and ddof are two names of one thing"))
-    node, result = _inexact(x, dtype, what)
-    squares = array(squared_modulus(wrap(node) - wrap(_mean_of(node, mask, axis, True, 0.0, what))), what)
-    less = next((number(v, what, "a correction") for v in (correction, ddof) if v is not None), 0.0)
-    return _mean_of(squares, mask, axis, keepdims, less, what), dtypes.real_of(result)
+def _measure_of_spread(what: str, finish: Callable[[Node], Node], doc: str) -> Callable[..., Tensor]:
+    """The function called ``what``: ``finish`` of the variance."""
+
+    def measure(
+        x: Any,
+        /,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        *,
+        correction: float | None = None,
+        ddof: float | None = None,
+        where: Any = None,
+    ) -> Tensor:
+        if correction is not None and ddof is not None:
+            raise located(ArgumentError(f"{what}: correction and ddof are two names of one thing"))
+        less = next((number(v, what, "a correction") for v in (correction, ddof) if v is not None), 0.0)
+        node, result = _inexact(x, dtype, what)
+        squares = array(squared_modulus(wrap(node) - wrap(_mean_of(node, where, axis, True, 0.0, what))), what)
+        return wrap(cast_node(finish(_mean_of(squares, where, axis, keepdims, less, what)), dtypes.real_of(result)))
+
+    measure.__name__ = measure.__qualname__ = what
+    measure.__doc__ = doc
+    return measure
 
 
-def var(
-    x: Any,
-    /,
-    axis: Any = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    *,
-    correction: float | None = None,
-    ddof: float | None = None,
-    where: Any = None,
-) -> Tensor:
+var = _measure_of_spread(
+    "var",
+    lambda variance: variance,
     """The variance over ``axis``, of complex numbers that of both parts together, divided by the count less ``correction`` (NumPy's
-    ``ddof``); of the elements for which ``where`` holds."""
-    node, result = _variance(x, axis, correction, keepdims, ddof, dtype, where, "var")
-    return wrap(cast_node(node, result))
-
-
-def std(
-    x: Any,
-    /,
-    axis: Any = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    *,
-    correction: float | None = None,
-    ddof: float | None = None,
-    where: Any = None,
-) -> Tensor:
-    """The square root of :func:`var`."""
-    node, result = _variance(x, axis, correction, keepdims, ddof, dtype, where, "std")
-    return wrap(cast_node(record(ew.sqrt, (node,)), result))
+    ``ddof``); of the elements for which ``where`` holds.""",
+)
+std = _measure_of_spread("std", lambda variance: record(ew.sqrt, (variance,)), """The square root of :func:`var`.""")
 
 
 def average(x: Any, /, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Tensor:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from c_harness import MISSING
 from fake_cuda import FakeApi
+from needs import needs_compilers
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import hologram as hg
@@ -23,7 +23,7 @@ from hologram.errors import DeviceError
 from hologram_torch import cuda as bridge
 from hologram_torch import functional, interop
 
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+pytestmark = needs_compilers
 CUDA = torch.device("cuda", 0)
 
 
