@@ -1,9 +1,10 @@
-"""Locks that no other thread holds at the moment of a ``fork``: in the child nobody would release them."""
+"""Locks that no other thread holds at the moment of a ``fork``: in the child nobody would release them. And what the child makes anew."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 IMPORTS, READERS, DEVICES, RUNTIME, EMITTING, MACHINES, LLVM, INNERMOST = range(8)  # who holds one of these takes only later ones
@@ -16,6 +17,13 @@ def guard(rank: int, lock: Any) -> Any:
     """``lock``, for which ``fork`` waits from now on."""
     _guarded.append((rank, lock))
     return lock
+
+
+def in_child(renew: Callable[[], None]) -> Callable[[], None]:
+    """A function that the child of every ``fork`` runs first: for what another thread, which it lacks, may have left half done."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)
+    return renew
 
 
 def _locks() -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -43,15 +42,12 @@ _jobs_lock = threading.RLock()  # a finaliser may run inside
 _importing = forks.guard(forks.IMPORTS, threading.RLock())  # a module that is half imported at a fork could never be imported in the child
 
 
+@forks.in_child
 def _after_fork() -> None:
     """Compilations that other threads had begun are not under way in the child."""
     global _jobs_lock
     _jobs_lock = threading.RLock()
     _jobs.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def once(key: Any, make: Callable[[], Any]) -> Any:

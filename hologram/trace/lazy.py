@@ -11,12 +11,12 @@ not pile up the turns before.
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Any
 
 import numpy as np
 
+from hologram import forks
 from hologram.backends.common.storage import DeviceStorage
 from hologram.errors import DeviceError, OutOfMemory, TracedValueError
 from hologram.primitives.leaves import const, input_, leaf
@@ -42,14 +42,11 @@ _programs = Recent(PROGRAM_LIMIT)
 _lifted = Recent(PROGRAM_LIMIT)  # by the key without its scalars: how often, or the executable
 
 
+@forks.in_child
 def _after_fork() -> None:
     """The child may have been made while another thread, which it lacks, held the lock."""
     global _lock
     _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Walk:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import hologram
+from hologram import forks
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.dtypes import DType, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
@@ -110,6 +111,7 @@ def leave_level(history: dict[Any, Any], stacking: bool) -> None:
     _histories[:] = [h for h in _histories if h is not history]
 
 
+@forks.in_child
 def _after_fork() -> None:
     """Of the traces in progress the child continues those of the thread that forked."""
     global traces_in_progress, _count_lock
@@ -117,10 +119,6 @@ def _after_fork() -> None:
     level, traces_in_progress = _state.trace, 0
     while level is not None:
         traces_in_progress, level = traces_in_progress + 1, level.parent
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Trace:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -44,15 +43,12 @@ def runtimes() -> list[Runtime]:
     return list(_made)
 
 
+@forks.in_child
 def _after_fork() -> None:
     """Threads and connections of drivers are the parent's: a child that waited for them would wait for ever."""
     for r in _made:
         if not r.device.survives_forks:
             r.device.gone = "its driver does not outlive a fork; use it in processes that multiprocessing has begun by 'spawn'"
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Runtime:

@@ -6,24 +6,22 @@ theirs. The table keeps no value alive: it goes with the last program that holds
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hologram import forks
+
 _lock = threading.RLock()
 _known: weakref.WeakValueDictionary[Any, Value] = weakref.WeakValueDictionary()
 
 
+@forks.in_child
 def _after_fork() -> None:
     """The child may have been made while another thread, which it lacks, held the lock."""
     global _lock
     _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Value:
