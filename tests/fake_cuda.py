@@ -81,6 +81,7 @@ class FakeApi:
     """``memory_bytes`` of each of ``devices``; ``counts`` of calls; ``broken``: what the next wait for a stream finds."""
 
     errors: tuple[type[Exception], ...] = (FakeError,)
+    multiplies = True
 
     def __init__(self, devices: int = 1, memory_bytes: int = 2**28) -> None:
         self.devices, self.memory_bytes = devices, memory_bytes

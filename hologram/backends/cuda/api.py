@@ -9,6 +9,7 @@ dialect (``--ftz=false``) and nothing else.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -16,8 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hologram.cached import cached_property
+
+NOT_READY = 600  # cudaErrorNotReady
 MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_OUT_OF_MEMORY = ("MemoryAllocation", "OUT_OF_MEMORY")
+_OUT_OF_MEMORY = ("MemoryAllocation", "OUT_OF_MEMORY", "ALLOC_FAILED")  # of the runtime, the driver, cuBLAS
 
 
 class Properties(NamedTuple):
@@ -40,6 +44,26 @@ class Matrix(NamedTuple):
 
 class CompilerError(Exception):
     """NVRTC's log."""
+
+
+class LibraryError(Exception):
+    """What cuBLAS says."""
+
+
+class _Thread(threading.local):
+    """``bound``: whether a device's context is current in this thread, so that functions of the driver can be called."""
+
+    bound = False
+
+
+class _NamedStream:
+    """A stream's handle under the protocol of CUDA's streams."""
+
+    def __init__(self, stream: int) -> None:
+        self.stream = stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.stream
 
 
 class _Visit(AbstractContextManager[None]):
@@ -67,7 +91,8 @@ class Api:
         from cupy_backends.cuda.libs import nvrtc
 
         self._cupy, self._driver, self._runtime, self._nvrtc = cupy, driver, runtime, nvrtc
-        self.errors: tuple[type[Exception], ...] = (runtime.CUDARuntimeError, driver.CUDADriverError)
+        self._thread = _Thread()
+        self.errors: tuple[type[Exception], ...] = (runtime.CUDARuntimeError, driver.CUDADriverError, LibraryError)
 
     def is_out_of_memory(self, e: BaseException) -> bool:
         return any(code in str(e) for code in _OUT_OF_MEMORY)
@@ -91,6 +116,12 @@ class Api:
         """What is called inside is for that device; the thread's own current device is as before afterwards."""
         before = self._runtime.getDevice()
         return _THERE if before == number else _Visit(self._runtime, number, before)
+
+    def _bind(self) -> None:
+        """To be called before functions of the driver: unlike those of the runtime, they do not bring the current device's context into a thread."""
+        if not self._thread.bound:
+            self._runtime.setDevice(self._runtime.getDevice())
+            self._thread.bound = True
 
     # --- memory --------------------------------------------------------------------------------------------------------
 
@@ -143,7 +174,10 @@ class Api:
         self._runtime.eventRecord(event, stream)
 
     def is_done(self, event: int) -> bool:
-        return self._runtime.eventQuery(event) == 0  # cudaSuccess
+        status = self._runtime.eventQuery(event)  # which CuPy does not check
+        if status not in (0, NOT_READY):
+            raise self._runtime.CUDARuntimeError(status)
+        return bool(status == 0)
 
     def wait(self, event: int) -> None:
         self._runtime.eventSynchronize(event)
@@ -157,8 +191,11 @@ class Api:
         return ".".join(map(str, self._nvrtc.getVersion()))
 
     def compile(self, source: str, options: Sequence[str]) -> bytes:
-        """The cubin of a program. Raises CompilerError with NVRTC's log."""
-        program = self._nvrtc.createProgram(source, "program.cu", (), ())
+        """The cubin of a program. Raises CompilerError with NVRTC's log, or why there is no NVRTC."""
+        try:
+            program = self._nvrtc.createProgram(source, "program.cu", (), ())
+        except RuntimeError as e:
+            raise CompilerError(str(e)) from None
         try:
             self._nvrtc.compileProgram(program, tuple(options))
             return bytes(self._nvrtc.getCUBIN(program))
@@ -169,28 +206,43 @@ class Api:
 
     def load(self, cubin: bytes) -> int:
         """A module of the current device."""
+        self._bind()
         return int(self._driver.moduleLoadData(cubin))
 
     def unload(self, module: int) -> None:
+        """Of the current device."""
+        self._bind()
         self._driver.moduleUnload(module)
 
     def function(self, module: int, name: str) -> int:
+        self._bind()
         return int(self._driver.moduleGetFunction(module, name))
 
     def allow_shared(self, function: int, nbytes: int) -> None:
-        """Launches of the function may supply so many bytes of shared memory."""
+        """Launches of the function, of the current device, may supply so many bytes of shared memory."""
+        self._bind()
         self._driver.funcSetAttribute(function, MOST_SHARED, nbytes)
 
     def launch(self, function: int, groups: int, items: int, arguments: int, stream: int, shared: int) -> None:
         """``arguments`` is the address of an array of the addresses of the kernel's arguments; ``shared``: bytes of memory that a group shares."""
+        self._bind()
         self._driver.launchKernel(function, groups, 1, 1, items, 1, 1, shared, stream, arguments, 0)
+
+    @cached_property
+    def multiplies(self) -> bool:
+        """Whether there is cuBLAS, which a CuPy without its libraries lacks. Loads it."""
+        try:
+            from cupy_backends.cuda.libs import cublas  # noqa: F401
+        except ImportError:
+            return False
+        return True
 
     def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
         """``out = left @ right`` by cuBLAS, sums of 16-bit floats in float32; ``tf32``: float32 may be rounded to TF32 first."""
         from cupy.cuda import device
         from cupy_backends.cuda.libs import cublas
 
-        handle, runtime = device.get_cublas_handle(), self._runtime
+        runtime = self._runtime
         types = {"float16": runtime.CUDA_R_16F, "bfloat16": runtime.CUDA_R_16BF, "float32": runtime.CUDA_R_32F, "float64": runtime.CUDA_R_64F}
         double = left.dtype == "float64"
         one, zero = (np.array(v, np.float64 if double else np.float32) for v in (1, 0))
@@ -199,14 +251,23 @@ class Api:
         a, b, c = ((x.address, types[x.dtype], x.stride) for x in (left, right, out))
         turned = (cublas.CUBLAS_OP_T if x.turned else cublas.CUBLAS_OP_N for x in (left, right))
         sizes = rows, columns, terms
-        with self._cupy.cuda.ExternalStream(stream):  # where CuPy's calls of cuBLAS work
-            cublas.gemmEx(handle, *turned, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
+        try:
+            with self._stream(stream):  # where CuPy's calls of cuBLAS work
+                handle = device.get_cublas_handle()
+                cublas.gemmEx(handle, *turned, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
+        except cublas.CUBLASError as e:
+            raise LibraryError(f"cuBLAS: {e}") from None
+
+    def _stream(self, stream: int) -> Any:
+        """A stream of CuPy's, whose versions before 14 do not know the protocol."""
+        kind = self._cupy.cuda.Stream
+        return kind.from_external(_NamedStream(stream)) if hasattr(kind, "from_external") else self._cupy.cuda.ExternalStream(stream)
 
     # --- graphs --------------------------------------------------------------------------------------------------------
 
     def begin_capture(self, stream: int) -> None:
-        """What is put in the stream from now on by this thread is recorded, and not run."""
-        self._runtime.streamBeginCapture(stream, self._runtime.streamCaptureModeThreadLocal)
+        """What is put in the stream from now on is recorded, and not run. Whatever else is called meanwhile, as by finalisers, is allowed."""
+        self._runtime.streamBeginCapture(stream, self._runtime.streamCaptureModeRelaxed)
 
     def end_capture(self, stream: int) -> int:
         """What was recorded, ready to be launched."""

@@ -105,7 +105,8 @@ class Queue(driver.Queue):
 
     def wait_for(self, event: driver.Event) -> None:
         assert isinstance(event, Event)
-        self.cuda.wait_in(self.stream, event.event)
+        with self.cuda.on(self.device.number):  # each device has a default stream of its own
+            self.cuda.wait_in(self.stream, event.event)
 
     def follow(self, stream: int) -> None:
         """What is put here from now on begins after the work so far of ``stream``, another library's."""
@@ -113,7 +114,8 @@ class Queue(driver.Queue):
             self.wait_for(Event(self.device, stream))
 
     def finish(self) -> None:
-        self.cuda.synchronize(self.stream)
+        with self.cuda.on(self.device.number):
+            self.cuda.synchronize(self.stream)
 
 
 class _OwnQueue(Queue):
@@ -158,17 +160,29 @@ class Kernel:
 
     def supply(self, nbytes: int) -> None:
         """Launches supply ``nbytes`` of shared memory from now on."""
-        self.module.cuda.allow_shared(self.function, nbytes)
+        with self.module.there():
+            self.module.cuda.allow_shared(self.function, nbytes)
         self.shared = nbytes
 
 
 class Module:
-    def __init__(self, cuda: Api, cubin: bytes) -> None:
-        self.cuda, self.handle = cuda, cuda.load(cubin)
+    """The functions of a cubin on one device, where calls about them are to be made."""
+
+    def __init__(self, cuda: Api, number: int, cubin: bytes) -> None:
+        self.cuda, self.number = cuda, number
+        with self.there():
+            self.handle = cuda.load(cubin)
+
+    def there(self) -> contextlib.AbstractContextManager[None]:
+        return self.cuda.on(self.number)
+
+    def kernel(self, name: str) -> Kernel:
+        with self.there():
+            return Kernel(self.cuda.function(self.handle, name), self)
 
     def __del__(self) -> None:
         if hasattr(self, "handle"):
-            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+            with contextlib.suppress(*self.cuda.errors), self.there():  # of a device that is lost
                 self.cuda.unload(self.handle)
 
 
@@ -222,9 +236,8 @@ class Device(driver.Device):
     def build(self, source: str, names: Sequence[str]) -> dict[str, Any]:
         if not names:
             return {}
-        with self.cuda.on(self.number):
-            module = Module(self.cuda, self._cubin(source))
-            return {name: Kernel(self.cuda.function(module.handle, name), module) for name in names}
+        module = Module(self.cuda, self.number, self._cubin(source))
+        return {name: module.kernel(name) for name in names}
 
     @cached_property
     def copy_kernel(self) -> Kernel:

@@ -18,7 +18,7 @@ from hologram.backends.common.driver import Place
 from hologram.backends.common.executable import Executable
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.steps import Call, Steps
-from hologram.backends.cuda.device import Arguments, Queue
+from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
 from hologram.errors import OutOfMemory
@@ -131,13 +131,16 @@ def _captured(steps: Steps, queue: Queue, slots: int) -> Replay | None:
 class CudaExecutable(Executable):
     """As the executable of every device, with calls that are one launch. ``library``: the kernels in whose place cuBLAS is called, by name."""
 
+    device: Device
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         for k in self._kernels:
             if nbytes := self.program.mappings[k.kernel].dynamic:
                 self._maker.kernels[self.program.names[k.kernel]].supply(nbytes)
         chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
-        self.library = {name: gemm for name, gemm in chosen.items() if gemm is not None}
+        wanted = {name: gemm for name, gemm in chosen.items() if gemm is not None}
+        self.library = wanted if wanted and self.device.cuda.multiplies else {}
         self._maker.kernels = {**self._maker.kernels, **self.library}
         self._calls: dict[tuple[Steps, Queue], Replay | str] = {}
 
