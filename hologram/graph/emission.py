@@ -53,7 +53,9 @@ class Emission:
         self.packed: set[Value] = set()
         self.epilogue: Epilogue | None = None
         if nest.rows_at_once > 1:
-            self._tile()
+            if not nest.row_starts:
+                self._tile()
+            self._repeat_rows()
         for v in self.order:
             self._annotate(v)
         if nest.packs:
@@ -62,17 +64,21 @@ class Emission:
             self._share_divisors()
 
     def _tile(self) -> None:
-        """Several rows a chunk: what depends on the row is there once for each, the rest once."""
+        """Several rows a chunk that share reads: they start at a value of its own."""
         nest = self.nest
         first = Ins("index", (), (nest.row,), dtypes.int64)
         last = Ins("const", (), const_attrs(nest.last_row, dtypes.int64), dtypes.int64)
         start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
         start.name = "row"
         self.row_start = [first, last, start]
-        of_row: dict[Value, list[Value]] = {}
         self.epilogue = epilogue.find(self.order, self.stores, nest)
         if self.epilogue is not None:
             self.order = [v for v in self.order if v in self._of_sums()]
+
+    def _repeat_rows(self) -> None:
+        """Several rows a chunk: what depends on the row is there once for each, the rest once."""
+        nest = self.nest
+        of_row: dict[Value, list[Value]] = {}
         order: list[Value] = []
         for v in self.order:
             copies = self._rows_of(v, of_row)
@@ -409,8 +415,8 @@ class Emission:
 
     def _in_place(self) -> list[tuple[int, int]]:
         """``(out, in)`` parameters where the input's elements are read only where the result's are written, and before that."""
-        if self.row_start and self.epilogue is None and self.nest.last_row % self.nest.rows_at_once:
-            return []  # the last rows are run twice
+        if self.nest.repeats and self.epilogue is None:
+            return []  # rows that are run twice would read what they have written
         reads: dict[Buffer, dict[Int, int]] = {}
         writes: dict[Buffer, dict[Int, int]] = {}
         for moment, s in enumerate(self.kernel.walk()):

@@ -122,6 +122,7 @@ class Nest:
         self.row: Int = 0
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
         self.last_row = 0
+        self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a chunk takes one of each
         self.column: Int = 0  # the position within a block of columns, of chunks of several rows
         self.block: Int = 0  # columns of a chunk
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
@@ -179,9 +180,17 @@ class Nest:
         lanes = self.lanes()
         return Loop("lanes", "t", lanes.start, self.block, lanes.limit)
 
-    def at_row(self, x: Any, row: Int) -> Any:
+    def at_row(self, x: Any, row: int) -> Any:
         """An index expression in a row of a chunk; anything else as it is."""
-        return substitute(x, {"row": self.row_var + row}) if isinstance(x, Expr) else x
+        at = self.row + self.row_starts[row] if self.row_starts else self.row_var + row
+        return substitute(x, {"row": at}) if isinstance(x, Expr) else x
+
+    @property
+    def repeats(self) -> bool:
+        """Whether some rows are run by two chunks."""
+        if self.row_starts:
+            return self.chunks * self.rows_at_once != self.last_row + 1
+        return self.last_row % self.rows_at_once != 0
 
     # --- construction --------------------------------------------------------------------------------------------------
 
@@ -203,16 +212,23 @@ class Nest:
 
 
 def choose_nest(
-    shape: Shape, axes: tuple[int, ...] | None, expressions: list[Int], loads: Sequence[Int] = (), tile: Sharing | None = None, itemsize: int = 4
+    shape: Shape,
+    axes: tuple[int, ...] | None,
+    expressions: list[Int],
+    loads: Sequence[Int] = (),
+    tile: Sharing | None = None,
+    itemsize: int = 4,
+    starts: Sequence[int] = (),
 ) -> Nest:
-    """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes."""
+    """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes;
+    ``starts``: first rows of parts whose rows are reduced together, in row form."""
     if axes is None:
         return _map(merge(range(len(shape)), shape, expressions), loads)
     before = merge(range(axes[0]), shape, expressions)
     reduced = merge(axes, shape, expressions)
     after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
     if axes[-1] == len(shape) - 1:
-        return _row(before, reduced)
+        return _row(before, reduced, starts)
     rows = before + after[:-1]
     sharing = [r for r in reversed(rows) if _rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
     if isinstance(tile, Panels) and sharing:
@@ -315,14 +331,20 @@ def _narrow_map(nest: Nest, blocks: list[Block]) -> Nest:
     return nest
 
 
-def _row(rows: list[Block], reduced: list[Block]) -> Nest:
+def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> Nest:
     nest = Nest()
     nest.blocks = rows + reduced
     n = _size(reduced)
     q = _counter("i", n)
     nest.rows(reduced, q)
-    nest.chunks = _size(rows)
-    nest.rows(rows, _counter("p", nest.chunks))
+    nest.chunks = count = _size(rows)
+    if starts:
+        assert isinstance(count, int)
+        nest.rows_at_once, nest.row_starts, nest.last_row = len(starts), starts, count - 1
+        nest.chunks = count - starts[-1]
+        nest.row = _counter("p", nest.chunks)
+        nest.level_of["row"] = 1
+    nest.rows(rows, _counter("row" if starts else "p", count))
     nest.inner("lanes", "i", 0, n)
     nest.row_elements = nest.scratch_size = n
     nest.scratch_index = q

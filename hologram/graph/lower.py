@@ -15,8 +15,9 @@ from hologram.graph.boxes import find_boxes, is_interleaved, joined, side_by_sid
 from hologram.graph.emission import Emission, Lowered
 from hologram.graph.fuse import KERNEL_COST, Group
 from hologram.graph.kernel_ir import Ins, half_factors
-from hologram.graph.loops import Panels, Sharing, choose_nest, merge
+from hologram.graph.loops import Panels, Sharing, Tile, choose_nest, merge
 from hologram.graph.pages import unpaged
+from hologram.graph.streams import row_starts
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, prod
@@ -84,7 +85,8 @@ def _emitted(group: Group, values: Values, stores: list[Write], precision: str, 
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
     if isinstance(plain, Panels) and plain.halves is not None and precision != "exact" and _sums_halves(values):
         plain = Panels(*plain.halves)
-    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize)
+    first = row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
+    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first)
     return Emission(group, values, stores, nest, precision).lowered()
 
 
