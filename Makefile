@@ -5,6 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 WORKERS ?= 2
 BIN := .venv/bin
+, := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint bench test-gpu bench-gpu wheel clean
@@ -30,11 +31,14 @@ lint: .venv/installed-lint  ## format, lint and types
 bench: .venv/installed-bench  ## the benchmarks beside NumPy, torch, JAX and numexpr: writes benchmarks/results
 	$(BIN)/python -m benchmarks.run
 
-test-gpu: .venv/installed-test  ## the whole op table on a GPU, a sample under compute-sanitizer; says what is missing where there is none
-	$(BIN)/python tests/gpu
+# $(call with_all_of,modules,target,command): by PYTHON, where it has the modules, else by .venv: a machine with a GPU has its own PyTorch and CuPy
+with_all_of = @if $(PYTHON) -c 'import $(1)' 2>/dev/null; then $(PYTHON) $(3); else $(MAKE) --no-print-directory $(2) && $(BIN)/python $(3); fi
 
-bench-gpu: .venv/installed-bench  ## the benchmarks of a GPU: writes benchmarks/results; without one, what to expect of an H200
-	$(BIN)/python -m benchmarks.gpu
+test-gpu:  ## the whole op table on a GPU, a sample under compute-sanitizer; says what is missing where there is none
+	$(call with_all_of,cupy$(,) hypothesis$(,) llvmlite$(,) ml_dtypes$(,) pytest,.venv/installed-test,tests/gpu)
+
+bench-gpu:  ## the benchmarks of a GPU: writes benchmarks/results; without one, what to expect of an H200
+	$(call with_all_of,cupy$(,) llvmlite$(,) ml_dtypes,.venv/installed-bench,-m benchmarks.gpu)
 
 wheel: .venv/installed-wheel  ## wheel and sdist in dist/, each tried in a fresh environment
 	rm -rf dist build

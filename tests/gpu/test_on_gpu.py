@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, seed, settings
+from hypothesis.strategies import SearchStrategy
 from kernel_graphs import small_graphs
 from optable import assert_agree, cases_of, mismatch, rows
 from test_cpu_optable import KINDS, batch_graph, runs_alone
@@ -27,6 +28,7 @@ from hologram.trace.node import Graph
 NAME = os.environ.get("HOLOGRAM_TEST_DEVICE") or devices.accelerator()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(NAME is None, reason="there is no GPU: hg.devices() says why")]
 BATCH = 64  # cases of a program
+PARTS = 8  # of the random graphs, for as many processes
 SAMPLE = ["softmax", "products", "halves", "updated"]
 
 
@@ -48,18 +50,26 @@ def test_the_device_gives_the_reference(row: Op, everything: bool) -> None:
             assert_agree(case, got, want)
 
 
-@given(exact_graphs(), seeds)
-def test_random_graphs_are_bitwise_the_reference(graph: Graph, seed: int) -> None:
-    arrays = arguments(graph, seed, True)
-    for got, want in zip(compiled(graph).run_numpy(arrays), evaluate(graph, arrays), strict=True):
-        assert not mismatch(got, want, 0).any()
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_graphs_are_bitwise_the_reference(part: int, everything: bool) -> None:
+    _agree_on(exact_graphs(), part, everything)
 
 
-@given(small_graphs(), seeds)
-def test_gathers_scatters_and_products_too(graph: Graph, seed: int) -> None:
-    arrays = arguments(graph, seed, special=True)
-    for got, want in zip(compiled(graph).run_numpy(arrays), evaluate(graph, arrays), strict=True):
-        assert not mismatch(got, want, 0).any()
+@pytest.mark.parametrize("part", range(PARTS))
+def test_gathers_scatters_and_products_too(part: int, everything: bool) -> None:
+    _agree_on(small_graphs(), part, everything)
+
+
+def _agree_on(graphs: SearchStrategy[Graph], part: int, everything: bool) -> None:
+    @seed(part)
+    @settings(max_examples=50 if everything else 5)
+    @given(graphs, seeds)
+    def check(graph: Graph, seed: int) -> None:
+        arrays = arguments(graph, seed, special=True)
+        for got, want in zip(compiled(graph).run_numpy(arrays), evaluate(graph, arrays), strict=True):
+            assert not mismatch(got, want, 0).any()
+
+    check()
 
 
 def _softmax(x: Any) -> Any:
