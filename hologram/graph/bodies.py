@@ -5,6 +5,7 @@
 - Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
   inside, a scalar constant that comes from outside.
 - A choice whose index is known is the branch; a scan of no steps gives its carries back.
+- Work that is the same in each step is done before the loop: see :mod:`hologram.graph.invariants`.
 - Scans that run side by side become one: see :mod:`hologram.graph.merging`.
 """
 
@@ -15,8 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram.control.body import Body, close
+from hologram.graph.invariants import invariant_work
 from hologram.graph.merging import merge_scans
 from hologram.primitives.control import bodies, project, scan, switch
+from hologram.primitives.leaves import input_
 from hologram.primitives.movement import broadcast
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
@@ -120,11 +123,8 @@ class _Run:
         return self.emit(node, [index, *[operands[i] for i in arguments]], (made,), {k: (i, made[0].graph.outputs[i]) for i, k in enumerate(keep)})
 
     def inlined(self, graph: Graph, operands: Sequence[Node], wanted: set[int]) -> dict[int, Node]:
-        made = dict(zip(graph.inputs, operands, strict=True))
-        for n in topological([graph.outputs[k] for k in sorted(wanted)]):
-            if n not in made:
-                made[n] = self.build(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
-        return {k: made[graph.outputs[k]] for k in wanted}
+        keep = sorted(wanted)
+        return dict(zip(keep, inlined(self.build, graph, operands, [graph.outputs[k] for k in keep]), strict=True))
 
     # --- loops ---------------------------------------------------------------------------------------------------------
 
@@ -150,6 +150,10 @@ class _Run:
                 self.fire("dead-carry")
             elif not invariant:
                 break
+            made.bodies = [self.canonical(b) for b in made.bodies]
+        if made.hoist():
+            self.fire("invariant-work")
+            made.prune()
             made.bodies = [self.canonical(b) for b in made.bodies]
         wanted = {k for k in wanted if k not in results}
         return results | self.emit(node, made.inputs(), made.attrs(), made.positions(wanted))
@@ -227,6 +231,22 @@ class _Loop:
         self.starts = [s for k, s in enumerate(self.starts) if k not in which]
         self.names = [self.names[k] for k in keep]
 
+    def hoist(self) -> bool:
+        """Computes before the loop what is the same in each step."""
+        count = len(self.fixed)
+        runs = [self.node.attrs[3]] if self.is_scan else [1, None]  # a condition is asked at least once
+        found = [invariant_work(b.graph, count, steps) for b, steps in zip(self.bodies, runs, strict=True)]
+        if not any(found):
+            return False
+        for b, values in zip(self.bodies, found, strict=True):
+            self.fixed += inlined(self.build, b.graph, self.fixed[:count], values)
+        added = [x for values in found for x in values]
+        self.bodies = [
+            close([*b.graph.inputs[:count], *[x if x in values else _stranger(x) for x in added], *b.graph.inputs[count:]], b.graph.outputs, b.graph.lines)
+            for b, values in zip(self.bodies, found, strict=True)
+        ]
+        return True
+
     def prune(self) -> bool:
         """Drops what no wanted result needs."""
         count, carries, body = len(self.fixed), len(self.starts), self.body
@@ -271,6 +291,20 @@ class _Stack:
 
     def __init__(self, length: int, element: Node) -> None:
         self.shape, self.dtype = (length, *element.shape), element.dtype
+
+
+def inlined(build: Builder, graph: Graph, operands: Sequence[Node], values: Sequence[Node]) -> list[Node]:
+    """``values`` of a graph whose first arguments are ``operands``, made with ``build``; they need no other arguments."""
+    made = dict(zip(graph.inputs, operands, strict=False))
+    for n in topological(values, stop=made.__contains__):
+        if n not in made:
+            made[n] = build(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
+    return [made[x] for x in values]
+
+
+def _stranger(like: Node) -> Node:
+    """An argument that nothing reads."""
+    return Node(input_, (), (0, like.shape, like.dtype.name, None), like.shape, like.dtype)
 
 
 def _reached(outputs: Sequence[Node]) -> set[Node]:
