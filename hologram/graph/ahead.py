@@ -1,7 +1,8 @@
 """What depends on nothing but constants is computed once, ahead of all calls, and held.
 
 Constants are ``leaf`` nodes: the arrays that a program closes over, whose values never change. A value that is made of them alone, and that
-something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. Two kinds of values are held:
+something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. What the steps of a loop do not change is as
+good as constant there: it is computed ahead of the loop (:mod:`hologram.graph.packing`). These values are held:
 
 - results of work (elementwise work, reductions, gathers, concatenations …) that are no larger than the constants that they are made of. So nothing
   is held that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.
@@ -13,13 +14,13 @@ This works on prepared graphs (:mod:`hologram.graph.prepare`), where products ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hologram.graph.layout import places, step
 from hologram.graph.loops import FAR_BYTES, NARROW, Sharing, Tile, panel_width
 from hologram.graph.prepare import Variation
-from hologram.primitives.leaves import Held, leaf
+from hologram.primitives.leaves import Held, input_, leaf
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs, topological
@@ -27,11 +28,13 @@ from hologram.trace.node import Builder, Graph, Node, const_attrs, topological
 _PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
 MANY_PANELS = 4  # keep the threads busy
 SMALL_BYTES = 2**18  # a matrix that one thread may as well read
+FILLED = 2  # times what it is made of: the most that a value may have which stands in memory anyway
 _TERMS = ("mul", "pair_dot")  # of sums of products
 
 
 class Ahead(NamedTuple):
-    """A graph in which values are leaves whose storages are :class:`Held`, and the graph without inputs whose results these values are."""
+    """A graph in which some values are given, as leaves whose storages are :class:`Held` or as further inputs, and the graph whose results these
+    values are."""
 
     graph: Graph
     values: Graph
@@ -40,10 +43,21 @@ class Ahead(NamedTuple):
 def computed_ahead(graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
     """``graph`` in two parts, values of up to ``limit`` bytes together being held; None where there is nothing to hold. ``tile``: as for lowering;
     ``exact``: sums keep their order."""
-    if not graph.inputs or not any(n.op is leaf for n in graph.nodes()):
+    leaves = [n for n in graph.nodes() if n.op is leaf]
+    if not graph.inputs or not leaves:
         return None  # or nothing reads what would be held
-    found = _Search(graph, limit, tile, exact)
+    found = _Search(graph, leaves, limit, tile, exact)
     return Ahead(found.rest(), Graph([], list(found.held))) if found.held else None
+
+
+def packed_ahead(body: Graph, given: Sequence[Node], limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
+    """``body`` with further inputs, at the end, for what depends on nothing but its inputs ``given`` and is read in panels, or by loops and branches;
+    ``values`` computes it from ``given``."""
+    found = _Search(body, given, limit, tile, exact, in_body=True)
+    if not found.held:
+        return None
+    rest = found.rest()
+    return Ahead(Graph([*rest.inputs, *found.held.values()], rest.outputs, rest.lines), Graph(given, list(found.held)))
 
 
 class _Turned(NamedTuple):
@@ -57,18 +71,18 @@ class _Turned(NamedTuple):
 
 
 class _Search:
-    """``made_of`` gives the leaves that a value is made of, for those that are made of nothing else, and ``works`` those of them that are more than
-    moved; ``held`` the values to hold, each with its leaf; ``instead`` what a reader reads in the place of one of its inputs; ``turned`` the sums
-    along rows that become sums down columns of panels."""
+    """``made_of`` gives the constants that a value is made of, for those that are made of nothing else, ``works`` those of them that are more than
+    moved; ``held`` the values to hold, each with the leaf or the input that stands for it; ``instead`` what a reader reads in the place of one of its
+    inputs; ``turned`` the sums along rows that become sums down columns of panels."""
 
-    def __init__(self, graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> None:
-        self.graph, self.left, self.tile, self.exact = graph, limit, tile, exact
+    def __init__(self, graph: Graph, constants: Sequence[Node], limit: int, tile: Sharing | None, exact: bool, in_body: bool = False) -> None:
+        self.graph, self.left, self.tile, self.exact, self.in_body = graph, limit, tile, exact, in_body
         self.build, self.varies = Builder(), Variation()
         self.held: dict[Node, Node] = {}
         self.instead: dict[tuple[Node, Node], Node] = {}
         self.turned: dict[Node, _Turned] = {}
         nodes = graph.nodes()
-        self.made_of, self.summed = _constants(nodes), _summed(nodes)
+        self.made_of, self.summed = _constants(nodes, constants), _summed(nodes)
         self.works = _works(nodes, self.made_of)
         for n in nodes:
             self.varies.note(n)
@@ -96,9 +110,21 @@ class _Search:
         if value is not None:
             self.instead[reader, x] = value
             return
+        if reader.op.kind == "control":
+            self._look_at_operand(x)
+            return
         while x.op.kind == "movement" and len(x.inputs) == 1 and x.inputs[0].size <= x.size:  # type: ignore[operator]
             x = x.inputs[0]
+        if self.in_body:
+            return  # canonical reduction has taken out of bodies what pays
         if x in self.works and self._extent(x) == x.size and _nbytes([x]) <= _nbytes(self.made_of[x]):
+            self._hold(x)
+
+    def _look_at_operand(self, x: Node) -> None:
+        """Holds what a loop or branch reads as ``x``, unless it stands in memory."""
+        while x.op.name == "reshape":
+            (x,) = x.inputs
+        if x.op.kind != "leaf" and _nbytes([x]) <= FILLED * _nbytes(self.made_of[x]):
             self._hold(x)
 
     def _extent(self, x: Node) -> Int:
@@ -106,12 +132,14 @@ class _Search:
         return prod(n for i, n in enumerate(x.shape) if i in self.varies.of(x))
 
     def _hold(self, x: Node) -> Node | None:
-        """The leaf that stands for ``x``, None where there is no room for it."""
+        """What stands for ``x``, None where there is no room for it."""
         if x not in self.held:
             if _nbytes([x]) > self.left:
                 return None
             self.left -= _nbytes([x])
-            self.held[x] = self.build(leaf, (), (Held(len(self.held)), x.shape, x.dtype.name))
+            held = Held(len(self.held))
+            attrs = (len(self.graph.inputs) + held.index, x.shape, x.dtype.name, held) if self.in_body else (held, x.shape, x.dtype.name)
+            self.held[x] = self.build(input_ if self.in_body else leaf, (), attrs)
         return self.held[x]
 
     def rest(self) -> Graph:
@@ -229,13 +257,13 @@ class _Search:
         return b(TABLE["transpose"], (cut,), ((len(before), *range(len(before)), len(before) + 1),))
 
 
-def _constants(nodes: Iterable[Node]) -> dict[Node, frozenset[Node]]:
-    """The leaves that a value is made of, for values of static size that are made of leaves, numbers and counters alone."""
-    found: dict[Node, frozenset[Node]] = {}
+def _constants(nodes: Iterable[Node], constants: Sequence[Node]) -> dict[Node, frozenset[Node]]:
+    """Which of ``constants`` a value is made of, for values of static size that are made of them, numbers and counters alone."""
+    found = {x: frozenset([x]) for x in constants}
     for n in nodes:
-        if n.op is leaf:
-            found[n] = frozenset([n])
-        elif n.op.kind == "leaf" and n.op.name != "input" or n.op.kind in _PURE and isinstance(n.size, int) and all(x in found for x in n.inputs):
+        if n in found:
+            continue
+        if n.op.kind == "leaf" and n.op.name != "input" or n.op.kind in _PURE and isinstance(n.size, int) and all(x in found for x in n.inputs):
             found[n] = frozenset[Node]().union(*(found[x] for x in n.inputs))
     return found
 

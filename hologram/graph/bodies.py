@@ -241,10 +241,9 @@ class _Loop:
         for b, values in zip(self.bodies, found, strict=True):
             self.fixed += inlined(self.build, b.graph, self.fixed[:count], values)
         added = [x for values in found for x in values]
-        self.bodies = [
-            close([*b.graph.inputs[:count], *[x if x in values else _stranger(x) for x in added], *b.graph.inputs[count:]], b.graph.outputs, b.graph.lines)
-            for b, values in zip(self.bodies, found, strict=True)
-        ]
+        for k, (g, values) in enumerate(zip([b.graph for b in self.bodies], found, strict=True)):
+            taken = [x if x in values else _stranger(x) for x in added]
+            self.bodies[k] = close([*g.inputs[:count], *taken, *g.inputs[count:]], g.outputs, g.lines)
         return True
 
     def prune(self) -> bool:

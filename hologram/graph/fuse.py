@@ -21,7 +21,7 @@ from hologram.graph.access import Guard, Index, requests, take_index, variables
 from hologram.graph.boxes import is_assembled
 from hologram.graph.pages import unpaged
 from hologram.graph.short_rows import taken_apart
-from hologram.primitives.leaves import Held, leaf
+from hologram.primitives.leaves import Held
 from hologram.primitives.op import MULTIPLE, Shape
 from hologram.symbolic import is_static, var
 from hologram.trace.node import Graph, Node, topological
@@ -258,7 +258,7 @@ def _under_windows(nodes: list[Node]) -> set[Node]:
 
 def _is_moved(n: Node) -> bool:
     """Whether ``n`` reads memory in another order than its own, or parts of it; what is held is in the order in which it is read."""
-    if _source(n).op is leaf and isinstance(_source(n).attrs[0], Held):
+    if any(isinstance(a, Held) for a in _source(n).attrs):
         return False
     while n.op.name == "reshape":
         n = n.inputs[0]

@@ -103,7 +103,8 @@ def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) ->
     """``chosen`` without large values of cheap work whose sources the body reads even so."""
     while True:
         read = _reached(graph, set(chosen))
-        stay = [x for x in chosen if _is_dear(x, made[x]) or _nbytes(x) <= SMALL_BYTES or not any(_size(s) > 1 and s in read for s in made[x].sources)]
+        beside = {x for x in chosen if any(_size(s) > 1 and s in read for s in made[x].sources)}
+        stay = [x for x in chosen if x not in beside or _is_dear(x, made[x]) or _nbytes(x) <= SMALL_BYTES]
         if stay == chosen:
             return chosen
         chosen = stay

@@ -6,7 +6,7 @@ arena offset of each intermediate, since its size is known only then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from hologram.errors import ShapeError
@@ -21,6 +21,7 @@ from hologram.graph.fuse import Call, Group, fuse, operands
 from hologram.graph.host import HostStep
 from hologram.graph.loops import Panels, Sharing, Tile
 from hologram.graph.lower import lower
+from hologram.graph.packing import pack_before_loops
 from hologram.graph.prepare import prepare
 from hologram.graph.scatters import lower_scatter
 from hologram.graph.sort_kernels import is_sortable, lower_sort
@@ -73,11 +74,13 @@ class Schedule:
         if not self.static:
             self.symbol_slots.update({f"arena{i}": first + len(self.symbols) + i for i in range(len(self.temporaries))})
 
-    def _prepared(self, graph: Graph) -> Graph:
+    def _prepared(self, graph: Graph, constants: Collection[int] = ()) -> Graph:
+        """``graph``, bodies inside of it included, as fusion takes it. ``constants``: which of its inputs are the same in all calls."""
         tile = self.tile
         if isinstance(tile, Tile) and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
             graph = block_regions(join_attention(block_regions(graph, self.precision, first_level=1)), self.precision)
-        return prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
+        graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
+        return pack_before_loops(graph, constants, self._prepared, tile, self.precision == "exact")
 
     def result_shape(self, node: Node) -> Shape:
         """The shape that a computed value is handed out with: that of the reshape it stands for."""
@@ -124,7 +127,7 @@ class Schedule:
             if isinstance(g, Call) and g.node.op.kind == "host":
                 steps.append(HostStep(g))
             elif isinstance(g, Call):
-                steps.append(ControlStep(g, lambda body: Schedule(body, self.precision, self.tile)))
+                steps.append(ControlStep(g, lambda body: Schedule(body, self.precision, self.tile, prepared=True)))
             else:
                 steps += self._kernels_of(g, roots, stored)
         return steps

@@ -23,7 +23,8 @@ def as_array(storage: Any) -> np.ndarray:
 
 
 class Held:
-    """Stands in a ``leaf`` for the storage of a value that is computed ahead: its number among them. See :mod:`hologram.graph.ahead`."""
+    """Stands in a ``leaf`` for the storage of a value that is computed ahead, and marks the ``input`` of a loop's body that is one: its number among
+    them. See :mod:`hologram.graph.ahead`."""
 
     __slots__ = ("index",)
 
