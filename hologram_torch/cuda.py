@@ -6,17 +6,24 @@ handed over by ``__cuda_array_interface__`` and DLPack as integers of the elemen
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch._C._dynamo import guards
 
 from hologram import dtypes
 from hologram.backends import devices
 from hologram.backends.common.storage import DeviceStorage
 from hologram.errors import DeviceError
+from hologram.precision import TF32
 from hologram.trace.aval import aval
 from hologram_torch import interop
+
+if TYPE_CHECKING:
+    from hologram.backends.cuda.device import Device
 
 _LEGACY_STREAM = 1  # how the interface names the default stream
 
@@ -39,6 +46,44 @@ def name_of(device: torch.device) -> str:
     """Hologram's name of a CUDA device. Raises DeviceError, which says why, where Hologram cannot use it."""
     index = torch.cuda.current_device() if device.index is None else device.index
     return devices.resolve(f"cuda:{index}")
+
+
+def device_named(name: str) -> Device:
+    """Hologram's device of a name. Raises DeviceError as :func:`name_of`."""
+    return devices.find(name)  # type: ignore[return-value]
+
+
+# --- what PyTorch does there -----------------------------------------------------------------------------------------------
+
+
+def raw_stream(device: torch.device) -> Callable[[], int]:
+    """What gives the handle of PyTorch's current stream of the device."""
+    return partial(torch._C._cuda_getCurrentRawStream, device.index)
+
+
+def is_capturing() -> bool:
+    """Whether PyTorch captures its current stream as a CUDA graph."""
+    return bool(torch._C._cuda_isCurrentStreamCapturing())
+
+
+def empty_on(device: torch.device) -> Callable[..., torch.Tensor]:
+    """A function of shape, strides and type that gives an unwritten tensor on the device."""
+    if torch.cuda.device_count() == 1:
+        return getattr(guards, "_empty_strided_cuda")  # noqa: B009  half the cost, and on the current device, which it is
+    return lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
+
+
+def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A copy on the device of a small tensor on the CPU, in the current stream: it is read before this returns, as memory is that is not pinned."""
+    return x.to(device, non_blocking=True)
+
+
+def float32_precision() -> str:
+    """The precision that PyTorch is told to give products of float32 on CUDA: ``tf32`` or ``standard``."""
+    return TF32 if torch.backends.cuda.matmul.fp32_precision == "tf32" else "standard"
+
+
+# --- values that cross -----------------------------------------------------------------------------------------------------
 
 
 class Lent:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch._ops import OpOverload
 
 from hologram import numpy as hnp
 from hologram.trace.apply import node_of, wrap
-from hologram.trace.node import Graph
+from hologram.trace.node import Graph, Node
 from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
@@ -23,6 +24,7 @@ from hologram_torch.aten.factorizations import AMBIGUOUS
 from hologram_torch.aten.indexing import ranges
 from hologram_torch.aten.movement import LAYOUT_SENSITIVE
 from hologram_torch.compile.layout import Layout, contiguous, layout_of
+from hologram_torch.compile.targets import HOST, why_not
 from hologram_torch.compile.values import Sizes, TensorType, typed
 from hologram_torch.interop import dtype_of, torch_dtype_of
 
@@ -32,10 +34,12 @@ _ASSIGN = torch.ops.aten.copy_.default
 
 @dataclass(slots=True)
 class Segment:
-    """Nodes that become one compiled graph: its inputs and outputs are tensors of torch. ``views`` are what else is wanted of it: each as the
-    node, and an input or output of whose memory it is a view. ``indexing`` names the nodes of whose indices the graph's last result, a bool, says
-    whether one is out of range."""
+    """Nodes that become one compiled graph on ``device``: its inputs and outputs are tensors of torch that are there, or numbers on the CPU.
+    ``views`` are what else is wanted of it: each as the node, and an input or output of whose memory it is a view. ``indexing`` names the nodes of
+    whose indices the graph's last result, a bool, says whether one is out of range. On other devices than the CPU it says whether one ever was: what
+    is known of that is the last input."""
 
+    device: str
     nodes: list[fx.Node] = field(default_factory=list)
     inputs: list[fx.Node] = field(default_factory=list)
     outputs: list[fx.Node] = field(default_factory=list)
@@ -48,8 +52,9 @@ class Refused(Exception):
 
 
 class Analysis:
-    """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: the
-    segment, or None, and then the nodes of PyTorch that may need it."""
+    """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: segments, one a
+    device, and then the nodes of PyTorch that may need them. Numbers on the CPU that depend on no tensor (``portable``) are computed in each segment
+    that reads them."""
 
     def __init__(self, graph: fx.Graph, sizes: Sizes) -> None:
         self.graph = graph
@@ -58,6 +63,9 @@ class Analysis:
         (output,) = graph.find_nodes(op="output")
         self.results: Sequence[Any] = output.args[0] if isinstance(output.args[0], (list, tuple)) else (output.args[0],)
         self.reasons: dict[fx.Node, str] = {}
+        self.portable: set[fx.Node] = set()
+        self._place = {n: i for i, n in enumerate(graph.nodes)}
+        self._missing: dict[str, str | None] = {}  # why Hologram has no such device
         self._try_all()
         self.stages = self._stages()
 
@@ -75,12 +83,32 @@ class Analysis:
             values: dict[fx.Node, Any] = {}
             for node in self.graph.nodes:
                 if node.op == "call_function" and not self._is_number(node):
+                    recorded = len(trace.lines)
                     try:
                         values[node] = self._computed(node, lambda n: values[n] if n in values else self._stand_in(trace, n))
+                        self._require_kernels(node, islice(trace.lines, recorded, None))
                     except Refused as e:
                         self.reasons[node] = str(e)
                     except Exception as e:  # noqa: BLE001  whatever a row raises, PyTorch computes the node, and explain() says why
                         self.reasons[node] = f"{type(e).__name__}: {e}"
+                    else:
+                        self._note_portable(node)
+
+    def _require_kernels(self, node: fx.Node, recorded: Iterable[Node]) -> None:
+        """Raises Refused for work of the host between kernels of another device, where PyTorch has kernels."""
+        if self.device_of(node) != HOST and any(n.op.kind == "host" for n in recorded):
+            raise Refused("a routine of the host computes it in Hologram")
+
+    def _note_portable(self, node: fx.Node) -> None:
+        of = self.types[node]
+        if isinstance(of, TensorType) and (of.device, of.shape) == (HOST, ()) and all(x in self.portable for x in node.all_input_nodes):
+            self.portable.add(node)
+
+    def device_of(self, node: fx.Node) -> str:
+        """Where the results of a node are."""
+        of = self.types[node]
+        first = next((t for t in of if isinstance(t, TensorType)), None) if isinstance(of, list) else of
+        return first.device if isinstance(first, TensorType) else HOST
 
     def _is_number(self, node: fx.Node) -> bool:
         return isinstance(self.types[node], (int, float, bool))
@@ -100,8 +128,8 @@ class Analysis:
             return value_of(source)[index]  # type: ignore[arg-type]
         row = self._row(node)
         args, options = fx.map_arg((node.args, node.kwargs), lambda n: self.types[n] if self._is_number(n) else value_of(n))
-        made = row(*args, **options)
-        self._check(made, self.types[node])
+        made = row(*args, **{k: v for k, v in options.items() if k != "device"})  # it is the one where the results are
+        self._check(made, self.types[node], self.device_of(node))
         return made
 
     def _row(self, node: fx.Node) -> Callable[..., Any]:
@@ -113,59 +141,75 @@ class Analysis:
             raise Refused("the table of ATen ops has no row for it")
         if op in AMBIGUOUS and any(part.args[1] in AMBIGUOUS[op] for part in node.users):
             raise Refused("the signs of its vectors are those of the routine that finds them: PyTorch's")
+        device = self.device_of(node)
+        if (reason := self._why_not(device)) is not None:
+            raise Refused(reason)
         for x in node.all_input_nodes:
             of = self.types[x]
             if isinstance(of, TensorType):
-                if of.device != "cpu":
-                    raise Refused(f"{x.name} is on {of.device}; Hologram computes tensors on the CPU")
+                if of.device != device and (of.device, of.shape) != (HOST, ()):
+                    raise Refused(f"{x.name} is on {of.device}, and the result on {device}")
                 if op in LAYOUT_SENSITIVE and of.strides != contiguous(of.shape):
                     raise Refused(f"it depends on the strides of {x.name}, which is not contiguous")
         return row
 
-    def _check(self, made: Any, expected: Any) -> None:
+    def _why_not(self, device: str) -> str | None:
+        if device not in self._missing:
+            self._missing[device] = why_not(device)
+        return self._missing[device]
+
+    def _check(self, made: Any, expected: Any, device: str) -> None:
         """Raises Refused unless the row gave what torch promises."""
         if isinstance(expected, list):
             if not isinstance(made, (list, tuple)) or len(made) != len(expected):
                 raise Refused(f"torch gives {len(expected)} results")
             for m, e in zip(made, expected, strict=True):
-                self._check(m, e)
+                self._check(m, e, device)
         elif isinstance(expected, TensorType):
             if type(made) is not Tensor:
                 raise Refused("torch gives a tensor")
             found = (tuple(made.shape), torch_dtype_of(made.dtype))
-            if expected.device != "cpu" or found != (expected.shape, expected.dtype):
+            if expected.device != device or found != (expected.shape, expected.dtype):
                 raise Refused(f"torch gives {expected.dtype}{list(expected.shape)} on {expected.device}, Hologram {found[1]}{list(found[0])}")
 
     # --- pieces ------------------------------------------------------------------------------------------------------------
 
-    def _stages(self) -> list[tuple[Segment | None, list[fx.Node]]]:
-        """A node of Hologram belongs to the first stage whose segment has all that it needs; one of PyTorch comes after the segment of its
-        stage. Nodes that draw random numbers keep their order."""
+    def _stages(self) -> list[tuple[list[Segment], list[fx.Node]]]:
+        """A node of Hologram belongs to the first stage in which its device's segment has all that it needs; one of PyTorch comes after the segments
+        of its stage. Nodes that draw random numbers keep their order."""
         stage: dict[fx.Node, int] = {}
         drawn = 0
-        segments: dict[int, Segment] = {}
+        segments: dict[tuple[int, str], Segment] = {}
         others: dict[int, list[fx.Node]] = {}
         for node in self.graph.nodes:
             if node.op != "call_function" or self._is_number(node):
                 continue
             by_torch = node in self.reasons
-            known = [x for x in node.all_input_nodes if x in stage]
-            at = max([0, *(stage[x] + (x in self.reasons and not by_torch) for x in known)])
+            at = max([0, *(stage[x] + self._comes_before(x, node) for x in node.all_input_nodes if x in stage)])
             if by_torch:
                 if isinstance(node.target, OpOverload) and _SEEDED in node.target.tags:
                     at = drawn = max(at, drawn)
                 others.setdefault(at, []).append(node)
             else:
-                segments.setdefault(at, Segment()).nodes.append(node)
+                device = self.device_of(node)
+                segments.setdefault((at, device), Segment(device)).nodes.append(node)
             stage[node] = at
-        self._connect(segments, stage)
-        count = max([-1, *segments, *others]) + 1
-        return [(segments.get(i), others.get(i, [])) for i in range(count)]
+        self._connect(segments)
+        count = max([-1, *(i for i, _ in segments), *others]) + 1
+        return [([s for (at, _), s in segments.items() if at == i], others.get(i, [])) for i in range(count)]
 
-    def _connect(self, segments: dict[int, Segment], stage: dict[fx.Node, int]) -> None:
+    def _comes_before(self, x: fx.Node, node: fx.Node) -> bool:
+        """Whether the stage of ``x`` has to end before ``node``, which reads it."""
+        if node in self.reasons:
+            return False
+        return x in self.reasons or (x not in self.portable and self.device_of(x) != self.device_of(node))
+
+    def _connect(self, segments: dict[tuple[int, str], Segment]) -> None:
         """Finds the inputs of each segment, and which of its values others read."""
         returned = {x for x in self.results if isinstance(x, fx.Node)}
         for segment in segments.values():
+            home = set(segment.nodes)
+            segment.nodes = self._with_numbers(segment.nodes)
             own = set(segment.nodes)
             inputs: dict[fx.Node, None] = {}
             wanted = []
@@ -173,13 +217,29 @@ class Analysis:
                 for x in node.all_input_nodes:
                     if x not in own and not self._is_number(x):
                         inputs[x] = None
-                read_elsewhere = any(u not in own for u in node.users if u.op != "output")
-                if isinstance(self.types[node], TensorType) and (node in returned or read_elsewhere):
+                if isinstance(self.types[node], TensorType) and node in home and (node in returned or self._is_read_beyond(node, own)):
                     wanted.append(node)
             segment.inputs = list(inputs)
             self._share(segment, own, wanted)
         for at in [i for i, s in segments.items() if not s.outputs and not s.views]:
             del segments[at]
+
+    def _with_numbers(self, nodes: list[fx.Node]) -> list[fx.Node]:
+        """``nodes``, and before them what is portable of what they read."""
+        found: set[fx.Node] = set()
+        todo = [x for node in nodes for x in node.all_input_nodes]
+        while todo:
+            x = todo.pop()
+            if x in self.portable and x not in found:
+                found.add(x)
+                todo += x.all_input_nodes
+        own = set(nodes)
+        return sorted(found - own, key=self._place.__getitem__) + nodes
+
+    def _is_read_beyond(self, node: fx.Node, own: set[fx.Node]) -> bool:
+        """Whether nodes that are not in ``own`` read the value as a tensor."""
+        alone = node in self.portable
+        return any(u not in own and (u in self.reasons or not alone) for u in node.users if u.op != "output")
 
     def _share(self, segment: Segment, own: set[fx.Node], wanted: list[fx.Node]) -> None:
         """Splits what is wanted of a segment into outputs and views: of tensors that exist, of outputs, and of what would otherwise be stored
@@ -209,7 +269,7 @@ class Analysis:
             if not isinstance(target, OpOverload) or not target.is_view or not isinstance(source, fx.Node):
                 return base
             under = self.types[source]
-            if not isinstance(under, TensorType) or (under.dtype, under.device) != (of.dtype, "cpu") or under.dtype.is_complex:
+            if not isinstance(under, TensorType) or (under.dtype, under.device) != (of.dtype, of.device) or under.dtype.is_complex:
                 return base
             if under.lazy != self.types[base].lazy:  # a pending negation, which is computed
                 return base
@@ -236,7 +296,7 @@ class Analysis:
             return None
         own = {*segment.nodes, assignments[0]}
         given, made = self.types[argument], self.types[node]
-        alike = (given.shape, given.strides, given.dtype) == (made.shape, made.strides, made.dtype)
+        alike = (given.shape, given.strides, given.dtype, given.device) == (made.shape, made.strides, made.dtype, made.device)
         return assignments[0] if alike and self.is_dense(node) and all(u in own for u in argument.users) else None
 
     # --- one segment -------------------------------------------------------------------------------------------------------
@@ -262,7 +322,8 @@ class Analysis:
                 stray += found
             results = [self.output_layout(x).body_of(values[x]) for x in segment.outputs]
             if stray:
-                results.append(functools.reduce(hnp.logical_or, stray))
+                before = [] if segment.device == HOST else [wrap(trace.input((), dtype_of(torch.bool)))]
+                results.append(functools.reduce(hnp.logical_or, before + stray))
             return trace.graph([node_of(x) for x in results])
 
     @staticmethod

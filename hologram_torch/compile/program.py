@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import fx
-from torch._C._dynamo import guards
 
-from hologram.backends.cpu.memory_code import STREAM_BYTES
-from hologram.errors import IndexOutOfRange
-from hologram.trace.aval import aval
-from hologram.trace.compiling import compile_graph
 from hologram_torch.compile.layout import contiguous, layout_of
 from hologram_torch.compile.partition import Analysis, Segment
 from hologram_torch.compile.simplify import is_token
+from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, Cuda, Host, target
 from hologram_torch.compile.values import TensorType
-from hologram_torch.interop import dtype_of, in_kept_memory
-from hologram_torch.threads import share
-
-allocate: Callable[..., torch.Tensor] = getattr(guards, "_empty_strided_cpu", torch.empty_strided)  # the former is half the cost
-FAULTING = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object
 
 
 def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:
     """``x`` with these strides: itself, or a copy."""
     if x.stride() == strides or 0 in shape:
         return x
-    return torch.empty_strided(shape, strides, dtype=x.dtype).copy_(x)
-
-
-def raise_stray(nodes: str) -> None:
-    raise IndexOutOfRange(f"an index is out of range in the compiled graph's {nodes}")
+    return torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device).copy_(x)
 
 
 class Writer:
@@ -43,14 +29,10 @@ class Writer:
     def __init__(self, module: fx.GraphModule, analysis: Analysis, precision: str) -> None:
         self.module, self.analysis, self.precision = module, analysis, precision
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {
-            "hg_empty": allocate,
-            "hg_like": like,
-            "hg_kept": in_kept_memory,
-            "hg_move": ctypes.memmove,
-            "hg_raise": raise_stray,
-        }
+        self.names: dict[str, Any] = {"hg_like": like}
         self.executables: list[Any] = []
+        self._targets: dict[str, Host | Cuda] = {}
+        self._variables = 0
         self._contiguous: dict[fx.Node, str] = {}
         self._known: dict[tuple[type, Any], str] = {}
         self._ready: set[str] = set()
@@ -58,10 +40,9 @@ class Writer:
 
     def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
         """The function: of a list of arguments, which it empties, to a tuple of results."""
-        share()
         self._arguments()
-        for segment, others in self.analysis.stages:
-            if segment is not None:
+        for segments, others in self.analysis.stages:
+            for segment in segments:
                 self._segment(segment)
             for node in others:
                 if node not in self.assigned:
@@ -72,6 +53,11 @@ class Writer:
         call = self.names["call"]
         call._boxed_call = True
         return call
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Where segments are computed."""
+        return tuple(self._targets)
 
     # --- names -------------------------------------------------------------------------------------------------------------
 
@@ -86,6 +72,11 @@ class Writer:
             found = self._known[key] = f"hg_{hint}{len(self.names)}"
             self.names[found] = value
         return found
+
+    def _variable(self, hint: str) -> str:
+        """A new name for what a call has."""
+        self._variables += 1
+        return f"hg_{hint}_{self._variables}"
 
     def _value(self, x: Any) -> str:
         """The expression of an argument or result in the function."""
@@ -138,70 +129,88 @@ class Writer:
             offset = str(start) if base in segment.outputs else f"{base.name}.storage_offset() + {start}"
             self.lines.append(f"{x.name} = {base.name}.as_strided({self._name(of.shape, 'n')}, {self._name(of.strides, 'n')}, {offset})")
 
+    def _target(self, device: str) -> Host | Cuda:
+        if device not in self._targets:
+            self._targets[device] = target(device)
+        return self._targets[device]
+
     def _compiled(self, segment: Segment) -> None:
-        executable: Any = compile_graph(self.analysis.record(segment), self.precision)
-        self.executables.append(executable)
-        run = self._name(executable.bound(), "run")
-        sources = [self._address(x) for x in segment.inputs]
+        there = self._target(segment.device)
+        program = there.compile(self.analysis.record(segment), self.precision)
+        self.executables.append(program.executable)
+        sources = self._sources(segment, there)
+        laid: list[tuple[fx.Node, str]] = []
+        donated = self._donated(segment, program, there)
+        tensors = [donated.get(node) or self._allocate(node, laid, there) for node in segment.outputs]
+        targets = [(f"{t}.data_ptr()", self._nbytes(node)) for t, node in zip(tensors, segment.outputs, strict=True)]
+        after: list[str] = []
+        if segment.indexing:
+            check = there.check(", ".join(segment.indexing), self._name, self._variable("stray"))
+            self.lines += check.before
+            after = check.after
+            targets.append((check.written, 1))
+            sources += [check.known] if check.known is not None else []
+        self._call(program, there, sources, targets)
+        self.lines += after
+        for node, made in laid:
+            of = self.analysis.types[node]
+            self.lines.append(f"{node.name} = hg_like({made}, {self._name(of.shape, 'n')}, {self._name(of.strides, 'n')})")
+
+    def _call(self, program: Compiled, there: Host | Cuda, sources: list[str], targets: list[tuple[str, int]]) -> None:
+        """Writes the call of a program and copies of what it does not compute. ``sources`` and ``targets`` are expressions of addresses, and these go
+        with the bytes there."""
         written: dict[int, str] = {}
         copies: list[str] = []
-        laid: list[tuple[fx.Node, str]] = []
-        donated = self._donated(segment, executable)
-        targets = [(donated.get(node) or self._allocate(node, laid), self._nbytes(node)) for node in segment.outputs]
-        if segment.indexing:
-            targets.append((f"hg_stray{len(self.executables)}", 1))
-            self.lines.append(f"{targets[-1][0]} = hg_empty((), (), {self._name(torch.bool, 't')})")
-        for (target, nbytes), (kind, index) in zip(targets, executable.outputs, strict=True):
+        for (to, nbytes), (kind, index) in zip(targets, program.outputs, strict=True):
             if kind == "computed" and index not in written:
-                written[index] = target
-            elif kind == "constant":
-                copies.append(f"hg_move({target}.data_ptr(), {executable.constants[index].data}, {nbytes})")
+                written[index] = to
             else:
-                source = f"{written[index]}.data_ptr()" if kind == "computed" else sources[index]
-                copies.append(f"hg_move({target}.data_ptr(), {source}, {nbytes})")
+                found = {"computed": written, "constant": program.constants, "input": sources}[kind][index]  # type: ignore[index]
+                copies.append(f"{self._name(there.move, 'move')}({to}, {found}, {nbytes})")
         if written:
-            self.lines.append(f"{run}({', '.join(sources + [written[i] + '.data_ptr()' for i in range(len(written))])})")
+            self.lines.append(f"{self._name(program.run, 'run')}({', '.join(sources + [written[i] for i in range(len(written))])})")
         self.lines += copies
-        if segment.indexing:
-            self.lines.append(f"if {targets[-1][0]}.item(): hg_raise({', '.join(segment.indexing)!r})")
-        for node, target in laid:
-            of = self.analysis.types[node]
-            self.lines.append(f"{node.name} = hg_like({target}, {self._name(of.shape, 'n')}, {self._name(of.strides, 'n')})")
 
-    def _donated(self, segment: Segment, executable: Any) -> dict[fx.Node, str]:
+    def _sources(self, segment: Segment, there: Host | Cuda) -> list[str]:
+        """Expressions of the addresses of the inputs; scalars on the CPU are brought to another device first."""
+        away = [x for x in segment.inputs if self.analysis.types[x].device != segment.device]
+        if not away:
+            return [self._address(x) for x in segment.inputs]
+        carry = there.carry([self.analysis.types[x].dtype.itemsize for x in away])
+        name = self._variable("scalars")
+        self.lines.append(f"{name} = {self._name(carry, 'carry')}({', '.join(self._address(x) for x in away)})")
+        self.lines.append(f"{name}_at = {name}.data_ptr()")
+        carried = {x: f"{name}_at + {SCALAR_BYTES * i}" for i, x in enumerate(away)}
+        return [carried.get(x) or self._address(x) for x in segment.inputs]
+
+    def _donated(self, segment: Segment, program: Compiled, there: Host | Cuda) -> dict[fx.Node, str]:
         """Arguments in whose memory outputs are computed that become their new values; by both names the arguments go from then on."""
         found: dict[fx.Node, str] = {}
-        for node, (kind, index) in zip(segment.outputs, executable.outputs, strict=False):
+        for node, (kind, index) in zip(segment.outputs, program.outputs, strict=False):
             assignment = self.analysis.overwritten(segment, node)
-            if assignment is None or kind != "computed" or self._nbytes(node) >= STREAM_BYTES:
+            if assignment is None or kind != "computed" or self._nbytes(node) >= there.most_donated:
                 continue
             argument: Any = assignment.args[0]
-            if segment.inputs.index(argument) in executable.donors[index]:
+            if segment.inputs.index(argument) in program.donors[index]:
                 found[node] = argument.name
                 self.lines.append(f"{node.name} = {assignment.name} = {argument.name}")
                 self.assigned.add(assignment)
         return found
 
-    def _allocate(self, node: fx.Node, laid: list[tuple[fx.Node, str]]) -> str:
+    def _allocate(self, node: fx.Node, laid: list[tuple[fx.Node, str]], there: Host | Cuda) -> str:
         """Writes the allocation of an output; one whose strides leave gaps is computed in C order first, and noted in ``laid``."""
         of = self.analysis.types[node]
         name, strides = node.name, of.strides
         if not self.analysis.is_dense(node):
             name, strides = node.name + "_c", contiguous(of.shape)
             laid.append((node, name))
-        shape, dtype = self._name(of.shape, "n"), self._name(of.dtype, "t")
-        if self._nbytes(node) < FAULTING or self._repeats(of):
-            self.lines.append(f"{name} = hg_empty({shape}, {self._name(strides, 'n')}, {dtype})")
+        kept = there.kept(of.shape, strides, of.dtype, self._nbytes(node))
+        if kept is not None:
+            self.lines.append(f"{name} = {self._name(kept, 'kept')}()")
         else:
-            kept = self._name(aval(dtype_of(of.dtype), of.shape), "a")
-            in_bytes = self._name(tuple(n * of.dtype.itemsize for n in strides), "n")
-            self.lines.append(f"{name} = hg_kept({kept}, {in_bytes}, {dtype})")
+            options = self._name(of.shape, "n"), self._name(strides, "n"), self._name(of.dtype, "t")
+            self.lines.append(f"{name} = {self._name(there.empty, 'empty')}({', '.join(options)})")
         return name
-
-    @staticmethod
-    def _repeats(of: TensorType) -> bool:
-        """Whether elements of the tensor share memory."""
-        return any(n > 1 and step == 0 for n, step in zip(of.shape, of.strides, strict=True))
 
     def _nbytes(self, node: fx.Node) -> int:
         size = self.analysis.types[node].dtype.itemsize
@@ -216,7 +225,7 @@ class Writer:
         else:
             self.lines.append(f"{node.name} = {self._name(node.target, 'op')}({', '.join(arguments)})")
         of = self.analysis.types[node]
-        if isinstance(of, TensorType) and of.device == "cpu" and not is_token(node):
+        if isinstance(of, TensorType) and not is_token(node):
             if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._restride(node.name, of)

@@ -25,13 +25,14 @@ class Fallback:
 @dataclass(frozen=True, slots=True)
 class Program:
     """One graph: its stage (``forward``, ``backward`` or ``inference``), the nodes that Hologram computes, the compiled segments and kernels that
-    these became, and the nodes that PyTorch computes."""
+    these became, the nodes that PyTorch computes, and the devices of the segments."""
 
     stage: str
     nodes: int
     segments: int
     kernels: int
     fallbacks: tuple[Fallback, ...]
+    devices: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -48,7 +49,9 @@ class Explanation:
     def __str__(self) -> str:
         lines = []
         for i, p in enumerate(self.programs):
-            lines.append(f"program {i} ({p.stage}): {p.nodes} nodes in {p.segments} segments, {p.kernels} kernels; {len(p.fallbacks)} by PyTorch")
+            where = f" on {' and '.join(p.devices)}" if p.devices else ""
+            made = f"{p.nodes} nodes in {p.segments} segments{where}, {p.kernels} kernels"
+            lines.append(f"program {i} ({p.stage}): {made}; {len(p.fallbacks)} by PyTorch")
             lines += [f"  {f.node} = {f.op}: {f.reason}" for f in p.fallbacks]
         return "\n".join(lines) or "nothing was compiled: Dynamo found no graph, or skips the code, as it does for recurrent layers"
 
@@ -61,7 +64,7 @@ def _program(stage: str, module: fx.GraphModule, writer: Any) -> Program:
     reasons = writer.analysis.reasons
     fallbacks = tuple(Fallback(n.name, str(n.target), reasons[n]) for n in nodes if n in reasons and n not in writer.assigned)
     kernels = sum(len(e.schedule.kernels) for e in writer.executables)
-    return Program(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks)
+    return Program(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks, writer.devices)
 
 
 def recorder(into: Explanation) -> Observer:

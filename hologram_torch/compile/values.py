@@ -9,12 +9,15 @@ from typing import Any
 import torch
 from torch import fx
 
+from hologram_torch import cuda
+
 Sizes = Mapping[Any, Any]  # values of symbols
 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor's shape, strides, offset in its storage, element type and device type; ``lazy`` where a conjugation or negation of it is pending."""
+    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``; ``lazy`` where a conjugation or negation of it
+    is pending."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -47,7 +50,7 @@ def typed(val: Any, sizes: Sizes) -> Any:
         if val.layout is not torch.strided:
             return None
         strides = tuple(number(n, sizes) for n in val.stride())
-        return TensorType(shape, strides, number(val.storage_offset(), sizes), val.dtype, val.device.type, val.is_conj() or val.is_neg())
+        return TensorType(shape, strides, number(val.storage_offset(), sizes), val.dtype, str(cuda.device_of(val)), val.is_conj() or val.is_neg())
     if isinstance(val, (list, tuple)):
         return [typed(v, sizes) for v in val]
     return number(val, sizes)

@@ -96,7 +96,7 @@ class Executable(BaseExecutable):
     # --- planning a call -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _static(self) -> Sized:
+    def static(self) -> Sized:
         """Without symbols there is one of all sizes."""
         return self._planned({})
 
@@ -122,7 +122,7 @@ class Executable(BaseExecutable):
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Storages of the results, on the device, for storages of the inputs, wherever they are. Returns before the device is done."""
         device, runtime = self.device, self.runtime
-        sized = self._static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
+        sized = self.static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
         runtime.fetch(inputs)
         constants = self._constants  # made without the lock, as fetch says
         with debug.timed("call"):

@@ -1,0 +1,170 @@
+"""A program as a function of addresses, for a library that has its own memory on the device, such as PyTorch.
+
+Arguments are read and results written where that library has put them; a call only adds work to one of its streams. Nothing is recorded of the call:
+memory that the library takes and gives back in the order of its stream needs no more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram.backends.common.memory import Memory
+from hologram.backends.common.runtime import Work
+from hologram.backends.common.steps import Call, Slots, Steps
+from hologram.backends.cuda.device import Block, Device, Queue
+from hologram.backends.cuda.executable import CudaExecutable
+from hologram.backends.cuda.interop import ALIGNMENT
+from hologram.errors import DeviceError, OutOfMemory
+from hologram.graph.schedule import concrete_shape
+from hologram.trace.aval import aval
+
+ARENA, WORKSPACE = 0, 1  # what a call needs on its way
+_FLAG_BYTES = 2 * ALIGNMENT
+
+
+class Bound:
+    """``executable``, without symbols, on addresses. ``reclaim()`` has the other library give back memory that it keeps for reuse."""
+
+    def __init__(self, executable: CudaExecutable, reclaim: Callable[[], None]) -> None:
+        device = executable.device
+        assert isinstance(device, Device)
+        self.executable, self.device, self.runtime = executable, device, executable.runtime
+        block, computed, _, _ = executable.static
+        self._block, self._reclaim = block, reclaim
+        inputs = executable.schedule.inputs
+        self._inputs = len(inputs)
+        self._sizes = [aval(x.dtype, concrete_shape(x.shape, {})).nbytes for x in inputs] + [a.nbytes for a in computed]
+        self._constants = [self.runtime.put(c) for c in executable.constants]
+        for c in self._constants:
+            c.wait()  # so that they are there in whichever stream a call is
+        self._between = [(c.memory.handle, 0) for c in self._constants]
+        self._queues: set[Queue] = set()
+
+    @property
+    def constants(self) -> list[int]:
+        """The addresses of the constants on the device."""
+        return [handle.address for handle, _ in self._between]
+
+    def __call__(self, stream: int, addresses: Sequence[int]) -> None:
+        """Puts a call in ``stream``, of the device: ``addresses`` are of all inputs and then of all computed results, C-contiguous. A result may lie
+        where one of its ``donors`` lies. Copies stand for memory whose address kernels cannot take.
+
+        Raises DeviceError where the driver fails, OutOfMemory where there is no memory for intermediates.
+        """
+        device = self.device
+        if device.gone is not None:
+            device.require()
+        merged = 0
+        for a in addresses:
+            merged |= a
+        with device.lock:
+            queue = device.queue_of(stream)
+            if queue not in self._queues:
+                self._enter(queue)
+            try:
+                if merged % ALIGNMENT:
+                    self._through_copies(queue, addresses)
+                else:
+                    self._put(queue, addresses)
+            except device.errors as e:
+                raise device.failure(e) from None
+
+    def captured(self, stream: int, addresses: Sequence[int], take: Callable[[int], int]) -> None:
+        """As a call, where ``stream`` is being captured by the other library: its graph will repeat the launches with these addresses. ``take(n)``
+        gives the address of ``n`` bytes that live as long as that graph does. Raises DeviceError for a program in which the host has a part."""
+        block, device = self._block, self.device
+        if not (block.whole and block.unattended):
+            raise DeviceError(f"a stream of {device.name} is being captured, and the host has a part in this program")
+        if any(a % ALIGNMENT for a in addresses):
+            raise DeviceError(f"a stream of {device.name} is being captured, and an argument does not begin at a multiple of {ALIGNMENT} bytes")
+        slots = self._slots(addresses, Block(take(block.arena)) if block.arena else None)
+        workspace = Block(take(block.workspace)) if block.workspace else None
+        with device.lock:
+            device.translated(lambda: self._one_by_one(device.queue_of(stream), slots, workspace))
+
+    # --- a call --------------------------------------------------------------------------------------------------------
+
+    def _enter(self, queue: Queue) -> None:
+        """Constants are used in ``queue`` from now on."""
+        for c in self._constants:
+            c.memory.used(queue, None)
+        self._queues.add(queue)
+
+    def _put(self, queue: Queue, addresses: Sequence[int]) -> None:
+        block, executable = self._block, self.executable
+        arena = self._scratch(ARENA, block.arena, queue) if block.arena else None
+        workspace = self._scratch(WORKSPACE, block.workspace, queue) if block.workspace else None
+        slots = self._slots(addresses, arena.handle if arena is not None else None)
+        with Work(self.runtime, queue) as work:
+            executable.enqueue(block, Call(work, workspace.handle if workspace is not None else None, executable.enqueue), slots)
+            if work.kept:
+                self.runtime.submit(work)
+
+    def _slots(self, addresses: Sequence[int], arena: Block | None) -> Slots:
+        slots: list[tuple[Any, int]] = [(Block(a), 0) for a in addresses]
+        slots[self._inputs : self._inputs] = self._between
+        # where kernels read and write nothing in the arena, any place will do
+        slots.append((arena, 0) if arena is not None or not slots else slots[0])
+        return slots
+
+    def _scratch(self, kind: int, nbytes: int, queue: Queue) -> Memory:
+        """Shared with all work of the queue, where that cannot come in between."""
+        pool, line = self.runtime.pool, self.executable.line
+
+        def take() -> Memory:
+            what = "workspaces" if kind else "intermediates"
+            if self._block.whole:
+                return pool.scratch(kind, nbytes, queue, lambda: f"{what} of {line}")
+            return pool.take(nbytes, queue, lambda: f"{what} of {line}")
+
+        try:
+            return take()
+        except OutOfMemory:
+            self._reclaim()
+            return take()
+
+    def _through_copies(self, queue: Queue, addresses: Sequence[int]) -> None:
+        """Arguments that begin anywhere, as rows of a matrix may, are copied first; results afterwards."""
+        given = list(addresses)
+        held: list[Memory] = []
+        for i, (a, nbytes) in enumerate(zip(addresses, self._sizes, strict=True)):
+            if a % ALIGNMENT:
+                held.append(self.runtime.pool.take(nbytes, queue, lambda: f"a copy of an argument of {self.executable.line}"))
+                given[i] = held[-1].handle.address
+                if i < self._inputs:
+                    queue.copy((held[-1].handle, 0), (Block(a), 0), nbytes)
+        self._put(queue, given)
+        for i in range(self._inputs, len(given)):
+            if given[i] != addresses[i]:
+                queue.copy((Block(addresses[i]), 0), (Block(given[i]), 0), self._sizes[i])
+
+    def _one_by_one(self, queue: Queue, slots: Slots, workspace: Any) -> None:
+        with Work(self.runtime, queue) as work:
+            self._block.run(Call(work, workspace, _inline), slots)
+
+
+def _inline(steps: Steps, call: Call, slots: Slots) -> None:
+    steps.run(call, slots)
+
+
+def copy(device: Device, stream: int, to: int, source: int, nbytes: int) -> None:
+    """Copies within the device, after what is in the stream. Raises DeviceError where the driver fails."""
+    device.guarded(lambda: device.queue_of(stream).copy((Block(to), 0), (Block(source), 0), nbytes))
+
+
+class Flag:
+    """A byte of the host's memory that programs of a device write, and the host reads without waiting for them."""
+
+    def __init__(self, device: Device) -> None:
+        self.device, self.address = device, 0
+        self.address = device.guarded(lambda: device.cuda.allocate_host(_FLAG_BYTES))
+        self._byte = ctypes.c_uint8.from_address(self.address)
+        self.clear()
+
+    def is_set(self) -> bool:
+        return self._byte.value != 0
+
+    def clear(self) -> None:
+        self._byte.value = 0
