@@ -194,6 +194,40 @@ def test_rounding_at_every_level(dtype: str, level: str) -> None:
                 assert not wrong.any(), f"{name} of {arrays[0][wrong][:4]}: {g[wrong][:4]}, not {w[wrong][:4]}"
 
 
+INTEGERS = [f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+def ends(dtype: str) -> np.ndarray:
+    """The ends of a type of integers and their neighbours, what floats lie next to them, and numbers in between."""
+    info = np.iinfo(dtype)
+    near = [float(e) + d for e in (info.min, info.max, info.max + 1) for d in (-1.5, -1, -0.5, 0, 0.5, 1, 1.5)]
+    rng = seeded(dtype)
+    return np.concatenate([near, [np.nan, np.inf, -np.inf, -0.0, 1e30, -1e30], rng.standard_normal(200) * info.max, rng.standard_normal(200) * 3])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_conversions_saturate_at_every_level(dtype: str, level: str) -> None:
+    d = Draft()
+    inputs = [d.input(ends(dtype).size, dtype=f) for f in ("float16", "float32", "float64")]
+    graph = d.graph(*(d("cast", x, dtype) for x in inputs))
+    with np.errstate(over="ignore"):
+        arrays = [ends(dtype).astype(x.dtype.np) for x in inputs]
+    check(graph, arrays, evaluate(graph, arrays), level)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_quotients_at_every_level(dtype: str, level: str) -> None:
+    """Of any two of the largest, the smallest and others, by vectors and by a constant."""
+    info = np.iinfo(dtype)
+    some = seeded(dtype).integers(info.min, info.max, 25, dtype=dtype, endpoint=True)
+    values = np.concatenate([np.array([info.min, info.min + 1, 0, 1, 2, 3, 7, info.max // 2, info.max - 1, info.max], dtype), some])
+    x, y = (a.ravel().copy() for a in np.meshgrid(values, values))
+    d = Draft()
+    a, b = d.input(x.size, dtype=dtype), d.input(x.size, dtype=dtype)
+    graph = d.graph(*(d(op, a, divisor) for op in ("floordiv", "rem", "fmod") for divisor in (b, d.const(7, dtype))))
+    check(graph, [x, y], evaluate(graph, [x, y]), level)
+
+
 LEVEL = st.sampled_from(runnable())
 
 

@@ -24,8 +24,8 @@ from hologram.graph.plan import Plan
 from hologram.graph.schedule import Schedule
 from hologram.trace.node import Node
 
-SERIAL_NS = 6_000.0  # less work than this stays on the calling thread
-GRAIN_NS = 12_000.0  # work that a thread takes at one time
+SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
+GRAIN_NS = 3_000.0  # work that a thread takes at one time
 LEAST_MODULE = 16_000  # characters of kernels from which a module of their own pays
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
@@ -64,7 +64,7 @@ class GraphWriter:
 
     def __init__(self, precision: str, target: Any) -> None:
         self.precision, self.target = precision, target
-        self.functions = Functions(target.native_half, target.rounds)
+        self.functions = Functions(target)
         self.texts: list[str] = []
         self.names: dict[Any, str] = {}
         self.declared: set[str] = set()  # kernels that are there already

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.cpu import rounding
+from hologram.backends.cpu import integer_vectors, rounding
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
+from hologram.backends.cpu.target import Target
 from hologram.dtypes import DType
 from hologram.graph.builder import Rare, decompose
 from hologram.graph.kernel_ir import Ins
@@ -20,8 +22,8 @@ FLAGS = {"exact": "", "standard": "contract ", "fast": "fast "}
 class Functions:
     """The helper functions of one module: each decomposition once for each width."""
 
-    def __init__(self, native_half: bool, rounds: bool) -> None:
-        self.native_half, self.rounds = native_half, rounds
+    def __init__(self, target: Target) -> None:
+        self.native_half, self.rounds, self.saturates = target.native_half, target.rounds, target.saturates
         self.text: dict[str, str] = {}
         self.parsed: dict[Any, Any] = {}
 
@@ -29,7 +31,8 @@ class Functions:
         """The name of the function that computes a decomposed row on ``width`` lanes."""
         types = tuple(a.dtype for a in ins.args)
         key = (ins.op, types, ins.attrs)
-        tag = ".".join([ins.opname, *(d.name for d in types), *(_clean(a) for a in ins.attrs), f"v{width}"])
+        fixed = [i for i, a in enumerate(ins.args) if _is_constant(a)]
+        tag = ".".join([ins.opname, *(d.name for d in types), *(_clean(a) for a in ins.attrs), *(f"c{i}" for i in fixed), f"v{width}"])
         name = f"@hg.{tag}"
         if name not in self.text:
             self.text[name] = ""  # a decomposition may call others, never itself
@@ -38,13 +41,17 @@ class Functions:
             params, body, out = self.parsed[key]
             f = FunctionText()
             env: dict[Any, Reg] = {p: Reg(f"%p{i}", scalar_type(p.dtype), width) for i, p in enumerate(params)}
-            code = ScalarCode(f, self, "")
+            code = ScalarCode(f, self, "", {params[i] for i in fixed})
             code.straight(body, env, width)
             result = code.operand(out, env, width)
             f.do(f"ret {result.typed}")
             signature = ", ".join(env[p].typed for p in params)
             self.text[name] = f.text(f"define internal {vector(result.type, width)} {name}({signature}) #1")
         return name
+
+
+def _is_constant(v: Any) -> bool:
+    return isinstance(v, Ins) and v.op == "const"
 
 
 def _clean(x: Any) -> str:
@@ -67,10 +74,10 @@ def constant(d: DType, raw: bytes) -> Reg:
 
 
 class ScalarCode:
-    """Writes instructions into a function. ``env`` maps IR values to registers."""
+    """Writes instructions into a function. ``env`` maps IR values to registers; ``known``: values that LLVM finds to be constants."""
 
-    def __init__(self, f: FunctionText, functions: Functions, flags: str) -> None:
-        self.f, self.functions, self.flags = f, functions, flags
+    def __init__(self, f: FunctionText, functions: Functions, flags: str, known: Iterable[Any] = ()) -> None:
+        self.f, self.functions, self.flags, self.known = f, functions, flags, set(known)
 
     def operand(self, v: Any, env: dict[Any, Reg], width: int) -> Reg:
         r = env.get(v)
@@ -109,6 +116,8 @@ class ScalarCode:
         if all(env[a].width == 1 if a in env else True for a in ins.args):
             width = 1
         args = [self.operand(a, env, width) for a in ins.args]
+        if all(map(self._knows, ins.args)):
+            self.known.add(ins)
         if op.name == "cast":
             return self.cast(args[0], ins.args[0].dtype, ins.dtype)
         if op is complexes.complex_:
@@ -122,7 +131,12 @@ class ScalarCode:
         if op.name in rounding.OPS and not self.functions.rounds:
             return rounding.rounded(self.f, op.name, args[0])
         d = ins.args[-1].dtype if op.name == "select" else ins.args[0].dtype
+        if op.name in ("div_trunc", "rem_trunc") and d.is_integer and integer_vectors.divides(d, width) and not self._knows(ins.args[1]):
+            return integer_vectors.divided(self.f, args[0], args[1], d, op.name == "rem_trunc")
         return self.f.emit(self.spell(op, d, ins.dtype, args, width), t, width)
+
+    def _knows(self, v: Any) -> bool:
+        return v in self.known or _is_constant(v)
 
     def spell(self, op: Any, d: DType, out: DType, args: list[Reg], width: int) -> str:
         t = scalar_type(d)
@@ -181,6 +195,8 @@ class ScalarCode:
             return self._float_to_float(x, a, b)
         if a.is_float:
             x, a = self._widen_half(x, a)
+            if w > 1 and not self.functions.saturates:
+                return integer_vectors.saturated(f, x, b)
             s, t = ("s" if b.kind == "i" else "u"), scalar_type(b)
             return f.emit(f"call {vector(t, w)} @llvm.fpto{s}i.sat.{suffix(t, w)}.{suffix(x.type, w)}({x.typed})", t, w)
         if b.is_float:

@@ -92,6 +92,11 @@ class Target:
         """Whether rounding floats to whole numbers is an instruction."""
         return self.architecture == "aarch64" or self.has("sse4.1")
 
+    @property
+    def saturates(self) -> bool:
+        """Whether conversions of vectors of floats to integers that saturate are instructions."""
+        return self.architecture == "aarch64"
+
     @cached_property
     def data_layout(self) -> str:
         return str(machine(self).target_data)
