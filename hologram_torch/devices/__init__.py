@@ -1,56 +1,56 @@
 """``device="hologram"``: tensors of torch whose ops are recorded, and compiled and run when a value is read.
 
-Importing this package registers the device with torch.
+Importing this package registers the device with torch, unless torch has a GPU: to torch a device that a library adds is the one accelerator there
+is, and its autograd engine then fails in an internal assertion for tensors on the GPU. There :func:`enable` registers it, for programs without such
+tensors.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from hologram.errors import DeviceError
-from hologram_torch.devices import backend, pending, registration
-from hologram_torch.devices.storage import NAME, storage_of_bytes, teach_torch_to_make_storages
 
-__all__ = ["device", "get_backend", "is_available", "list_available_backends", "set_backend"]
+__all__ = ["device", "enable", "get_backend", "is_available", "list_available_backends", "set_backend"]
 
-
-class _Hooks(torch._C._acc.PrivateUse1Hooks):
-    def is_available(self) -> bool:
-        return True
-
-    def has_primary_context(self, device_index: int) -> bool:
-        return True
-
-    def is_built(self) -> bool:
-        return True
+NAME = "hologram"
+_enabled = False
 
 
-class _Guard(torch._C._acc.DeviceGuard):
-    def type_(self) -> Any:
-        return torch._C._autograd.DeviceType.PrivateUse1
+def gpu() -> str | None:
+    """The kind of GPU that torch can use; None where it has none."""
+    kind = torch.accelerator.current_accelerator()  # that torch was built for, or a library's
+    if kind is None or kind.type == NAME:
+        return None
+    # counted in a way that does not initialise CUDA, after which a process could not fork
+    there = torch.cuda.device_count() > 0 if kind.type == "cuda" else torch.accelerator.is_available()
+    return kind.type if there else None
 
 
-def _tag(storage: Any) -> None:
-    """Torch's own tag for storages of a device outside of it serves."""
+def enable() -> None:
+    """Registers the device with torch, once. Beside a GPU, differentiating tensors on the GPU fails from then on."""
+    global _enabled
+    if not _enabled:
+        from hologram_torch.devices import enabling
 
-
-def _loaded(storage: Any, location: str) -> torch.UntypedStorage | None:
-    """What ``torch.load`` has read, on the device if that is where it was or is to be."""
-    return storage_of_bytes(storage) if location.partition(":")[0] == NAME else None
+        enabling.register()
+        _enabled = True
 
 
 def is_available() -> bool:
-    """Whether ``device="hologram"`` can be had: always, once this package is imported."""
-    return backend.is_available()
+    """Whether ``device="hologram"`` is registered: once this package is imported, and where torch has a GPU once :func:`enable` was called."""
+    return _enabled
 
 
 def device(index: int = 0) -> torch.device:
-    """The device. Raises DeviceError for another index than 0."""
+    """The device. Raises DeviceError for another index than 0, and where it is not registered."""
+    if not _enabled:
+        raise DeviceError(
+            f"device={NAME!r} is not registered, because torch has a GPU ({gpu()}), whose autograd fails beside another library's device: "
+            "call hologram_torch.devices.enable() if no tensor on the GPU is differentiated"
+        )
+    from hologram_torch.devices import backend
+
     backend.check_index(index)
     return torch.device(NAME, 0)
 
@@ -71,12 +71,5 @@ def set_backend(name: str) -> None:
         raise DeviceError(f"tensors of device={NAME!r} are not computed on {name!r}; there is {', '.join(map(repr, list_available_backends()))}")
 
 
-def _register() -> None:
-    _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[backend.__name__], hook=_Hooks(), device_guard=_Guard())
-    torch.serialization.register_package(15, _tag, _loaded)
-    registration.register()
-    teach_torch_to_make_storages()
-    register_optimizer_step_post_hook(lambda *_: pending.synchronize())
-
-
-_register()
+if gpu() is None:
+    enable()

@@ -14,7 +14,7 @@ import torch
 from torch._ops import OpOverload
 from torch.library import Library, fallthrough_kernel
 
-from hologram_torch.devices.storage import NAME
+from hologram_torch.devices import NAME
 from hologram_torch.devices.variants import overloads
 
 KEY = "AutocastPrivateUse1"

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from hologram.errors import DeviceError
-from hologram_torch.devices import pending
-from hologram_torch.devices.storage import DEVICE, NAME
+from hologram_torch.devices import NAME, pending
+from hologram_torch.devices.storage import DEVICE
 
 
 def check_index(device: Any = None) -> None:

@@ -14,8 +14,8 @@ from torch._ops import OpOverload
 
 from hologram.errors import TracedValueError
 from hologram.trace import recorder
-from hologram_torch.devices import values
-from hologram_torch.devices.storage import NAME, cell_of, make
+from hologram_torch.devices import NAME, values
+from hologram_torch.devices.storage import cell_of, make
 from hologram_torch.devices.variants import written
 
 _TAGS = {Tag.nondeterministic_seeded, Tag.dynamic_output_shape, Tag.data_dependent_output}

@@ -12,9 +12,9 @@ from hologram import numpy as hnp
 from hologram.errors import UnsupportedError
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.types import cast
-from hologram_torch.devices import values
+from hologram_torch.devices import NAME, values
 from hologram_torch.devices.cells import Cell, empty_value
-from hologram_torch.devices.storage import NAME, NATIVE, cell_of, make, meta_of, over, place, resize, size_storage
+from hologram_torch.devices.storage import NATIVE, cell_of, make, meta_of, over, place, resize, size_storage
 
 aten = torch.ops.aten
 _DENSE = (None, torch.contiguous_format, torch.preserve_format)  # C order is kept, or made

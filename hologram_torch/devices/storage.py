@@ -18,10 +18,10 @@ from torch._C._acc import create_empty_tensor
 import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DeviceError, UnsupportedError
+from hologram_torch.devices import NAME
 from hologram_torch.devices.cells import Cell, empty_value
 from hologram_torch.interop import from_torch
 
-NAME = "hologram"
 torch.utils.rename_privateuse1_backend(NAME)  # before a device of this name can be written down
 DEVICE = torch.device(NAME, 0)
 NATIVE = DispatchKeySet(DispatchKey.CPU)  # torch's kernels that set geometry alone, and touch no memory

@@ -10,10 +10,10 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import DeviceError, DTypeError, ShapeError
 from hologram_torch.aten.types import cast
-from hologram_torch.devices import templates
+from hologram_torch.devices import NAME, templates
 from hologram_torch.devices.cells import TYPES, Cell
 from hologram_torch.devices.geometry import read_view, write_view
-from hologram_torch.devices.storage import NAME, cell_of, make
+from hologram_torch.devices.storage import cell_of, make
 from hologram_torch.interop import from_torch
 
 PLAIN = frozenset({float, int, bool, type(None)})  # types of what is no tensor, which costs torch longer to tell

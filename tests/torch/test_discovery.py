@@ -42,3 +42,26 @@ def test_the_tree_says_what_an_installation_would() -> None:
     assert {discovery.GROUP: {e.name: e.value for e in tree.entry_points}} == project["entry-points"]
     with pytest.raises(FileNotFoundError, match="source tree"):
         tree.locate_file("hologram")
+
+
+BESIDE_A_GPU = """
+import torch
+torch.accelerator.current_accelerator = lambda check_available=False: torch.device("cuda")
+torch.cuda.device_count = lambda: 1
+import hologram_torch
+assert not hologram_torch.is_available() and not torch._C._get_privateuse1_backend_name() == "hologram"
+try:
+    hologram_torch.device()
+except hologram_torch.devices.DeviceError as e:
+    assert "torch has a GPU (cuda)" in str(e)
+else:
+    raise AssertionError
+hologram_torch.devices.enable()
+hologram_torch.devices.enable()
+assert hologram_torch.is_available() and (torch.ones(3, device=hologram_torch.device()) + 1).tolist() == [2, 2, 2]
+"""
+
+
+def test_the_device_keeps_out_of_the_way_of_a_gpu() -> None:
+    """To torch it would be the one accelerator, and autograd of tensors on the GPU fails then."""
+    subprocess.run([sys.executable, "-c", BESIDE_A_GPU], check=True)

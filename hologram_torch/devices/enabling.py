@@ -1,0 +1,47 @@
+"""What makes ``device="hologram"`` known to torch. Importing this module takes the name."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+from hologram_torch.devices import NAME, backend, pending, registration
+from hologram_torch.devices.storage import storage_of_bytes, teach_torch_to_make_storages
+
+
+class _Hooks(torch._C._acc.PrivateUse1Hooks):
+    def is_available(self) -> bool:
+        return True
+
+    def has_primary_context(self, device_index: int) -> bool:
+        return True
+
+    def is_built(self) -> bool:
+        return True
+
+
+class _Guard(torch._C._acc.DeviceGuard):
+    def type_(self) -> Any:
+        return torch._C._autograd.DeviceType.PrivateUse1
+
+
+def _tag(storage: Any) -> None:
+    """Torch's own tag for storages of a device outside of it serves."""
+
+
+def _loaded(storage: Any, location: str) -> torch.UntypedStorage | None:
+    """What ``torch.load`` has read, on the device if that is where it was or is to be."""
+    return storage_of_bytes(storage) if location.partition(":")[0] == NAME else None
+
+
+def register() -> None:
+    """Registers the device: its storages, its ops, and that an optimiser's step ends what is pending. To be called once."""
+    _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[backend.__name__], hook=_Hooks(), device_guard=_Guard())
+    torch.serialization.register_package(15, _tag, _loaded)
+    registration.register()
+    teach_torch_to_make_storages()
+    register_optimizer_step_post_hook(lambda *_: pending.synchronize())
