@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import itertools
 
-import numpy as np
-
-from hologram.graph.access import Index, linear
+from hologram.graph.access import linear
 from hologram.graph.attention import SCORES
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
+from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.loops import Tile
-from hologram.graph.statements import const, counter, index, least, load, named, row
-from hologram.graph.values import Values
+from hologram.graph.score_kernel import ScoreKernel, static
+from hologram.graph.statements import const, counter, least, load, named, row
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, floordiv, mod, prod
+from hologram.symbolic import Int, floordiv
 from hologram.trace.node import Node, topological
 
 ROWS = 64  # of a chunk: what is read of keys and values serves that many
@@ -50,49 +48,30 @@ def tile_length(count: int, most: int) -> int:
     return min(range(most, 1, -1), key=lambda n: -(-count // n) * (n + 0.25))
 
 
-class _Attention:
-    """Names: ``h0, h1, …`` the position along the other axes, ``row`` the chunk's first row, ``r`` a row of it, ``j`` the block, ``t`` a key of it,
-    ``at`` the first row or key of a tile, ``k`` an element of a query, ``d`` of a value."""
+class _Attention(ScoreKernel):
+    """Names: ``r`` a row of the chunk, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a query, ``d``
+    of a value."""
 
     def __init__(self, group: Group, roots: set[Node], tile: Tile) -> None:
         (self.root,) = group.roots
-        self.queries, self.keys, self.scores, self.values = self.root.inputs
-        self.row_axis, self.key_axis, self.safe = self.root.attrs
-        (self.products,) = (n for n in topological([self.scores]) if n.op is SCORES)
-        self.group = group
-        self.buffers = Values(group, roots)
-        self.dtype = self.scores.dtype
+        self.queries, self.keys, scores, self.values = self.root.inputs
+        row_axis, key_axis, self.safe = self.root.attrs
+        super().__init__(group, roots, scores, row_axis, key_axis)
+        (self.products,) = (n for n in topological([scores]) if n.op is SCORES)
         self.vector = tile.nbytes // self.dtype.itemsize
-        self.count, self.length, self.depth, self.width = (
-            _static(n) for n in (self.scores.shape[self.row_axis], self.scores.shape[self.key_axis], self.queries.shape[-1], self.values.shape[-1])
-        )
+        self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
         self.chunks_of_head = -(-self.count // ROWS)
         self.rows = -(-self.count // self.chunks_of_head)
         self.block = block_length(self.length, tile.rows)
         self.row_tile, self.key_tile = tile_length(self.rows, tile.rows), tile_length(self.block, tile.rows)
         self.stride = -(-self.rows // self.row_tile) * self.row_tile  # of rows in scratch: a last tile may be more than there are
         self.blocks = -(-self.length // self.block)
-        self.turned = self._scratch("turned", self.depth * self.rows)
-        self.weights = self._scratch("weights", self.block * self.stride)
-        self.outs = self._scratch("outs", self.stride * self.width)
-        self.tops, self.sums, self.scales = (self._scratch(name, self.stride) for name in ("tops", "sums", "scales"))
-        self.head = self._head()
-
-    def _scratch(self, name: str, size: int) -> Buffer:
-        return Buffer(name, self.dtype, "scratch", size)
+        self.turned = self.scratch("turned", self.depth * self.rows)
+        self.weights = self.scratch("weights", self.block * self.stride)
+        self.outs = self.scratch("outs", self.stride * self.width)
+        self.tops, self.sums, self.scales = (self.scratch(name, self.stride) for name in ("tops", "sums", "scales"))
 
     # --- where things are ----------------------------------------------------------------------------------------------
-
-    def _others(self) -> list[tuple[int, Int]]:
-        """The axes of scores but rows and keys, and their extents."""
-        return [(i, n) for i, n in enumerate(self.scores.shape) if i not in (self.row_axis, self.key_axis)]
-
-    def _head(self) -> dict[int, Int]:
-        return {i: 0 if n == 1 else counter(f"h{i}", n) for i, n in self._others()}
-
-    def _index(self, row: Int, key: Int) -> Index:
-        """An element of the scores."""
-        return tuple(row if i == self.row_axis else key if i == self.key_axis else self.head[i] for i in range(self.scores.ndim))
 
     @property
     def row(self) -> Int:
@@ -112,71 +91,36 @@ class _Attention:
         """The keys of the block at hand."""
         return counter("here", self.block + 1) if self.ragged else self.block
 
-    # --- instructions --------------------------------------------------------------------------------------------------
-
-    def _element(self, node: Node, index: Index, inner: list[Stmt], names: set[str], outer: list[Stmt], products: Int | None = None) -> Value:
-        """An element; what depends on ``names`` goes to ``inner``, the rest to ``outer``. ``products``: where those of the scores stand."""
-        values = Values(self.group, self.buffers.roots, whole=self.buffers)
-        if products is not None:
-            values.defined[self.products] = values.emit("load", (), (self.weights, products), self.dtype)
-        out = values.element(node, index, ())
-        depends: set[Value] = set()
-        names = set(names)
-        for v in values.order:
-            assert isinstance(v, Ins)
-            if any(a in depends for a in v.args) or any(
-                a.name in names for e in v.attrs if not isinstance(e, (str, bytes, Buffer)) for a in atoms(e)
-            ):
-                depends.add(v)
-                names.add(v.name)
-                inner.append(v)
-            else:
-                outer.append(v)
-        return out
-
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
     def lowered(self) -> Lowered:
-        kernel = Kernel()
-        kernel.chunks = prod(n for _, n in self._others()) * self.chunks_of_head
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
-        kernel.body.append(parallel)
-        body = parallel.body
-        self._where(body, counter("p", kernel.chunks))
+        kernel, body, block = self.start(self.chunks_of_head)
+        if self.chunks_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
+            named(least(body, block * self.rows, self.count - self.rows), "row")
         self._turn(body)
         if self.blocks > 1:
-            self._start(body)
+            self._no_key(body)
             blocks = Loop("serial", "j", 0, self.blocks)
             body.append(blocks)
             self._one_block(blocks.body)
         else:
             self._one_block(body)
         self._divide(body)
-        self._finish(kernel)
-        return Lowered(kernel, list(self.buffers.buffers), self.group)
-
-    def _where(self, body: list[Stmt], p: Int) -> None:
-        """The names of the chunk's head and first row. The last rows of a head may be computed twice, to the same bits."""
-        at = floordiv(p, self.chunks_of_head)
-        for i, n in reversed(self._others()):
-            if n != 1:
-                named(index(body, mod(at, n)), f"h{i}")
-            at = floordiv(at, n)
-        if self.chunks_of_head > 1:
-            named(least(body, mod(p, self.chunks_of_head) * self.rows, self.count - self.rows), "row")
+        scratch = [self.turned, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
+        return self.finish(kernel, scratch, 2 * self.rows * self.length * (self.depth + self.width) / GFLOPS)
 
     def _turn(self, body: list[Stmt]) -> None:
         """Queries to (depth, rows)."""
         down, across = Loop("serial", "k", 0, self.depth), Loop("lanes", "r", 0, self.rows)
         k, r = counter("k", self.depth), counter("r", self.rows)
-        query = self._element(self.queries, (*self._index(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
+        query = self.element(self.queries, (*self.place(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
         across.body.append(Store(self.turned, k * self.rows + r, query))
         down.body.append(across)
         body.append(down)
 
-    def _start(self, body: list[Stmt]) -> None:
+    def _no_key(self, body: list[Stmt]) -> None:
         """No key has been seen."""
-        lowest, zero = self._lowest(body), const(body, 0.0, self.dtype)
+        lowest, zero = self.lowest(body), const(body, 0.0, self.dtype)
         rows, whole = Loop("lanes", "r", 0, self.rows), Loop("lanes", "z", 0, self.outs.size)
         r = counter("r", self.rows)
         rows.body += [Store(self.tops, r, lowest), Store(self.sums, r, zero)]
@@ -222,15 +166,10 @@ class _Attention:
         down = Loop("serial", "k", 0, self.depth)
         query = load(down.body, self.turned, k * self.rows + r)
         for i in range(self.key_tile):
-            key = self._element(self.keys, (*self._index(0, self.first + at + i), k), down.body, {"k"}, across.body)
-            self._add_product(down, key, query)
+            key = self.element(self.keys, (*self.place(0, self.first + at + i), k), down.body, {"k"}, across.body)
+            self.add_product(down, key, query)
         across.body.append(down)
         across.body += [Store(self.weights, (at + i) * self.stride + r, acc) for i, acc in enumerate(down.accs)]
-
-    def _add_product(self, loop: Loop, x: Value, y: Value) -> None:
-        acc = Acc(TABLE["reduce_sum"], self.dtype, self.dtype)
-        loop.accs.append(acc)
-        loop.body.append(Accumulate(acc, (row(loop.body, "mul", x, y),)))
 
     def _softmax(self, body: list[Stmt]) -> None:
         """Step 2: the scores are finished, and become exponentials; the maxima, sums and scales of the rows."""
@@ -239,7 +178,7 @@ class _Attention:
         body = across.body
         r = counter("r", self.rows)
         several = self.blocks > 1
-        old = load(body, self.tops, r) if several else self._lowest(body)
+        old = load(body, self.tops, r) if several else self.lowest(body)
         top = row(body, "max", old, self._finished(body))
         total = self._exponentials(body, top)
         if several:
@@ -248,16 +187,13 @@ class _Attention:
             body += [Store(self.tops, r, top), Store(self.scales, r, scale)]
         body.append(Store(self.sums, r, total))
 
-    def _lowest(self, body: list[Stmt]) -> Ins:
-        """The least finite number, from which maxima start: the exponential of -inf is 0 even where there is nothing else, and so is the sum."""
-        return const(body, float(np.finfo(self.dtype.np).min), self.dtype)
-
     def _finished(self, body: list[Stmt]) -> Value:
         """Scores in place of products; their maximum."""
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
         t, r = counter("t", self.block), counter("r", self.rows)
         here = t * self.stride + r
-        score = self._element(self.scores, self._index(self.row + r, self.first + t), down.body, {"t"}, body, here)
+        known = {self.products: load(down.body, self.weights, here)}
+        score = self.element(self.scores, self.place(self.row + r, self.first + t), down.body, {"t"}, body, known)
         if self.scores is not self.products:
             down.body.append(Store(self.weights, here, score))
         return self._reduced(body, down, "reduce_max", score)
@@ -285,9 +221,9 @@ class _Attention:
         across = self._across(tiles.body, "d", self.width)
         t, d = counter("t", self.block), counter("d", self.width)
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
-        value = self._element(self.values, (*self._index(0, self.first + t), d), down.body, {"t"}, across.body)
+        value = self.element(self.values, (*self.place(0, self.first + t), d), down.body, {"t"}, across.body)
         for i in range(self.row_tile):
-            self._add_product(down, load(down.body, self.weights, t * self.stride + at + i), value)
+            self.add_product(down, load(down.body, self.weights, t * self.stride + at + i), value)
         across.body.append(down)
         for i, acc in enumerate(down.accs):
             place = (at + i) * self.width + d
@@ -307,20 +243,7 @@ class _Attention:
             total = row(across.body, "select", row(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
         across.body.append(Store(self.sums, r, row(across.body, "div", one, total)))
         result = row(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
-        index = [n for i, n in enumerate(self._index(self.row + e, 0)) if i != self.key_axis]
+        index = [n for i, n in enumerate(self.place(self.row + e, 0)) if i != self.walked_axis]
         lanes.body.append(Store(self.buffers.buffer(self.root, "out"), linear((*index, d), self.root.shape), result))
         down.body.append(lanes)
         body += [across, down]
-
-    def _finish(self, kernel: Kernel) -> None:
-        kernel.params = list(self.buffers.buffers.values())
-        kernel.scratch = [self.turned, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
-        own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
-        kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
-        kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
-        kernel.cost = 2 * self.rows * self.length * (self.depth + self.width) / GFLOPS
-
-
-def _static(n: Int) -> int:
-    assert isinstance(n, int), n
-    return n

@@ -14,6 +14,7 @@ from hologram.graph import plan as planner
 from hologram.graph.ahead import computed_ahead
 from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
+from hologram.graph.attention_tiles import lower_attention as lower_attention_by_tiles
 from hologram.graph.blocking import block_regions
 from hologram.graph.control import ControlStep
 from hologram.graph.emission import Lowered
@@ -79,6 +80,8 @@ class Schedule:
         tile = self.tile
         if isinstance(tile, Tile) and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
             graph = block_regions(join_attention(block_regions(graph, self.precision, first_level=1)), self.precision)
+        elif isinstance(tile, Panels) and self.precision != "exact":
+            graph = join_attention(graph)
         graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
         return pack_before_loops(graph, constants, self._prepared, tile, self.precision == "exact")
 
@@ -137,7 +140,9 @@ class Schedule:
             case "scatter":
                 return lower_scatter(group, roots, self.precision)
             case "attention":
-                assert isinstance(self.tile, Tile)
+                if isinstance(self.tile, Panels):
+                    return [lower_attention_by_tiles(group, roots, self.tile)]
+                assert self.tile is not None
                 return [lower_attention(group, roots, self.tile)]
             case "native":
                 on_device = isinstance(self.tile, Panels) and is_sortable(group.roots[0].inputs[0])

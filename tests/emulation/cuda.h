@@ -42,6 +42,10 @@ template <class T> static inline T __shfl_up_sync(unsigned, T x, unsigned by) {
   hg_shuffle(&x, sizeof x, (int)(hg_item_now % HG_TEAM) - (int)by);
   return x;
 }
+template <class T> static inline T __shfl_xor_sync(unsigned, T x, unsigned by) {
+  hg_shuffle(&x, sizeof x, (int)(hg_item_now % HG_TEAM ^ by));
+  return x;
+}
 template <class T> static inline T __shfl_sync(unsigned, T x, int from) {
   hg_shuffle(&x, sizeof x, from);
   return x;

@@ -52,6 +52,7 @@ typedef float2 c64;
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
 #define hg_up(x, by) __shfl_up_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
+#define hg_swap(x, by) __shfl_xor_sync(0xFFFFFFFFu, x, by)
 #define hg_in_slot(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 """,
 )
@@ -99,6 +100,7 @@ typedef float2 c64;
 template <class T> static inline T hg_down(T x, ushort by) { return simd_shuffle_down(x, by); }
 template <class T> static inline T hg_up(T x, ushort by) { return simd_shuffle_up(x, by); }
 template <class T> static inline T hg_first(T x) { return simd_broadcast_first(x); }
+template <class T> static inline T hg_swap(T x, ushort by) { return simd_shuffle_xor(x, by); }
 static inline i64 hg_down(i64 x, ushort by) { /* SIMD-groups exchange at most 32 bits */
   return (i64)((u64)simd_shuffle_down((u32)((u64)x >> 32), by) << 32 | simd_shuffle_down((u32)x, by));
 }
@@ -130,6 +132,7 @@ static inline f32 hg_f32(u32 b) { f32 x; memcpy(&x, &b, 4); return x; }
 #define hg_down(x, by) hg_from(x, (int)(hg_item % 32) + (by))
 #define hg_up(x, by) hg_from(x, (int)(hg_item % 32) - (by))
 #define hg_first(x) hg_from(x, 0)
+#define hg_swap(x, by) hg_from(x, (int)(hg_item % 32) ^ (by))
 """,
 )
 _C_DOUBLE = """\
@@ -160,8 +163,8 @@ class Dialect:
     - ``local_bytes``: of memory that a group may share, which every device of the dialect has.
     - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.matrix_units`).
     - ``slots``: whether parameters are bound by number in the text.
-    - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down``, ``hg_up`` and ``hg_first``, and meet
-      without the rest of their group; None where a device promises no such thing.
+    - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down``, ``hg_up``, ``hg_swap`` and ``hg_first``,
+      and meet without the rest of their group; None where a device promises no such thing.
     - ``align``: what aligns a type or an array to ``{n}`` bytes; ``unroll``: asks to unroll the loop that follows.
     - ``single``: the suffix of functions of float32. ``long``: the suffix of 64-bit literals.
     """

@@ -5,6 +5,7 @@
 - A *team kernel* has rows of a page at most, which 32 items reduce. On devices whose teams of 32 run as one, a chunk is a team's, and a group has
   several: they need no barrier of the group.
 - A *product* has rows and columns for lanes: see :mod:`.panels`.
+- A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.tiles`.
 - An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
 
 Groups, teams or items take chunks a whole grid apart, so any number of them will do.
@@ -14,13 +15,16 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 
 from __future__ import annotations
 
+
+
 from hologram.backends.c import halves
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.matrix_units import on_matrix_units
 from hologram.backends.c.products import ITEMS, Product, in_panels, product_of, resident
 from hologram.backends.c.scalars import Scalars
+from hologram.backends.c.tiles import Tiles, shared_bytes, tiles_of
 from hologram.backends.c.vectors import vectors
-from hologram.graph.kernel_ir import Ins, Kernel, Loop
+from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop
 from hologram.precision import TF32
 from hologram.primitives.reductions import LANES, PAGE
 from hologram.settings import settings
@@ -35,11 +39,13 @@ class Mapping:
 
     ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
     a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not.
-    ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared memory that the launch has to supply.
+    ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared memory that the launch has to supply. ``tiles``: the nests
+    of lanes in lanes, if the kernel has scratch and such.
     """
 
     __slots__ = (
         "items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident", "dynamic",
+        "tiles",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
@@ -50,13 +56,14 @@ class Mapping:
         by_units = on_matrix_units(product, precision == TF32 or settings.tf32) if product is not None and units else None
         self.on_matrix_units = by_units is not None
         self.product: Product | None = by_units or (in_panels(product, most) if product is not None else None)
+        self.tiles = tiles_of(kernel, most, scalars.dialect.team_barrier is not None)
         self.by_item = not lanes and not kernel.scratch
-        self.by_team = scalars.dialect.team_barrier is not None and _of_teams(lanes)
+        self.by_team = scalars.dialect.team_barrier is not None and self.tiles is None and _of_teams(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
         self.width = 1 if self.by_item else LANES if self.by_team else max(wanted)
-        scratch = sum(_aligned(int(b.size) * b.dtype.itemsize) for b in kernel.scratch)
+        scratch = sum(shared_bytes(b) for b in kernel.scratch)
         partials = 0 if self.by_team else sum(_partials(s, self.width, scalars) for s in lanes)
-        self.in_workspace = scratch + partials > most
+        self.in_workspace = self.tiles is None and scratch + partials > most
         own = partials + (0 if self.in_workspace else scratch)  # of a chunk
         self.chunks = ITEM_KERNEL if self.by_item else 1
         if self.by_team:
@@ -70,6 +77,15 @@ class Mapping:
             self.resident = resident(self.product.sums if self.on_matrix_units else self.product.registers)
             if self.on_matrix_units and halves.takes(self.product):
                 self.local = self.dynamic = halves.shared_bytes(self.product)
+        if self.tiles is not None:
+            self.items = self.width = ITEMS
+            self.local = self.tiles.local
+            self.resident = resident(self.tiles.registers)
+
+    @property
+    def held(self) -> dict[Buffer, tuple[int, ...]]:
+        """Scratch that items have in registers: how many, of each row and column of theirs."""
+        return self.tiles.held if self.tiles is not None else {}
 
     def groups(self, chunks: int) -> int:
         """Groups that take every one of ``chunks`` at once."""
@@ -101,10 +117,6 @@ def _items(loop: Loop) -> int:
 def _power_of_two(n: int) -> int:
     """The least one that is not below ``n``."""
     return 1 << max(0, n - 1).bit_length()
-
-
-def _aligned(nbytes: int) -> int:
-    return -(-nbytes // 64) * 64
 
 
 def _partials(loop: Loop, items: int, scalars: Scalars) -> int:

@@ -7,27 +7,30 @@ keeps the sums of its own rows and columns in registers, adds terms in the writt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hologram.backends.c.accumulate import Monoid
+from hologram.backends.c.nests import NestWriter
 from hologram.backends.c.products import ITEMS, PAD, SIDE, VECTOR, Product, Side
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.backends.c.vectors import divides
 from hologram.graph.kernel_ir import Accumulate, Ins
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import atoms, split_linear
+from hologram.symbolic import Int, atoms, split_linear
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter
 
 
-class PanelWriter:
-    """Writes one product."""
+class PanelWriter(NestWriter):
+    """Writes one product. ``there``: the text of how many terms there are; ``ragged``: whether the last panel may have fewer than others."""
 
     def __init__(self, writer: KernelWriter, p: Product) -> None:
-        self.w, self.f, self.p = writer, writer.f, p
+        super().__init__(writer, p)
+        self.p = p
+        self.there = str(p.terms) if p.down.limit is None else "hg_there"
+        self.ragged = p.down.limit is not None or p.terms % (p.depth or 1) != 0
+        self.placed = 0  # bytes of panels that have a place in the memory that products share
         self.monoids = [Monoid(a, writer.scalars) for a in p.down.accs]
         self.sums = {m: f"hg_sum{i}" for i, m in enumerate(self.monoids)}
         self.paged = p.terms > PAGE
@@ -36,8 +39,11 @@ class PanelWriter:
         p, f = self.p, self.f
         f.open("")
         self._declare_items()
+        if p.down.limit is not None:
+            limit = self.w.integer(p.down.limit)
+            f.do(f"const i64 hg_there = {limit} < {p.terms} ? {limit} : {p.terms};")
         for side, name in ((p.rows, "hg_row0"), (p.columns, "hg_column0")):
-            f.do(f"const i64 {name} = {self.w.integer(side.loop.start)};")
+            self._start(side, name)
             self._declare(side, name)
         for m in self.monoids:
             self._sums(m, "")
@@ -45,15 +51,11 @@ class PanelWriter:
                 self._sums(m, "_all")
         self._panels()
         self._finish("_all" if self.paged else "")
+        self.w.near = {}
         f.close()
 
-    def _declare_items(self) -> None:
-        """Where the item's rows and columns are in the block."""
-        self.f.do(f"const int hg_row = (int)hg_item / {SIDE}, hg_across = (int)hg_item % {SIDE};")
-
-    def _own_place(self, side: Side, item: str, k: str) -> str:
-        """The ``k``-th of an item's rows or columns in the block."""
-        return side.place(item, k)
+    def _loops(self) -> dict[str, str]:
+        return {**super()._loops(), "down": self.p.down.var}
 
     def _panel_index(self, side: Side, which: str, k: str, i: str) -> str:
         """Where term ``k`` of row or column ``i`` is in a panel, the first or the second."""
@@ -68,8 +70,13 @@ class PanelWriter:
     def _declare(self, side: Side, name: str) -> None:
         """Shared memory of a side's values, two panels each, and the registers in which they wait for it."""
         for i, v in enumerate(side.staged):
-            kind, count = memory_name(v.dtype), self._panel_elements(side)
-            self.w.aligned_array(kind, f"{name}_panel{i}", count * v.dtype.itemsize)
+            kind, nbytes = memory_name(v.dtype), self._panel_elements(side) * v.dtype.itemsize
+            if self.w.mapping.tiles is None:
+                self.w.aligned_array(kind, f"{name}_panel{i}", nbytes)
+            else:
+                pointer = f"{self.w.dialect.local_pointer}{kind} *"
+                self.f.do(f"{pointer}{name}_panel{i} = ({pointer})(hg_panels + {self.placed});")
+                self.placed += nbytes
             self.f.do(f"{kind} {name}_next{i}[{self._turns(side)}];")
 
     def _panel_elements(self, side: Side) -> int:
@@ -86,53 +93,10 @@ class PanelWriter:
         with self._elements():
             self.f.do(f"{name}[hg_m][hg_n] = {m.identity[0]};")
 
-    @contextmanager
-    def _elements(self) -> Iterator[None]:
-        """For each of the item's elements."""
-        self._unrolled("hg_m", self.p.rows.own)
-        self._unrolled("hg_n", self.p.columns.own)
-        yield
-        self.f.close()
-        self.f.close()
-
-    def _unrolled(self, name: str, count: int) -> None:
-        self.w.unroll()
-        self.f.open(f"for (int {name} = 0; {name} < {count}; ++{name})")
-
-    # --- instructions --------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _scope(self, **integers: str) -> Iterator[None]:
-        """Loop variables have these texts, and what is computed is forgotten after it."""
-        p, w = self.p, self.w
-        env, known = dict(w.env), dict(w.integers)
-        names = {"row": p.rows.loop.var, "column": p.columns.loop.var, "down": p.down.var}
-        w.integers.update({names[k]: text for k, text in integers.items()})
-        yield
-        w.env, w.integers = env, known
-
-    def _emit(self, wanted: list[Ins]) -> None:
-        """Writes the instructions that ``wanted`` need, and they themselves, unless they have been."""
-        needed = self._needed(wanted)
-        for s in self.p.order:
-            if s in needed:
-                self.w.instruction(s)
-
-    def _needed(self, wanted: list[Ins]) -> set[Ins]:
-        """``wanted`` and what they are computed from, but for what has been written."""
-        local, needed = set(self.p.order), set[Ins]()
-        stack = list(wanted)
-        while stack:
-            v = stack.pop()
-            if v in local and v not in self.w.env and v not in needed:
-                needed.add(v)
-                stack += v.args
-        return needed
-
     # --- panels --------------------------------------------------------------------------------------------------------
 
     def _panels(self) -> None:
-        p, f, n = self.p, self.f, self.p.terms
+        p, f, n = self.p, self.f, self.there
         more = f"hg_next < {n}"
         f.do("int hg_now = 0;")
         f.open(f"for (i64 hg_at = -{p.depth}; hg_at < {n}; hg_at += {p.depth})")
@@ -165,9 +129,9 @@ class PanelWriter:
     def _run(self, side: Side) -> int:
         """Neighbours in memory that an item brings at a time: several where all that it reads of them lies so, whole and aligned."""
         by_terms = self._is_down_first(side)
-        along, end = (self.p.down.var, self.p.terms) if by_terms else (side.loop.var, side.loop.limit or side.size)
-        whole = divides(VECTOR, end) and self._turns(side) % VECTOR == 0
-        return VECTOR if whole and all(self._lies(x, along) for x in self._loads(side)) else 1
+        loop, count = (self.p.down, self.p.terms) if by_terms else (side.loop, side.size)
+        whole = divides(VECTOR, count if loop.limit is None else loop.limit) and self._turns(side) % VECTOR == 0
+        return VECTOR if whole and all(self._lies(x, loop.var) for x in self._loads(side)) else 1
 
     def _lies(self, load: Ins, along: str) -> bool:
         """Whether neighbours along a loop are neighbours in memory, from a multiple of :data:`VECTOR` on, or one element."""
@@ -191,9 +155,9 @@ class PanelWriter:
         self.w.unroll()
         self.f.open(f"for (int hg_s = 0; hg_s < {self._turns(side) // run}; ++hg_s)")
         self._place_in_panel(side, run)
-        n, by_terms = self.p.terms, self._is_down_first(side)
+        by_terms = self._is_down_first(side)
         place = self._clamped(f"{name} + hg_i", side.loop.limit, 1 if by_terms else run)
-        down = self._clamped("hg_next + hg_k", n if n % self.p.depth else None, run if by_terms else 1)
+        down = self._clamped("hg_next + hg_k", self.there if self.ragged else None, run if by_terms else 1)
         self.f.do(f"const i64 hg_place = {place}, hg_term = {down};")
         names = {"row" if side is self.p.rows else "column": "hg_place", "down": "hg_term"}
         if run > 1:
@@ -222,8 +186,11 @@ class PanelWriter:
                     self.f.do(f"const {kind} {v} = *({self.w.dialect.memory}const {kind} *)({buffer.name} + {self.w.integer(index)});")
                     self.w.near[buffer, index] = f"{v}.v[hg_near]"
 
-    def _clamped(self, text: str, limit: object, run: int) -> str:
-        return text if limit is None else f"{text} < {limit} ? {text} : {limit} - {run}"
+    def _clamped(self, text: str, limit: Int | str | None, run: int) -> str:
+        if limit is None:
+            return text
+        end = limit if isinstance(limit, str) else self.w.integer(limit)
+        return f"{text} < {end} ? {text} : {end} - {run}"
 
     def _keep(self, side: Side, name: str) -> None:
         """The next panel, from registers into the shared memory that is free."""
@@ -241,9 +208,9 @@ class PanelWriter:
         self.f.close()
 
     def _add_terms(self) -> None:
-        p, f, n = self.p, self.f, self.p.terms
+        p, f, n = self.p, self.f, self.there
         end = str(p.depth)
-        if n % p.depth:
+        if self.ragged:
             f.do(f"const int hg_terms = {n} - hg_at < {p.depth} ? (int)({n} - hg_at) : {p.depth};")
             end = "hg_terms"
         self.w.unroll()
@@ -254,7 +221,7 @@ class PanelWriter:
         with self._scope(**self._coordinates("hg_term")), self._elements():
             self._place()
             for side, name in ((p.rows, "hg_row0_own{}[hg_m]"), (p.columns, "hg_column0_own{}[hg_n]")):
-                self.w.env.update({v: name.format(i) + (" != 0" * (v.dtype.kind == "b")) for i, v in enumerate(side.staged)})
+                self.w.env.update({v: name.format(i) + (" != 0" * (v.dtype.kind == "b")) for i, v in enumerate((*side.staged, *side.direct))})
             accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
             self._emit([*p.core, *(a for s in accumulates for a in s.args if isinstance(a, Ins))])
             self.w.state.update({m.acc: [f"{self.sums[m]}[hg_m][hg_n]"] for m in self.monoids})
@@ -278,9 +245,12 @@ class PanelWriter:
     def _read(self, side: Side, name: str, item: str) -> None:
         """What an item needs of the panel's row ``hg_k``, into registers, neighbours at one time."""
         d = self.w.dialect
-        for i, v in enumerate(side.staged):
+        for i, v in enumerate((*side.staged, *side.direct)):
             kind = memory_name(v.dtype)
             at = f"{name}_panel{i} + (hg_now * {self.p.depth} + hg_k) * {side.size + PAD} + {item} * {side.run}"
+            if v in side.direct:
+                with self._scope(down="hg_term", **{"row" if side is self.p.rows else "column": f"({name} + {item} * {side.run})"}):
+                    at = f"{v.attrs[0].name} + {self.w.integer(v.attrs[1])}"
             self.f.do(f"{kind} {name}_own{i}[{side.own}];")
             if side.run == 1:
                 self.f.do(f"{name}_own{i}[0] = *({at});")
@@ -307,10 +277,9 @@ class PanelWriter:
         p, f = self.p, self.f
         with self._scope(**self._coordinates("0")), self._elements():
             self._place()
-            inside = [f"{x} < {side.loop.limit}" for x, side in (("hg_r", p.rows), ("hg_c", p.columns)) if side.loop.limit is not None]
+            self._find_held()
+            inside = [*self._within("hg_r", p.rows), *self._within("hg_c", p.columns)]
             f.open(f"if ({' && '.join(inside)})" if inside else "")
             self.w.env.update({m.acc: f"{self.sums[m]}{which}[hg_m][hg_n]" for m in self.monoids})
-            self._emit([v for s in p.stores for v in (s.value, s.mask) if isinstance(v, Ins)])
-            for s in p.stores:
-                self.w.store(s)
+            self._write(p.stores)
             f.close()

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hologram.backends.c.vectors import divides
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Store
 from hologram.graph.loops import Panels
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Expr, atoms
+from hologram.symbolic import Expr, atoms, split_linear
 
 SIDE = 16  # items along each side of a group
 ITEMS = SIDE * SIDE
 PANELS = Panels(128, 128)  # of float32: what registers hold of sums
-UNIT_PANELS = Panels(128, 128, (128, 256))  # where matrix units multiply 16-bit floats, whose factors are brought without registers
+UNIT_PANELS = Panels(128, 128, (128, 256), (128, 64))  # where matrix units multiply 16-bit floats, whose factors are brought without registers
 DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
 MOST_SUMS = 128  # registers, of 4 bytes, that an item keeps sums in
@@ -24,12 +25,13 @@ VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory
 
 
 class Side(NamedTuple):
-    """Rows or columns: their loop, how many a chunk and an item has, the values of a panel."""
+    """Rows or columns: their loop, how many a chunk and an item has, the values of a panel, and those that stand in shared memory as in one."""
 
     loop: Loop
     size: int
     own: int
-    staged: list[Ins]
+    staged: list[Ins] = []  # noqa: RUF012  # never changed
+    direct: list[Ins] = []  # noqa: RUF012
 
     @property
     def run(self) -> int:
@@ -91,8 +93,8 @@ def product(rows: Loop) -> Product | None:
     if columns is None or down is None or down.kind != "serial" or not down.accs or any(isinstance(s, Store) for s in (*rows.body, *down.body)):
         return None
     order = [s for loop in (rows, columns, down) for s in loop.body if isinstance(s, Ins)]
-    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in down.accs) and not any(s.name or s.op == "scan" for s in order)
-    if not plain or down.start != 0 or down.limit is not None or not isinstance(down.extent, int) or down.extent > PAGE**2:
+    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in down.accs) and not any(s.op == "scan" for s in order)
+    if not plain or down.start != 0 or not isinstance(down.extent, int) or down.extent > (PAGE**2 if down.limit is None else PAGE):
         return None
     depends = _dependences(order, down.accs, (rows.var, columns.var, down.var))
     terms = [s for s in down.body if isinstance(s, Ins)]
@@ -100,7 +102,7 @@ def product(rows: Loop) -> Product | None:
     users: list[Ins | Accumulate] = [*core, *(s for s in down.body if isinstance(s, Accumulate))]
     wanted = [a for s in users for a in s.args]
     sides = [_side(loop, other, wanted, depends, terms) for loop, other in ((rows, columns), (columns, rows))]
-    if not (sides[0].staged and sides[1].staged):
+    if not all(side.staged or side.direct for side in sides):
         return None
     stores = [s for s in columns.body if isinstance(s, Store)]
     return Product(sides[0], sides[1], down, down.extent, order, core, stores)
@@ -125,14 +127,30 @@ def _only_loop(loop: Loop) -> Loop | None:
 def _side(loop: Loop, other: Loop, wanted: list[Ins | Acc], depends: dict[Ins | Acc, set[str]], terms: list[Ins]) -> Side:
     size = loop.extent
     assert isinstance(size, int)
-    staged = [v for v in dict.fromkeys(wanted) if v in terms and loop.var in depends[v] and other.var not in depends[v]]
-    return Side(loop, size, size // SIDE, staged)
+    found = [v for v in dict.fromkeys(wanted) if v in terms and loop.var in depends[v] and other.var not in depends[v]]
+    direct = [v for v in found if isinstance(v, Ins) and _stands(v, loop)]
+    return Side(loop, size, size // SIDE, [v for v in found if v not in direct], direct)  # type: ignore[misc]
+
+
+def _stands(v: Ins, loop: Loop) -> bool:
+    """Whether a value stands in scratch, neighbours along the loop side by side and aligned."""
+    if v.op != "load" or v.args or v.attrs[0].role != "scratch":
+        return False
+    split = split_linear(v.attrs[1], loop.var)
+    return split is not None and split[0] == 1 and divides(VECTOR, split[1])
 
 
 def _dependences(order: list[Ins], accs: list[Acc], names: tuple[str, ...]) -> dict[Ins | Acc, set[str]]:
     """Which of the loop variables ``names`` each instruction needs."""
     out: dict[Ins | Acc, set[str]] = {a: set(names) for a in accs}
+    named = {s.name: s for s in order if s.name}
     for s in order:
-        own = {a.name for e in s.attrs if isinstance(e, Expr) for a in atoms(e)} & set(names)
-        out[s] = own.union(*(out.get(a, set()) for a in s.args))
+        own = integers_in(s)
+        through = [named[n] for n in own if n in named]
+        out[s] = (own & set(names)).union(*(out.get(a, set()) for a in (*s.args, *through)))
     return out
+
+
+def integers_in(s: Ins) -> set[str]:
+    """The names of the integers in an instruction's index expressions."""
+    return {a.name for e in s.attrs if isinstance(e, Expr) for a in atoms(e)}

@@ -15,10 +15,12 @@ from hologram.backends.c.analysis import fusible, in_place, loaded, stored
 from hologram.backends.c.halves import HalfWriter
 from hologram.backends.c.mapping import Mapping, scans
 from hologram.backends.c.matrix_units import MatrixWriter
+from hologram.backends.c.nests import ElementWriter
 from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.row_form import ITEM, RowForm, after, pieces, side_by_side
 from hologram.backends.c.running import scan, turns
 from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
+from hologram.backends.c.tiles import Nest, shared_bytes
 from hologram.backends.c.vectors import ACCESS_BYTES, Place, Vectors, divides, vectors
 from hologram.dtypes import int64, uint64
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
@@ -50,8 +52,8 @@ class KernelWriter:
         self.near: dict[Place, str] = {}  # where the neighbours are that an item takes at one time
         self.live: str | None = None  # in lanes that take turns: whether this item has an element
         self.dirty = False  # whether memory of these was accessed since all items met
-        self.both_ways = loaded(kernel.body) & stored(kernel.body)
-        self.hazards = self.both_ways | in_place(kernel.body)
+        self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.held)
+        self.hazards = (self.both_ways | in_place(kernel.body)) - set(self.mapping.held)
         self.products = {} if precision == "exact" else fusible(kernel)
         self.put_off = set(self.products.values())
         self.count = 0
@@ -107,9 +109,14 @@ class KernelWriter:
     def _place_scratch(self, start: Lines) -> None:
         at, memory = 0, self.dialect.memory
         chunks = self.mapping.chunks
+        if self.mapping.tiles is not None and self.mapping.tiles.panels:
+            self.aligned_array("u8", "hg_panels", self.mapping.tiles.panels)
         for b in self.kernel.scratch:
             kind = memory_name(b.dtype)
-            size = -(-int(b.size) * b.dtype.itemsize // 64) * 64
+            size = shared_bytes(b)
+            if b in self.mapping.held:
+                start.do(f"{kind} {b.name}{''.join(f'[{n}]' for n in self.mapping.held[b])};")
+                continue
             if self.mapping.in_workspace:
                 start.do(f"{memory}{kind} *{b.name} = ({memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace // chunks} + {at});")
             else:
@@ -234,6 +241,8 @@ class KernelWriter:
             writer = PanelWriter if not self.mapping.on_matrix_units else HalfWriter if self.mapping.dynamic else MatrixWriter
             writer(self, self.mapping.product).write()
             self.in_lanes = False
+        elif self.mapping.tiles is not None and loop in self.mapping.tiles.nests:
+            self._tile(loop)
         elif loop.kind == "lanes" and any(isinstance(s, Loop) and s.kind == "lanes" for s in loop.body):
             self._serial(loop, name)  # the lanes are those of the loop inside
         elif loop.kind == "lanes" and not self.mapping.by_item:
@@ -241,6 +250,17 @@ class KernelWriter:
         else:
             self._serial(loop, name)
         del self.integers[loop.var]
+
+    def _tile(self, loop: Loop) -> None:
+        """A nest of lanes in lanes, of a kernel of tiles."""
+        assert self.mapping.tiles is not None
+        p, hazardous = self.mapping.tiles.nests[loop], self._is_hazardous(loop.body)
+        if hazardous:
+            self._settle()
+        self.in_lanes = True
+        (ElementWriter(self, p) if isinstance(p, Nest) else PanelWriter(self, p)).write()
+        self.in_lanes = False
+        self.dirty = self.dirty or hazardous
 
     def _parallel(self, loop: Loop, name: str) -> None:
         first, step = ("hg_group", "hg_groups")

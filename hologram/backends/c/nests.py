@@ -1,0 +1,232 @@
+"""Nests of two loops of lanes as items write them: each has rows and columns of its own (:mod:`.tiles`).
+
+Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where teams can, else
+through shared memory. All of them end with the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hologram.backends.c.accumulate import Monoid
+from hologram.backends.c.products import SIDE, Product, Side, integers_in
+from hologram.backends.c.scalars import memory_name, type_name
+from hologram.backends.c.tiles import Nest
+from hologram.graph.kernel_ir import Ins, Store, Value
+
+if TYPE_CHECKING:
+    from hologram.backends.c.walk import KernelWriter
+
+
+class NestWriter:
+    """What the writers of nests and of products have in common."""
+
+    def __init__(self, writer: KernelWriter, p: Nest | Product) -> None:
+        self.w, self.f = writer, writer.f
+        self.nest = p
+
+    def _declare_items(self) -> None:
+        """Where the item's rows and columns are in the block."""
+        self.f.do(f"const int hg_row = (int)hg_item / {SIDE}, hg_across = (int)hg_item % {SIDE};")
+
+    def _start(self, side: Side, name: str) -> None:
+        """The first row, or column, of the block."""
+        self.f.do(f"const i64 {name} = {self.w.integer(side.loop.start)};")
+
+    def _own_place(self, side: Side, item: str, k: str) -> str:
+        """The ``k``-th of an item's rows or columns in the block."""
+        return side.place(item, k)
+
+    def _unrolled(self, name: str, count: int) -> None:
+        self.w.unroll()
+        self.f.open(f"for (int {name} = 0; {name} < {count}; ++{name})")
+
+    @contextmanager
+    def _elements(self) -> Iterator[None]:
+        """For each of the item's elements."""
+        self._unrolled("hg_m", self.nest.rows.own)
+        self._unrolled("hg_n", self.nest.columns.own)
+        yield
+        self.f.close()
+        self.f.close()
+
+    def _place_row(self) -> None:
+        self.f.do(f"const i64 hg_r = hg_row0 + {self._own_place(self.nest.rows, 'hg_row', 'hg_m')};")
+
+    def _place_column(self) -> None:
+        self.f.do(f"const i64 hg_c = hg_column0 + {self._own_place(self.nest.columns, 'hg_across', 'hg_n')};")
+
+    def _within(self, text: str, side: Side) -> list[str]:
+        """The condition that a row or column is there, if some are not."""
+        return [f"{text} < {self.w.integer(side.loop.limit)}"] if side.loop.limit is not None else []
+
+    # --- instructions --------------------------------------------------------------------------------------------------
+
+    def _loops(self) -> dict[str, str]:
+        """The variables of the loops."""
+        return {"row": self.nest.rows.loop.var, "column": self.nest.columns.loop.var}
+
+    @contextmanager
+    def _scope(self, **integers: str) -> Iterator[None]:
+        """Loop variables have these texts, and what is computed is forgotten after it."""
+        w, names = self.w, self._loops()
+        env, known = dict(w.env), dict(w.integers)
+        w.integers.update({names[k]: text for k, text in integers.items()})
+        yield
+        w.env, w.integers = env, known
+
+    def _emit(self, wanted: list[Ins]) -> None:
+        """Writes the instructions that ``wanted`` need, and they themselves, unless they have been."""
+        needed = self._needed(wanted)
+        for s in self.nest.order:
+            if s in needed:
+                self.w.instruction(s)
+
+    def _needed(self, wanted: list[Ins]) -> set[Ins]:
+        """``wanted`` and what they are computed from, but for what has been written."""
+        local, needed = set(self.nest.order), set[Ins]()
+        named = {s.name: s for s in self.nest.order if s.name}
+        stack = list(wanted)
+        while stack:
+            v = stack.pop()
+            if v in local and v not in self.w.env and v not in needed:
+                needed.add(v)
+                stack += v.args
+                stack += [named[n] for n in integers_in(v) if n in named]
+        return needed
+
+    def _find_held(self) -> None:
+        """Where the walk finds what the item holds, from now on in this scope."""
+        held = self.w.mapping.held
+        for s in (*self.nest.order, *self._stores()):
+            place = (s.buffer, s.index) if isinstance(s, Store) else s.attrs
+            if (isinstance(s, Store) or s.op == "load") and place[0] in held:
+                self.w.near[place] = place[0].name + ("[hg_m]" if len(held[place[0]]) == 1 else "[hg_m][hg_n]")
+
+    def _stores(self) -> list[Store]:
+        return self.nest.stores
+
+    def _write(self, stores: list[Store]) -> None:
+        """What is stored, and what it is computed from."""
+        self._emit([v for s in stores for v in (s.value, s.mask) if isinstance(v, Ins)])
+        for s in stores:
+            self.w.store(s)
+
+
+class ElementWriter(NestWriter):
+    """Writes a nest without a product."""
+
+    def __init__(self, writer: KernelWriter, p: Nest) -> None:
+        super().__init__(writer, p)
+        self.p = p
+        self.monoids = [Monoid(a, writer.scalars) for a in p.accs]
+
+    def _stores(self) -> list[Store]:
+        return [*self.p.stores, *self.p.row_stores]
+
+    def write(self) -> None:
+        self.f.open("")
+        self._declare_items()
+        self._start(self.p.rows, "hg_row0")
+        self._start(self.p.columns, "hg_column0")
+        sums = {m: self.w.fresh("rows") for m in self.monoids}
+        for m, name in sums.items():
+            (kind,) = m.types
+            self.f.do(f"{type_name(kind)} {name}[{self.p.rows.own}];")
+        self._unrolled("hg_m", self.p.rows.own)
+        with self._scope(row="hg_r"):
+            self._place_row()
+            self._find_held()
+            for m, name in sums.items():
+                self.f.do(f"{name}[hg_m] = {m.identity[0]};")
+            self._columns(sums)
+            if not sums:
+                self._finish_row()
+        self.f.close()
+        if sums:
+            self._combine(sums)
+            self._unrolled("hg_m", self.p.rows.own)
+            with self._scope(row="hg_r"):
+                self._place_row()
+                self._find_held()
+                self.w.env.update({m.acc: f"{name}[hg_m]" for m, name in sums.items()})
+                self._finish_row()
+            self.f.close()
+        self.w.near = {}
+        self.f.close()
+
+    def _columns(self, sums: dict[Monoid, str]) -> None:
+        """The columns of a row."""
+        p = self.p
+        self._emit([s for s in p.rows.loop.body if isinstance(s, Ins) and not self._follows(s)])
+        self._unrolled("hg_n", p.columns.own)
+        with self._scope(column="hg_c"):
+            self._place_column()
+            inside = [*self._within("hg_c", p.columns), *self._within("hg_r", p.rows)]
+            self.f.open(f"if ({' && '.join(inside)})" if inside else "")
+            self._emit([s for s in p.columns.loop.body if isinstance(s, Ins)])
+            self.w.state.update({m.acc: [f"{name}[hg_m]"] for m, name in sums.items()})
+            for a in p.accumulates:
+                self.w.accumulate(a)
+            self._write(p.stores)
+            self.f.close()
+        self.f.close()
+
+    def _follows(self, s: Ins) -> bool:
+        """Whether an instruction needs what reduces the row."""
+        stack: list[Value] = [s]
+        while stack:
+            v = stack.pop()
+            if v in self.p.accs:
+                return True
+            stack += v.args if isinstance(v, Ins) else ()
+        return False
+
+    def _finish_row(self) -> None:
+        """What is stored of a row: by all its items what they hold, by one what is in memory."""
+        stores = self.p.row_stores
+        self._emit([v for s in stores for v in (s.value, s.mask) if isinstance(v, Ins)])
+        for s in stores:
+            if (s.buffer, s.index) in self.w.near:
+                self.w.store(s)
+                continue
+            self.f.open(f"if ({' && '.join(['hg_across == 0', *self._within('hg_r', self.p.rows)])})")
+            self.w.store(s)
+            self.f.close()
+
+    # --- reductions ----------------------------------------------------------------------------------------------------
+
+    def _combine(self, sums: dict[Monoid, str]) -> None:
+        """What the items of a row have, together."""
+        for m, name in sums.items():
+            (by_teams if self.w.dialect.team_barrier is not None else by_memory)(self, m, name)
+
+
+def by_teams(writer: ElementWriter, m: Monoid, name: str) -> None:
+    """By exchanges between neighbours, then between pairs of them, and so on: both partners combine the same two values."""
+    (kind,), distance = m.types, SIDE // 2
+    while distance:
+        writer._unrolled("hg_m", writer.p.rows.own)
+        writer.f.do(f"const {type_name(kind)} hg_other = hg_swap({name}[hg_m], {distance});")
+        writer.f.do(m.combine([f"{name}[hg_m]"], [f"{name}[hg_m]"], ["hg_other"]))
+        writer.f.close()
+        distance //= 2
+
+
+def by_memory(writer: ElementWriter, m: Monoid, name: str) -> None:
+    """Through shared memory, in the order of the items."""
+    (kind,), rows, f = m.types, writer.p.rows, writer.f
+    shared = writer.w.shared_array(memory_name(kind), "rows", SIDE * rows.size)
+    writer.w.barrier()
+    writer._unrolled("hg_m", rows.own)
+    f.do(f"{shared}[hg_across * {rows.size} + {writer._own_place(rows, 'hg_row', 'hg_m')}] = {name}[hg_m];")
+    f.close()
+    writer.w.barrier()
+    writer._unrolled("hg_m", rows.own)
+    f.do(f"{name}[hg_m] = {m.identity[0]};")
+    f.open(f"for (int hg_i = 0; hg_i < {SIDE}; ++hg_i)")
+    f.do(m.combine([f"{name}[hg_m]"], [f"{name}[hg_m]"], [f"{shared}[hg_i * {rows.size} + {writer._own_place(rows, 'hg_row', 'hg_m')}]"]))
+    f.close()
+    f.close()

@@ -1,0 +1,137 @@
+"""Kernels of tiles: which nests of two loops of lanes a kernel has, and what an item keeps of them in registers.
+
+A nest's rows and columns are dealt out to 16 x 16 items, the same ones in every nest of the kernel. So scratch that nests alone access, each element at
+its own row and column, or each at its own row, need not be shared: it is *held*, in registers of the item that has the element. Values of rows are held by
+all sixteen items of a row.
+
+A nest is a product (:class:`~.products.Product`), or element-wise (:class:`Nest`) with at most one reduction of each row, which its items combine.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from hologram.backends.c.analysis import statements
+from hologram.backends.c.products import DEPTHS, ITEMS, SIDE, Product, Side, product
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
+from hologram.symbolic import Int, split_linear
+
+MOST_HELD = 160  # registers, of 4 bytes, that an item has for what it holds and for sums
+
+
+class Nest(NamedTuple):
+    """Lanes in lanes. ``order`` is all instructions; ``accs`` reduce the columns of a row, and ``row_stores`` follow them."""
+
+    rows: Side
+    columns: Side
+    order: list[Ins]
+    accs: list[Acc]
+    accumulates: list[Accumulate]
+    stores: list[Store]
+    row_stores: list[Store]
+
+
+class Tiles(NamedTuple):
+    """``nests`` by their loop of rows. ``held``: the registers of each buffer, of own rows, or of own rows and own columns. ``panels``: bytes of those of
+    products, which take turns. ``local``: bytes of all shared memory."""
+
+    nests: dict[Loop, Product | Nest]
+    held: dict[Buffer, tuple[int, ...]]
+    panels: int
+    local: int
+
+    @property
+    def registers(self) -> int:
+        """Of an item, of 4 bytes, for what it holds and for the sums of the largest product."""
+        held = sum(math.prod(shape) * -(-b.dtype.itemsize // 4) for b, shape in self.held.items())
+        return held + max((p.sums for p in self.nests.values() if isinstance(p, Product)), default=0)
+
+
+def tiles_of(kernel: Kernel, local_bytes: int, by_teams: bool) -> Tiles | None:
+    """The nests of a kernel that has scratch; None where it has no nests, or some that items cannot share so. ``by_teams``: rows are reduced
+    by exchanges in teams."""
+    loops = [s for s in kernel.walk() if isinstance(s, Loop) and _inner(s) is not None]
+    nests: dict[Loop, Product | Nest] = {}
+    for loop in loops if kernel.scratch else ():
+        found = product(loop) or _nest(loop)
+        if found is None or not all(side.size % SIDE == 0 for side in (found.rows, found.columns)):
+            return None
+        nests[loop] = found
+    held = _held(kernel, nests) if nests else {}
+    rows = [SIDE * p.rows.size * a.value_dtype.itemsize for p in nests.values() if isinstance(p, Nest) for a in p.accs]
+    taken = sum(shared_bytes(b) for b in kernel.scratch if b not in held) + (0 if by_teams else max(rows, default=0))
+    left = local_bytes - taken
+    for loop, p in nests.items():
+        if isinstance(p, Product):
+            depth = next((d for d in DEPTHS if panel_bytes(p, d) <= left), None)
+            if depth is None:
+                return None
+            nests[loop] = p._replace(depth=depth)
+    panels = max((panel_bytes(p, p.depth) for p in nests.values() if isinstance(p, Product)), default=0)
+    tiles = Tiles(nests, held, panels, taken + panels)
+    return tiles if nests and left >= 0 and tiles.registers <= MOST_HELD else None
+
+
+def shared_bytes(b: Buffer) -> int:
+    """Of scratch, as far as what follows it is aligned."""
+    return -(-int(b.size) * b.dtype.itemsize // 64) * 64
+
+
+def panel_bytes(p: Product, depth: int) -> int:
+    """Of the panels of a product."""
+    return p.rows.nbytes(depth) + p.columns.nbytes(depth)
+
+
+def _inner(loop: Loop) -> Loop | None:
+    """The loop of lanes in a loop of lanes."""
+    inner = [s for s in loop.body if isinstance(s, Loop)] if loop.kind == "lanes" else []
+    return inner[0] if len(inner) == 1 and inner[0].kind == "lanes" else None
+
+
+def _nest(rows: Loop) -> Nest | None:
+    columns = _inner(rows)
+    assert columns is not None
+    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in columns.accs)
+    if not plain or any(isinstance(s, Loop) or (isinstance(s, Ins) and s.op == "scan") for s in columns.body):
+        return None
+    sides = []
+    for loop in (rows, columns):
+        if not isinstance(loop.extent, int):
+            return None
+        sides.append(Side(loop, loop.extent, loop.extent // SIDE))
+    order = [s for loop in (rows, columns) for s in loop.body if isinstance(s, Ins)]
+    accumulates = [s for s in columns.body if isinstance(s, Accumulate)]
+    stores, row_stores = ([s for s in loop.body if isinstance(s, Store)] for loop in (columns, rows))
+    return Nest(sides[0], sides[1], order, columns.accs, accumulates, stores, row_stores)
+
+
+def _accesses(body: list[Stmt], b: Buffer) -> list[Int]:
+    """The indices of a buffer in statements of a list, but for those that are masked."""
+    stores = [s.index for s in body if isinstance(s, Store) and s.buffer is b]
+    return stores + [s.attrs[1] for s in body if isinstance(s, Ins) and s.op == "load" and not s.args and s.attrs[0] is b]
+
+
+def _held(kernel: Kernel, nests: dict[Loop, Product | Nest]) -> dict[Buffer, tuple[int, ...]]:
+    """Scratch whose every access is in a nest, at the item's own place there."""
+    everything = statements(kernel.body)
+    out: dict[Buffer, tuple[int, ...]] = {}
+    for b in kernel.scratch:
+        found = [(p, wide, e) for p in nests.values() for loop, wide in ((p.rows.loop, False), (p.columns.loop, True)) for e in _accesses(loop.body, b)]
+        touched = sum((isinstance(s, Store) and s.buffer is b) or (isinstance(s, Ins) and s.op == "load" and s.attrs[0] is b) for s in everything)
+        shapes = {_own(e, p, wide) for p, wide, e in found}
+        if len(found) == touched and len(shapes) == 1 and None not in shapes:
+            ((shape, _),) = shapes  # type: ignore[misc]
+            out[b] = shape
+    return out
+
+
+def _own(index: Int, p: Product | Nest, wide: bool) -> tuple[tuple[int, ...], Int] | None:
+    """The registers for elements of which this is the index, and the distance of rows; None unless it is one of a row, or of a row and a column."""
+    row = split_linear(index, p.rows.loop.var)
+    if row == (1, 0):
+        return (p.rows.own,), 1
+    column = split_linear(row[1], p.columns.loop.var) if row is not None and wide else None
+    if row is None or column != (1, 0) or not isinstance(row[0], int) or row[0] < p.columns.size:
+        return None
+    return (p.rows.own, p.columns.own), row[0]
