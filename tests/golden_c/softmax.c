@@ -16,6 +16,7 @@ static inline f32 hg_f32(u32 b) { f32 x; memcpy(&x, &b, 4); return x; }
 #define hg_down(x, by) hg_from(x, (int)(hg_item % 32) + (by))
 #define hg_up(x, by) hg_from(x, (int)(hg_item % 32) - (by))
 #define hg_first(x) hg_from(x, 0)
+#define hg_swap(x, by) hg_from(x, (int)(hg_item % 32) ^ (by))
 
 static inline f32 hg_max_f32(const f32 a, const f32 b) { /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;

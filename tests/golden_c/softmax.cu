@@ -8,6 +8,7 @@ typedef float2 c64;
 #define hg_down(x, by) __shfl_down_sync(0xFFFFFFFFu, x, by)
 #define hg_up(x, by) __shfl_up_sync(0xFFFFFFFFu, x, by)
 #define hg_first(x) __shfl_sync(0xFFFFFFFFu, x, 0)
+#define hg_swap(x, by) __shfl_xor_sync(0xFFFFFFFFu, x, by)
 #define hg_in_slot(x) (hg_table[(u64)(x) >> 48] + ((u64)(x) & 0xFFFFFFFFFFFFu))
 
 static __device__ __forceinline__ f32 hg_max_f32(const f32 a, const f32 b) {

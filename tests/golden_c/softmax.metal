@@ -11,6 +11,7 @@ typedef float2 c64;
 template <class T> static inline T hg_down(T x, ushort by) { return simd_shuffle_down(x, by); }
 template <class T> static inline T hg_up(T x, ushort by) { return simd_shuffle_up(x, by); }
 template <class T> static inline T hg_first(T x) { return simd_broadcast_first(x); }
+template <class T> static inline T hg_swap(T x, ushort by) { return simd_shuffle_xor(x, by); }
 static inline i64 hg_down(i64 x, ushort by) { /* SIMD-groups exchange at most 32 bits */
   return (i64)((u64)simd_shuffle_down((u32)((u64)x >> 32), by) << 32 | simd_shuffle_down((u32)x, by));
 }
