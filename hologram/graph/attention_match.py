@@ -45,12 +45,12 @@ class _Match(NamedTuple):
     safe: bool
 
 
-def join_attention(graph: Graph) -> Graph:
-    """``graph`` with attention nodes where it computes attention; the graph itself where it does not."""
+def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
+    """``graph`` with attention nodes where it computes attention, of values of at most ``widest_bytes``; the graph itself where it does not."""
     nodes = graph.nodes()
     if not any(n.op.name == "reduce_max" for n in nodes):
         return graph
-    found = {m.root: m for m in _Search(nodes, graph.outputs).matches()}
+    found = {m.root: m for m in _Search(nodes, graph.outputs, widest_bytes).matches()}
     if not found:
         return graph
     b = Builder()
@@ -159,8 +159,8 @@ def _walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
 
 
 class _Search:
-    def __init__(self, nodes: list[Node], outputs: Iterable[Node]) -> None:
-        self.nodes, self.outputs = nodes, set(outputs)
+    def __init__(self, nodes: list[Node], outputs: Iterable[Node], widest_bytes: int | None) -> None:
+        self.nodes, self.outputs, self.widest_bytes = nodes, set(outputs), widest_bytes
         self.users: dict[Node, list[Node]] = {}
         self.varies = Variation()
         for n in self.nodes:
@@ -195,6 +195,8 @@ class _Search:
         rows = [i for i in places if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and places[i] not in of_values]
         row = max((i for i in rows if isinstance(length[i], int)), key=lambda i: (length[i], i), default=None)
         if row is None or not {axis, wide} <= of_values or not _worth(length[row], length[soft.axis], queries.shape[summed], space[wide]):
+            return None
+        if self.widest_bytes is not None and space[wide] * values.dtype.itemsize > self.widest_bytes:
             return None
         inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(root, p)}
         if not self._only_here(product, inside, root) or not _side_by_side(values, wide):

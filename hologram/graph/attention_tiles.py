@@ -8,7 +8,8 @@ elements of a value, whose elements items keep in registers (:mod:`hologram.back
 3. exponentials, to shared memory, and their sum;
 4. products of exponentials and values, added to the outputs so far, scaled.
 
-Invariant: after a block, ``sums`` and ``outs`` are those of all keys so far, in units of ``exp(tops)`` (Milakov and Gimelshein 2018, Dao et al. 2022).
+Invariant: after a block, ``sums`` and ``outs`` are those of all keys so far, in units of ``exp(tops)`` (Milakov and Gimelshein 2018; Dao et al.
+2022).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from hologram.trace.node import Node, topological
 
 SIDE = 16  # rows and columns of a nest are multiples of it
 PAD = 4  # elements between rows in shared memory, so that neighbours down a tile lie in different banks
-MOST_HELD = 144  # elements of 4 bytes that one of 16 x 16 items holds, with the sums of a product
+MOST_HELD = 160  # elements of 4 bytes that one of 16 x 16 items holds, with the sums of a product
+WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
@@ -54,9 +56,10 @@ class TileKernel(ScoreKernel):
         """Sizes of blocks, where ``width`` is what a row of the outputs has."""
         most_rows, most_keys = panels.scores
         wide = self.dtype.itemsize // 4
-        self.block = block(self.length, most_keys)
+        self.block = block(self.length, most_keys // wide)
         self.rows = block(self.count, most_rows // wide)
-        while self.rows > SIDE and wide * (self.rows // SIDE) * (2 * whole(width) + self.block) // SIDE > MOST_HELD:
+        of_a_row = (2 * whole(width) + self.block) // SIDE + 3  # outputs, their sums, scores, and what softmax has of it
+        while self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MOST_HELD:
             self.rows //= 2
         self.blocks, self.chunks = -(-self.length // self.block), -(-self.count // self.rows)
         self.stride = self.rows + PAD

@@ -14,6 +14,7 @@ from hologram.graph import plan as planner
 from hologram.graph.ahead import computed_ahead
 from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
+from hologram.graph.attention_tiles import WIDEST_BYTES
 from hologram.graph.attention_tiles import lower_attention as lower_attention_by_tiles
 from hologram.graph.blocking import block_regions
 from hologram.graph.control import ControlStep
@@ -81,7 +82,7 @@ class Schedule:
         if isinstance(tile, Tile) and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
             graph = block_regions(join_attention(block_regions(graph, self.precision, first_level=1)), self.precision)
         elif isinstance(tile, Panels) and self.precision != "exact":
-            graph = join_attention(graph)
+            graph = join_attention(graph, WIDEST_BYTES)
         graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
         return pack_before_loops(graph, constants, self._prepared, tile, self.precision == "exact")
 

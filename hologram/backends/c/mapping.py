@@ -15,14 +15,12 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 
 from __future__ import annotations
 
-
-
 from hologram.backends.c import halves
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.matrix_units import on_matrix_units
 from hologram.backends.c.products import ITEMS, Product, in_panels, product_of, resident
 from hologram.backends.c.scalars import Scalars
-from hologram.backends.c.tiles import Tiles, shared_bytes, tiles_of
+from hologram.backends.c.tiles import shared_bytes, tiles_of
 from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop
 from hologram.precision import TF32
@@ -38,9 +36,9 @@ class Mapping:
     """``items`` of a group, ``chunks`` that a group has under way at one time, and ``width``, the items that share a chunk.
 
     ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
-    a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not.
-    ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared memory that the launch has to supply. ``tiles``: the nests
-    of lanes in lanes, if the kernel has scratch and such.
+    a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not. ``tiles``: the nests
+    of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared
+    memory that the launch has to supply.
     """
 
     __slots__ = (

@@ -1,7 +1,7 @@
 """Nests of two loops of lanes as items write them: each has rows and columns of its own (:mod:`.tiles`).
 
-Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where teams can, else
-through shared memory. All of them end with the same bits.
+Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where teams
+can, else through shared memory. All of them end with the same bits.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class NestWriter:
     def _find_held(self) -> None:
         """Where the walk finds what the item holds, from now on in this scope."""
         held = self.w.mapping.held
-        for s in (*self.nest.order, *self._stores()):
-            place = (s.buffer, s.index) if isinstance(s, Store) else s.attrs
-            if (isinstance(s, Store) or s.op == "load") and place[0] in held:
-                self.w.near[place] = place[0].name + ("[hg_m]" if len(held[place[0]]) == 1 else "[hg_m][hg_n]")
+        loads = [s.attrs for s in self.nest.order if s.op == "load"]
+        for buffer, index in [*loads, *((s.buffer, s.index) for s in self._stores())]:
+            if buffer in held:
+                self.w.near[buffer, index] = buffer.name + ("[hg_m]" if len(held[buffer]) == 1 else "[hg_m][hg_n]")
 
     def _stores(self) -> list[Store]:
         return self.nest.stores

@@ -129,7 +129,7 @@ def _side(loop: Loop, other: Loop, wanted: list[Ins | Acc], depends: dict[Ins | 
     assert isinstance(size, int)
     found = [v for v in dict.fromkeys(wanted) if v in terms and loop.var in depends[v] and other.var not in depends[v]]
     direct = [v for v in found if isinstance(v, Ins) and _stands(v, loop)]
-    return Side(loop, size, size // SIDE, [v for v in found if v not in direct], direct)  # type: ignore[misc]
+    return Side(loop, size, size // SIDE, [v for v in found if v not in direct], direct)
 
 
 def _stands(v: Ins, loop: Loop) -> bool:

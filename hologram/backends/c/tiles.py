@@ -1,8 +1,8 @@
 """Kernels of tiles: which nests of two loops of lanes a kernel has, and what an item keeps of them in registers.
 
-A nest's rows and columns are dealt out to 16 x 16 items, the same ones in every nest of the kernel. So scratch that nests alone access, each element at
-its own row and column, or each at its own row, need not be shared: it is *held*, in registers of the item that has the element. Values of rows are held by
-all sixteen items of a row.
+A nest's rows and columns are dealt out to 16 x 16 items, the same ones in every nest of the kernel. So scratch that nests alone access, each element
+at its own row and column, or each at its own row, need not be shared: it is *held*, in registers of the item that has the element. Values of rows are
+held by all sixteen items of a row.
 
 A nest is a product (:class:`~.products.Product`), or element-wise (:class:`Nest`) with at most one reduction of each row, which its items combine.
 """
@@ -13,7 +13,7 @@ import math
 from typing import NamedTuple
 
 from hologram.backends.c.analysis import statements
-from hologram.backends.c.products import DEPTHS, ITEMS, SIDE, Product, Side, product
+from hologram.backends.c.products import DEPTHS, SIDE, Product, Side, product
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
 from hologram.symbolic import Int, split_linear
 
@@ -33,8 +33,8 @@ class Nest(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """``nests`` by their loop of rows. ``held``: the registers of each buffer, of own rows, or of own rows and own columns. ``panels``: bytes of those of
-    products, which take turns. ``local``: bytes of all shared memory."""
+    """``nests`` by their loop of rows. ``held``: the registers of each buffer, of own rows, or of own rows and own columns. ``panels``: bytes
+    of those of products, which take turns. ``local``: bytes of all shared memory."""
 
     nests: dict[Loop, Product | Nest]
     held: dict[Buffer, tuple[int, ...]]
@@ -117,7 +117,9 @@ def _held(kernel: Kernel, nests: dict[Loop, Product | Nest]) -> dict[Buffer, tup
     everything = statements(kernel.body)
     out: dict[Buffer, tuple[int, ...]] = {}
     for b in kernel.scratch:
-        found = [(p, wide, e) for p in nests.values() for loop, wide in ((p.rows.loop, False), (p.columns.loop, True)) for e in _accesses(loop.body, b)]
+        found = [
+            (p, wide, e) for p in nests.values() for loop, wide in ((p.rows.loop, False), (p.columns.loop, True)) for e in _accesses(loop.body, b)
+        ]
         touched = sum((isinstance(s, Store) and s.buffer is b) or (isinstance(s, Ins) and s.op == "load" and s.attrs[0] is b) for s in everything)
         shapes = {_own(e, p, wide) for p, wide, e in found}
         if len(found) == touched and len(shapes) == 1 and None not in shapes:

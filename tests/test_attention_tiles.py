@@ -1,0 +1,157 @@
+"""Attention as one kernel on devices: its values in every dialect, masks, ends of blocks, and that no scores are planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_harness import run
+from cuda_compilers import NVCC, compile_with_nvcc
+from needs import needs_compilers, needs_opencl
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram import nn
+from hologram.backends.c.dialects import DIALECTS
+from hologram.backends.c.mapping import Mapping
+from hologram.backends.c.products import PANELS, UNIT_PANELS
+from hologram.backends.c.scalars import Scalars
+from hologram.backends.c.source import Program
+from hologram.graph.attention_tiles import WIDEST_BYTES
+from hologram.graph.passes import canonicalise
+from hologram.graph.schedule import Schedule
+from hologram.graph.verify import verify_kernel
+
+Array = np.ndarray
+F32, F64 = np.float32, np.float64
+DIALECT_NAMES = ["c", "cuda", "metal"]
+
+
+def _arrays(*shapes: tuple[int, ...], dtype: Any = F32) -> list[Array]:
+    rng = np.random.default_rng([len(s) + sum(s) for s in shapes])
+    return [rng.standard_normal(s).astype(dtype) for s in shapes]
+
+
+def _schedule(f: Callable[..., Any], *args: Array, dialect: str = "cuda", precision: str = "standard") -> Schedule:
+    """Of the kernels that a device of the dialect is given."""
+    graph = canonicalise(hg.make_graph(f)(*args), precision)
+    found = Schedule(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
+    for k in found.kernels:
+        verify_kernel(k.kernel)
+    return found
+
+
+def _results(f: Callable[..., Any], args: list[Array], dialect: str, folder: Path) -> list[Array]:
+    return run(_schedule(f, *args, dialect=dialect), args, folder, "standard", dialect=dialect)
+
+
+def _by_hand(q: Any, k: Any, v: Any, finish: Callable[[Any], Any] = lambda s: s * 0.3) -> Any:
+    s = finish(hnp.matmul(q, hnp.swapaxes(k, -1, -2)))
+    e = hnp.exp(s - hnp.max(s, axis=-1, keepdims=True))
+    return hnp.matmul(e / hnp.sum(e, axis=-1, keepdims=True), v)
+
+
+def _formula(q: Array, k: Array, v: Array, finish: Callable[[Array], Array] = lambda s: s * 0.3) -> Array:
+    """In float64; rows without a key give NaN."""
+    with np.errstate(invalid="ignore"):
+        s = finish(q.astype(F64) @ k.astype(F64).swapaxes(-1, -2))
+        e = np.exp(s - s.max(-1, keepdims=True))
+        return np.asarray(e / e.sum(-1, keepdims=True) @ v.astype(F64))
+
+
+def _near(got: Any, want: Array, tolerance: float = 5e-6) -> None:
+    np.testing.assert_allclose(np.asarray(got), want, rtol=tolerance, atol=tolerance)
+
+
+# rows, keys, elements of a query, of a value: less than a block of each, ends of blocks, values too long for blocks of many rows
+SIZES = [(65, 100, 33, 70), (64, 64, 64, 64), (16, 8, 8, 8), (130, 261, 24, 40), (20, 300, 16, 130), (40, 90, 300, 500)]
+
+
+@needs_compilers
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_its_values_in_every_dialect(sizes: tuple[int, int, int, int], dialect: str, tmp_path: Path, everything: bool) -> None:
+    rows, keys, depth, width = sizes
+    if sizes != SIZES[0] and not everything:
+        pytest.skip("with --all")
+    q, k, v = _arrays((2, rows, depth), (2, keys, depth), (2, keys, width))
+    (got,) = _results(_by_hand, [q, k, v], dialect, tmp_path)
+    _near(got, _formula(q, k, v))
+
+
+@needs_opencl
+@pytest.mark.parametrize("sizes", [(33, 70, 24, 20), *SIZES], ids=str)
+def test_opencl_runs_it(sizes: tuple[int, int, int, int], everything: bool) -> None:
+    rows, keys, depth, width = sizes
+    if sizes[0] != 33 and not everything:
+        pytest.skip("with --all")
+    q, k, v = _arrays((2, rows, depth), (2, keys, depth), (2, keys, width))
+    f = hg.jit(_by_hand, device="opencl")
+    _near(f(q, k, v), _formula(q, k, v))
+    assert f.lower(q, k, v).compile().reduction().kernels == 1
+
+
+@needs_compilers
+def test_masks_and_other_work_on_scores(tmp_path: Path) -> None:
+    """Of bools, added, causal, gathered; row 3 sees no key, row 5 none of the first block; heads that share keys."""
+    q, k, v, far = _arrays((2, 3, 40, 16), (2, 1, 90, 16), (2, 1, 90, 24), (130,))
+    seen = np.random.default_rng(1).random((40, 90)) < 0.5
+    seen[3], seen[5, :80] = False, False
+    bias = np.where(seen, 0.5, -np.inf).astype(F32)
+    places = np.arange(40)[:, None] - np.arange(90) + 89
+
+    def f(q: Any, k: Any, v: Any, seen: Any, bias: Any, far: Any, places: Any) -> Any:
+        attend = nn.dot_product_attention
+        gathered = _by_hand(q, k, v, lambda s: hnp.tanh(s / 5) + far[places])
+        return attend(q, k, v, seen), attend(q, k, v, bias), attend(q, k, v, is_causal=True), gathered
+
+    of_bools, added, causal, gathered = _results(f, [q, k, v, seen, bias, far, places], "c", tmp_path)
+    want = _formula(q, k, v, lambda s: np.where(seen, s / 4, -np.inf))
+    assert np.all(np.isnan(want[:, :, 3])) and not np.any(np.isnan(want[:, :, 5]))
+    _near(of_bools, np.where(np.isnan(want), 0, want))
+    _near(added, want)
+    _near(causal, _formula(q, k, v, lambda s: np.where(np.tri(40, 90, dtype=bool), s / 4, -np.inf)))
+    _near(gathered, _formula(q, k, v, lambda s: np.tanh(s / 5) + far[places]))
+
+
+@pytest.mark.parametrize("dialect", ["opencl", *DIALECT_NAMES])
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_items_share_it_whatever_the_sizes(dialect: str, dtype: Any) -> None:
+    """Every kernel is one of tiles, whose weights alone are shared memory, not more than there is."""
+    if dialect == "metal" and dtype is F64:
+        pytest.skip("Metal has no float64")
+    for rows, keys, depth, width in [*SIZES[:-1], (1000, 1000, 512, 256), (200, 200, 128, 128), (200, 200, 512, 512), (100, 30, 64, 320)]:
+        if width * np.dtype(dtype).itemsize > WIDEST_BYTES:
+            continue
+        args = _arrays((rows, depth), (keys, depth), (keys, width), dtype=dtype)
+        (low,) = _schedule(_by_hand, *args, dialect=dialect).kernels
+        mapping = Mapping(low.kernel, Scalars(DIALECTS[dialect]), "standard")
+        assert mapping.tiles is not None and not mapping.workspace
+        assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.held} == {"weights"}
+        assert mapping.local <= DIALECTS[dialect].local_bytes
+
+
+def test_no_scores_are_planned() -> None:
+    q, k, v = _arrays((8, 512, 16), (8, 512, 16), (8, 512, 16))
+    compiled = hg.jit(_by_hand, device="null:0").lower(q, k, v).compile()
+    assert compiled.memory_analysis().peak == 0 and compiled.reduction().kernels == 1
+
+
+def test_exact_leaves_the_written_order() -> None:
+    args = _arrays((40, 16), (50, 16), (50, 24))
+    assert len(_schedule(_by_hand, *args, precision="exact").kernels) == 3
+    assert len(_schedule(_by_hand, *args, precision="fast").kernels) == 1
+
+
+@pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("width", [64, 128, 256])
+def test_it_stays_in_registers(width: int, arch: str, everything: bool) -> None:
+    if (width, arch) != (128, "sm_90") and not everything:
+        pytest.skip("with --all")
+    args = _arrays((2, 2048, width), (2, 2048, width), (2, 2048, width))
+    text = Program([k.kernel for k in _schedule(_by_hand, *args).kernels], "cuda", "standard").text
+    assert max(compile_with_nvcc(text, arch).values()) == 0
