@@ -1,213 +1,145 @@
 """The benchmarks of a GPU: ``python -m benchmarks.gpu [--device NAME] [--scale N] [-w REGEX]``.
 
-Writes ``benchmarks/results/gpu.md`` and ``gpu.json``: for each case the time of a call, the share of what the device can do, and the times of peers
-(PyTorch eager and compiled, JAX) that see the GPU. What the device can do is measured first: bytes copied a second, and the flops of the fastest
-product among all. Without a GPU it says why, prints what an H200 should take, and fails.
+Writes ``benchmarks/results/gpu.md`` and ``gpu.json``, anew after each figure: for each case the time of a call, the share of what the device can do,
+and the times of peers (PyTorch eager and compiled, JAX) that see the GPU, each in a process of its own. What the device can do is measured too: bytes
+copied a second, and the flops of the fastest product among all. Without a GPU it says why, prints what an H200 should take, and fails.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
+import os
 import re
-import statistics
+import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+from benchmarks import report
+from benchmarks.gpu_cases import CASES, COPY, PEAKS, PRODUCTS, predicted
+from benchmarks.gpu_worker import FIRST, RUNNERS
 
-# An NVIDIA H200: bytes a second that a copy moves, and flops a second by kind of arithmetic
-COPY = 4.3e12
-PEAKS = {"float32": 60e12, "bfloat16": 800e12}
-LAUNCH_SECONDS = 2.5e-6  # of a kernel in a captured graph, at least
-SECONDS = 0.5  # of a measurement
+OURS, OWN = "hologram", "own kernels"
+PEERS = [name for name in RUNNERS if name not in (OURS, OWN)]
+RIVALS = ("torch.compile", "jax")  # whom a ratio is of
+SECONDS = 0.3  # of a measurement
+MOST_SECONDS = 100  # that a figure may take, compilation included
+CACHES = ("HOLOGRAM_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH", "JAX_COMPILATION_CACHE_DIR")
 
-
-class Case(NamedTuple):
-    """``make(xp, n)`` gives a function of arrays in a namespace, and the arrays' shapes; ``nbytes`` and ``flops`` of a call at size n."""
-
-    make: Callable[[Any, int], tuple[Callable[..., Any], list[tuple[int, ...]]]]
-    nbytes: Callable[[int], float]
-    flops: Callable[[int], float] = lambda n: 0.0
-    dtype: str = "float32"
-    kernels: int = 1
+Answer = dict[str, Any]
 
 
-def _gelu(xp: Any, n: int) -> Any:
-    return lambda x: 0.5 * x * (1 + xp.tanh(0.7978845608 * (x + 0.044715 * x * x * x))), [(n,)]
+class Worker:
+    """A process that measures a framework. One that does not answer in time, or dies, is replaced at the next question."""
+
+    def __init__(self, framework: str, device: str, scale: int, **environment: str) -> None:
+        self.command = [sys.executable, "-m", "benchmarks.gpu_worker", framework, device, str(scale), str(SECONDS)]
+        self.environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", **environment}
+        self.process: subprocess.Popen[str] | None = None
+
+    def ask(self, name: str) -> Answer:
+        process = self.process = self.process or self._started()
+        assert process.stdin is not None and process.stdout is not None
+        late = threading.Timer(MOST_SECONDS, process.kill)
+        late.start()
+        try:
+            process.stdin.write(f"{name}\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except OSError:
+            line = ""
+        finally:
+            late.cancel()
+        if line:
+            return dict(json.loads(line))
+        self.process = None
+        status = process.wait()
+        return {"error": f"no answer in {MOST_SECONDS} s" if status == -9 else f"its process ended with status {status}"}
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.environment)
+
+    def end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
-def _chain(xp: Any, n: int) -> Any:
-    def f(x: Any, y: Any) -> Any:
-        z = x * y + 1
-        return xp.sqrt(z * z + x) - y * z
-
-    return f, [(n,), (n,)]
-
-
-def _adam(xp: Any, n: int) -> Any:
-    def f(p: Any, g: Any, m: Any, v: Any) -> Any:
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        return p - 0.001 * m / (xp.sqrt(v) + 1e-8), m, v
-
-    return f, [(n,)] * 4
-
-
-def _softmax(xp: Any, n: int) -> Any:
-    def f(x: Any) -> Any:
-        e = xp.exp(x - xp.amax(x, axis=-1, keepdims=True))
-        return e / xp.sum(e, axis=-1, keepdims=True)
-
-    return f, [(n // 4096, 4096)]
+def answers(device: str, scale: int, cases: list[str], end: float) -> Iterator[tuple[str, str, Answer]]:
+    """Framework, case and answer, until ``end``: ours first, then first calls, then the peers, then our own kernels in the library's place."""
+    for framework in (OURS, FIRST, *PEERS, OWN):
+        if framework == FIRST:
+            yield from _first_calls(device, scale, end)
+            continue
+        worker = Worker(framework, device, scale)
+        try:
+            for name in [c for c in cases if framework != OWN or c in PRODUCTS]:
+                if time.monotonic() > end:
+                    return
+                yield framework, name, worker.ask(name)
+        finally:
+            worker.end()
 
 
-def _layer_norm(xp: Any, n: int) -> Any:
-    def f(x: Any) -> Any:
-        c = x - xp.mean(x, axis=-1, keepdims=True)
-        return c / xp.sqrt(xp.mean(c * c, axis=-1, keepdims=True) + 1e-5)
-
-    return f, [(n // 4096, 4096)]
-
-
-def _small_kernels(xp: Any, n: int) -> Any:
-    def f(x: Any) -> Any:
-        for _ in range(10):
-            x = xp.tanh(x @ x) + xp.sum(x)
-        return x
-
-    return f, [(32, 32)]
+def _first_calls(device: str, scale: int, end: float) -> Iterator[tuple[str, str, Answer]]:
+    for framework in (OURS, *PEERS):
+        if time.monotonic() > end:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            worker = Worker(framework, device, scale, **{name: str(Path(folder, name)) for name in CACHES})
+            yield framework, FIRST, worker.ask(FIRST)
+            worker.end()
 
 
-def _product(xp: Any, n: int) -> Any:
-    side = _side(n)
-    return lambda x, y: x @ y, [(side, side), (side, side)]
+def rates(found: dict[str, dict[str, Answer]], n: int) -> tuple[float, dict[str, float]]:
+    """Bytes a second of the fastest copy, and flops a second of the fastest product of each type, so far; those of an H200 until there are any."""
+    copy = [CASES["copy"].nbytes(n) / a["time"] for a in found.get("copy", {}).values() if "time" in a]
+    peaks = dict(PEAKS)
+    for name in PRODUCTS:
+        done = [CASES[name].flops(n) / a["time"] for a in found.get(name, {}).values() if "time" in a]
+        peaks[CASES[name].dtype] = max(done, default=PEAKS[CASES[name].dtype])
+    return max(copy, default=COPY), peaks
 
 
-def _side(n: int) -> int:
-    """Of a product that belongs to size ``n``: 8192 at 2^28."""
-    return max(64, int(round((n / 4) ** 0.5)))
-
-
-CASES = {
-    "gelu": Case(_gelu, lambda n: 8 * n),
-    "chain": Case(_chain, lambda n: 12 * n),
-    "adam": Case(_adam, lambda n: 28 * n),
-    "softmax": Case(_softmax, lambda n: 8 * n),
-    "layer norm": Case(_layer_norm, lambda n: 8 * n),
-    "sum": Case(lambda xp, n: (lambda x: xp.sum(x), [(n,)]), lambda n: 4 * n),
-    "max": Case(lambda xp, n: (lambda x: xp.amax(x), [(n,)]), lambda n: 4 * n),
-    "running sum": Case(lambda xp, n: (lambda x: xp.cumsum(x, 0), [(n,)]), lambda n: 12 * n),
-    "sort": Case(lambda xp, n: (lambda x: xp.sort(x), [(n,)]), lambda n: 8 * n),
-    "20 small kernels": Case(_small_kernels, lambda n: 0, kernels=20),
-    "product float32": Case(_product, lambda n: 12 * _side(n) ** 2, lambda n: 2 * _side(n) ** 3),
-    "product bfloat16": Case(_product, lambda n: 6 * _side(n) ** 2, lambda n: 2 * _side(n) ** 3, "bfloat16"),
-}
-
-
-def predicted(case: Case, n: int, copy: float = COPY, peaks: dict[str, float] = PEAKS) -> float:
-    """Seconds of a call by the roofline: the larger of its bytes and its flops at the device's rates, no less than its launches take."""
-    return max(case.nbytes(n) / copy, case.flops(n) / peaks[case.dtype], case.kernels * LAUNCH_SECONDS)
-
-
-def _timed(call: Callable[[], Any], wait: Callable[[Any], Any]) -> float:
-    """Median seconds of a call that is waited for, after a few."""
-    for _ in range(4):
-        wait(call())
-    seconds, end = [], time.perf_counter() + SECONDS
-    while time.perf_counter() < end or len(seconds) < 5:
-        start = time.perf_counter()
-        wait(call())
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
-
-
-def _hologram(case: Case, n: int, device: str) -> float:
-    import hologram as hg
-    import hologram.numpy as hnp
-
-    f, shapes = case.make(hnp, n)
-    arrays = [hg.device_put(hnp.astype(hnp.asarray(_values(s)), case.dtype), device) for s in shapes]
-    jitted = hg.jit(f, device=device)
-    return _timed(lambda: jitted(*arrays), hg.block_until_ready)
-
-
-def _torch(case: Case, n: int, compiled: bool) -> float:
-    import torch
-
-    f, shapes = case.make(torch, n)
-    arrays = [torch.from_numpy(_values(s)).to("cuda", getattr(torch, case.dtype)) for s in shapes]
-    g = torch.compile(f) if compiled else f
-    return _timed(lambda: g(*arrays), lambda y: torch.cuda.synchronize())
-
-
-def _jax(case: Case, n: int) -> float:
-    import jax
-
-    f, shapes = case.make(jax.numpy, n)
-    arrays = [jax.device_put(_values(s)).astype(case.dtype) for s in shapes]
-    g = jax.jit(f)
-    return _timed(lambda: g(*arrays), jax.block_until_ready)
-
-
-def _values(shape: tuple[int, ...]) -> np.ndarray:
-    return np.random.default_rng(0).random(shape, np.float32)
-
-
-def _peers() -> dict[str, Callable[[Case, int], float]]:
-    """Those that see a GPU."""
-    found: dict[str, Callable[[Case, int], float]] = {}
-    if importlib.util.find_spec("torch") is not None:
-        import torch
-
-        if torch.cuda.is_available():
-            found["torch"] = lambda case, n: _torch(case, n, False)
-            found["torch.compile"] = lambda case, n: _torch(case, n, True)
-    if importlib.util.find_spec("jax") is not None:
-        import jax
-
-        if jax.default_backend() != "cpu":
-            found["jax"] = _jax
-    return found
-
-
-def _attempt(measure: Callable[[Case, int], float], case: Case, n: int) -> float | str:
-    try:
-        return measure(case, n)
-    except Exception as e:  # a peer's failure is its result
-        return f"{type(e).__name__}: {e}".splitlines()[0]
-
-
-def _rates(device: str, n: int) -> tuple[float, dict[str, float]]:
-    """Bytes a second of a copy on the device, and the flops a second of the best product there of each type."""
-    copy = Case(lambda xp, n: (lambda x: x + 0, [(n,)]), lambda n: 8 * n)
-    products = {c.dtype: c for name, c in CASES.items() if name.startswith("product")}
-    peers = _peers()
-    best = {}
-    for dtype, case in products.items():
-        seconds = [_attempt(m, case, n) for m in (lambda c, k: _hologram(c, k, device), *peers.values())]
-        best[dtype] = case.flops(n) / min(s for s in seconds if isinstance(s, float))
-    return copy.nbytes(n) / _hologram(copy, n, device), best
-
-
-def _table(rows: list[dict[str, Any]], columns: list[str]) -> str:
-    lines = ["| case | " + " | ".join(f"{c}, µs" for c in columns) + " | of the roofline |", "|---|" + "---|" * (len(columns) + 1)]
-    for row in rows:
-        cells = [f"{row[c] * 1e6:,.1f}" if isinstance(row.get(c), float) else str(row.get(c, "")) for c in columns]
-        share = row["roofline"] / row["hologram"] if isinstance(row.get("hologram"), float) else None
-        lines.append(f"| {row['case']} | " + " | ".join(cells) + f" | {f'{share:.0%}' if share else ''} |")
-    return "\n".join(lines) + "\n"
+def markdown(title: str, found: dict[str, dict[str, Answer]], n: int) -> str:
+    """All figures so far, as tables."""
+    copy, peaks = rates(found, n)
+    frameworks = [f for f in RUNNERS if any("time" in row.get(f, {}) for name, row in found.items() if name != FIRST)]
+    rows, failures = [], []
+    for name, row in found.items():
+        failures += [f"- {name}, {f}: {a['error']}" for f, a in row.items() if "error" in a]
+        if name == FIRST or OURS not in row or "time" not in row[OURS]:
+            continue
+        times = {f: a["time"] for f, a in row.items() if "time" in a}
+        rival = min((times[f] for f in RIVALS if f in times), default=None)
+        share = f"{predicted(CASES[name], n, copy, peaks) / times[OURS]:.0%}"
+        cells = [f"{times[f] * 1e6:,.1f}" if f in times else "" for f in frameworks]
+        rows.append([name, *cells, share, f"{rival / times[OURS]:.2f}" if rival else "", f"{row[OURS]['host'] * 1e6:,.1f}"])
+    head = ["case", *(f"{f}, µs" for f in frameworks), "of the roofline", "best of compiled peers / ours", "until ours returns, µs"]
+    parts = [
+        f"# {title}",
+        f"{n:,} elements. Copies {copy / 1e9:,.0f} GB/s; products " + ", ".join(f"{d} {r / 1e12:,.0f} TFLOP/s" for d, r in peaks.items()) + ".",
+    ]
+    parts.append(report.table(head, rows))
+    first = {f: a for f, a in found.get(FIRST, {}).items() if "first" in a}
+    if first:
+        lines = [[f, f"{a['start'] * 1e3:,.0f}", f"{a['first'] * 1e3:,.0f}"] for f, a in first.items()]
+        remark = "## First call of gelu\n\nIn a fresh process with empty caches; milliseconds."
+        parts += [remark, report.table(["framework", "import, first array on the device", "first call"], lines)]
+    if failures:
+        parts += ["## Not measured", "\n".join(failures)]
+    return "\n\n".join(parts) + "\n"
 
 
 def expectation(n: int) -> str:
     """What an H200 should take, as a table."""
-    lines = ["| case | bytes | flops | µs, at least |", "|---|---|---|---|"]
-    for name, case in CASES.items():
-        lines.append(f"| {name} | {case.nbytes(n):.3g} | {case.flops(n):.3g} | {predicted(case, n) * 1e6:,.1f} |")
-    return "\n".join(lines) + "\n"
+    rows = [[name, f"{c.nbytes(n):.3g}", f"{c.flops(n):.3g}", f"{predicted(c, n) * 1e6:,.1f}"] for name, c in CASES.items()]
+    return report.table(["case", "bytes", "flops", "µs, at least"], rows) + "\n"
 
 
 def main() -> int:
@@ -215,6 +147,7 @@ def main() -> int:
     parser.add_argument("--device", help="such as cuda:1")
     parser.add_argument("--scale", type=int, default=28, help="cases have 2^SCALE elements")
     parser.add_argument("-w", "--workloads", default=".", help="a regular expression: only cases whose name it finds")
+    parser.add_argument("--seconds", type=float, default=480, help="after which nothing more is measured")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     import hologram as hg
@@ -224,23 +157,28 @@ def main() -> int:
     if device is None:
         print(f"there is no GPU to measure:\n{hg.devices()}\n\nAn H200 should take:\n\n{expectation(n)}", file=sys.stderr)
         return 1
-    copy, peaks = _rates(device, n)
-    print(f"{hg.devices().details[device]}: copies {copy / 1e9:,.0f} GB/s, products {peaks}", flush=True)
-    peers = _peers()
-    rows = []
-    for name, case in CASES.items():
-        if re.search(options.workloads, name):
-            row: dict[str, Any] = {"case": name, "roofline": predicted(case, n, copy, peaks)}
-            row["hologram"] = _attempt(lambda c, k: _hologram(c, k, device), case, n)
-            row.update({peer: _attempt(m, case, n) for peer, m in peers.items()})
-            rows.append(row)
-            print(row, flush=True)
+    title = hg.devices().details[device]
+    print(title, flush=True)
     options.output.mkdir(parents=True, exist_ok=True)
-    head = f"# {hg.devices().details[device]}\n\nCopies {copy / 1e9:,.0f} GB/s. {n:,} elements.\n\n"
-    (options.output / "gpu.md").write_text(head + _table(rows, ["hologram", *peers]))
-    (options.output / "gpu.json").write_text(json.dumps({"copy": copy, "peaks": peaks, "n": n, "cases": rows}, indent=1))
+    found: dict[str, dict[str, Answer]] = {}
+    start = time.monotonic()
+    cases = [name for name in CASES if re.search(options.workloads, name)]
+    for framework, name, answer in answers(device, options.scale, cases, start + options.seconds):
+        found.setdefault(name, {})[framework] = answer
+        print(f"[{time.monotonic() - start:4.0f} s] {framework}: {name}: {_words(answer, name, found, n)}", flush=True)
+        (options.output / "gpu.md").write_text(markdown(title, found, n))
+        (options.output / "gpu.json").write_text(json.dumps({"device": title, "n": n, "cases": found}, indent=1))
     print(f"wrote {options.output / 'gpu.md'}")
-    return 0
+    return int(not any("time" in row.get(OURS, {}) for row in found.values()))
+
+
+def _words(answer: Answer, name: str, found: dict[str, dict[str, Answer]], n: int) -> str:
+    if "error" in answer:
+        return str(answer["error"])
+    if name == FIRST:
+        return f"{answer['start'] * 1e3:,.0f} ms to the first array, then {answer['first'] * 1e3:,.0f} ms"
+    share = predicted(CASES[name], n, *rates(found, n)) / answer["time"]
+    return f"{answer['time'] * 1e6:,.1f} µs, {share:.0%} of the roofline; returns after {answer['host'] * 1e6:,.1f} µs; first {answer['first']:.2f} s"
 
 
 if __name__ == "__main__":
