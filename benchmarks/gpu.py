@@ -8,6 +8,7 @@ copied a second, and the flops of the fastest product among all. Without a GPU i
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -45,6 +46,7 @@ class Worker:
     def ask(self, name: str) -> Answer:
         process = self.process = self.process or self._started()
         assert process.stdin is not None and process.stdout is not None
+        start = time.monotonic()
         late = threading.Timer(MOST_SECONDS, process.kill)
         late.start()
         try:
@@ -57,17 +59,21 @@ class Worker:
             late.cancel()
         if line:
             return dict(json.loads(line))
-        self.process = None
-        status = process.wait()
-        return {"error": f"no answer in {MOST_SECONDS} s" if status == -9 else f"its process ended with status {status}"}
+        status = self.end()
+        return {"error": f"no answer in {MOST_SECONDS} s" if time.monotonic() - start > MOST_SECONDS else f"its process ended with status {status}"}
 
     def _started(self) -> subprocess.Popen[str]:
         return subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.environment)
 
-    def end(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+    def end(self) -> int | None:
+        """Ends the process; gives its status, if there was one."""
+        process, self.process = self.process, None
+        if process is None:
+            return None
+        process.kill()
+        with contextlib.suppress(OSError):  # what was written and never read
+            process.communicate()
+        return process.returncode
 
 
 def answers(device: str, scale: int, cases: list[str], end: float) -> Iterator[tuple[str, str, Answer]]:
