@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from hologram.graph.control import nbytes
 from hologram.graph.fuse import DEAR
-from hologram.symbolic import prod
 from hologram.trace.node import Graph, Node
 
 MOVABLE = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "contraction", "native")  # kinds that cannot fail
@@ -38,7 +38,7 @@ class _Made(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return sum(map(_nbytes, self.sources))
+        return sum(map(nbytes, self.sources))
 
 
 def invariant_work(graph: Graph, constants: int, steps: int | None) -> list[Node]:
@@ -50,7 +50,7 @@ def invariant_work(graph: Graph, constants: int, steps: int | None) -> list[Node
     chosen, left = [], ALL_BYTES
     for x in wanted:
         if _pays(x, made[x], steps):
-            larger = _nbytes(x) if _nbytes(x) > made[x].nbytes else 0
+            larger = nbytes(x) if nbytes(x) > made[x].nbytes else 0
             if larger <= left:
                 chosen.append(x)
                 left -= larger
@@ -71,8 +71,8 @@ def _invariant(nodes: Iterable[Node], constants: Iterable[Node]) -> dict[Node, _
 def _operations(n: Node) -> int:
     """Scalar operations of the node itself."""
     if n.op.kind == "movement":
-        return _size(n) if len(n.inputs) > 1 else 0
-    return max(1, n.op.cost) * max(_size(n), *[_size(x) for x in n.inputs], 1)
+        return elements(n) if len(n.inputs) > 1 else 0
+    return max(1, n.op.cost) * max(elements(n), *[elements(x) for x in n.inputs], 1)
 
 
 def _wanted(graph: Graph, nodes: Iterable[Node], made: dict[Node, _Made]) -> list[Node]:
@@ -80,7 +80,7 @@ def _wanted(graph: Graph, nodes: Iterable[Node], made: dict[Node, _Made]) -> lis
     found: dict[Node, None] = {}
     read = [x for n in nodes if n not in made for x in n.inputs]
     for x in [*read, *graph.outputs]:
-        while x in made and x.op.kind == "movement" and len(x.inputs) == 1 and _size(x.inputs[0]) <= _size(x):
+        while x in made and x.op.kind == "movement" and len(x.inputs) == 1 and elements(x.inputs[0]) <= elements(x):
             (x,) = x.inputs
         if x in made and made[x].work:
             found[x] = None
@@ -90,21 +90,21 @@ def _wanted(graph: Graph, nodes: Iterable[Node], made: dict[Node, _Made]) -> lis
 def _pays(x: Node, made: _Made, steps: int | None) -> bool:
     if made.work * (1 if steps is None else steps) < LEAST_WORK:
         return False
-    if steps is None and made.work > LIGHT * (_size(x) + sum(map(_size, made.sources))):
+    if steps is None and made.work > LIGHT * (elements(x) + sum(map(elements, made.sources))):
         return False
-    return _nbytes(x) <= made.nbytes or (_is_dear(x, made) and _nbytes(x) <= MOST_BYTES)
+    return nbytes(x) <= made.nbytes or (_is_dear(x, made) and nbytes(x) <= MOST_BYTES)
 
 
 def _is_dear(x: Node, made: _Made) -> bool:
-    return made.work >= DEAR * _size(x)
+    return made.work >= DEAR * elements(x)
 
 
 def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) -> list[Node]:
     """``chosen`` without large values of cheap work whose sources the body reads even so."""
     while True:
         read = _reached(graph, set(chosen))
-        beside = {x for x in chosen if any(_size(s) > 1 and s in read for s in made[x].sources)}
-        stay = [x for x in chosen if x not in beside or _is_dear(x, made[x]) or _nbytes(x) <= SMALL_BYTES]
+        beside = {x for x in chosen if any(elements(s) > 1 and s in read for s in made[x].sources)}
+        stay = [x for x in chosen if x not in beside or _is_dear(x, made[x]) or nbytes(x) <= SMALL_BYTES]
         if stay == chosen:
             return chosen
         chosen = stay
@@ -122,11 +122,8 @@ def _reached(graph: Graph, stop: set[Node]) -> set[Node]:
     return seen
 
 
-def _size(n: Node) -> int:
-    size = prod(n.shape)
-    assert isinstance(size, int)  # bodies are of static sizes
+def elements(n: Node) -> int:
+    """How many elements a value has, of static size as all in bodies."""
+    size = n.size
+    assert isinstance(size, int)
     return size
-
-
-def _nbytes(n: Node) -> int:
-    return _size(n) * n.dtype.itemsize

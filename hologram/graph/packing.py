@@ -17,7 +17,7 @@ from hologram.graph.ahead import Ahead, packed_ahead
 from hologram.graph.loops import Sharing
 from hologram.primitives.control import bodies, scan, switch, while_, with_bodies
 from hologram.primitives.leaves import input_, leaf
-from hologram.trace.node import Builder, Graph, Node, topological
+from hologram.trace.node import Builder, Graph, Node, inlined, topological
 
 PACKED_BYTES = 2**28  # of one loop
 LEAST_STEPS = 4  # that pay for packing
@@ -74,7 +74,7 @@ class _Packed:
         for graph, found, own in zip(self.graphs, self.found, sizes, strict=True):
             done = len(panels)
             if found is not None:
-                panels += _inlined(build, found.values, dict(zip(graph.inputs, operands[self.first :], strict=True)))
+                panels += inlined(build, graph, operands[self.first :], found.values.outputs)
                 graph = found.graph
             count = len(graph.inputs) - own
             taken = [*strangers[:done], *graph.inputs[count:], *strangers[done + own :]]
@@ -100,14 +100,6 @@ def _unread(graphs: Sequence[Graph], count: int) -> list[int]:
     """Which of the first ``count`` arguments no graph reads, the last first."""
     read = [set(topological(g.outputs)) for g in graphs]
     return [i for i in reversed(range(count)) if all(g.inputs[i] not in r for g, r in zip(graphs, read, strict=True))]
-
-
-def _inlined(build: Builder, values: Graph, image: dict[Node, Node]) -> list[Node]:
-    """The results of ``values``, of the images of its inputs."""
-    for n in values.nodes():
-        if n not in image:
-            image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
-    return [image[x] for x in values.outputs]
 
 
 def _stranger(number: int, like: Node) -> Node:

@@ -107,7 +107,9 @@ def _bodies(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
     """Control flow, and what is inside of it."""
     key = context.precision, settings.disabled_passes
     inside = Context(context.precision, context.verify)
-    out = simplify_control(graph, lambda body: canonical_body(body, lambda g: run_passes(g, CANONICAL, inside), key), fired)
+    out = simplify_control(
+        graph, lambda body: canonical_body(body, lambda g: run_passes(g, CANONICAL, inside), key), fired, context.precision != "exact"
+    )
     fired.update(inside.rules())
     return out
 

@@ -111,6 +111,15 @@ class Graph:
         return to_networkx(self)
 
 
+def inlined(build: Builder, graph: Graph, arguments: Sequence[Node], values: Sequence[Node]) -> list[Node]:
+    """``values`` of ``graph``, made with ``build``, for the first of its inputs being ``arguments``; they need no others."""
+    made = dict(zip(graph.inputs, arguments, strict=False))
+    for n in topological(values, stop=made.__contains__):
+        if n not in made:
+            made[n] = build(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
+    return [made[x] for x in values]
+
+
 # --- constants -------------------------------------------------------------------------------------------------------
 
 
