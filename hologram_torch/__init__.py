@@ -1,6 +1,7 @@
 """Hologram for PyTorch: ``torch.compile(model, backend="hologram")``, zero-copy conversion, and what else torch's users reach Hologram by.
 
-Importing it makes the backend known to torch, and ``device="hologram"`` unless torch has a GPU (:mod:`hologram_torch.devices` says why); names are imported when they are first used.
+Importing it makes the backend known to torch, and ``device="hologram"`` unless torch has a GPU (:mod:`hologram_torch.devices` says why); names are
+imported when they are first used.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class Analysis:
 
     def _stages(self) -> list[tuple[list[Segment], list[fx.Node]]]:
         """A node of Hologram belongs to the first stage in which its device's segment has all that it needs; one of PyTorch comes after the segments
-        of its stage. Nodes that draw random numbers keep their order."""
+        of its stage. The CPU's segment is the first of a stage: others read numbers of it. Nodes that draw random numbers keep their order."""
         stage: dict[fx.Node, int] = {}
         drawn = 0
         segments: dict[tuple[int, str], Segment] = {}
@@ -185,7 +185,7 @@ class Analysis:
             if node.op != "call_function" or self._is_number(node):
                 continue
             by_torch = node in self.reasons
-            at = max([0, *(stage[x] + self._comes_before(x, node) for x in node.all_input_nodes if x in stage)])
+            at = max([0, *(stage[x] + (x in self.reasons and not by_torch) for x in node.all_input_nodes if x in stage)])
             if by_torch:
                 if isinstance(node.target, OpOverload) and _SEEDED in node.target.tags:
                     at = drawn = max(at, drawn)
@@ -196,13 +196,8 @@ class Analysis:
             stage[node] = at
         self._connect(segments)
         count = max([-1, *(i for i, _ in segments), *others]) + 1
-        return [([s for (at, _), s in segments.items() if at == i], others.get(i, [])) for i in range(count)]
-
-    def _comes_before(self, x: fx.Node, node: fx.Node) -> bool:
-        """Whether the stage of ``x`` has to end before ``node``, which reads it."""
-        if node in self.reasons:
-            return False
-        return x in self.reasons or (x not in self.portable and self.device_of(x) != self.device_of(node))
+        ordered = sorted(segments.items(), key=lambda entry: entry[1].device != HOST)
+        return [([s for (at, _), s in ordered if at == i], others.get(i, [])) for i in range(count)]
 
     def _connect(self, segments: dict[tuple[int, str], Segment]) -> None:
         """Finds the inputs of each segment, and which of its values others read."""

@@ -32,10 +32,12 @@ class PromptApi(FakeApi):
 
 
 class StandIn:
-    """``tensor`` makes tensors in the memory of ``api``'s device, ``empty`` does so for compiled graphs; ``allocated`` counts those."""
+    """``tensor`` makes tensors in the memory of ``api``'s device, ``empty`` does so for compiled graphs; ``allocated`` and ``sent`` count tensors
+    that these make and bring there. In compiled graphs tensors count as CUDA's, unless ``on_host`` says otherwise."""
 
     def __init__(self, api: PromptApi) -> None:
         self.api, self.allocated, self.sent = api, 0, 0
+        self.on_host: Callable[[torch.Tensor], bool] = lambda x: False
 
     def empty(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         self.allocated += 1
