@@ -32,6 +32,10 @@ def texts() -> dict[str, str]:
         out[name] = Program(kernels(Schedule(d.graph(*make_product(d)), "standard", UNIT_PANELS)), "cuda", "standard").text
     for name in ("many_short_rows", "long_rows", "order_of_wide_keys"):
         out[name] = Program(kernels(Schedule(graph_of(name), "exact", PANELS)), "cuda", "exact").text
+    for dtype, op in (("float32", "sort"), ("uint8", "argsort")):
+        d = Draft()
+        long = d.graph(d(op, d.input(2**22, dtype=dtype), 0, False))
+        out[f"long_{op}"] = Program(kernels(Schedule(long, "standard", UNIT_PANELS)), "cuda", "standard").text
     return {name: re.sub(r"\bkernel(\d+)(?=\()", rf"{name}_\1", text) for name, text in out.items()}
 
 

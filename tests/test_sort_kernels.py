@@ -1,4 +1,4 @@
-"""Sorts as kernels of devices: rows by tiles in shared memory, long ones by merging; the order is the reference's."""
+"""Sorts as kernels of devices: rows by tiles in shared memory, longer ones by merging or by digits; the order is the reference's."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from optable import mismatch, seeded
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
-from hologram.backends.c.products import PANELS
+from hologram.backends.c.dialects import DIALECTS
+from hologram.backends.c.mapping import Mapping
+from hologram.backends.c.products import PANELS, UNIT_PANELS
+from hologram.backends.c.scalars import Scalars
 from hologram.backends.reference import evaluate
+from hologram.graph import radix, sorts
+from hologram.graph.fuse import Group
+from hologram.graph.loops import Panels
+from hologram.graph.radix import layout
 from hologram.graph.schedule import Schedule
 from hologram.graph.sort_kernels import TILE_BYTES
 from hologram.graph.verify import verify_kernel
@@ -38,10 +45,23 @@ SORTS: dict[str, tuple[tuple[int, ...], str, str, int, bool]] = {
     "wide_keys": ((9000,), "uint64", "sort", 0, False),
     "doubles": ((2, 2500), "float64", "argsort", 1, False),
 }
+# by digits: whole tiles and not, rows side by side, one digit and several, indices below keys and beside them
+BY_DIGITS: dict[str, tuple[tuple[int, ...], str, str, int, bool]] = {
+    "floats": ((2, 4100), "float32", "sort", 1, False),
+    "halves_down": ((9000,), "float16", "sort", 0, True),
+    "bytes": ((2 * 256 * 63,), "int8", "sort", 0, False),
+    "truths": ((3, 5000), "bool", "sort", 1, True),
+    "wide": ((2, 1800), "uint64", "sort", 1, True),
+    "order_of_floats": ((2 * 256 * 7,), "float32", "argsort", 0, False),
+    "order_of_truths": ((9000,), "bool", "argsort", 0, False),
+    "order_of_bytes": ((5, 70_000 // 5), "uint8", "argsort", 1, True),
+    "order_of_wide": ((2, 3000), "int64", "argsort", 1, True),
+    "order_of_doubles": ((4000,), "float64", "argsort", 0, False),
+}
 
 
 def graph_of(name: str, d: Draft | None = None) -> Graph:
-    shape, dtype, op, axis, descending = SORTS[name]
+    shape, dtype, op, axis, descending = (SORTS | BY_DIGITS)[name]
     d = d or Draft()
     return d.graph(d(op, d.input(*shape, dtype=dtype), axis, descending))
 
@@ -52,6 +72,8 @@ def _values(shape: tuple[int, ...], dtype: str, few: bool) -> np.ndarray:
     if d.is_float:
         special = rng.choice(np.array([np.nan, -np.nan, -0.0, 0.0, np.inf, -np.inf, 1.0, -3.5]), shape)
         return (special if few else rng.standard_normal(shape)).astype(d.np)
+    if d.kind == "b":
+        return rng.random(shape) < 0.3
     ends = np.iinfo(d.np)
     some = rng.choice(np.array([ends.min, ends.max, 0, 1], d.np), shape)
     return some if few else rng.integers(ends.min, ends.max, shape, d.np, endpoint=True)  # type: ignore[no-any-return, call-overload]
@@ -82,10 +104,65 @@ def test_long_rows_are_merged_and_nothing_is_left_to_the_host() -> None:
     assert sum(b.size * b.dtype.itemsize for k in merges for b in k.scratch) == 2 * TILE_BYTES  # type: ignore[misc]
 
 
-def test_rows_of_unknown_length_stay_a_routine() -> None:
-    d = Draft()
-    schedule = Schedule(d.graph(d("sort", d.input(4, var("n")), 1, False)), "standard", PANELS)
-    assert [k.ready is not None for k in kernels(schedule)].count(True) == 1
+@needs_compilers
+@pytest.mark.parametrize("name", BY_DIGITS)
+def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
+    monkeypatch.setattr(sorts, "is_worth", lambda *_: True)
+    shape, dtype, *_ = BY_DIGITS[name]
+    graph = graph_of(name)
+    turn = list(BY_DIGITS).index(name)
+    able = ["cuda", "c"] if dtype == "float64" else ["cuda", "c", "metal"]
+    for dialect in able if everything else [able[turn % len(able)]]:
+        schedule = Schedule(graph, "exact", UNIT_PANELS if dialect == "cuda" else PANELS)
+        for k in kernels(schedule):
+            verify_kernel(k)
+        for few in (False, True) if everything else [turn % 2 == 0]:
+            array = _values(shape, dtype, few)
+            (got,), (want,) = run(schedule, [array], tmp_path, dialect=dialect), evaluate(graph, [array])
+            assert not mismatch(got, want, 0).any(), (dialect, few)
+
+
+def test_passes_are_as_few_as_keys_have_digits() -> None:
+    def moves(shape: tuple[int, ...], dtype: str, op: str = "sort") -> int:
+        d = Draft()
+        schedule = Schedule(d.graph(d(op, d.input(*shape, dtype=dtype), len(shape) - 1, False)), "exact", UNIT_PANELS)
+        assert all(k.ready is None for k in kernels(schedule))
+        return sum(g.roots[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
+
+    long = 2**24
+    assert [moves((long,), dtype) for dtype in ("uint8", "float16", "float32", "int64")] == [1, 2, 4, 8]
+    assert [moves((long,), dtype, "argsort") for dtype in ("uint8", "bfloat16", "float32", "float64")] == [1, 2, 4, 8]
+    assert moves((2**16,), "float32") == moves((2**20, 16), "uint8") == 0  # few launches, and rows that would not fill their tiles
+    assert moves((var("n"),), "float32") == 4
+
+
+def test_a_long_sort_takes_two_arrays_of_items_and_counters() -> None:
+    n = 2**24
+    for dtype, op, item in (("float32", "sort", 4), ("int8", "sort", 1), ("float32", "argsort", 8)):
+        d = Draft()
+        schedule = Schedule(d.graph(d(op, d.input(n, dtype=dtype), 0, False)), "exact", UNIT_PANELS)
+        assert schedule.plan({}).arena_bytes <= 2.3 * n * item
+
+
+@pytest.mark.parametrize("shared_bytes", [32 * 1024, 48 * 1024])
+def test_tiles_fit_in_shared_memory(shared_bytes: int) -> None:
+    for itemsize in (1, 2, 4, 8):
+        found = layout(itemsize, shared_bytes)
+        assert found.own % 2 and found.tile // radix.COUNTING <= radix.MOST_COUNTED and found.at_once >= 4
+    for name in BY_DIGITS:
+        schedule = Schedule(graph_of(name), "exact", Panels(128, 128, None, shared_bytes))
+        dialect = DIALECTS["cuda" if shared_bytes == 48 * 1024 else "metal"]
+        if dialect.double or "double" not in name:
+            assert not any(Mapping(k, Scalars(dialect)).in_workspace for k in kernels(schedule))
+
+
+@needs_opencl
+def test_rows_of_unknown_length() -> None:
+    f = hg.jit(hnp.argsort, device="opencl", dynamic=True)
+    for n in (3, 50_000):
+        x = seeded("length", n).integers(0, 100, n).astype(np.int8)
+        np.testing.assert_array_equal(np.asarray(f(x)), np.argsort(x, kind="stable"))
+    assert f.lower(x).compile().reduction().host_calls == 0
 
 
 @needs_opencl

@@ -91,7 +91,7 @@ def is_last(node: Node) -> bool:
 
 def is_alone(node: Node) -> bool:
     """Whether the node has a group of its own."""
-    return node.op.kind in ("scatter", "native", "attention")
+    return node.op.kind in ("scatter", "native", "attention", "digits")
 
 
 def reduction_axes(node: Node) -> Axes | None:
@@ -132,7 +132,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False)
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
     roots |= _cuts(nodes) - swollen
-    roots |= _around_control(nodes) | _under_windows(nodes) | attention.kept_for(nodes)
+    roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | attention.kept_for(nodes)
     inside = attention.of_scores(nodes)
     roots = {n for n in roots - inside if n.size != 0}
     dear = partial(_dear, nodes, roots, swollen | inside, halves)
@@ -228,6 +228,24 @@ def _around_control(nodes: list[Node]) -> set[Node]:
             read = operands(n) if n.op.kind == "control" else n.inputs
             roots.update(x for x in read if x.op.name not in ("input", "leaf"))
     return roots
+
+
+def _gathered_twice(nodes: list[Node]) -> set[Node]:
+    """What passes of radix sorts would gather both where they count and where they move it."""
+    return {n.inputs[0] for n in nodes if n.op.kind == "digits" and _gathers(n.inputs[0])}
+
+
+def _gathers(node: Node) -> bool:
+    """Whether there is a gather among what makes ``node``, as far as that is computed element by element."""
+    stack, seen = [node], set[Node]()
+    while stack:
+        n = stack.pop()
+        if n.op.kind == "gather":
+            return True
+        if n not in seen and n.op.kind in ("elementwise", "movement"):
+            seen.add(n)
+            stack += n.inputs
+    return False
 
 
 def operands(node: Node) -> list[Node]:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from hologram import dtypes
@@ -23,7 +24,7 @@ from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.pairs import in_pairs
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.short_rows import is_short, reduced
-from hologram.graph.sorts import prepare_sort
+from hologram.graph.sorts import LongSorts, prepare_sort
 from hologram.primitives.op import MULTIPLE, TABLE, Shape
 from hologram.primitives.reductions import PAGE, adjacent_runs
 from hologram.symbolic import Int, floordiv, prod
@@ -38,15 +39,17 @@ MANY_PAGES = 64  # of a scan: to add up so many totals one after the other takes
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
-def prepare(graph: Graph, precision: str = "exact", by_pairs: bool = False, by_parts: bool = True) -> Graph:
-    """``by_pairs``: products of bfloat16 may be summed two at a time; ``by_parts``: long sums of products part by part."""
+def prepare(graph: Graph, precision: str = "exact", by_pairs: bool = False, by_parts: bool = True, shared_bytes: int | None = None) -> Graph:
+    """``by_pairs``: products of bfloat16 may be summed two at a time; ``by_parts``: long sums of products part by part. ``shared_bytes``: what groups
+    share on a device, None elsewhere."""
     b = Builder()
+    long = None if shared_bytes is None else LongSorts(shared_bytes, partial(_running_sum, b))
     varies = None if precision == "exact" else Variation(by_pairs, by_parts)
     made: dict[Node, Node] = {}
     lines: dict[Node, Any] = {}
     for node in graph.nodes():
         inputs = tuple(made[x] for x in node.inputs)
-        new = _prepare(b, node, inputs, varies)
+        new = _prepare(b, node, inputs, varies, long)
         if varies is not None:
             varies.note(new)
         made[node] = new
@@ -177,7 +180,7 @@ def _reduce_parts(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
     return x
 
 
-def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None) -> Node:
+def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None, long: LongSorts | None) -> Node:
     if node.op.kind in MULTIPLE:
         return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
     if node.op.kind == "mark":
@@ -191,11 +194,11 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation
     if node.op.kind == "contraction":
         return _convolution(b, node, inputs, varies is None)
     if node.op.kind == "scan":
-        return _scan(b, node, inputs[0], varies is not None and not varies.by_parts)
+        return _scan(b, node, inputs[0], (varies is not None and not varies.by_parts) or (long is not None and inputs[0].dtype.is_integer))
     if node.op.kind == "scatter":
         return prepare_scatter(b, node, inputs)
     if node.op.kind == "sort":
-        return prepare_sort(b, node, inputs[0])
+        return prepare_sort(b, node, inputs[0], long)
     return in_pages(b, node, inputs) or b(node.op, inputs, node.attrs)
 
 
@@ -356,6 +359,11 @@ def _scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
         return side_by_side(b, _cast(b, _scan_of_pages(b, node.op, x, axis, at_once), node.dtype), n, reverse)
     x = b(node.op, (x,), (axis, False))
     return _cast(b, _flip(b, x, axis) if reverse else x, node.dtype)
+
+
+def _running_sum(b: Builder, x: Node) -> Node:
+    """Of integers, along the last axis."""
+    return _scan(b, Node(TABLE["cumsum"], (x,), (x.ndim - 1, False), x.shape, x.dtype), x, True)
 
 
 def _scan_of_pages(b: Builder, op: Any, x: Node, axis: int, at_once: bool) -> Node:

@@ -25,8 +25,9 @@ from hologram.graph.loops import Panels, Sharing, Tile
 from hologram.graph.lower import lower
 from hologram.graph.packing import pack_before_loops
 from hologram.graph.prepare import prepare
+from hologram.graph.radix_kernels import lower_digits
 from hologram.graph.scatters import lower_scatter
-from hologram.graph.sort_kernels import is_sortable, lower_sort
+from hologram.graph.sort_kernels import lower_sort
 from hologram.graph.sorts import lower_native
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, atoms, is_static, split_linear, substitute, var
@@ -83,7 +84,8 @@ class Schedule:
             graph = block_regions(join_attention(block_regions(graph, self.precision, first_level=1)), self.precision)
         elif isinstance(tile, Panels) and self.precision != "exact":
             graph = join_attention(graph, WIDEST_BYTES)
-        graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=not isinstance(tile, Panels))
+        shared = tile.shared_bytes if isinstance(tile, Panels) else None
+        graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
         return pack_before_loops(graph, constants, self._prepared, tile, self.precision == "exact")
 
     def result_shape(self, node: Node) -> Shape:
@@ -146,8 +148,10 @@ class Schedule:
                 assert self.tile is not None
                 return [lower_attention(group, roots, self.tile)]
             case "native":
-                on_device = isinstance(self.tile, Panels) and is_sortable(group.roots[0].inputs[0])
-                return lower_sort(group) if on_device else [lower_native(group)]
+                return lower_sort(group) if isinstance(self.tile, Panels) else [lower_native(group)]
+            case "digits":
+                assert isinstance(self.tile, Panels)
+                return [lower_digits(group, roots, self.tile.shared_bytes)]
         return lower(group, roots, stored, self.precision, self.tile)
 
     def _lifetimes(self) -> list[tuple[Node | ControlStep, int, int, tuple[Node, ...]]]:

@@ -19,20 +19,20 @@ from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Stmt, Store, Val
 from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row
 from hologram.primitives.sorting import order_keys
 from hologram.symbolic import Int, atoms, floordiv, mod
-from hologram.trace.node import Node
 
 TILE_BYTES = 16 * 1024  # of keys in shared memory
 STEP_NS = 0.05  # of one step of one search
 
 
-def is_sortable(keys: Node) -> bool:
-    """Whether rows are of a known length, from which the number of passes follows."""
-    return isinstance(keys.shape[1], int)
-
-
 def lower_sort(group: Group) -> list[Lowered]:
     """The kernels of a group whose only root is ``sort_keys`` or ``order_keys`` of rows of a known length."""
     return _Sort(group).lowered()
+
+
+def merging_of(n: int, keys: DType) -> tuple[int, int]:
+    """The rounds of merging in a tile, and the passes of merging after it, of rows of ``n`` keys."""
+    line = min(TILE_BYTES // keys.itemsize // 2, _up(n))
+    return _log2(line), _log2(_up(-(-n // line)))
 
 
 def _log2(n: int) -> int:
@@ -63,8 +63,7 @@ class _Sort:
         self.line = min(self.tile, _up(n))
         if isinstance(self.rows, int):
             self.tile = min(self.tile, self.line * _up(self.rows))
-        passes = _log2(_up(-(-n // self.line)))
-        self.runs = [self.line << k for k in range(passes)]
+        self.runs = [self.line << k for k in range(merging_of(n, self.kind)[1])]
 
     def lowered(self) -> list[Lowered]:
         """Passes end in the first half of the result."""

@@ -1,68 +1,118 @@
-"""Sorts, on their way to the kernels that a backend has ready.
+"""Sorts, on their way to kernels.
 
-:func:`prepare_sort` turns elements into keys, rows side by side, and what was sorted back into elements; :func:`lower_native` makes a step of the
-kernel between.
+:func:`prepare_sort` turns elements into keys, rows side by side, and what was sorted back into elements. Between is a node of a kernel that backends
+have ready, of which :func:`lower_native` makes a step, or, for long rows on devices, the passes of :mod:`hologram.graph.radix`.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Buffer, Kernel
+from hologram.graph.radix import RunningSum, is_worth, radix_sorted
 from hologram.primitives.op import TABLE, Shape
-from hologram.primitives.sorting import argsort, order_keys, sort_key, sort_keys, sort_value
+from hologram.primitives.sorting import Finish, argsort, order_keys, sort_key, sort_keys, unsigned_of
 from hologram.symbolic import Int, atoms, prod
 from hologram.trace.node import Builder, Node, const_attrs
 
 KEY_NS = 8.0  # of one key
 UNKNOWN_NS = 100_000.0
+INDEX_BITS = 32  # rows of unknown length have fewer elements than these count
 
 # --- before fusion ---------------------------------------------------------------------------------------------------
 
 
-def prepare_sort(b: Builder, node: Node, x: Node) -> Node:
+class LongSorts(NamedTuple):
+    """What long rows are sorted with on a device: bytes of memory that a group shares, and the running sum along the last axis."""
+
+    shared_bytes: int
+    running_sum: RunningSum
+
+
+def prepare_sort(b: Builder, node: Node, x: Node, long: LongSorts | None) -> Node:
     axis, descending = node.attrs
     n = x.shape[axis]
     moved = [*[a for a in range(x.ndim) if a != axis], axis]
     lines = _moved(b, x, tuple(moved))
-    wide = _cast(b, lines, _sortable(x.dtype))
-    rows = _reshape(b, wide, (prod(lines.shape[:-1]), n))
-    out = _order(b, rows, descending) if node.op is argsort else _sorted(b, rows, descending)
-    out = _cast(b, _reshape(b, out, lines.shape), node.dtype)
-    return _moved(b, out, tuple(moved.index(a) for a in range(x.ndim)))
-
-
-def _sortable(d: DType) -> DType:
-    """The type with keys that holds every value of ``d``."""
-    if d.kind == "b":
-        return dtypes.uint32
-    return d if d.bits >= 32 else {"i": dtypes.int32, "u": dtypes.uint32, "f": dtypes.float32}[d.kind]
+    rows = _reshape(b, lines, (prod(lines.shape[:-1]), n))
+    out = (_order if node.op is argsort else _sorted)(b, rows, descending, long)
+    return _moved(b, _reshape(b, out, lines.shape), tuple(moved.index(a) for a in range(x.ndim)))
 
 
 def _keys(b: Builder, rows: Node, descending: bool) -> Node:
-    keys = b(sort_key, (rows,))
+    if rows.dtype.kind == "b":
+        keys = _cast(b, rows, dtypes.uint8)
+    else:
+        keys = b(sort_key, (_bitcast(b, rows, unsigned_of(rows.dtype.bits)),), (rows.dtype.name,))
     return b(TABLE["not"], (keys,)) if descending else keys
 
 
-def _sorted(b: Builder, rows: Node, descending: bool) -> Node:
-    keys = _first(b, b(sort_keys, (_keys(b, rows, descending),), (0,)))
-    return b(sort_value, (b(TABLE["not"], (keys,)) if descending else keys,), (rows.dtype.name,))
+def _values(d: DType, descending: bool) -> Finish:
+    """What makes elements of keys."""
+    back: Finish = (("not", (), None),) if descending else ()
+    if d.kind == "b":
+        return (*back, ("cast", (d.name,), None))
+    return (*back, ("sort_value", (d.name,), None), ("bitcast", (d.name,), None))
 
 
-def _order(b: Builder, rows: Node, descending: bool) -> Node:
-    """Where a key has 32 bits, the index is carried below it in one number."""
+def _sorted(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> Node:
+    return _by_bits(b, _keys(b, rows, descending), 0, _values(rows.dtype, descending), long)
+
+
+def _by_bits(b: Builder, items: Node, low: int, finish: Finish, long: LongSorts | None) -> Node:
+    """Rows sorted stably by the bits from ``low`` on, and what ``finish`` makes of them."""
+    rows, n = items.shape
+    if long is not None and is_worth(n, rows, items.dtype, low, long.shared_bytes):
+        return radix_sorted(b, items, low, finish, *long)
+    out = _first(b, b(sort_keys, (items,), (low,)))
+    for name, attrs, constant in finish:
+        out = b(TABLE[name], (out,) if constant is None else (out, _const(b, constant, out.dtype)), attrs)
+    return out
+
+
+def _order(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> Node:
+    """Where there is room for it, the index is carried below the key in one number."""
     if rows.dtype.is_float:
         zero = _const(b, 0.0, rows.dtype)
         rows = b(TABLE["select"], (b(TABLE["eq"], (rows, zero)), zero, rows))
-    keys = _keys(b, rows, descending)
-    if keys.dtype is dtypes.uint64:
-        return _first(b, b(order_keys, (keys,)))
-    index = b(TABLE["iota"], (), (keys.shape, 1, "uint64"))
-    high = b(TABLE["shl_low"], (_cast(b, keys, dtypes.uint64), _const(b, 32, dtypes.uint64)))
-    pairs = b(sort_keys, (b(TABLE["or"], (high, index)),), (32,))
-    return _cast(b, b(TABLE["and"], (_first(b, pairs), _const(b, 2**32 - 1, dtypes.uint64))), dtypes.int64)
+    keys, n = _keys(b, rows, descending), rows.shape[1]
+    carried = INDEX_BITS if not isinstance(n, int) else max(0, n - 1).bit_length()
+    wide = next((d for d in (dtypes.uint32, dtypes.uint64) if keys.dtype.bits + carried <= d.bits), None)
+    if wide is not None:
+        return _by_bits(b, _pairs(b, keys, None, wide), *_below(wide, keys.dtype), long)
+    if long is not None and carried <= INDEX_BITS and is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes):
+        return _in_halves(b, keys, long)
+    return _first(b, b(order_keys, (_cast(b, keys, dtypes.uint64),)))
+
+
+def _pairs(b: Builder, keys: Node, indices: Node | None, wide: DType) -> Node:
+    """Keys in the highest bits, and indices, by default the keys' own, in the lowest."""
+    indices = indices or b(TABLE["iota"], (), (keys.shape, 1, wide.name))
+    high = b(TABLE["shl_low"], (_cast(b, keys, wide), _const(b, wide.bits - keys.dtype.bits, wide)))
+    return b(TABLE["or"], (high, indices))
+
+
+def _below(wide: DType, key: DType) -> tuple[int, Finish]:
+    """Where keys begin in pairs, and what makes indices of these."""
+    low = wide.bits - key.bits
+    return low, (("and", (), (1 << low) - 1), ("cast", ("int64",), None))
+
+
+def _in_halves(b: Builder, keys: Node, long: LongSorts) -> Node:
+    """The order by the lower halves of keys, and then that of the upper halves, in the order by the lower."""
+    half, wide = dtypes.uint32, keys.dtype
+    low, finish = _below(wide, half)
+    lower = _by_bits(b, _pairs(b, _cast(b, keys, half), None, wide), low, finish[:1], long)
+    rows, n = keys.shape
+    place, column = _reshape(b, b(TABLE["iota"], (), ((rows * n,), 0, wide.name)), keys.shape), b(TABLE["iota"], (), (keys.shape, 1, wide.name))
+    places = _cast(b, b(TABLE["add"], (b(TABLE["sub"], (place, column)), lower)), dtypes.int64)
+    upper = b(TABLE["shr_low"], (keys, _const(b, half.bits, wide)))
+    gathered = b(TABLE["take"], (_reshape(b, _cast(b, upper, half), (rows * n,)), places), (0,))
+    return _by_bits(b, _pairs(b, gathered, lower, wide), low, finish, long)
 
 
 def _first(b: Builder, halves: Node) -> Node:
@@ -73,6 +123,10 @@ def _first(b: Builder, halves: Node) -> Node:
 
 def _const(b: Builder, value: float, d: DType) -> Node:
     return b(TABLE["const"], (), const_attrs(value, d))
+
+
+def _bitcast(b: Builder, x: Node, d: DType) -> Node:
+    return x if x.dtype is d else b(TABLE["bitcast"], (x,), (d.name,))
 
 
 def _cast(b: Builder, x: Node, d: DType) -> Node:

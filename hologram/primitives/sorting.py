@@ -3,8 +3,9 @@
 ``sort`` and ``argsort`` are stable. NaNs, all alike, come last, and first if ``descending``. ``sort`` puts -0.0 below 0.0, as ``min`` does; to
 ``argsort`` they are equal.
 
-Backends sort *keys*, unsigned numbers of 32 or 64 bits that order as the elements do: ``sort_key`` makes them, ``sort_value`` brings elements
-back, and between them are the kernels that a backend has ready, ``sort_keys`` and ``order_keys``.
+Backends sort *keys*, unsigned numbers that order as the elements do: ``sort_key`` makes them of the elements' bits, ``sort_value`` brings these
+back. Between them are the kernels that a backend has ready, ``sort_keys`` and ``order_keys``, or, for long rows on devices, passes of a radix sort,
+each ``digit_counts``, a running sum and ``digit_move``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.primitives.elementwise import broadcast_shape, quiet
-from hologram.primitives.op import Op, Shape, register
+from hologram.primitives.op import TABLE, Op, Shape, register
+from hologram.symbolic import floordiv
 
 
 def _infer_sorted(name: str, result: DType | None) -> Any:
@@ -55,37 +57,37 @@ argsort = register(Op("argsort", "sort", 1, _infer_sorted("argsort", dtypes.int6
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 
-_UNSIGNED = {32: dtypes.uint32, 64: dtypes.uint64}
-_SIGNED = {32: dtypes.int32, 64: dtypes.int64}
-_INFINITY = {32: 0x7F80_0000, 64: 0x7FF0_0000_0000_0000}
+_UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
+_SIGNED = {16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
+
+
+def unsigned_of(bits: int) -> DType:
+    """The unsigned integers of so many bits."""
+    return _UNSIGNED[bits]
+
+
+def _infinity(d: DType) -> int:
+    """The bits of the float: its exponent's, all of them."""
+    return int(np.array(np.inf, d.np).view(_UNSIGNED[d.bits].np))
 
 
 def _infer_key(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    d = inputs[0].dtype
-    if d.kind not in "iuf" or d.bits not in _UNSIGNED:
-        raise DTypeError(f"sort_key does not take {d}")
-    return broadcast_shape("sort_key", inputs), _UNSIGNED[d.bits]
+    d, of = inputs[0].dtype, dtypes.of(attrs[0])
+    if d.kind != "u" or of.kind not in "iuf" or of.bits != d.bits:
+        raise DTypeError(f"a {d} is no key, and not the bits, of a {of}")
+    return broadcast_shape("sort_key", inputs), d
 
 
-def _infer_value(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    d, to = inputs[0].dtype, dtypes.of(attrs[0])
-    if d.kind != "u" or d.bits not in _UNSIGNED or to.bits != d.bits:
-        raise DTypeError(f"sort_value does not make {to} of {d}")
-    return broadcast_shape("sort_value", inputs), to
-
-
-def _lower_key(x: Any) -> Any:
+def _lower_key(bits: Any, of: str) -> Any:
     """Signed integers have their sign bit inverted; negative floats all bits, the others the sign; NaNs are the largest key."""
-    d = x.dtype
-    unsigned = _UNSIGNED[d.bits]
-    bits = x.bitcast(unsigned)
+    d, unsigned = dtypes.of(of), bits.dtype
     if d.kind == "u":
         return bits
     sign = 1 << (d.bits - 1)
     if d.kind == "i":
         return bits ^ sign
-    flip = (x.bitcast(_SIGNED[d.bits]) >> (d.bits - 1)).bitcast(unsigned) | sign
-    return ((bits & (sign - 1)) > _INFINITY[d.bits]).select(bits.const(2 * sign - 1), bits ^ flip)
+    flip = (bits.bitcast(_SIGNED[d.bits]) >> (d.bits - 1)).bitcast(unsigned) | sign
+    return ((bits & (sign - 1)) > _infinity(d)).select(bits.const(2 * sign - 1), bits ^ flip)
 
 
 def _lower_value(key: Any, to: str) -> Any:
@@ -94,19 +96,19 @@ def _lower_value(key: Any, to: str) -> Any:
         return key
     sign = 1 << (d.bits - 1)
     if d.kind == "i":
-        return (key ^ sign).bitcast(d)
-    return (key < sign).select(~key, key ^ sign).bitcast(d)
+        return key ^ sign
+    return (key < sign).select(~key, key ^ sign)
 
 
-def _key(x: Any) -> Any:
-    d = dtypes.of(x.dtype)
-    bits = np.asarray(x).view(_UNSIGNED[d.bits].np)
+def _key(bits: Any, of: str) -> Any:
+    d = dtypes.of(of)
     if d.kind == "u":
         return bits
     sign = bits.dtype.type(1 << (d.bits - 1))
     if d.kind == "i":
         return bits ^ sign
-    return np.where(np.isnan(x), ~bits.dtype.type(0), np.where(bits & sign != 0, ~bits, bits ^ sign))
+    is_nan = bits & ~sign > bits.dtype.type(_infinity(d))
+    return np.where(is_nan, ~bits.dtype.type(0), np.where(bits & sign != 0, ~bits, bits ^ sign))
 
 
 def _value(key: Any, to: str) -> Any:
@@ -114,13 +116,12 @@ def _value(key: Any, to: str) -> Any:
     if d.kind == "u":
         return key
     sign = key.dtype.type(1 << (d.bits - 1))
-    if d.kind == "i":
-        return (key ^ sign).view(d.np)
-    return np.where(key & sign != 0, key ^ sign, ~key).view(d.np)
+    return key ^ sign if d.kind == "i" else np.where(key & sign != 0, key ^ sign, ~key)
 
 
-sort_key = register(Op("sort_key", "elementwise", 1, _infer_key, quiet(_key), lower=_lower_key, cost=4, kinds="iuf"))
-sort_value = register(Op("sort_value", "elementwise", 1, _infer_value, quiet(_value), lower=_lower_value, attrs=("dtype",), cost=3, kinds="u"))
+# of the bits of an element, and back
+sort_key = register(Op("sort_key", "elementwise", 1, _infer_key, quiet(_key), lower=_lower_key, attrs=("dtype",), cost=4, kinds="u"))
+sort_value = register(Op("sort_value", "elementwise", 1, _infer_key, quiet(_value), lower=_lower_value, attrs=("dtype",), cost=3, kinds="u"))
 
 # --- what backends have ready ----------------------------------------------------------------------------------------
 
@@ -149,9 +150,65 @@ def _order_keys(keys: np.ndarray) -> np.ndarray:
     return _with_rest(np.argsort(keys, axis=-1, kind="stable").astype(np.int64))
 
 
+_KEYS = tuple(_UNSIGNED.values())
+
 # keys (rows, n), stably by their bits from ``low`` on, give (rows, 2, n): the sorted ones are at [:, 0], what is at [:, 1] has no meaning
-sort_keys = register(
-    Op("sort_keys", "native", 1, _infer_native("sort_keys", (dtypes.uint32, dtypes.uint64), None), _sort_keys, attrs=("low",), kinds="u", cost=40)
-)
+sort_keys = register(Op("sort_keys", "native", 1, _infer_native("sort_keys", _KEYS, None), _sort_keys, attrs=("low",), kinds="u", cost=40))
 # likewise the indices that sort the keys
 order_keys = register(Op("order_keys", "native", 1, _infer_native("order_keys", (dtypes.uint64,), dtypes.int64), _order_keys, kinds="u", cost=60))
+
+# --- passes of radix sorts -------------------------------------------------------------------------------------------
+#
+# A pass sorts rows of *items*, unsigned numbers (rows, n), stably by the digit of ``bits`` bits from ``low`` on. Rows are cut in tiles of ``tile``
+# items, the last of which may be shorter: ``digit_counts`` gives (rows, digits, tiles), how many items of every tile have a digit; the running sum
+# of these in C order, without what is added last, is where the first such item goes, and ``digit_move`` brings all of them there.
+
+Finish = tuple[tuple[str, tuple[Any, ...], int | None], ...]  # rows of the op table, their attributes, and a constant second operand
+
+
+def _digits(items: np.ndarray, low: int, bits: int) -> np.ndarray:
+    return (items >> items.dtype.type(low)).astype(np.int64) & ((1 << bits) - 1)
+
+
+def _infer_counts(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    (items,), (low, bits, tile) = inputs, attrs
+    if items.dtype not in _KEYS or len(items.shape) != 2 or not 0 <= low < low + bits <= items.dtype.bits:
+        raise DTypeError(f"there are no digits of bits {low} to {low + bits} in {items.dtype}{list(items.shape)}")
+    rows, n = items.shape
+    return (rows, 1 << bits, floordiv(n + (tile - 1), tile)), dtypes.uint32
+
+
+def _digit_counts(items: np.ndarray, low: int, bits: int, tile: int) -> np.ndarray:
+    rows, n = items.shape
+    out = np.zeros((rows, 1 << bits, -(-n // tile)), np.uint32)
+    np.add.at(out, (np.arange(rows)[:, None], _digits(items, low, bits), np.arange(n) // tile), np.uint32(1))
+    return out
+
+
+def finished_type(d: DType, finish: Finish) -> DType:
+    """The type of what ``finish`` makes of items of type ``d``."""
+    for name, attrs, _ in finish:
+        d = dtypes.of(attrs[0]) if name in ("cast", "bitcast") else d
+    return d
+
+
+def _infer_move(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    (items, starts), (low, bits, tile, finish) = inputs, attrs
+    shape, d = _infer_counts((items,), (low, bits, tile))
+    if starts.shape != shape or starts.dtype is not d:
+        raise ShapeError(f"digit_move takes starts {d}{list(shape)}, not {starts.dtype}{list(starts.shape)}")
+    return items.shape, finished_type(items.dtype, finish)
+
+
+def _digit_move(items: np.ndarray, starts: np.ndarray, low: int, bits: int, tile: int, finish: Finish) -> np.ndarray:
+    out: Any = np.take_along_axis(items, np.argsort(_digits(items, low, bits), axis=-1, kind="stable"), -1)
+    for name, attrs, constant in finish:
+        operands = (out,) if constant is None else (out, out.dtype.type(constant))
+        out = TABLE[name].reference(*operands, *attrs)
+    return np.asarray(out)
+
+
+_PASS = ("low", "bits", "tile")
+digit_counts = register(Op("digit_counts", "digits", 1, _infer_counts, _digit_counts, attrs=_PASS, kinds="u", cost=10))
+# what is moved goes through the rows of ``finish`` on its way
+digit_move = register(Op("digit_move", "digits", 2, _infer_move, _digit_move, attrs=(*_PASS, "finish"), kinds="u", cost=40))

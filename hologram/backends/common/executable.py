@@ -7,7 +7,6 @@ Arguments that are on the device are used where they are; others are copied ther
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,8 +21,6 @@ from hologram.backends.common.steps import Block, Call, Steps
 from hologram.backends.common.storage import DeviceStorage
 from hologram.cached import cached_property
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.emission import Lowered
-from hologram.graph.report import Reduction
 from hologram.graph.schedule import Output, bind_symbols, concrete_shape
 from hologram.trace.aval import Aval, aval
 from hologram.trace.node import Graph
@@ -78,7 +75,7 @@ class Executable(BaseExecutable):
     def _program(self) -> Program:
         """The text of all kernels. UnsupportedError says which op the device lacks, and the user's line."""
         try:
-            return Program([s.kernel for s in self._kernels], self.device.dialect.name, self.precision)
+            return Program([s.kernel for s in self.schedule.kernels], self.device.dialect.name, self.precision)
         except UnsupportedError as e:
             raise UnsupportedError(f"{self.device.name}: {e}: leave device out for the CPU (at {self.line})") from None
 
@@ -87,11 +84,6 @@ class Executable(BaseExecutable):
         """Where the program comes from: the user's line of the first result that has one."""
         line = next((self.traced.lines[n] for n in self.traced.outputs if self.traced.lines.get(n)), None)
         return f"{line[0]}:{line[1]}" if line else "an expression"
-
-    @property
-    def _kernels(self) -> list[Lowered]:
-        """The kernels that are programs, those of bodies too."""
-        return [k for k in self.schedule.kernels if k.kernel.ready is None]
 
     # --- planning a call -----------------------------------------------------------------------------------------------
 
@@ -188,9 +180,3 @@ class Executable(BaseExecutable):
     @property
     def _texts(self) -> Mapping[str, Callable[[], str]]:
         return {self.program.dialect.name: lambda: self.program.text}
-
-    def reduction(self) -> Reduction:
-        """As on the CPU; kernels that the device does not have are calls of the host."""
-        found = super().reduction()
-        ready = len(self.schedule.kernels) - len(self._kernels)
-        return replace(found, kernels=found.kernels - ready, host_calls=found.host_calls + ready)

@@ -51,8 +51,6 @@ class Maker:
             return [control(step, bodies, where)]
         if isinstance(step, HostStep):
             return [Routine.of_host_step(step, values, where)]
-        if step.kernel.ready is not None:
-            return [Routine.of_ready_kernel(step, values, where)]
         launch = self._launch(step, values, where)
         return [launch] if launch.groups else []
 
@@ -81,12 +79,6 @@ class Routine(NamedTuple):
     @classmethod
     def of_host_step(cls, step: HostStep, values: Mapping[str, int], where: Callable[[Any], Where]) -> Routine:
         return cls(step.op.reference, _arrays(step.node.inputs, values, where), _arrays(step.results, values, where), step.node.attrs)
-
-    @classmethod
-    def of_ready_kernel(cls, step: Lowered, values: Mapping[str, int], where: Callable[[Any], Where]) -> Routine:
-        """A kernel that other backends have ready, by its row's meaning."""
-        (root,) = step.group.roots
-        return cls(lambda *args: [root.op.reference(*args)], _arrays(root.inputs, values, where), _arrays([root], values, where), root.attrs)
 
     def run(self, call: Call, slots: Slots) -> None:
         queue, arrays = call.work.queue, []

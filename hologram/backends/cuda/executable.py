@@ -135,10 +135,10 @@ class CudaExecutable(Executable):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        for k in self._kernels:
+        for k in self.schedule.kernels:
             if nbytes := self.program.mappings[k.kernel].dynamic:
                 self._maker.kernels[self.program.names[k.kernel]].supply(nbytes)
-        chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
+        chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self.schedule.kernels}
         wanted = {name: gemm for name, gemm in chosen.items() if gemm is not None}
         self.library = wanted if wanted and self.device.cuda.multiplies else {}
         self._maker.kernels = {**self._maker.kernels, **self.library}

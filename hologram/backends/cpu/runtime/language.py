@@ -54,6 +54,8 @@ class Pointer(Type):
 if TYPE_CHECKING:
     i64: TypeAlias = int
     i32: TypeAlias = int
+    u8: TypeAlias = int
+    u16: TypeAlias = int
     u32: TypeAlias = int
     f64: TypeAlias = float
     f32: TypeAlias = float
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     Array = list
 else:
     i64, i32, u32 = Type("i64", 8), Type("i32", 4), Type("i32", 4, signed=False)
+    u8, u16 = Type("i8", 1, signed=False), Type("i16", 2, signed=False)
     f64, f32 = Type("double", 8), Type("float", 4)
     ptr, void = Pointer(), Type("void", 0)
 

@@ -3,19 +3,21 @@
 Least significant digit radix sort (Knuth, The Art of Computer Programming, vol. 3, 5.2.5): digit by digit the keys are counted and moved, to and fro
 between the two halves of the result; a digit that all keys share moves nothing. Short rows are sorted by insertion.
 
-One insertion and one radix pass serve all kernels, copied into each with its constants: ``size`` is the bytes of an item, 4 or 8, and ``order`` is 1
+One insertion and one radix pass serve all kernels, copied into each with its constants: ``size`` is the bytes of an item, and ``order`` is 1
 where what is moved are the indices of 64-bit keys in place of the keys.
 
 As every kernel these run rows [begin, end) of their parallel loop. ``args`` holds the addresses of the keys (rows, n) and of the result (rows, 2, n),
-of which the second half is left over, then n, and for 64 bits the lowest bit that counts.
+of which the second half is left over, then n, and for keys the lowest bit that counts.
 """
 
 from __future__ import annotations
 
-from hologram.backends.cpu.runtime.language import Array, copy, exported, i64, inlined, native, offset, ptr, shift_right, u32, void
+from hologram.backends.cpu.runtime.language import Array, copy, exported, i64, inlined, native, offset, ptr, shift_right, u8, u16, u32, void
 
 Words = Array[i64]
 Halves = Array[u32]
+Quarters = Array[u16]
+Bytes = Array[u8]
 Pointers = Array[ptr]
 
 SHORT = 24  # rows up to this length are sorted by insertion
@@ -46,6 +48,10 @@ def to_starts(counts: Words, buckets: i64) -> void:
 
 @inlined
 def load(items: ptr, i: i64, size: i64) -> i64:
+    if size == 1:
+        return Bytes(items)[i]
+    if size == 2:
+        return Quarters(items)[i]
     if size == 4:
         return Halves(items)[i]
     return Words(items)[i]
@@ -53,7 +59,11 @@ def load(items: ptr, i: i64, size: i64) -> i64:
 
 @inlined
 def store(items: ptr, i: i64, item: i64, size: i64) -> void:
-    if size == 4:
+    if size == 1:
+        Bytes(items)[i] = item
+    elif size == 2:
+        Quarters(items)[i] = item
+    elif size == 4:
         Halves(items)[i] = item
     else:
         Words(items)[i] = item
@@ -129,14 +139,23 @@ def sort_rows(args: ptr, begin: i64, end: i64, scratch: ptr, low: i64, size: i64
 
 
 @exported
+def sort_keys_uint8(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
+    """Sorts uint8 keys by their bits from a lowest one on, as the following do wider ones."""
+    sort_rows(args, begin, end, scratch, Words(args)[3], 1, 0)
+
+
+@exported
+def sort_keys_uint16(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
+    sort_rows(args, begin, end, scratch, Words(args)[3], 2, 0)
+
+
+@exported
 def sort_keys_uint32(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
-    """Sorts uint32 keys."""
-    sort_rows(args, begin, end, scratch, 0, 4, 0)
+    sort_rows(args, begin, end, scratch, Words(args)[3], 4, 0)
 
 
 @exported
 def sort_keys_uint64(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
-    """Sorts uint64 keys by their bits from a lowest one on."""
     sort_rows(args, begin, end, scratch, Words(args)[3], 8, 0)
 
 
