@@ -16,8 +16,8 @@ from typing import Any
 from torch._ops import OpOverload
 
 SUBJECTS = (
-    "complexes", "creation", "distances", "elementwise", "factorizations", "fourier", "indexing", "movement", "normalisation", "order", "pooling",
-    "products", "reductions", "transformers",
+    "bags", "complexes", "creation", "distances", "elementwise", "factorizations", "fourier", "indexing", "movement", "normalisation", "order",
+    "pooling", "products", "quantisation", "reductions", "sampling", "transformers",
 )  # fmt: skip
 
 

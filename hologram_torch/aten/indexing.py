@@ -6,6 +6,7 @@ says what a caller has to see to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import torch
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
 from hologram.trace.tensor import Tensor
+from hologram_torch.aten.reductions import vector_norm
 from hologram_torch.aten.registry import implements
 from hologram_torch.aten.types import cast, tensor_of, type_of
 
@@ -27,9 +29,11 @@ class Places(NamedTuple):
 
 
 _ALONG = (
-    "gather", "index_select", "scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add", "scatter_reduce.two",
+    "gather", "index_reduce", "index_select", "scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add",
+    "scatter_reduce.two",
 )  # fmt: skip
-PLACES = {"aten::embedding": Places(0, None, 1)} | {"aten::" + name: Places(0, 1, 2) for name in _ALONG}
+_ROWS = ("embedding", "embedding_renorm", "_embedding_bag", "_embedding_bag_forward_only")
+PLACES = {"aten::" + name: Places(0, None, 1) for name in _ROWS} | {"aten::" + name: Places(0, 1, 2) for name in _ALONG}
 KEYS = ("aten::index.Tensor", "aten::index_put")  # ops of several indices, which may count from the end
 
 
@@ -38,6 +42,10 @@ def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
     if name in KEYS:
         x, indices = args[0], args[1]
         return [(i, -n, n) for i, n in zip(indices, x.shape, strict=False) if i is not None and type_of(i) is not torch.bool]
+    if name == "aten::put":
+        return [(args[1], -args[0].size, args[0].size)]
+    if name == "aten::masked_scatter":
+        return [(_taken_in_turn(args[0], args[1])[1], 0, args[2].size)]
     places = PLACES.get(name)
     if places is None:
         return []
@@ -80,6 +88,15 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
 @implements("embedding")
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     return hnp.take(weight, indices, axis=0)
+
+
+@implements("embedding_renorm")
+def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The weights with those rows whose norm is larger than ``max_norm`` scaled to it, among the rows that ``indices`` name."""
+    used = hnp.zeros((weight.shape[0],), dtype=hnp.bool).at[hnp.reshape(indices, (-1,))].set(True)
+    norms = vector_norm(weight, norm_type, 1)
+    scales = hnp.where(used & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
+    return weight * hnp.expand_dims(scales, axis=1)
 
 
 @implements("gather")
@@ -177,6 +194,49 @@ def _identity(reduce: str, dtype: torch.dtype) -> Tensor:
         return tensor_of(reduce == "amin", dtype)
     limits = torch.iinfo(dtype)
     return tensor_of(limits.min if reduce == "amax" else limits.max, dtype)
+
+
+@implements("index_reduce")
+def index_reduce(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """As :func:`scatter_reduce`, one index for each slice of ``source``."""
+    if x.ndim == 0:
+        return scatter_reduce(x, dim, index, source, reduce, include_self=include_self)
+    wide = tuple(-1 if i == dim % x.ndim else 1 for i in range(x.ndim))
+    everywhere = hnp.broadcast_to(hnp.reshape(index, wide), source.shape)
+    return scatter_reduce(x, dim, everywhere, source, reduce, include_self=include_self)
+
+
+@implements("put")
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``source`` at the places that ``index`` names in the flattened ``x``."""
+    place = hnp.reshape(x, (-1,)).at[hnp.reshape(index, (-1,))]
+    values = cast(hnp.reshape(source, (-1,)), type_of(x))
+    return hnp.reshape(place.add(values) if accumulate else place.set(values), x.shape)
+
+
+def _taken_in_turn(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """``mask`` in the shape of ``x``, and for each of its elements that is set how many are set before it; 0 for the others."""
+    wide = hnp.broadcast_to(mask, x.shape)
+    flat = hnp.astype(hnp.reshape(wide, (-1,)), hnp.int64)
+    return wide, hnp.reshape((hnp.cumulative_sum(flat) - 1) * flat, x.shape)
+
+
+@implements("masked_scatter")
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The elements of ``source``, one after the other, where ``mask`` is set."""
+    if source.size == 0:
+        return x
+    wide, at = _taken_in_turn(x, mask)
+    return hnp.where(wide, cast(hnp.take(hnp.reshape(source, (-1,)), at), type_of(x)), x)
+
+
+@implements("masked_scatter_backward")
+def masked_scatter_backward(gradient: Tensor, mask: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The gradient in the source."""
+    wide, at = _taken_in_turn(gradient, mask)
+    flat = hnp.zeros((math.prod(sizes),), dtype=gradient.dtype)
+    shares = hnp.where(wide, gradient, 0)
+    return hnp.reshape(flat.at[hnp.reshape(at, (-1,))].add(hnp.reshape(shares, (-1,))) if flat.size else flat, tuple(sizes))
 
 
 # --- sorted sequences ------------------------------------------------------------------------------------------------

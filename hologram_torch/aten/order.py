@@ -59,7 +59,8 @@ def nanmedian(x: Tensor) -> Tensor:
 
 @implements("mode")
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The smallest of the most frequent values, and the last place that has it: the end of the first longest run of sorted elements."""
+    """The smallest of the most frequent values, and the last place that has it: the end of the first longest run of sorted elements. A NaN equals
+    nothing and comes after all numbers; torch compares with it while it sorts, and what it gives depends on where NaNs are."""
     wide = with_axes(x)
     axis, n = dim % wide.ndim, wide.shape[dim]
     values, places = sort(wide, axis)

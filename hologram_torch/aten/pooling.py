@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from hologram import nn
@@ -92,9 +93,32 @@ def max_pool3d(
     return _max_pool(3, x, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+def _adaptive_max_pool(rank: int, x: Tensor, output_size: Sizes) -> tuple[Tensor, Tensor]:
+    """Windows of about the same size: a shorter one has its last element several times."""
+    space, counts = x.shape[-rank:], _each(output_size, rank)
+    if 0 in (*x.shape, *counts):
+        raise ArgumentError(f"adaptive_max_pool{rank}d: at least one element")
+    flat: Any = 0
+    for i, (n, count) in enumerate(zip(space, counts, strict=True)):
+        starts, ends = np.arange(count) * n // count, -(-np.arange(1, count + 1) * n // count)
+        within = np.minimum(starts[:, None] + np.arange((ends - starts).max()), ends[:, None] - 1)
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = within.shape
+        flat = flat * n + within.reshape(shape)
+    places = hnp.asarray(flat.reshape(*counts, -1))
+    seen = hnp.take(hnp.reshape(x, (*x.shape[:-rank], math.prod(space))), places, axis=-1)
+    at = hnp.argmax(seen, axis=-1, keepdims=True)
+    return hnp.max(seen, axis=-1), hnp.squeeze(hnp.take_along_axis(hnp.broadcast_to(places, seen.shape), at, axis=-1), axis=-1)
+
+
 def _max_pool_backward(
     rank: int, gradient: Tensor, x: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, indices: Tensor
 ) -> Tensor:
+    return _added_at(rank, gradient, x, indices)
+
+
+def _added_at(rank: int, gradient: Tensor, x: Tensor, indices: Tensor) -> Tensor:
+    """The gradient in ``x`` of a pooling whose results are its elements at ``indices`` of the flattened space."""
     planes = math.prod(x.shape[:-rank])
     flat = hnp.zeros((planes, math.prod(x.shape[-rank:])), dtype=x.dtype)
     row = hnp.expand_dims(hnp.arange(planes), axis=1)
@@ -103,6 +127,8 @@ def _max_pool_backward(
 
 for _rank in (2, 3):
     register(f"max_pool{_rank}d_with_indices_backward", partial(_max_pool_backward, _rank))
+    register(f"adaptive_max_pool{_rank}d", partial(_adaptive_max_pool, _rank))
+    register(f"adaptive_max_pool{_rank}d_backward", partial(_added_at, _rank))
 
 
 # --- means -----------------------------------------------------------------------------------------------------------

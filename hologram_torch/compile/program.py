@@ -83,7 +83,9 @@ class Writer:
         if isinstance(x, fx.Node):
             of = self.analysis.types[x]
             return repr(of) if isinstance(of, (bool, int)) else x.name
-        if isinstance(x, (list, tuple)):
+        if isinstance(x, tuple):  # which ops of higher order tell from a list
+            return f"({''.join(self._value(v) + ', ' for v in x)})"
+        if isinstance(x, list):
             return f"[{', '.join(self._value(v) for v in x)}]"
         if isinstance(x, slice):
             return f"slice({self._value(x.start)}, {self._value(x.stop)}, {self._value(x.step)})"

@@ -22,11 +22,7 @@ MODES = ("training", "evaluation", "inference")
 CASES = [(name, mode) for name in MODELS for mode in MODES]
 SAMPLED = 5
 TESTS = {"aten._linalg_check_errors.default", "aten._assert_async.msg"}  # they raise or do nothing
-BY_TORCH = {
-    "dense_prediction": {"aten.grid_sampler_2d_backward.default"},
-    "bags": {"aten._embedding_bag.default", "aten._embedding_bag_backward.default"},
-    "ctc": {"aten._ctc_loss.Tensor", "aten._ctc_loss_backward.Tensor"},
-}
+BY_TORCH = {"ctc": {"aten._ctc_loss.Tensor", "aten._ctc_loss_backward.Tensor"}}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
