@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_harness import run
+from c_harness import SHARED_BYTES, run
 from cuda_compilers import NVCC, compile_with_nvcc
 from needs import needs_compilers, needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram import nn
+from hologram import dtypes, nn
 from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.mapping import Mapping
 from hologram.backends.c.products import PANELS, UNIT_PANELS
@@ -94,6 +94,32 @@ def test_opencl_runs_it(sizes: tuple[int, int, int, int], everything: bool) -> N
     assert f.lower(q, k, v).compile().reduction().kernels == 1
 
 
+# of which the second does not lie in whole pieces of memory
+HALF_SIZES = [(130, 100, 40, 24), (33, 50, 20, 9), (16, 300, 64, 128), (128, 64, 64, 64)]
+
+
+@needs_compilers
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("sizes", HALF_SIZES, ids=str)
+def test_16_bit_floats_on_matrix_units(sizes: tuple[int, int, int, int], dtype: str, tmp_path: Path, everything: bool) -> None:
+    """With a mask that row 3 sees no key by; results are rounded to 16 bits, and so are weights."""
+    rows, keys, depth, width = sizes
+    if HALF_SIZES.index(sizes) > (dtype == "bfloat16") and not everything:
+        pytest.skip("with --all")
+    q, k, v = (x.astype(dtypes.of(dtype).np) for x in _arrays((2, rows, depth), (2, keys, depth), (2, keys, width)))
+    seen = np.random.default_rng(1).random((rows, keys)) < 0.5
+    seen[3] = False
+    args = [q, k, v, seen]
+    schedule = _schedule(nn.dot_product_attention, *args)
+    mapping = Mapping(schedule.kernels[0].kernel, Scalars(DIALECTS["cuda"]), "standard")
+    assert mapping.fragments and mapping.local == mapping.dynamic <= SHARED_BYTES
+    assert {b.dtype.name for b in schedule.kernels[0].kernel.params if b.role == "in"} == {dtype, "bool"}
+    (got,) = run(schedule, args, tmp_path, "standard", dialect="cuda")
+    want = _formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: np.where(seen, s / np.sqrt(depth), -np.inf))
+    eps = 2.0 ** (-8 if dtype == "bfloat16" else -11)
+    np.testing.assert_allclose(got.astype(F32), np.where(np.isnan(want), 0, want), rtol=2 * eps, atol=2 * eps)
+
+
 @needs_compilers
 def test_masks_and_other_work_on_scores(tmp_path: Path) -> None:
     """Of bools, added, causal, gathered; row 3 sees no key, row 5 none of the first block; heads that share keys."""
@@ -148,10 +174,12 @@ def test_exact_leaves_the_written_order() -> None:
 
 @pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("width", [64, 128, 256])
-def test_it_stays_in_registers(width: int, arch: str, everything: bool) -> None:
+def test_it_stays_in_registers(width: int, dtype: str, arch: str, everything: bool) -> None:
     if (width, arch) != (128, "sm_90") and not everything:
         pytest.skip("with --all")
-    args = _arrays((2, 2048, width), (2, 2048, width), (2, 2048, width))
-    text = Program([k.kernel for k in _schedule(_by_hand, *args).kernels], "cuda", "standard").text
+    args = _arrays(*[(2, 2048, width)] * 3, dtype=dtypes.of(dtype).np)
+    text = Program([k.kernel for k in _schedule(nn.dot_product_attention, *args).kernels], "cuda", "standard").text
+    assert ("mma.sync" in text) == (dtype == "bfloat16" and width <= 128)
     assert max(compile_with_nvcc(text, arch).values()) == 0

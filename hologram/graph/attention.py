@@ -52,10 +52,15 @@ def of_scores(nodes: list[Node]) -> set[Node]:
     return out
 
 
-def kept_for(nodes: list[Node]) -> set[Node]:
-    """Keys and values of attention nodes: the products read them again and again, so they stand in memory."""
-    found = {moved(x, variables(x.shape))[0] for n in nodes if n.op is ATTENTION for x in (n.inputs[1], n.inputs[3])}
+def kept_for(nodes: list[Node], halves: bool) -> set[Node]:
+    """Keys and values of attention nodes: the products read them again and again, so they stand in memory. ``halves``: 16-bit floats as such."""
+    found = {_unmoved(x) for n in nodes if n.op is ATTENTION for x in (n.inputs[1], n.inputs[3])}
+    found = {_unmoved(x.inputs[0]) if halves and x.op.name == "cast" and x.inputs[0].dtype.itemsize == 2 else x for x in found}
     return {x for x in found if x.op.kind != "leaf"}
+
+
+def _unmoved(x: Node) -> Node:
+    return moved(x, variables(x.shape))[0]
 
 
 def moved(node: Node, index: Index) -> tuple[Node, Index]:

@@ -8,20 +8,27 @@ elements of a value, whose elements items keep in registers (:mod:`hologram.back
 3. exponentials, to shared memory, and their sum;
 4. products of exponentials and values, added to the outputs so far, scaled.
 
+Where queries, keys and values are 16-bit floats and the device multiplies such, weights are rounded to their type, but not for their
+sums, as the result commonly is.
+
 Invariant: after a block, ``sums`` and ``outs`` are those of all keys so far, in units of ``exp(tops)`` (Milakov and Gimelshein 2018; Dao et al.
 2022).
 """
 
 from __future__ import annotations
 
-from hologram.graph.access import linear
-from hologram.graph.attention import SCORES
+from collections.abc import Sequence
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.graph.access import linear, variables
+from hologram.graph.attention import SCORES, moved
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.loops import Panels
 from hologram.graph.score_kernel import ScoreKernel, static
-from hologram.graph.statements import const, counter, index, least, load, named, row
+from hologram.graph.statements import cast, const, counter, index, least, load, named, row
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int
 from hologram.trace.node import Node, topological
@@ -29,6 +36,8 @@ from hologram.trace.node import Node, topological
 SIDE = 16  # rows and columns of a nest are multiples of it
 PAD = 4  # elements between rows in shared memory, so that neighbours down a tile lie in different banks
 MOST_HELD = 160  # elements of 4 bytes that one of 16 x 16 items holds, with the sums of a product
+WIDEST_BY_UNITS = 128  # elements of a value: outputs and sums are in registers
+LEAST_BY_UNITS = 32  # keys of a block: terms that panels have
 WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
@@ -36,6 +45,15 @@ GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 def lower_attention(group: Group, roots: set[Node], panels: Panels) -> Lowered:
     """The one kernel of a group whose only root is an attention node."""
     return _Attention(group, roots, panels).lowered()
+
+
+def rounded_type(factor: Node) -> DType | None:
+    """The type of 16-bit floats that a factor of products consists of, though it is float32; None where it does not."""
+    node, _ = moved(factor, variables(factor.shape))
+    if node.op.name != "cast" or node.dtype is not dtypes.float32:
+        return None
+    d = node.inputs[0].dtype
+    return d if d.is_float and d.bits == 16 else None
 
 
 def block(count: int, most: int) -> int:
@@ -52,18 +70,23 @@ class TileKernel(ScoreKernel):
     """A kernel of nests. Names: ``r`` a row of the chunk, ``left`` how many rows there are from the chunk's first, ``j`` the block, ``here`` how many
     keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
 
-    def blocks_of(self, panels: Panels, width: int) -> None:
-        """Sizes of blocks, where ``width`` is what a row of the outputs has."""
+    def blocks_of(self, panels: Panels, width: int, factors: Sequence[Node]) -> None:
+        """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products.
+
+        Where matrix units can take the factors, blocks are theirs, and weights are rounded as factors are."""
         most_rows, most_keys = panels.scores
         wide = self.dtype.itemsize // 4
-        self.block = block(self.length, most_keys // wide)
-        self.rows = block(self.count, most_rows // wide)
+        narrow = {rounded_type(x) for x in factors}
+        by_units = panels.halves is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
+        self.weight_type: DType = narrow.pop() if by_units else self.dtype  # type: ignore[assignment]
+        self.block = max(LEAST_BY_UNITS * by_units, block(self.length, most_keys // wide))
+        self.rows = most_rows if by_units else block(self.count, most_rows // wide)
         of_a_row = (2 * whole(width) + self.block) // SIDE + 3  # outputs, their sums, scores, and what softmax has of it
-        while self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MOST_HELD:
+        while not by_units and self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MOST_HELD:
             self.rows //= 2
         self.blocks, self.chunks = -(-self.length // self.block), -(-self.count // self.rows)
         self.stride = self.rows + PAD
-        self.weights = self.scratch("weights", self.block * self.stride)
+        self.weights = Buffer("weights", self.weight_type, "scratch", self.block * self.stride)
 
     # --- where things are ----------------------------------------------------------------------------------------------
 
@@ -122,11 +145,16 @@ class TileKernel(ScoreKernel):
         y = self.element(keys, (*self.place(0, self.first + t), k), down.body, {"k"}, columns.body)
         self.add_product(down, x, y)
 
+    def keep_weight(self, columns: Loop, weight: Value) -> None:
+        """Makes a value the weight of the key at hand."""
+        kept = cast(columns.body, weight, self.weight_type)
+        columns.body.append(Store(self.weights, counter("t", self.block) * self.stride + counter("r", self.rows), kept))
+
     def sums_of(self, columns: Loop, factor: Node) -> Value:
         """Sums of products of the block's weights and the elements of ``factor`` at its keys."""
         down = Loop("serial", "t", 0, self.block, self.here)
         t, d = counter("t", self.block), counter("d", static(factor.shape[-1]))
-        weight = load(down.body, self.weights, t * self.stride + counter("r", self.rows))
+        weight = cast(down.body, load(down.body, self.weights, t * self.stride + counter("r", self.rows)), self.dtype)
         value = self.element(factor, (*self.place(0, self.first + t), d), down.body, {"t"}, columns.body)
         self.add_product(down, weight, value)
         columns.body.append(down)
@@ -141,7 +169,7 @@ class _Attention(TileKernel):
         super().__init__(group, roots, scores, row_axis, key_axis)
         (self.made_of,) = (n for n in topological([scores]) if n.op is SCORES)
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
-        self.blocks_of(panels, self.width)
+        self.blocks_of(panels, self.width, [self.queries, self.keys, self.values])
         self.outs = self.scratch("outs", self.rows * whole(self.width))
         self.found = self.scratch("scores", self.rows * self.block)
         self.tops, self.sums, self.scales = (self.scratch(name, self.rows) for name in ("tops", "sums", "scales"))
@@ -198,7 +226,7 @@ class _Attention(TileKernel):
         rows, columns = self.by_keys(body)
         top = load(rows.body, self.tops, self.r)
         weight = row(columns.body, "exp", row(columns.body, "sub", load(columns.body, self.found, self._score()), top))
-        columns.body.append(Store(self.weights, counter("t", self.block) * self.stride + self.r, weight))
+        self.keep_weight(columns, weight)
         total = self._reduced(columns, "reduce_sum", weight)
         rows.body.append(columns)
         earlier = row(rows.body, "mul", load(rows.body, self.sums, self.r), load(rows.body, self.scales, self.r))

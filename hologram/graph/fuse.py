@@ -132,7 +132,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False)
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
     roots |= _cuts(nodes) - swollen
-    roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | attention.kept_for(nodes)
+    roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | attention.kept_for(nodes, halves)
     inside = attention.of_scores(nodes)
     roots = {n for n in roots - inside if n.size != 0}
     dear = partial(_dear, nodes, roots, swollen | inside, halves)

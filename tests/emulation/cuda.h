@@ -58,6 +58,11 @@ static inline void hg_ptx(const char *text, float &r, float a, float b) {
   if (!most && !strstr(text, "min.NaN.f32")) __builtin_trap();
   r = a != a || b != b ? NAN : a == b ? ((hg_as<int>(a) < 0) == most ? b : a) : (a > b) == most ? a : b;
 }
+static inline void hg_ptx(const char *text, float &r, float x) {
+  if (!strstr(text, "ex2.approx.ftz.f32")) __builtin_trap();
+  r = exp2f(x);
+  if (fabsf(r) < 0x1p-126f) r = 0;
+}
 static inline void hg_ptx(const char *text, unsigned short &r, float x) {
   if (strstr(text, "cvt.rn.f16.f32")) {
     const _Float16 h = (_Float16)x;

@@ -74,7 +74,13 @@ def takes(p: Product) -> bool:
 
 def shared_bytes(p: Product) -> int:
     """Of all panels of a group."""
-    return STAGES * DEPTH * (p.rows.size + p.columns.size) * 2
+    return STAGES * DEPTH * sum(side.size for side in (p.rows, p.columns) if not is_fragment(side)) * 2
+
+
+def is_fragment(side: Side) -> bool:
+    """Whether items have a side's values in registers, as sums of another product are."""
+    (v,) = side.staged
+    return v.op == "load" and v.attrs[0].role == "scratch"
 
 
 class HalfWriter(MatrixWriter):
@@ -82,8 +88,10 @@ class HalfWriter(MatrixWriter):
 
     def __init__(self, writer: KernelWriter, p: Product) -> None:
         super().__init__(writer, p._replace(depth=DEPTH))
-        self.by_terms = {side.loop.var: self._is_down_first(side) for side in (p.rows, p.columns)}
-        self.copied = {side.loop.var: self._is_copied(side) for side in (p.rows, p.columns)}
+        names = [(p.rows, "hg_row0"), (p.columns, "hg_column0")]
+        self.brought = [(side, name) for side, name in names if not is_fragment(side)]
+        self.by_terms = {side.loop.var: self._is_down_first(side) for side, _ in self.brought}
+        self.copied = {side.loop.var: self._is_copied(side) for side, _ in self.brought}
         shared = f"extern __shared__ {writer.scalars.vector(uint64, ACCESS_BYTES // 8)} hg_shared[]; /* what a launch supplies */\n"
         for name, text in {"hg_shared": shared, **_FUNCTIONS}.items():
             writer.scalars.functions.setdefault(name, text)
@@ -96,7 +104,7 @@ class HalfWriter(MatrixWriter):
 
     def _panel_start(self, side: Side, stage: str) -> str:
         """Bytes from the first panel: of a stage the rows' comes first."""
-        first = 0 if side is self.p.rows else self.p.rows.size * DEPTH * 2
+        first = 0 if side is self.brought[0][0] else self.p.rows.size * DEPTH * 2
         return f"{stage} * {shared_bytes(self.p) // STAGES}u{f' + {first}u' if first else ''}"
 
     def _piece_at(self, side: Side, line: str, piece: str) -> str:
@@ -112,12 +120,13 @@ class HalfWriter(MatrixWriter):
         """Whether a side's values are whole pieces of memory."""
         (v,), by_terms = side.staged, self._is_down_first(side)
         split = split_linear(v.attrs[1], self.p.down.var if by_terms else side.loop.var) if v.op == "load" and not v.args else None
-        end = self.p.terms if by_terms else side.loop.limit or side.size
+        loop, count = (self.p.down, self.p.terms) if by_terms else (side.loop, side.size)
+        end = count if loop.limit is None else loop.limit
         return split is not None and split[0] == 1 and divides(PIECE, split[1]) and divides(PIECE, end)
 
     def _declare(self, side: Side, name: str) -> None:
         """The registers in which what is not copied waits."""
-        if not self.copied[side.loop.var]:
+        if not self.copied.get(side.loop.var, True):
             self.f.do(f"{self.w.scalars.vector(side.staged[0].dtype, PIECE)} {name}_next[{self._turns(side)}];")
 
     def _turns(self, side: Side) -> int:
@@ -125,7 +134,7 @@ class HalfWriter(MatrixWriter):
         return max(1, side.size * DEPTH // PIECE // ITEMS)
 
     def _panels(self) -> None:
-        p, f = self.p, self.f
+        p, f, several = self.p, self.f, len(self.brought) > 1
         f.do("const u32 hg_shared_at = hg_shared_address(hg_shared);")
         f.do("u32 hg_stage = 0, hg_slot = 0;")
         f.open(f"for (i64 hg_next = 0; hg_next < {(STAGES - 1) * DEPTH}; hg_next += {DEPTH})")
@@ -133,7 +142,9 @@ class HalfWriter(MatrixWriter):
         f.do("hg_brought();")
         f.do("++hg_slot;")
         f.close()
-        f.open(f"for (i64 hg_at = 0; hg_at < {p.terms}; hg_at += {DEPTH})")
+        if not several:  # registers have no index
+            self.w.unroll()
+        f.open(f"for ({'i64' if several else 'int'} hg_at = 0; hg_at < {self.there if several else p.terms}; hg_at += {DEPTH})")
         f.do(f"const i64 hg_next = hg_at + {(STAGES - 1) * DEPTH};")
         f.do("hg_await();")
         self.w.barrier()
@@ -149,10 +160,10 @@ class HalfWriter(MatrixWriter):
 
     def _each(self, writes: list[Callable[[Side, str], None]]) -> None:
         """For the panels of both sides, if there is a next one."""
-        self.f.open(f"if (hg_next < {self.p.terms})")
+        self.f.open(f"if (hg_next < {self.there})")
         for write in writes:
-            write(self.p.rows, "hg_row0")
-            write(self.p.columns, "hg_column0")
+            for side, name in self.brought:
+                write(side, name)
         self.f.close()
 
     def _piece_of(self, side: Side) -> None:
@@ -184,19 +195,19 @@ class HalfWriter(MatrixWriter):
         """``hg_place`` and ``hg_term`` are where ``together`` neighbours are read, which are there; ``hg_wanted`` is the term that was wanted."""
         piece = f"hg_p * {PIECE}{near}"
         term, place = (piece, "hg_l") if self.by_terms[side.loop.var] else ("hg_l", piece)
-        terms, limit = self.p.terms, side.loop.limit
-        last = terms - (together if self.by_terms[side.loop.var] else 1)
+        limit, before = side.loop.limit, together if self.by_terms[side.loop.var] else 1
+        last = str(self.p.terms - before) if self.p.down.limit is None else f"{self.there} - {before}"
         self.f.do(f"const i64 hg_wanted = hg_next + {term};")
-        self.f.do(f"const i64 hg_term = {self._there('hg_wanted', str(last))};")
+        self.f.do(f"const i64 hg_term = {self._there('hg_wanted', last)};")
         at = f"{name} + {place}"
         if limit is not None:
             ends = limit - (1 if self.by_terms[side.loop.var] else together)
-            at = f"{at} < {limit} ? {at} : {ends}"
+            at = f"{at} < {self.w.integer(limit)} ? {at} : {self.w.integer(ends)}"
         self.f.do(f"const i64 hg_place = {at};")
 
     def _there(self, value: str, otherwise: str) -> str:
         """``value``, or ``otherwise`` where ``hg_wanted`` is beyond the last term, if it can be."""
-        return f"hg_wanted < {self.p.terms} ? {value} : {otherwise}" if self.p.terms % DEPTH else value
+        return f"hg_wanted < {self.there} ? {value} : {otherwise}" if self.ragged else value
 
     def _compute(self, side: Side, name: str) -> None:
         """A piece to registers, element by element."""
@@ -226,10 +237,11 @@ class HalfWriter(MatrixWriter):
 
     def _add_terms(self) -> None:
         p, f = self.p, self.f
-        for side, name in ((p.rows, "hg_rows_at"), (p.columns, "hg_columns_at")):
+        for side, _ in self.brought:
+            name = "hg_rows_at" if side is p.rows else "hg_columns_at"
             f.do(f"const u32 {name} = hg_shared_at + {self._panel_start(side, 'hg_stage')};")
         self._unrolled("hg_step", DEPTH // self.terms)
-        self._row_fragments()
+        self._row_fragments() if len(self.brought) > 1 else self._row_registers()
         self._column_fragments()
         self._multiply()
         f.close()
@@ -244,6 +256,18 @@ class HalfWriter(MatrixWriter):
             line, piece, turned = "hg_step * 16 + hg_lane / 16 * 8 + hg_lane % 8", f"(hg_top + hg_f * {ROWS}) / 8 + hg_lane / 8 % 2", "_turned"
         registers = ", ".join(f"hg_a[hg_f][{i}]" for i in range(4))
         f.do(f"hg_matrices{turned}({registers}, hg_rows_at + {self._piece_at(side, line, piece)});")
+        f.close()
+
+    def _row_registers(self) -> None:
+        """The same of what items have: elements of 8 columns are those of 8 terms."""
+        side, f = self.p.rows, self.f
+        name = side.staged[0].attrs[0].name
+        f.do(f"u32 hg_a[{side.own // 2}][4];")
+        self._unrolled("hg_f", side.own // 2)
+        self._unrolled("hg_i", 4)
+        row, first = "hg_f * 2 + hg_i % 2", "(hg_at / 8 + hg_step * 2 + hg_i / 2) * 2"
+        f.do(f"hg_a[hg_f][hg_i] = (u32){name}[{row}][{first}] | (u32){name}[{row}][{first} + 1] << 16;")
+        f.close()
         f.close()
 
     def _column_fragments(self) -> None:

@@ -21,6 +21,7 @@ from hologram.backends.c.matrix_units import on_matrix_units
 from hologram.backends.c.products import ITEMS, Product, in_panels, product_of, resident
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.tiles import shared_bytes, tiles_of
+from hologram.backends.c.unit_tiles import unit_tiles_of
 from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop
 from hologram.precision import TF32
@@ -54,7 +55,7 @@ class Mapping:
         by_units = on_matrix_units(product, precision == TF32 or settings.tf32) if product is not None and units else None
         self.on_matrix_units = by_units is not None
         self.product: Product | None = by_units or (in_panels(product, most) if product is not None else None)
-        self.tiles = tiles_of(kernel, most, scalars.dialect.team_barrier is not None)
+        self.tiles = (unit_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.team_barrier is not None)
         self.by_item = not lanes and not kernel.scratch
         self.by_team = scalars.dialect.team_barrier is not None and self.tiles is None and _of_teams(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
@@ -77,13 +78,18 @@ class Mapping:
                 self.local = self.dynamic = halves.shared_bytes(self.product)
         if self.tiles is not None:
             self.items = self.width = ITEMS
-            self.local = self.tiles.local
+            self.local, self.dynamic = self.tiles.local, self.tiles.dynamic
             self.resident = resident(self.tiles.registers)
 
     @property
     def held(self) -> dict[Buffer, tuple[int, ...]]:
         """Scratch that items have in registers: how many, of each row and column of theirs."""
         return self.tiles.held if self.tiles is not None else {}
+
+    @property
+    def fragments(self) -> frozenset[Buffer]:
+        """Of these, factors of products on matrix units."""
+        return self.tiles.fragments if self.tiles is not None else frozenset()
 
     def groups(self, chunks: int) -> int:
         """Groups that take every one of ``chunks`` at once."""

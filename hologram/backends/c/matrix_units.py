@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hologram import dtypes
+from hologram.backends.c.nests import ElementWriter, NestWriter
 from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.products import ITEMS, Product, Side
+from hologram.backends.c.tiles import Nest
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import Accumulate, half_factors
+from hologram.graph.kernel_ir import Accumulate, Ins, half_factors
 from hologram.primitives.op import TABLE
 
 if TYPE_CHECKING:
@@ -30,6 +32,14 @@ static __device__ __forceinline__ void hg_mma_{kind}(f32 &c0, f32 &c1, f32 &c2, 
       : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }}
 """
+_SHORT_EXP = """\
+static __device__ __forceinline__ f32 hg_short_exp(const f32 x) {
+  f32 r;
+  const f32 y = x * 1.44269504f;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y));
+  return r;
+}
+"""
 _ROUND = """\
 static __device__ __forceinline__ f32 hg_tf32(const f32 x) { /* to 10 bits of fraction, ties away from 0 */
   return x != x ? x : hg_f32((hg_bits_f32(x) + 0x1000u) & 0xFFFFE000u);
@@ -37,10 +47,11 @@ static __device__ __forceinline__ f32 hg_tf32(const f32 x) { /* to 10 bits of fr
 """
 
 
-def on_matrix_units(p: Product, tf32: bool) -> Product | None:
-    """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32; or of float32, if ``tf32``."""
+def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = None) -> Product | None:
+    """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32; or of float32, if ``tf32``.
+    ``shares``: how warps share a block, if that is decided."""
     accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
-    rows, columns, shares = p.rows.staged, p.columns.staged, warps(p.rows.size, p.columns.size)
+    rows, columns, shares = p.rows.staged, p.columns.staged, shares or warps(p.rows.size, p.columns.size)
     if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or shares is None:
         return None
     (sum_of,), row = accumulates[0].args, accumulates[0].acc.row
@@ -52,8 +63,13 @@ def on_matrix_units(p: Product, tf32: bool) -> Product | None:
         factors = [f.args[0] for f in factors]
     elif not (tf32 and p.core[0].dtype is dtypes.float32):
         return None
-    own = p.rows.size // shares[0] // 8, p.columns.size // shares[1] // COLUMNS * 2
-    return p._replace(rows=p.rows._replace(own=own[0], staged=[factors[0]]), columns=p.columns._replace(own=own[1], staged=[factors[1]]), depth=DEPTH)
+    sides = [s._replace(staged=[f]) for s, f in zip(by_warps(p.rows, p.columns, shares), factors, strict=True)]
+    return p._replace(rows=sides[0], columns=sides[1], depth=DEPTH, shares=shares)
+
+
+def by_warps(rows: Side, columns: Side, shares: tuple[int, int]) -> tuple[Side, Side]:
+    """How many an item has of them."""
+    return rows._replace(own=rows.size // shares[0] // 8), columns._replace(own=columns.size // shares[1] // COLUMNS * 2)
 
 
 def warps(rows: int, columns: int) -> tuple[int, int] | None:
@@ -63,8 +79,45 @@ def warps(rows: int, columns: int) -> tuple[int, int] | None:
     return min(whole, key=lambda s: rows // s[0] + columns // s[1], default=None)
 
 
-class MatrixWriter(PanelWriter):
-    """Writes one product. An item's rows come in pairs 8 apart, its columns in pairs of neighbours."""
+class ByWarps(NestWriter):
+    """Deals rows and columns out as fragments have them: an item's rows come in pairs 8 apart, its columns in pairs of neighbours."""
+
+    distances = (2, 1)
+    first = "hg_lane % 4 == 0"
+
+    def _declare_items(self) -> None:
+        down, across = self.nest.shares or (1, 1)
+        high, wide = self.nest.rows.size // down, self.nest.columns.size // across
+        self.f.do("const int hg_warp = (int)hg_item / 32, hg_lane = (int)hg_item % 32;")
+        self.f.do(f"const int hg_top = hg_warp / {across} * {high}, hg_left = hg_warp % {across} * {wide};")
+        self.f.do("const int hg_row = hg_top + hg_lane / 4, hg_across = hg_left + hg_lane % 4 * 2;")
+
+    def _own_place(self, side: Side, item: str, k: str) -> str:
+        return f"{item} + {k} / 2 * {ROWS} + {k} % 2 * 8" if side is self.nest.rows else f"{item} + {k} / 2 * {COLUMNS} + {k} % 2"
+
+
+class UnitNestWriter(ByWarps, ElementWriter):
+    """Writes a nest without a product, beside products on matrix units. Exponentials that are wanted as 16-bit floats, factors of these, and in
+    their sums, are the hardware's: in error by 2^-22 of ``exp(x)``, and 2^-24 for each unit of x."""
+
+    def __init__(self, writer: KernelWriter, p: Nest) -> None:
+        super().__init__(writer, p)
+        rounded = {a for s in p.order if s.opname == "cast" and s.dtype.is_float and s.dtype.bits == 16 for a in s.args}
+        read = {a for s in p.order if s.opname != "cast" for a in s.args} | {s.value for s in self._stores()}
+        self.short = {s for s in p.order if s.opname == "exp" and s.dtype is dtypes.float32 and s in rounded - read}
+        if self.short:
+            writer.scalars.functions.setdefault("hg_short_exp", _SHORT_EXP)
+
+    def _instruction(self, s: Ins) -> None:
+        if s not in self.short:
+            super()._instruction(s)
+            return
+        name = self.w.env[s] = self.w.fresh("v")
+        self.f.do(f"const f32 {name} = hg_short_exp({self.w.env[s.args[0]]});")
+
+
+class MatrixWriter(ByWarps, PanelWriter):
+    """Writes one product."""
 
     def __init__(self, writer: KernelWriter, p: Product) -> None:
         super().__init__(writer, p)
@@ -75,16 +128,6 @@ class MatrixWriter(PanelWriter):
         functions.setdefault(f"hg_mma_{self.kind}", _MMA.format(kind=self.kind, terms=self.terms))
         if self.dtype is dtypes.float32:
             functions.setdefault("hg_tf32", _ROUND)
-
-    def _declare_items(self) -> None:
-        down, across = warps(self.p.rows.size, self.p.columns.size) or (1, 1)
-        high, wide = self.p.rows.size // down, self.p.columns.size // across
-        self.f.do("const int hg_warp = (int)hg_item / 32, hg_lane = (int)hg_item % 32;")
-        self.f.do(f"const int hg_top = hg_warp / {across} * {high}, hg_left = hg_warp % {across} * {wide};")
-        self.f.do("const int hg_row = hg_top + hg_lane / 4, hg_across = hg_left + hg_lane % 4 * 2;")
-
-    def _own_place(self, side: Side, item: str, k: str) -> str:
-        return f"{item} + {k} / 2 * {ROWS} + {k} % 2 * 8" if side is self.p.rows else f"{item} + {k} / 2 * {COLUMNS} + {k} % 2"
 
     def _panel_index(self, side: Side, which: str, k: str, i: str) -> str:
         return f"({which} * {side.size} + {i}) * {DEPTH + APART} + {k}"

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class NestWriter:
-    """What the writers of nests and of products have in common."""
+    """What the writers of nests and of products have in common. ``distances``: between items of a row that exchange what they have; ``first``:
+    which of them writes what is the row's."""
+
+    distances: tuple[int, ...] = (8, 4, 2, 1)
+    first = "hg_across == 0"
 
     def __init__(self, writer: KernelWriter, p: Nest | Product) -> None:
         self.w, self.f = writer, writer.f
@@ -82,7 +86,10 @@ class NestWriter:
         needed = self._needed(wanted)
         for s in self.nest.order:
             if s in needed:
-                self.w.instruction(s)
+                self._instruction(s)
+
+    def _instruction(self, s: Ins) -> None:
+        self.w.instruction(s)
 
     def _needed(self, wanted: list[Ins]) -> set[Ins]:
         """``wanted`` and what they are computed from, but for what has been written."""
@@ -165,6 +172,9 @@ class ElementWriter(NestWriter):
         with self._scope(column="hg_c"):
             self._place_column()
             inside = [*self._within("hg_c", p.columns), *self._within("hg_r", p.rows)]
+            for s in p.stores:
+                if inside and s.buffer in self.w.mapping.fragments:  # what is not there counts as terms all the same
+                    self.f.do(f"{self.w.near[s.buffer, s.index]} = 0;")
             self.f.open(f"if ({' && '.join(inside)})" if inside else "")
             self._emit([s for s in p.columns.loop.body if isinstance(s, Ins)])
             self.w.state.update({m.acc: [f"{name}[hg_m]"] for m, name in sums.items()})
@@ -192,7 +202,7 @@ class ElementWriter(NestWriter):
             if (s.buffer, s.index) in self.w.near:
                 self.w.store(s)
                 continue
-            self.f.open(f"if ({' && '.join(['hg_across == 0', *self._within('hg_r', self.p.rows)])})")
+            self.f.open(f"if ({' && '.join([self.first, *self._within('hg_r', self.p.rows)])})")
             self.w.store(s)
             self.f.close()
 
@@ -206,13 +216,12 @@ class ElementWriter(NestWriter):
 
 def by_teams(writer: ElementWriter, m: Monoid, name: str) -> None:
     """By exchanges between neighbours, then between pairs of them, and so on: both partners combine the same two values."""
-    (kind,), distance = m.types, SIDE // 2
-    while distance:
+    (kind,) = m.types
+    for distance in writer.distances:
         writer._unrolled("hg_m", writer.p.rows.own)
         writer.f.do(f"const {type_name(kind)} hg_other = hg_swap({name}[hg_m], {distance});")
         writer.f.do(m.combine([f"{name}[hg_m]"], [f"{name}[hg_m]"], ["hg_other"]))
         writer.f.close()
-        distance //= 2
 
 
 def by_memory(writer: ElementWriter, m: Monoid, name: str) -> None:

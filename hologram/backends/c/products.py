@@ -50,7 +50,8 @@ class Side(NamedTuple):
 
 
 class Product(NamedTuple):
-    """What the loops of a product hold: ``order`` is all instructions, ``core`` those that every term needs; a panel has ``depth`` terms."""
+    """What the loops of a product hold: ``order`` is all instructions, ``core`` those that every term needs; a panel has ``depth`` terms. ``shares``:
+    how warps share the block, down and across, on matrix units."""
 
     rows: Side
     columns: Side
@@ -60,6 +61,7 @@ class Product(NamedTuple):
     core: list[Ins]
     stores: list[Store]
     depth: int = 0
+    shares: tuple[int, int] | None = None
 
     @property
     def sums(self) -> int:

@@ -10,6 +10,7 @@ A nest is a product (:class:`~.products.Product`), or element-wise (:class:`Nest
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hologram.backends.c.analysis import statements
@@ -21,7 +22,8 @@ MOST_HELD = 160  # registers, of 4 bytes, that an item has for what it holds and
 
 
 class Nest(NamedTuple):
-    """Lanes in lanes. ``order`` is all instructions; ``accs`` reduce the columns of a row, and ``row_stores`` follow them."""
+    """Lanes in lanes. ``order`` is all instructions; ``accs`` reduce the columns of a row, and ``row_stores`` follow them. ``shares``: as products
+    have it."""
 
     rows: Side
     columns: Side
@@ -30,47 +32,57 @@ class Nest(NamedTuple):
     accumulates: list[Accumulate]
     stores: list[Store]
     row_stores: list[Store]
+    shares: tuple[int, int] | None = None
 
 
 class Tiles(NamedTuple):
-    """``nests`` by their loop of rows. ``held``: the registers of each buffer, of own rows, or of own rows and own columns. ``panels``: bytes
-    of those of products, which take turns. ``local``: bytes of all shared memory."""
+    """``nests`` by their loop of rows. ``held``: the registers of each buffer, of own rows, or of own rows and own columns; of these, ``fragments``
+    are factors of products on matrix units. ``panels``: bytes of those of products, which take turns. ``local``: bytes of all shared memory,
+    ``dynamic``: of what the launch has to supply."""
 
     nests: dict[Loop, Product | Nest]
     held: dict[Buffer, tuple[int, ...]]
     panels: int
     local: int
+    fragments: frozenset[Buffer] = frozenset()
+    dynamic: int = 0
 
     @property
     def registers(self) -> int:
         """Of an item, of 4 bytes, for what it holds and for the sums of the largest product."""
-        held = sum(math.prod(shape) * -(-b.dtype.itemsize // 4) for b, shape in self.held.items())
+        held = sum(-(-math.prod(shape) * b.dtype.itemsize // 4) for b, shape in self.held.items())
         return held + max((p.sums for p in self.nests.values() if isinstance(p, Product)), default=0)
 
 
-def tiles_of(kernel: Kernel, local_bytes: int, by_teams: bool) -> Tiles | None:
-    """The nests of a kernel that has scratch; None where it has no nests, or some that items cannot share so. ``by_teams``: rows are reduced
-    by exchanges in teams."""
-    loops = [s for s in kernel.walk() if isinstance(s, Loop) and _inner(s) is not None]
+def nests_of(kernel: Kernel) -> dict[Loop, Product | Nest] | None:
+    """The nests of a kernel that has scratch; None where one of them is something else."""
     nests: dict[Loop, Product | Nest] = {}
-    for loop in loops if kernel.scratch else ():
+    for loop in [s for s in kernel.walk() if isinstance(s, Loop) and _inner(s) is not None] if kernel.scratch else ():
         found = product(loop) or _nest(loop)
         if found is None or not all(side.size % SIDE == 0 for side in (found.rows, found.columns)):
             return None
         nests[loop] = found
-    held = _held(kernel, nests) if nests else {}
+    return nests
+
+
+def tiles_of(kernel: Kernel, local_bytes: int, by_teams: bool) -> Tiles | None:
+    """What 16 x 16 items make of a kernel's nests; None where it has none, or some that items cannot share so. ``by_teams``: rows are reduced by
+    exchanges in teams."""
+    nests = nests_of(kernel)
+    if not nests:
+        return None
+    held = held_in(kernel, nests)
     rows = [SIDE * p.rows.size * a.value_dtype.itemsize for p in nests.values() if isinstance(p, Nest) for a in p.accs]
     taken = sum(shared_bytes(b) for b in kernel.scratch if b not in held) + (0 if by_teams else max(rows, default=0))
-    left = local_bytes - taken
     for loop, p in nests.items():
         if isinstance(p, Product):
-            depth = next((d for d in DEPTHS if panel_bytes(p, d) <= left), None)
+            depth = next((d for d in DEPTHS if taken + panel_bytes(p, d) <= local_bytes), None)
             if depth is None:
                 return None
             nests[loop] = p._replace(depth=depth)
     panels = max((panel_bytes(p, p.depth) for p in nests.values() if isinstance(p, Product)), default=0)
     tiles = Tiles(nests, held, panels, taken + panels)
-    return tiles if nests and left >= 0 and tiles.registers <= MOST_HELD else None
+    return tiles if tiles.local <= local_bytes and tiles.registers <= MOST_HELD else None
 
 
 def shared_bytes(b: Buffer) -> int:
@@ -112,8 +124,9 @@ def _accesses(body: list[Stmt], b: Buffer) -> list[Int]:
     return stores + [s.attrs[1] for s in body if isinstance(s, Ins) and s.op == "load" and not s.args and s.attrs[0] is b]
 
 
-def _held(kernel: Kernel, nests: dict[Loop, Product | Nest]) -> dict[Buffer, tuple[int, ...]]:
-    """Scratch whose every access is in a nest, at the item's own place there."""
+def held_in(kernel: Kernel, nests: dict[Loop, Product | Nest], fragments: Sequence[Ins] = ()) -> dict[Buffer, tuple[int, ...]]:
+    """Scratch whose every access is in a nest, at the item's own place there. ``fragments``: loads by other items that have a way of their own, if
+    they are of the same elements."""
     everything = statements(kernel.body)
     out: dict[Buffer, tuple[int, ...]] = {}
     for b in kernel.scratch:
@@ -121,8 +134,9 @@ def _held(kernel: Kernel, nests: dict[Loop, Product | Nest]) -> dict[Buffer, tup
             (p, wide, e) for p in nests.values() for loop, wide in ((p.rows.loop, False), (p.columns.loop, True)) for e in _accesses(loop.body, b)
         ]
         touched = sum((isinstance(s, Store) and s.buffer is b) or (isinstance(s, Ins) and s.op == "load" and s.attrs[0] is b) for s in everything)
+        apart = [s.attrs[1] for s in fragments if s.attrs[0] is b]
         shapes = {_own(e, p, wide) for p, wide, e in found}
-        if len(found) == touched and len(shapes) == 1 and None not in shapes:
+        if len(found) + len(apart) == touched and len(shapes) == 1 and None not in shapes and all(e == at for *_, e in found for at in apart):
             ((shape, _),) = shapes  # type: ignore[misc]
             out[b] = shape
     return out
@@ -134,6 +148,7 @@ def _own(index: Int, p: Product | Nest, wide: bool) -> tuple[tuple[int, ...], In
     if row == (1, 0):
         return (p.rows.own,), 1
     column = split_linear(row[1], p.columns.loop.var) if row is not None and wide else None
-    if row is None or column != (1, 0) or not isinstance(row[0], int) or row[0] < p.columns.size:
+    if row is None or column is None or column[1] != 0 or not (isinstance(row[0], int) and isinstance(column[0], int)):
         return None
-    return (p.rows.own, p.columns.own), row[0]
+    apart = (row[0] >= p.columns.size and column[0] == 1) or (column[0] >= p.rows.size and row[0] == 1)
+    return ((p.rows.own, p.columns.own), row[0]) if apart else None

@@ -14,7 +14,7 @@ from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.analysis import fusible, in_place, loaded, stored
 from hologram.backends.c.halves import HalfWriter
 from hologram.backends.c.mapping import Mapping, scans
-from hologram.backends.c.matrix_units import MatrixWriter
+from hologram.backends.c.matrix_units import MatrixWriter, UnitNestWriter
 from hologram.backends.c.nests import ElementWriter
 from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.row_form import ITEM, RowForm, after, pieces, side_by_side
@@ -258,7 +258,10 @@ class KernelWriter:
         if hazardous:
             self._settle()
         self.in_lanes = True
-        (ElementWriter(self, p) if isinstance(p, Nest) else PanelWriter(self, p)).write()
+        if isinstance(p, Nest):
+            (ElementWriter(self, p) if p.shares is None else UnitNestWriter(self, p)).write()
+        else:
+            (PanelWriter(self, p) if p.shares is None else HalfWriter(self, p)).write()
         self.in_lanes = False
         self.dirty = self.dirty or hazardous
 
