@@ -82,6 +82,7 @@ class FakeApi:
 
     errors: tuple[type[Exception], ...] = (FakeError,)
     multiplies = True
+    ended = False
 
     def __init__(self, devices: int = 1, memory_bytes: int = 2**28) -> None:
         self.devices, self.memory_bytes = devices, memory_bytes
@@ -163,7 +164,7 @@ class FakeApi:
         flat = (ctypes.c_uint8 * like.nbytes).from_address(address)
         return np.frombuffer(bytes(flat), like.dtype).reshape(like.shape)
 
-    def contiguous(self, x: FakeArray) -> FakeArray:
+    def contiguous(self, x: FakeArray, number: int) -> FakeArray:
         values = np.empty(x.values.shape, x.values.dtype)
         made = FakeArray(self, self.allocate(values.nbytes), values, x.stream)
         nbytes, strides = values.nbytes, x.values.strides
@@ -179,7 +180,7 @@ class FakeApi:
     def as_array(self, address: int, nbytes: int, shape: tuple[int, ...], dtype: Any, number: int, owner: Any) -> FakeArray:
         return FakeArray(self, address, np.empty(shape, dtype), self.stream, owner)
 
-    def from_dlpack(self, x: Any) -> Any:
+    def from_dlpack(self, x: Any, number: int) -> Any:
         return x.__dlpack__(stream=self.stream)
 
     def device_of(self, address: int) -> int:

@@ -7,6 +7,7 @@ import gc
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from fake_cuda import FakeApi, FakeError
@@ -269,6 +270,58 @@ def test_others_read_tensors_where_they_are(cuda: FakeApi) -> None:
     assert x.address == of["data"][0] and np.array_equal(x.get(), values(5, 6) * 3)
     with pytest.raises(AttributeError, match="on cpu"):
         hg.tensor([1.0]).__cuda_array_interface__  # noqa: B018
+
+
+def test_arrays_without_a_stream_come_after_the_current_one(cuda: FakeApi) -> None:
+    """As PyTorch's are, whose interface names no stream."""
+    cuda.stream = cuda.new_stream()
+    x = cuda.array(values(50), stream=cuda.stream)
+
+    class Unnamed:
+        __cuda_array_interface__ = {k: v for k, v in x.__cuda_array_interface__.items() if k != "stream"}
+
+    with hg.stream("cuda"):
+        y = hg.jit(lambda a: a + 1, device="cuda")(Unnamed())
+    assert np.array_equal(np.asarray(y), values(50) + 1)
+
+
+def test_consumers_wait_in_the_stream_that_they_name(cuda: FakeApi) -> None:
+    with hg.stream("cuda"):
+        y = hg.jit(lambda a: a + 1, device="cuda")(values(50))
+    theirs = cuda.new_stream()
+    x = y.__dlpack__(stream=theirs)
+    cuda.synchronize(theirs)
+    assert np.array_equal(cuda.array_at(x.address, x.values), values(50) + 1)
+
+
+def test_bfloat16_of_others(cuda: FakeApi) -> None:
+    """The interface has no name for it, but the array has."""
+    x = cuda.array(values(50).astype(ml_dtypes.bfloat16))
+    x.dtype = "torch.bfloat16"  # type: ignore[attr-defined]
+    y = hg.asarray(x)
+    assert y.dtype == hnp.bfloat16 and np.array_equal(np.asarray(y), x.values)
+
+
+def test_an_array_that_is_refused_says_why(cuda: FakeApi) -> None:
+    class Followed:
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            raise RuntimeError("it requires grad: use detach()")
+
+    with pytest.raises(DeviceError, match="use detach"):
+        hg.asarray(Followed())
+
+
+def test_finalisers_do_nothing_at_the_end(cuda: FakeApi) -> None:
+    f = hg.jit(layers, device="cuda")
+    for _ in range(3):
+        f(values(6, 20), values(20, 20, seed=9))
+    modules, graphs = set(cuda.modules), set(cuda.graphs)
+    cuda.ended = True
+    del f
+    hg.clear_caches()
+    gc.collect()
+    assert modules and graphs and set(cuda.modules) == modules and set(cuda.graphs) == graphs
 
 
 # --- lifetimes -------------------------------------------------------------------------------------------------------

@@ -180,9 +180,9 @@ class Tensor:
             and self.__dlpack_device__()[0] != 1
             and (dl_device is None or tuple(dl_device) == self.__dlpack_device__())
         ):
-            from hologram.backends.cuda.interop import exported
+            from hologram.backends.cuda.interop import capsule
 
-            return exported(storage).__dlpack__(stream=stream)
+            return capsule(storage, stream)
         view = self._view("__dlpack__()")
         old = max_version is None or max_version[0] < 1
         if old and copy is False:

@@ -8,6 +8,7 @@ dialect (``--ftz=false``) and nothing else.
 
 from __future__ import annotations
 
+import atexit
 import sys
 import threading
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ import numpy as np
 from hologram.cached import cached_property
 
 NOT_READY = 600  # cudaErrorNotReady
+MOST_ITEMS = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _OUT_OF_MEMORY = ("MemoryAllocation", "OUT_OF_MEMORY", "ALLOC_FAILED")  # of the runtime, the driver, cuBLAS
 
@@ -83,7 +85,12 @@ _THERE = nullcontext()
 
 
 class Api:
-    """CUDA by way of CuPy. Raises ImportError where CuPy is not there."""
+    """CUDA by way of CuPy. Raises ImportError where CuPy is not there.
+
+    ``ended``: the interpreter ends, where finalisers have nothing to do: what they would give back goes with the process, and CuPy may be gone first.
+    """
+
+    ended = False
 
     def __init__(self) -> None:
         import cupy
@@ -92,6 +99,7 @@ class Api:
 
         self._cupy, self._driver, self._runtime, self._nvrtc = cupy, driver, runtime, nvrtc
         self._thread = _Thread()
+        atexit.register(setattr, self, "ended", True)
         self.errors: tuple[type[Exception], ...] = (runtime.CUDARuntimeError, driver.CUDADriverError, LibraryError)
 
     def is_out_of_memory(self, e: BaseException) -> bool:
@@ -215,8 +223,11 @@ class Api:
         self._driver.moduleUnload(module)
 
     def function(self, module: int, name: str) -> int:
+        """A function, which is loaded: else CUDA loads it at its first launch, which may be one that is captured."""
         self._bind()
-        return int(self._driver.moduleGetFunction(module, name))
+        found = int(self._driver.moduleGetFunction(module, name))
+        self._driver.funcGetAttribute(MOST_ITEMS, found)
+        return found
 
     def allow_shared(self, function: int, nbytes: int) -> None:
         """Launches of the function, of the current device, may supply so many bytes of shared memory."""
@@ -295,13 +306,15 @@ class Api:
         """The number of the device whose memory an address is of."""
         return int(self._runtime.pointerGetAttributes(address).device)
 
-    def contiguous(self, x: Any) -> Any:
-        """A CuPy array with a copy of ``x``, in C order."""
-        return self._cupy.array(self._cupy.asarray(x), order="C", copy=True)
+    def contiguous(self, x: Any, number: int) -> Any:
+        """A CuPy array with a copy of ``x``, in C order, made in the device's current stream."""
+        with self.on(number), self._stream(self.current_stream(number)):
+            return self._cupy.array(self._cupy.asarray(x), order="C", copy=True)
 
-    def from_dlpack(self, x: Any) -> Any:
-        """A CuPy array of the memory of ``x``, whose work so far comes first in the current stream."""
-        return self._cupy.from_dlpack(x)
+    def from_dlpack(self, x: Any, number: int) -> Any:
+        """A CuPy array of the memory of ``x``, whose work so far comes first in the device's current stream."""
+        with self.on(number), self._stream(self.current_stream(number)):
+            return self._cupy.from_dlpack(x)
 
 
 @cache

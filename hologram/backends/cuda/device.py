@@ -122,8 +122,9 @@ class _OwnQueue(Queue):
     """A stream that goes with its queue."""
 
     def __del__(self) -> None:
-        with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
-            self.cuda.destroy_stream(self.stream)
+        if not self.cuda.ended:
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+                self.cuda.destroy_stream(self.stream)
 
 
 def _address(place: Place) -> int:
@@ -181,7 +182,7 @@ class Module:
             return Kernel(self.cuda.function(self.handle, name), self)
 
     def __del__(self) -> None:
-        if hasattr(self, "handle"):
+        if hasattr(self, "handle") and not self.cuda.ended:
             with contextlib.suppress(*self.cuda.errors), self.there():  # of a device that is lost
                 self.cuda.unload(self.handle)
 

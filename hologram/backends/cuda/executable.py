@@ -67,8 +67,8 @@ class Replay:
             self.cuda.launch_graph(self.graph, self.queue.stream)
 
     def __del__(self) -> None:
-        with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
-            if self.graph:
+        if self.graph and not self.cuda.ended:
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
                 self.queue.finish()
                 self.cuda.destroy_graph(self.graph)
 
@@ -105,8 +105,8 @@ class Table:
         self._last = addresses
 
     def __del__(self) -> None:
-        with contextlib.suppress(*self.cuda.errors):
-            if self.host:
+        if self.host and not self.cuda.ended:
+            with contextlib.suppress(*self.cuda.errors):
                 self.queue.finish()
                 self.cuda.free_host(self.host)
 

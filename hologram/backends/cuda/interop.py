@@ -20,6 +20,7 @@ from hologram.errors import DeviceError
 from hologram.graph.plan import LINE_BYTES
 from hologram.trace.aval import aval
 
+INTERFACE = "__cuda_array_interface__"
 KIND = 2  # kDLCUDA, of DLPack's devices
 ALIGNMENT = 16  # of an array's first element: kernels access as many bytes at once
 LEGACY_STREAM = 1  # how the interface names the default stream; 0 would be ambiguous
@@ -39,7 +40,10 @@ class Borrowed:
 
 def is_foreign(x: Any) -> bool:
     """Whether ``x`` is an array on a CUDA device."""
-    if hasattr(x, "__cuda_array_interface__"):
+    try:
+        if hasattr(x, INTERFACE):
+            return True
+    except RuntimeError:  # it is one, of which :func:`adopted` says why it has no interface
         return True
     kind = getattr(x, "__dlpack_device__", None)
     return kind is not None and kind()[0] == KIND
@@ -51,15 +55,20 @@ def adopted(x: Any) -> DeviceStorage:
     The caller holds what it gives no longer than ``x`` is unchanged. Raises DeviceError for memory that Hologram has no device for.
     """
     device = _first_device()
-    if not hasattr(x, "__cuda_array_interface__"):
-        x = device.cuda.from_dlpack(x)
-    of = x.__cuda_array_interface__
-    shape, dtype = tuple(of["shape"]), np.dtype(of["typestr"])
-    if not _is_plain(of, shape, dtype):
-        x = device.cuda.contiguous(x)
-        of = x.__cuda_array_interface__
+    try:
+        if not hasattr(x, INTERFACE):
+            x = device.cuda.from_dlpack(x, x.__dlpack_device__()[1])
+        of = getattr(x, INTERFACE)
+    except RuntimeError as e:  # as PyTorch says of tensors that autograd follows
+        raise DeviceError(str(e)) from None
+    shape, dtype = tuple(of["shape"]), _dtype_of(x, of["typestr"])
     address = of["data"][0]
     there = cuda_device.found()[0][device.cuda.device_of(address) if address else device.number]
+    if not _is_plain(of, shape, dtype):
+        named = device.cuda.from_dlpack(x, there.number) if dtype.kind == "V" else x
+        x = device.cuda.contiguous(named, there.number)
+        of = getattr(x, INTERFACE)
+        address = of["data"][0]
     return there.guarded(lambda: _borrowed(there, x, address, shape, dtype, of.get("stream")))
 
 
@@ -68,6 +77,12 @@ def _first_device() -> Device:
     if not there:
         raise DeviceError(f"an array is on a CUDA device: {reason}")
     return there[0]
+
+
+def _dtype_of(x: Any, typestr: str) -> np.dtype:
+    """The interface has no name for bfloat16, and gives its bytes."""
+    of = np.dtype(typestr)
+    return np.dtype(dtypes.of(str(getattr(x, "dtype", of)).rpartition(".")[2]).np) if of.kind == "V" else of
 
 
 def _is_plain(of: dict[str, Any], shape: tuple[int, ...], dtype: np.dtype) -> bool:
@@ -81,8 +96,8 @@ def _borrowed(device: Device, x: Any, address: int, shape: tuple[int, ...], dtyp
     with Work(device.runtime) as work:
         queue = work.queue
         assert isinstance(queue, Queue)
-        if stream is not None:
-            queue.follow(0 if stream == LEGACY_STREAM else stream)
+        # without a stream the array is its library's current work
+        queue.follow(device.cuda.current_stream(device.number) if stream is None else _handle(stream))
         memory = Borrowed(device.runtime, queue, address, of.nbytes, lambda: f"another library's array {of}")
         return DeviceStorage(of, memory, device.runtime.submit(work), owner=x)  # type: ignore[arg-type]
 
@@ -103,11 +118,31 @@ def interface(storage: DeviceStorage) -> dict[str, Any]:
     return {"shape": storage.aval.shape, "typestr": dtype.str, "data": data, "strides": None, "version": 3, "stream": queue.stream or LEGACY_STREAM}
 
 
+def _handle(stream: int | None) -> int:
+    """Of a stream as other libraries name it."""
+    return 0 if stream in (None, LEGACY_STREAM) else int(stream)
+
+
+def capsule(storage: DeviceStorage, stream: int | None) -> Any:
+    """DLPack's of the elements, for a consumer that works in ``stream``, which waits for them; -1: no stream is to wait."""
+    device = storage.runtime.device
+    assert isinstance(device, Device)
+    queue = device.queue if stream == -1 else device.queue_of(_handle(stream))
+    return device.guarded(lambda: _lent(storage, queue, stream != -1)).__dlpack__(stream=-1)
+
+
 def exported(storage: DeviceStorage) -> Any:
-    """A CuPy array of the elements, for those who cannot read the interface. Whoever has it must not write to it."""
-    device, queue = storage.runtime.device, storage.runtime.queue
-    assert isinstance(device, Device) and isinstance(queue, Queue)
-    if storage.memory.queue is not queue and storage.made.event is not None:
+    """A CuPy array of the elements for a library that works in the device's current stream. Whoever has it must not write to it."""
+    device = storage.runtime.device
+    assert isinstance(device, Device)
+    return _lent(storage, device.queue, True)
+
+
+def _lent(storage: DeviceStorage, queue: Queue, waits: bool) -> Any:
+    """A CuPy array of the elements, which ``queue`` uses."""
+    device = storage.runtime.device
+    assert isinstance(device, Device)
+    if waits and storage.memory.queue is not queue and storage.made.event is not None:
         queue.wait_for(storage.made.event)
     storage.memory.used(queue, None)
     nbytes = max(storage.nbytes, LINE_BYTES)
