@@ -83,6 +83,7 @@ class FakeApi:
     errors: tuple[type[Exception], ...] = (FakeError,)
     multiplies = True
     ended = False
+    addresses: Any = None
 
     def __init__(self, devices: int = 1, memory_bytes: int = 2**28) -> None:
         self.devices, self.memory_bytes = devices, memory_bytes
@@ -331,6 +332,9 @@ class FakeApi:
         self.counts["graphs"] += 1
         for action in self.graphs[graph]:
             self._put(stream, action)
+
+    def current_context(self) -> int:
+        return 0
 
     def destroy_graph(self, graph: int) -> None:
         del self.graphs[graph]

@@ -27,6 +27,11 @@ class Runnable(ABC):
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Storages of the results for storages of the inputs."""
 
+    def replays(self, inputs: Sequence[Any]) -> Any:
+        """The captured calls with inputs like these storages (None for what is no Tensor), as :class:`replays.Replays`; None where no call is
+        captured."""
+        return None
+
     def run_numpy(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """As :meth:`run`, on NumPy arrays; the results are views, and there when it returns."""
         return [storage.view(o) for o in self.run([storage.copy_of(np.asarray(x)) for x in inputs])]

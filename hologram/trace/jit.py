@@ -93,13 +93,18 @@ class Specialisation:
 
     def is_new(self, call: Call) -> bool:
         """Whether native code should now learn of calls like this one: the first, or the second where sizes vary and each costs a specialisation."""
-        form = (*[type(x) for x in call.leaves], *call.sizes.values())
+        form = (*[_form(x) for x in call.leaves], *call.sizes.values())
         before = self._forms.get(form) or 0
         self._forms.put(form, before + 1)
         return before == (1 if call.sizes else 0)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results for the dynamic leaves of a call."""
+        results = self.tensors(leaves)
+        return results[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, results)
+
+    def tensors(self, leaves: Sequence[Any]) -> list[Tensor]:
+        """The leaves of the results, for the dynamic leaves of a call."""
         outputs = compiling.run(self.executable, [_storage_of(x) for x in leaves])
         results = [of_storage(s) for s in outputs]
         for t in results:
@@ -108,7 +113,7 @@ class Specialisation:
         del outputs  # whose references a donation would count
         for i in self.donated:
             donate(leaves[i])
-        return results[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, results)
+        return results
 
 
 def _storage_of(x: Any) -> Any:
@@ -129,29 +134,23 @@ def _storage_of(x: Any) -> Any:
         raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
 
 
-def _types_for_devices(args: tuple[Any, ...]) -> Any:
-    """A key that says what there is to know of arguments that are Tensors on devices, arrays and Python numbers; None for any others."""
-    key: list[Any] = [settings.code]
-    for x in args:
-        kind = type(x)
-        if kind is Tensor and type(x._storage) is DeviceStorage:
-            key += (x._storage.aval, x._storage.memory.pool)
-        elif kind in SCALAR_TYPES:
-            key.append(kind)
-        elif kind is np.ndarray:
-            key += (x.dtype, x.shape)
-        else:
-            return None
-    return tuple(key)
+def _form(x: Any) -> Any:
+    """What native code tells apart, beside types and shapes: a leaf's class, and whose memory a Tensor of a device is in."""
+    return x._storage.memory.pool if type(x) is Tensor and type(x._storage) is DeviceStorage else type(x)
 
 
 def home_of(leaves: list[Any]) -> str | None:
     """The device that the Tensors among ``leaves`` are on; None where they are the host's. Raises DeviceError for those of two devices."""
+    return home(x._storage for x in _realised(leaves))
+
+
+def _realised(leaves: list[Any]) -> list[Tensor]:
+    """The Tensors among ``leaves``, with their values."""
     found = [x for x in leaves if type(x) is Tensor]
     for x in found:
         if x._storage is None:
             realise(x)
-    return home(x._storage for x in found)
+    return found
 
 
 def donate(x: Any) -> None:
@@ -177,7 +176,6 @@ class Jitted:
         "_dispatch",
         "_donated",
         "_last_miss",
-        "_on_device",
         "_precision",
         "_signature",
         "_specialisations",
@@ -204,7 +202,6 @@ class Jitted:
         self._specialisations = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None
         self._dispatch: Any = None
-        self._on_device: dict[Any, Specialisation] = {}  # for programs on devices, which native code does not serve
         self.__call__ = self._python_call
         _jitted.add(self)
 
@@ -219,18 +216,12 @@ class Jitted:
         if _disabled.depth or current() is not None or transforming():
             args, options = tree.map(self._own, (args, options))
             return self.__wrapped__(*args, **options)
-        key = None if options else _types_for_devices(args)
-        known = self._on_device.get(key) if key is not None else None
-        if known is not None:
-            return known.run(args)
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
-        if settings.native and not found.executable.remote and found.is_new(call):
+        if found.executable.remote:
+            _realised(call.leaves)
+        if settings.native and found.is_new(call):
             self._go_native(call, found)
-        if key is not None and found.executable.remote and not call.sizes and not call.statics:
-            if len(self._on_device) >= SPECIALISATION_LIMIT:
-                self._on_device.clear()
-            self._on_device[key] = found
         return found.run(call.leaves)
 
     def _own(self, x: Any) -> Any:
@@ -306,7 +297,6 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
         self._specialisations.clear()
-        self._on_device.clear()
         if self._dispatch is not None:
             self._dispatch.clear()
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime import dispatch
-from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
+from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, RemoteLeaf, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
 from hologram.trace import lazy
 from hologram.trace.aval import aval
 from hologram.trace.signature import Call, LeafType
@@ -27,24 +28,37 @@ class _NotNative(Exception):
 
 
 def add(dispatcher: Dispatch, call: Call, made: Specialisation) -> None:
-    """Lets native code serve the calls that are like ``call``, where it can: not those with registered classes.
+    """Lets native code serve the calls that are like ``call``, whose Tensors are realised, where it can: not those with registered classes.
 
     A program whose extents are symbolic is told apart by its sizes: what native code knows of it is one specialisation for each.
     """
     try:
-        spec = _specification(call, made)
+        spec = _on_device(call, made) if made.executable.remote else _specification(call, made)
     except _NotNative:
         return
     dispatcher.add(spec)
 
 
-def _specification(call: Call, made: Specialisation) -> Spec:
+def _on_device(call: Call, made: Specialisation) -> Spec:
     executable: Any = made.executable
+    types, args, kwargs = _patterns(call)
+    results = made.out_tree.leaves
+    return Spec(
+        args=args,
+        kwargs=kwargs,
+        result=_pattern(made.out_tree, iter(range(results))),
+        outputs=(),
+        donated=[i for i in made.donated if type(call.leaves[i]) is Tensor],
+        run=made.tensors,
+        results=results,
+        replays=executable.replays([x._storage if type(x) is Tensor else None for x in call.leaves]),
+    )
+
+
+def _patterns(call: Call) -> tuple[list[LeafType], list[Any], dict[str, Any]]:
+    """The leaves' types, without symbols, and patterns of the arguments: positional ones, and keywords as the caller wrote them."""
     types = call.concrete().types if call.sizes else call.types
     leaves = iter([_leaf(x, t) for x, t in zip(call.leaves, types, strict=True)])
-    computed, symbols, arena_bytes = executable.computed, (), executable.arena_bytes
-    if computed is None:
-        computed, symbols, arena_bytes = executable.at_sizes([t.shape for t in types])
     arguments, keywords = call.treedef.children
     positional = [_pattern(child, leaves) for child in arguments.children]
     options = {name: _pattern(child, leaves) for name, child in zip(keywords.data, keywords.children, strict=True)}
@@ -53,6 +67,15 @@ def _specification(call: Call, made: Specialisation) -> Spec:
             positional.insert(place, Same(value))
         else:
             options[place] = Same(value)
+    return types, positional, {name: options[name] for name in call.keywords}
+
+
+def _specification(call: Call, made: Specialisation) -> Spec:
+    executable: Any = made.executable
+    types, args, kwargs = _patterns(call)
+    computed, symbols, arena_bytes = executable.computed, (), executable.arena_bytes
+    if computed is None:
+        computed, symbols, arena_bytes = executable.at_sizes([t.shape for t in types])
     donated = {i for i in made.donated if type(call.leaves[i]) is Tensor}
     donors = _matched([[d for d in possible if d in donated] for possible in executable.donors])
     outputs: list[Output | Argument] = [Output(a, donor) for a, donor in zip(computed, donors, strict=True)]
@@ -62,8 +85,8 @@ def _specification(call: Call, made: Specialisation) -> Spec:
             raise _NotNative
         results.append(index)
     return Spec(
-        args=positional,
-        kwargs={name: options[name] for name in call.keywords},
+        args=args,
+        kwargs=kwargs,
         result=_pattern(made.out_tree, iter(results)),
         outputs=outputs,
         address=executable.address,
@@ -97,6 +120,8 @@ def _matched(possible: list[list[int]]) -> list[int | None]:
 
 
 def _leaf(x: Any, of: LeafType) -> Any:
+    if type(x) is Tensor and type(x._storage) is DeviceStorage:
+        return RemoteLeaf(x._storage.aval, x._storage.memory.pool)
     if type(x) is Tensor:
         return TensorLeaf(aval(of.dtype, of.shape))  # type: ignore[arg-type]
     if isinstance(x, np.ndarray):

@@ -57,6 +57,8 @@ class Launch:
 class Event(ABC):
     """A point in a queue's work."""
 
+    __slots__ = ()
+
     @abstractmethod
     def is_done(self) -> bool:
         """Whether all work up to the event has ended; does not wait. Raises one of :attr:`Device.errors` where any of it failed."""

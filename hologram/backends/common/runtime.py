@@ -58,7 +58,7 @@ class Runtime:
         self.device = device
         _made.append(self)
         self.pool = Pool(self)
-        self._under_way: deque[Submission] = deque()
+        self.under_way: deque[Submission] = deque()  # the oldest first
         self._reading = forks.guard(forks.READERS, threading.RLock())  # of the reader; whoever holds it may take the device's
 
     def compile(self, graph: Graph, precision: str, canonical: Any) -> Any:
@@ -69,13 +69,16 @@ class Runtime:
 
     # --- queues --------------------------------------------------------------------------------------------------------
 
-    @property
-    def queue(self) -> Queue:
+    def current_queue(self) -> Queue:
         """Where this thread's work goes."""
         if self.device.gone is not None:
             self.device.require()
         inside = _streams.of.get(self)
         return inside[-1] if inside else self.device.queue
+
+    @property
+    def queue(self) -> Queue:
+        return self.current_queue()
 
     def enter(self, queue: Queue) -> None:
         """This thread's work goes to ``queue``, until :meth:`leave`."""
@@ -98,15 +101,15 @@ class Runtime:
         made = Submission(queue, event, work.after, work.kept)
         for memory in work.borrowed:
             memory.used(queue, event)
-        under_way = self._under_way
+        under_way = self.under_way
         under_way.append(made)
         if len(under_way) >= COLLECTED or any(x.nbytes >= APART_BYTES for x in work.kept):
-            self._collect()
+            self.collect()
         return made
 
-    def _collect(self) -> None:
-        """Lets go of what submissions hold that have ended."""
-        waiting = self._under_way
+    def collect(self) -> None:
+        """Lets go of what submissions hold that have ended, and waits for the oldest of too many."""
+        waiting = self.under_way
         while waiting and waiting[0].has_ended():
             waiting.popleft()
         while len(waiting) > MOST_UNDER_WAY:
@@ -115,8 +118,8 @@ class Runtime:
     def finish(self) -> None:
         """Returns when all work has ended."""
         with self.device.lock:
-            while self._under_way:
-                self._under_way.popleft().end()
+            while self.under_way:
+                self.under_way.popleft().end()
 
     @cached_property
     def _reader(self) -> Queue:

@@ -9,6 +9,7 @@ dialect (``--ftz=false``) and nothing else.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import sys
 import threading
 from collections.abc import Sequence
@@ -42,6 +43,27 @@ class Matrix(NamedTuple):
     dtype: str
     stride: int
     turned: bool
+
+
+class Addresses(NamedTuple):
+    """Of functions of the driver, as native code calls them."""
+
+    copy_in: int
+    launch: int
+    record: int
+    get_current: int
+    push_current: int
+    pop_current: int
+
+
+_DRIVER = {
+    "copy_in": "cuMemcpyHtoDAsync_v2",
+    "launch": "cuGraphLaunch",
+    "record": "cuEventRecord",
+    "get_current": "cuCtxGetCurrent",
+    "push_current": "cuCtxPushCurrent_v2",
+    "pop_current": "cuCtxPopCurrent_v2",
+}
 
 
 class CompilerError(Exception):
@@ -165,7 +187,7 @@ class Api:
         """The stream that PyTorch, if it is in use and has one, or else CuPy works in; 0 is the default stream."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
-            stream = int(torch.cuda.current_stream(number).cuda_stream)
+            stream = _stream_of_torch(torch, number)
             if stream:
                 return stream
         return int(self._cupy.cuda.get_current_stream(number).ptr)
@@ -291,6 +313,24 @@ class Api:
     def launch_graph(self, graph: int, stream: int) -> None:
         self._runtime.graphLaunch(graph, stream)
 
+    @cached_property
+    def addresses(self) -> Addresses | None:
+        """The driver's functions for native code, to which streams, events and graphs of the runtime are what they are to itself; None where the
+        driver cannot be asked for them."""
+        try:
+            library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+            return Addresses(**{field: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for field, name in _DRIVER.items()})
+        except (OSError, AttributeError):
+            return None
+
+    def current_context(self) -> int:
+        """The context that this thread works in, for native code; 0 where that has no functions to call."""
+        if self.addresses is None:
+            return 0
+        context = ctypes.c_void_p()
+        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p))(self.addresses.get_current)(ctypes.byref(context))
+        return context.value or 0
+
     def destroy_graph(self, graph: int) -> None:
         self._runtime.graphExecDestroy(graph)
 
@@ -315,6 +355,12 @@ class Api:
         """A CuPy array of the memory of ``x``, whose work so far comes first in the device's current stream."""
         with self.on(number), self._stream(self.current_stream(number)):
             return self._cupy.from_dlpack(x)
+
+
+def _stream_of_torch(torch: Any, number: int) -> int:
+    """PyTorch's current stream, by the function that its own compiled code asks, where there is one: it makes no object."""
+    ask = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return int(ask(number) if ask is not None else torch.cuda.current_stream(number).cuda_stream)
 
 
 @cache

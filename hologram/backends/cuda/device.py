@@ -42,6 +42,8 @@ class Block:
 class Event(driver.Event):
     """An event of CUDA, which another takes over when this object goes."""
 
+    __slots__ = ("device", "cuda", "event")
+
     def __init__(self, device: Device, stream: int) -> None:
         self.device, self.cuda = device, device.cuda
         with self.cuda.on(device.number):

@@ -15,12 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hologram.backends.common.driver import Place
-from hologram.backends.common.executable import Executable
+from hologram.backends.common.executable import MOST_SIZES, Executable, Sized
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.steps import Call, Steps
+from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.cpu.runtime.replays import Replays
 from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
+from hologram.backends.cuda.replays import Natively, can_be_replayed, record
 from hologram.errors import OutOfMemory
 
 MOST_REPLAYS = 128  # of an executable
@@ -40,6 +43,7 @@ class Replay:
         with self.cuda.on(queue.device.number):
             self.table = Table(queue, slots + 1 + len(self.own))
             self.graph = self._captured(recording)
+            self.context = self.cuda.current_context()
 
     def _captured(self, recording: Recording) -> int:
         stream = self.cuda.new_stream()  # the default stream cannot be captured
@@ -74,10 +78,11 @@ class Replay:
 
 
 class Table:
-    """Addresses in device memory, and copies of them on the host, from which they go there while the caller goes on."""
+    """Addresses in device memory, and copies of them on the host, from which they go there while the caller goes on. ``state``: which copy is the
+    latest, and whether the device has it. Native code does the same as :meth:`refresh`."""
 
     def __init__(self, queue: Queue, count: int) -> None:
-        self.queue, self.cuda = queue, queue.device.cuda
+        self.queue, self.cuda, self.count = queue, queue.device.cuda, count
         self.host = 0
         self._pack = struct.Struct(f"{count}q")
         self.nbytes = self._pack.size
@@ -86,23 +91,30 @@ class Table:
         self.host = self.cuda.allocate_host(self.nbytes * TABLES)
         self._copies = (ctypes.c_char * (self.nbytes * TABLES)).from_address(self.host)
         self._halves: list[Any] = [None, None]  # events after which a half is free
-        self._turn = TABLES - 1
-        self._last: list[int] = []
+        self.copies = TABLES
+        self.state = (ctypes.c_int64 * 2)(TABLES - 1, 0)
+        self.state_address = ctypes.addressof(self.state)
 
     def refresh(self, addresses: list[int]) -> None:
         """Brings ``addresses`` to the device, if they are not there, from a copy that is not under way any more."""
-        if addresses == self._last:
+        latest, is_there = self.state
+        if is_there and self._pack.unpack_from(self._copies, latest * self.nbytes) == tuple(addresses):
             return
-        turn = self._turn = (self._turn + 1) % TABLES
+        turn = (latest + 1) % TABLES
         if turn % (TABLES // 2) == 0:
-            half = turn // (TABLES // 2)
-            self._halves[1 - half] = self.queue.record()
-            if self._halves[half] is not None:
-                self._halves[half].wait()
+            self.turn_over()
         at = turn * self.nbytes
         self._pack.pack_into(self._copies, at, *addresses)
+        self.state[:] = [turn, 0]
         self.cuda.copy(self.address, self.host + at, self.nbytes, self.queue.stream)
-        self._last = addresses
+        self.state[1] = 1
+
+    def turn_over(self) -> None:
+        """Before the first copy of a half is written to: waits until none of the half is under way."""
+        half = (self.state[0] + 1) % TABLES // (TABLES // 2)
+        self._halves[1 - half] = self.queue.record()
+        if self._halves[half] is not None:
+            self._halves[half].wait()
 
     def __del__(self) -> None:
         if self.host and not self.cuda.ended:
@@ -119,13 +131,24 @@ def _captured(steps: Steps, queue: Queue, slots: int) -> Replay | None:
     """None where launching the kernels one by one is better, or all that there is memory for."""
     try:
         recording = recorded(steps, slots, queue.device.copy_kernel)
-        return Replay(queue, recording, slots) if len(recording.launches) > 1 else None
+        return Replay(queue, recording, slots) if len(recording.launches) >= _least_launches(queue) else None
     except (NotRecordable, OutOfMemory):
         return None
     except queue.device.errors as e:
         if not queue.device.is_out_of_memory(e):
             raise
         return None
+
+
+def _with_record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[Any, Any]:
+    """What native code reads of a captured call, and what that keeps alive."""
+    table, keep = record(replay, sized, constants)
+    return table, (replay, keep)
+
+
+def _least_launches(queue: Queue) -> int:
+    """Of a call that is captured: one kernel is launched as fast by itself, but only a captured call can be replayed by native code."""
+    return 1 if can_be_replayed(queue.device) else 2
 
 
 class CudaExecutable(Executable):
@@ -143,6 +166,7 @@ class CudaExecutable(Executable):
         self.library = wanted if wanted and self.device.cuda.multiplies else {}
         self._maker.kernels = {**self._maker.kernels, **self.library}
         self._calls: dict[tuple[Steps, Queue], Replay | str] = {}
+        self._native: dict[Steps, Natively] = {}
 
     @property
     def captured(self) -> int:
@@ -162,6 +186,7 @@ class CudaExecutable(Executable):
             found = self._first(key)
         elif found is ONCE:
             found = self._calls[key] = _captured(steps, queue, len(slots)) or BY_KERNEL
+            self._tell_native(steps)
         if type(found) is not Replay:
             return steps.run(call, slots)
         found.run(slots, call.workspace)
@@ -169,8 +194,37 @@ class CudaExecutable(Executable):
 
     def _first(self, key: tuple[Steps, Queue]) -> str:
         """Notes a first call. What was captured for queues that are gone is let go."""
-        self._calls = {k: c for k, c in self._calls.items() if not k[1].retired}
-        if len(self._calls) >= MOST_REPLAYS:
-            del self._calls[next(iter(self._calls))]
+        gone = [k for k in self._calls if k[1].retired]
+        if len(self._calls) - len(gone) >= MOST_REPLAYS:
+            gone.append(next(iter(self._calls.keys() - gone)))
+        for k in gone:
+            del self._calls[k]
+            self._tell_native(k[0])
         self._calls[key] = ONCE
         return ONCE
+
+    # --- calls without Python ------------------------------------------------------------------------------------------
+
+    def replays(self, inputs: Sequence[Any]) -> Replays | None:
+        """For inputs that are all on this device, and results that are all computed."""
+        if not self._only_computed or not can_be_replayed(self.device) or not all(self._is_here(x) for x in inputs):
+            return None
+        sized = self.static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
+        with self.device.lock:
+            found = self._native.get(sized.block)
+            if found is None:
+                if len(self._native) >= MOST_SIZES:
+                    self._native.pop(next(iter(self._native))).replays.known = ()
+                found = self._native[sized.block] = Natively(sized, Replays(self.runtime.current_queue))
+                self._tell_native(sized.block)
+        return found.replays
+
+    def _is_here(self, x: Any) -> bool:
+        return type(x) is DeviceStorage and x.runtime is self.runtime
+
+    def _tell_native(self, steps: Steps) -> None:
+        """Native code learns which calls of a block are captured, and which are no longer."""
+        known = self._native.get(steps)
+        if known is not None:
+            replays = [c for (s, _), c in self._calls.items() if s is steps and type(c) is Replay]
+            known.replays.known = tuple(x for r in replays for x in _with_record(r, known.sized, self._constants))

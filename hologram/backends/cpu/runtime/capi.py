@@ -56,6 +56,10 @@ def PyObject_RichCompareBool(a: ptr, b: ptr, op: i32) -> i32: ...
 
 
 @external
+def PyObject_Size(obj: ptr) -> i64: ...
+
+
+@external
 def PyBuffer_FillInfo(view: ptr, exporter: ptr, data: ptr, nbytes: i64, readonly: i32, flags: i32) -> i32: ...
 
 
@@ -77,6 +81,14 @@ def PyList_New(n: i64) -> ptr: ...
 
 @external
 def PyList_SetItem(items: ptr, i: i64, stolen: ptr) -> i32: ...
+
+
+@external
+def PyList_Append(items: ptr, item: ptr) -> i32: ...
+
+
+@external
+def PyList_SetSlice(items: ptr, start: i64, stop: i64, others: ptr) -> i32: ...
 
 
 @external
@@ -121,6 +133,10 @@ def PyLong_FromLongLong(n: i64) -> ptr: ...
 
 @external
 def PyErr_Occurred() -> ptr: ...
+
+
+@external
+def PyErr_Clear() -> void: ...
 
 
 @external

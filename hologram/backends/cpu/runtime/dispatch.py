@@ -1,9 +1,11 @@
 """Native callables: what fits a specialisation runs without Python, everything else goes to a Python function.
 
 A specialisation says what the arguments look like (patterns), which graph they go to, and how its results are wrapped. Patterns of arguments:
-:class:`TensorLeaf`, :class:`ArrayLeaf`, :class:`ValueLeaf`, :class:`ScalarLeaf`, :class:`BufferLeaf`, :class:`Field`, :class:`Same`, None, and
-tuples, lists and dicts (with ``str`` keys) of patterns. Leaves are numbered in the order in which they are met, a dict's by sorted key,
-positional arguments before keywords. Results are the same with the index of an output, or a :class:`Number`, in place of a leaf.
+:class:`TensorLeaf`, :class:`RemoteLeaf`, :class:`ArrayLeaf`, :class:`ValueLeaf`, :class:`ScalarLeaf`, :class:`BufferLeaf`, :class:`Field`,
+:class:`Same`, None, and tuples, lists and dicts (with ``str`` keys) of patterns. Leaves are numbered in the order in which they are met, a dict's by
+sorted key, positional arguments before keywords. Results are the same with the index of an output, or a :class:`Number`, in place of a leaf.
+
+Programs on devices are run by a Python callable of the leaves, or, where a call of theirs was captured, by :mod:`replay_code`.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from hologram import dtypes
 from hologram.backends.cpu.runtime import match_code as code
 from hologram.backends.cpu.runtime.calls import flags
 from hologram.backends.cpu.runtime.language import fields_of, offset_of
-from hologram.backends.cpu.runtime.layout import holds_value, slot_offset
+from hologram.backends.cpu.runtime.layout import UnknownLayout, holds_value, slot_offset
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, immortal, module, why_not_native
 from hologram.backends.cpu.runtime.pool import the_pool
 from hologram.backends.cpu.runtime.records import PARALLEL
 from hologram.backends.cpu.runtime.records import Output as OutputRecord
 from hologram.backends.cpu.runtime.records import Spec as SpecRecord
+from hologram.backends.cpu.runtime.replays import Replays, know_classes
 from hologram.dtypes import DType
 from hologram.settings import listeners, settings
 from hologram.trace.aval import Aval
@@ -44,6 +47,14 @@ class TensorLeaf:
     """A Tensor that is realised, of this type and shape."""
 
     aval: Aval
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLeaf:
+    """A Tensor that is realised, of this type and shape, in memory of ``pool``, a :class:`hologram.backends.common.memory.Pool`."""
+
+    aval: Aval
+    pool: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +142,16 @@ class Into:
 
 @dataclass(slots=True)
 class Spec:
-    """One specialisation. ``address`` is a graph's (:mod:`calls`), ``keep`` what must live as long (its Code)."""
+    """One specialisation. ``address`` is a graph's (:mod:`calls`), ``keep`` what must live as long (its Code).
+
+    That of a program on a device has no graph but ``run``, which takes the leaves as a list and gives a list of ``results`` Tensors; ``replays`` are
+    its captured calls, which take Tensors of its device alone.
+    """
 
     args: Sequence[Any]
     result: Any
     outputs: Sequence[Output | Argument | Into]
-    address: int
+    address: int = 0
     keep: Any = None
     kwargs: Mapping[str, Any] | None = None  # in the order in which callers write them
     constants: Sequence[Any] = ()  # Storages: the slots after the inputs
@@ -145,6 +160,9 @@ class Spec:
     arena_bytes: int = 0
     long: bool = False  # takes more than about 50 µs: runs without the GIL
     parallel: int = PARALLEL  # see :func:`calls.flags`
+    run: Callable[[list[Any]], list[Any]] | None = None
+    results: int = 0
+    replays: Replays | None = None
 
 
 # --- words that native code walks -----------------------------------------------------------------------------------------------------------
@@ -194,6 +212,8 @@ class _Words:
         self.kinds.append(kind)
         if kind is TensorLeaf:
             self.words += (code.TENSOR, self.address(p.aval))
+        elif kind is RemoteLeaf:
+            self.words += (code.REMOTE, self.address(p.aval), self.address(p.pool))
         elif kind is ArrayLeaf:
             self.words += (code.ARRAY, self.address(p.aval.dtype.np), len(p.aval.shape), *p.aval.shape)
         elif kind is ValueLeaf:
@@ -257,7 +277,7 @@ def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
         parameters.parameter(p)
     result.result(spec.result)
     keywords = [sys.intern(k) for k in kwargs]
-    keep = [*parameters.keep, *result.keep, *keywords, *spec.constants, spec.keep]
+    keep = [*parameters.keep, *result.keep, *keywords, *spec.constants, spec.keep, spec.run, spec.replays]
     outputs = [_output_words(o, parameters.kinds, keep) for o in spec.outputs]
     check_size(spec.arena_bytes)
     arrays = {
@@ -276,12 +296,15 @@ def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
         "graph": spec.address,
         "arena_bytes": spec.arena_bytes,
         "flags": flags(spec.long, spec.parallel),
-        "words": 4 * leaves + len(spec.constants) + 2 * len(outputs) + len(spec.symbols),
+        "words": 4 * leaves + len(spec.constants) + 2 * len(outputs) + len(spec.symbols) + spec.results,
         "n_positional": len(spec.args),
         "n_keywords": len(keywords),
         "n_leaves": leaves,
         "n_outputs": len(outputs),
         **{"n_" + name: len(arrays[name]) for name in ("constants", "symbols", "donated")},
+        "run": 0 if spec.run is None else id(spec.run),
+        "n_results": spec.results,
+        "replays": 0 if spec.replays is None else id(spec.replays),
     }
     from hologram.backends.cpu.runtime.tables import table
 
@@ -344,8 +367,10 @@ class Dispatch:
         if why_not_native() is not None or not module().process.tensor_type:
             return False
         try:
+            if spec.run is not None:
+                know_classes()
             table, keep = _pack(spec)
-        except NotNative:
+        except (NotNative, UnknownLayout):
             return False
         kept = self._kept()
         self._dispatcher.specs = (table, keep, *kept)

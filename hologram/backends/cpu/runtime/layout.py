@@ -77,7 +77,7 @@ def word(obj: Any, at: int) -> int:
 
 def slot_offset(cls: type, name: str) -> int:
     """The offset of a slot in instances of ``cls``. Raises UnknownLayout."""
-    obj: Any = object.__new__(cls)
+    obj: Any = object.__new__(_without_finaliser(cls))
     mark = object()
     before = struct.unpack(f"{cls.__basicsize__ // 8}Q", ctypes.string_at(id(obj), cls.__basicsize__ // 8 * 8))
     getattr(cls, name).__set__(obj, mark)
@@ -85,6 +85,11 @@ def slot_offset(cls: type, name: str) -> int:
     if len(found) != 1 or found[0] < 16:
         raise UnknownLayout(f"the slot {name} of {cls.__name__} is not a field of its instances")
     return found[0]
+
+
+def _without_finaliser(cls: type) -> type:
+    """A class with the same slots whose objects need not be complete."""
+    return type(cls.__name__, (cls,), {"__slots__": (), "__del__": lambda self: None}) if hasattr(cls, "__del__") else cls
 
 
 def holds_value(x: np.generic) -> bool:

@@ -10,6 +10,7 @@ A specialisation's ``parameters`` are words in the order in which the arguments 
 ``INTEGER format low high``           a Python int within bounds, converted
 ``BOOLEAN format``                    a Python bool, converted
 ``SAME object``                       this object, or an equal int or str
+``REMOTE aval pool``                  a Tensor of this Aval on the device whose memory is in this pool
 ``BUFFER dtype least most``           an SDK buffer of this DType with that many bytes
 ``FIELD type slot object``            an object of this very type whose slot holds this very object
 ``TUPLE n``, ``LIST n``               followed by n values
@@ -50,11 +51,11 @@ from hologram.backends.cpu.runtime.language import (
     void,
 )
 from hologram.backends.cpu.runtime.layout import VALUE_OFFSET, layout
-from hologram.backends.cpu.runtime.records import WRITABLE, Context, List, NDArray, Object, Output, Sized, Spec, Storage, heap, process
+from hologram.backends.cpu.runtime.records import WRITABLE, Context, List, NDArray, Object, Output, Sized, Spec, Storage, heap, process, remote
 
 Words, Pointers, Doubles, Singles = Array[i64], Array[ptr], Array[f64], Array[f32]
 
-TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, BUFFER, FIELD, TUPLE, LIST, DICT, RESULT, NUMBER = range(14)
+TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, REMOTE, BUFFER, FIELD, TUPLE, LIST, DICT, RESULT, NUMBER = range(15)
 # formats of converted Python scalars; an integer of any width is the low bytes of a word
 AS_INTEGER, AS_DOUBLE, AS_SINGLE, AS_HALF, AS_BFLOAT = range(5)
 EXACT_IN_DOUBLE = 1 << 53
@@ -175,6 +176,22 @@ def match_tensor(context: Context, obj: ptr) -> i64:
 
 
 @native
+def match_remote(context: Context, obj: ptr) -> i64:
+    expected = Pointers(offset(context.code, context.position << 3))
+    if Object(obj).type != process.tensor_type:
+        return 0
+    storage = Pointers(offset(obj, process.tensor_storage))[0]
+    if storage is None or Object(storage).type != remote.storage_type or Pointers(offset(storage, remote.storage_aval))[0] != expected[1]:
+        return 0
+    memory = Pointers(offset(storage, remote.storage_memory))[0]
+    if memory is None or Object(memory).type != remote.memory_type or Pointers(offset(memory, remote.memory_pool))[0] != expected[2]:
+        return 0
+    context.position += 3
+    take_leaf(context, obj, storage, None)
+    return 1
+
+
+@native
 def match_array(context: Context, obj: ptr) -> i64:
     position = context.position
     code = context.code
@@ -289,6 +306,8 @@ def match(context: Context, obj: ptr) -> i64:
         return 1
     if op == SAME:
         return match_same(context, obj)
+    if op == REMOTE:
+        return match_remote(context, obj)
     if op == BUFFER:
         return match_buffer(context, obj)
     if op == FIELD:

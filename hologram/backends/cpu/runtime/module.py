@@ -16,7 +16,7 @@ from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import address_code, call_code, capi, dispatch_code, heap_code, lapack_code, layout, pool_code, sort_code, tracing
 from hologram.backends.cpu.runtime.language import Routine, Struct, fields_of
-from hologram.backends.cpu.runtime.records import SIZE_CLASSES, heap, pool, process
+from hologram.backends.cpu.runtime.records import SIZE_CLASSES, heap, pool, process, remote
 from hologram.backends.cpu.runtime.translate import module_ir
 from hologram.errors import OutOfMemory
 from hologram.settings import settings
@@ -57,6 +57,7 @@ class Module:
         self.heap = self._record(heap)
         self.pool = self._record(pool)
         self.process = self._record(process)
+        self.remote = self._record(remote)
 
     def _record(self, instance: Any) -> Record:
         return Record(instance.struct, self.address(instance.symbol))
@@ -126,7 +127,7 @@ def _load() -> target.Code:
         found = target.compile_ir(module_ir(routines, of.architecture)[0], of, opt="quick")
         if key is not None:
             disk.store(key, found)
-    names = [x.symbol for x in (*routines, heap, pool, process)]  # type: ignore[attr-defined]
+    names = [x.symbol for x in (*routines, heap, pool, process, remote)]  # type: ignore[attr-defined]
     return target.link(found, _externals(), names)
 
 

@@ -150,6 +150,9 @@ class Spec(Struct):
     symbols: Array[i64]
     donated: Array[i64]
     result: Array[i64]
+    run: ptr  # of a program on a device: Python callable of the leaves in a list, which gives a list of Tensors
+    n_results: i64  # of these
+    replays: ptr  # of such a program: a :class:`replays.Replays`, or None
 
 
 LONG, PARALLEL, OWN_THREADS = 1, 2, 4  # of a call: see :func:`calls.flags`
@@ -167,6 +170,128 @@ class Bound(Struct):
     n_symbols: i64
     constants: Array[i64]
     symbols: Array[i64]
+
+
+# --- programs on devices --------------------------------------------------------------------------------------------------------------------
+
+
+class Remote(Struct):
+    """Classes of what is on devices, and offsets of their slots."""
+
+    storage_type: ptr
+    storage_aval: i64
+    storage_memory: i64
+    storage_made: i64
+    storage_owner: i64
+    storage_exports: i64
+    storage_host: i64
+    memory_type: ptr
+    memory_handle: i64
+    memory_pool: i64
+    memory_queue: i64
+    memory_piece: i64
+    memory_uses: i64
+    piece_handle: i64
+    piece_size: i64
+    piece_nbytes: i64
+    piece_what: i64
+    submission_type: ptr
+    submission_queue: i64
+    submission_error: i64
+    submission_event: i64
+    submission_after: i64
+    submission_kept: i64
+    replays_known: i64
+    replays_queue: i64
+    nothing: ptr  # an empty tuple
+    zero: ptr
+
+
+class CopyIn(Function):
+    """cuMemcpyHtoDAsync."""
+
+    def __call__(self, to: i64, source: ptr, nbytes: i64, stream: i64) -> i32:
+        raise NotImplementedError
+
+
+class LaunchGraph(Function):
+    """cuGraphLaunch."""
+
+    def __call__(self, graph: i64, stream: i64) -> i32:
+        raise NotImplementedError
+
+
+class RecordEvent(Function):
+    """cuEventRecord."""
+
+    def __call__(self, event: i64, stream: i64) -> i32:
+        raise NotImplementedError
+
+
+class OnContext(Function):
+    """cuCtxGetCurrent and cuCtxPopCurrent, whose argument is a place for a context, and cuCtxPushCurrent, whose argument is one."""
+
+    def __call__(self, context: ptr) -> i32:
+        raise NotImplementedError
+
+
+class ReplayResult(Struct):
+    """What a replay writes. The objects are kept by whoever keeps the record."""
+
+    aval: ptr
+    home: ptr  # list of free pieces
+    nbytes: ptr  # Python integer
+    what: ptr
+
+
+class Replay(Struct):
+    """A captured call of one queue, laid out by replays.py in the memory of a Storage. The lock of its device guards it."""
+
+    copy_in: CopyIn
+    launch: LaunchGraph
+    record: RecordEvent
+    get_current: OnContext
+    push_current: OnContext
+    pop_current: OnContext
+    context: ptr  # of the device
+    current: ptr  # the caller's
+    busy: i64  # a call is being put together: a finaliser that runs meanwhile takes another way
+    graph: i64
+    stream: i64
+    n_inputs: i64
+    n_constants: i64
+    n_results: i64
+    n_own: i64
+    arena_bytes: i64  # -1: no kernel needs an arena
+    workspace_bytes: i64  # -1: no kernel needs a workspace
+    state: Array[i64]  # which copy of the table is the latest, and whether the device has it
+    copies: Array[i64]
+    n_copies: i64
+    device_table: i64
+    queue: ptr  # Python objects from here on
+    pool: ptr
+    returned: ptr
+    scratch: ptr
+    spare_events: ptr
+    under_way: ptr
+    begun: ptr  # of a submission
+    collect: ptr
+    turn_over: ptr
+    acquire: ptr
+    release: ptr
+    counts: ptr
+    launches: ptr  # a key of these
+    event_type: ptr
+    event_device: ptr
+    event_api: ptr
+    event_device_slot: i64
+    event_api_slot: i64
+    event_slot: i64
+    address_slot: i64  # of a handle of memory
+    constants: Array[ptr]  # DeviceStorages
+    results: Array[ReplayResult]
+    own: Array[i64]
+    fresh: Array[i64]  # the table of the call that is being put together
 
 
 class Process(Struct):
@@ -258,4 +383,5 @@ class Pool(Struct):
 
 heap = instance(Heap, "hg_heap")
 process = instance(Process, "hg_process")
+remote = instance(Remote, "hg_remote")
 pool = instance(Pool, "hg_pool")

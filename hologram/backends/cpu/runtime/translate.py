@@ -60,8 +60,11 @@ _INTRINSICS = {getattr(language, name): name for name in (*_ATOMIC_ARITY, *_PURE
 def module_ir(routines: Iterable[Any], architecture: str) -> tuple[str, list[str]]:
     """LLVM IR text of the routines and of everything they call, and the names of the external symbols it needs."""
     queue, done, instances = list(routines), {}, {}
+    owners: dict[str, Any] = {}
     while queue:
         routine = queue.pop(0)
+        if owners.setdefault(routine.symbol, routine) is not routine:
+            raise NativeError(f"{routine.function.__module__} and {owners[routine.symbol].function.__module__} both have {routine.symbol}")
         if routine.symbol not in done:
             if routine.body:
                 translator = _Translator(routine)
