@@ -166,6 +166,13 @@ def test_no_scores_are_planned() -> None:
     assert compiled.memory_analysis().peak == 0 and compiled.reduction().kernels == 1
 
 
+def test_derivatives_plan_blocks_of_scores() -> None:
+    q = np.zeros((32, 1024, 32), F32)
+    f = hg.value_and_grad(lambda q, k, v: hnp.sum(hnp.sin(nn.dot_product_attention(q, k, v))), argnums=(0, 1, 2))
+    compiled = hg.jit(f, device="null:0").lower(q, q, q).compile()
+    assert compiled.memory_analysis().peak < 32 * 1024 * 1024 * 4
+
+
 def test_exact_leaves_the_written_order() -> None:
     args = _arrays((40, 16), (50, 16), (50, 24))
     assert len(_schedule(_by_hand, *args, precision="exact").kernels) == 3

@@ -23,15 +23,17 @@ from hologram.primitives.op import TABLE, Shape
 from hologram.symbolic import prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
-BLOCK_BYTES = 2**20  # of an entry that a loop computes at a time, about
+BLOCK_BYTES = 2**20  # of an entry that a loop computes at a time, about: what the caches of a core have room for
+DEVICE_BLOCK_BYTES = 2**25  # on a device, whose kernels want many rows and cost a launch each
 GAIN = 8  # an entry is so many times larger than the sums over rows that a loop carries, or it is left
 LEAST_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
 
 Deps = Callable[[Node], Iterable[Node]]
 
 
-def block_regions(graph: Graph, precision: str, first_level: int = 0) -> Graph:
-    """``graph``, canonical at ``precision``, with loops for the exits of its regions, from a level on; the graph itself where it has none."""
+def block_regions(graph: Graph, precision: str, first_level: int = 0, nbytes: int | None = None) -> Graph:
+    """``graph``, canonical at ``precision``, with loops for the exits of its regions, from a level on; the graph itself where it has none.
+    ``nbytes``: of a block of an entry, about, :data:`BLOCK_BYTES` for None."""
     search = Search(graph.nodes(), graph.outputs)
     if not search.entries:
         return graph
@@ -40,18 +42,18 @@ def block_regions(graph: Graph, precision: str, first_level: int = 0) -> Graph:
     for region in search.regions():
         for level, exits in itertools.groupby(sorted(region.levels, key=region.levels.__getitem__), key=region.levels.__getitem__):
             here = list(exits)
-            size = _block(region, here)
+            size = _block(region, here, BLOCK_BYTES if nbytes is None else nbytes)
             if level >= first_level and size:
                 loop = _Loop(region, here, size, search.nodes, light)
                 loops.update(dict.fromkeys(loop.exits, loop))
     return _rewritten(graph, loops, precision) if loops else graph
 
 
-def _block(region: Region, exits: list[Node]) -> int:
-    """How many elements of the axis a block has; 0 where it does not pay to cut it."""
+def _block(region: Region, exits: list[Node], nbytes: int) -> int:
+    """How many elements of the axis a block of about ``nbytes`` has; 0 where it does not pay to cut it."""
     n, total = region.seed.shape[region.axis], _nbytes(region.seed)
     assert isinstance(n, int)
-    wanted = max(1, BLOCK_BYTES * n // total)
+    wanted = max(1, nbytes * n // total)
     if region.rows == 0:
         return 0 if wanted >= n else max(d for d in range(1, wanted + 1) if n % d == 0)
     least = -(-LEAST_ROWS // region.rows)

@@ -16,7 +16,7 @@ from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
 from hologram.graph.attention_tiles import WIDEST_BYTES
 from hologram.graph.attention_tiles import lower_attention as lower_attention_by_tiles
-from hologram.graph.blocking import block_regions
+from hologram.graph.blocking import DEVICE_BLOCK_BYTES, block_regions
 from hologram.graph.control import ControlStep
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Call, Group, fuse, operands
@@ -80,10 +80,10 @@ class Schedule:
     def _prepared(self, graph: Graph, constants: Collection[int] = ()) -> Graph:
         """``graph``, bodies inside of it included, as fusion takes it. ``constants``: which of its inputs are the same in all calls."""
         tile = self.tile
-        if isinstance(tile, Tile) and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
-            graph = block_regions(join_attention(block_regions(graph, self.precision, first_level=1)), self.precision)
-        elif isinstance(tile, Panels) and self.precision != "exact":
-            graph = join_attention(graph, WIDEST_BYTES)
+        if tile is not None and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
+            nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, Panels) else (None, None)
+            graph = join_attention(block_regions(graph, self.precision, 1, nbytes), widest)
+            graph = block_regions(graph, self.precision, 0, nbytes)
         shared = tile.shared_bytes if isinstance(tile, Panels) else None
         graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
         return pack_before_loops(graph, constants, self._prepared, tile, self.precision == "exact")
