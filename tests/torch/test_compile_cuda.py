@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from cuda_stand_in import CUDA, PromptApi, StandIn
 from needs import needs_compilers
 from torch import nn
+from torch._subclasses.meta_utils import MetaTensorDescriber
 
 import hologram as hg
 from hologram.backends.cuda import device as cuda_device
@@ -252,3 +254,76 @@ def test_a_program_of_a_second_device_is_pytorchs_where_hologram_has_none(there:
     (program,) = found.programs
     assert program.devices == ("cuda:0",) and {x.op for x in program.fallbacks} == {"aten.mul.Tensor", "aten.add.Tensor"}
     assert "device 'cuda:1' is not available" in program.fallbacks[0].reason
+
+
+@pytest.fixture
+def described(there: StandIn, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """Dynamo too sees tensors in the device's memory as CUDA's. That is without derivatives: a build of PyTorch for the CPU has no streams of CUDA
+    for its autograd."""
+    describe = MetaTensorDescriber.describe_tensor
+
+    def of_device(self: Any, t: torch.Tensor, **options: Any) -> Any:
+        made = describe(self, t, **options)
+        return dataclasses.replace(made, device=CUDA) if there.api.holds(t.data_ptr()) else made
+
+    monkeypatch.setattr(MetaTensorDescriber, "describe_tensor", of_device)
+    monkeypatch.setattr(bridge, "device_of", lambda x: x.device)
+    return there
+
+
+def test_tensors_that_a_graph_makes_on_the_device(described: StandIn) -> None:
+    found = Explanation()
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        positions = torch.arange(x.shape[0], device=x.device)
+        mask = torch.full((x.shape[0], x.shape[0]), float("-inf"), device=x.device).triu(1)
+        seen = torch.where(positions.unsqueeze(1) > 1, x, 0.5)  # the number is a tensor on the CPU
+        return torch.softmax(seen @ seen.T + mask, -1) + torch.zeros_like(mask)
+
+    x = torch.randn(6, 4)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(f, found)(described.tensor(x)), f(x), rtol=1e-4, atol=1e-5)
+    (program,) = found.programs
+    assert (program.devices, program.segments, program.fallbacks) == (("cuda:0",), 1, ()) and described.sent == 0
+
+
+def test_numbers_on_the_cpu_are_brought_by_one_copy(described: StandIn) -> None:
+    found = Explanation()
+
+    def f(x: torch.Tensor, rate: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
+        step = step + 1
+        return x * rate / step + rate
+
+    x, rate, step = torch.randn(6, 4), torch.tensor(0.1, dtype=torch.float64), torch.tensor(3)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(f, found)(described.tensor(x), rate, step), f(x, rate, step))
+    assert described.sent == 1 and found.programs[0].devices == ("cpu", "cuda:0") and not found.fallbacks
+
+
+def test_what_crosses_devices_is_pytorchs(described: StandIn) -> None:
+    found = Explanation()
+    f = lambda x: (x * 2 + 1).cpu() + 1  # noqa: E731
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(f, found)(described.tensor(torch.ones(5))), torch.full((5,), 4.0))
+    (program,) = found.programs
+    assert program.devices == ("cuda:0", "cpu")
+    assert [(x.op, "is on cuda:0, and the result on cpu" in x.reason) for x in program.fallbacks] == [("aten._to_copy.default", True)]
+
+
+def test_routines_of_the_host_are_pytorchs_on_the_device(described: StandIn) -> None:
+    found = Explanation()
+    a = torch.randn(4, 4)
+    a = a @ a.T + torch.eye(4)
+    f = lambda a: torch.linalg.cholesky(a * 2) + 1  # noqa: E731
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(f, found)(described.tensor(a)), f(a), rtol=1e-4, atol=1e-5)
+    assert any("a routine of the host" in x.reason for x in found.programs[0].fallbacks)
+
+
+def test_why_hologram_has_no_such_device(described: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_device, "found", lambda: ([], "CuPy cannot be imported"))
+    found = Explanation()
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(lambda x: x * 2, found)(described.tensor(torch.ones(5))), torch.full((5,), 2.0))
+    (fallback,) = found.programs[0].fallbacks
+    assert "device 'cuda:0' is not available: CuPy cannot be imported" in fallback.reason
