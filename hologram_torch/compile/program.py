@@ -147,7 +147,7 @@ class Writer:
         targets = [(f"{t}.data_ptr()", self._nbytes(node)) for t, node in zip(tensors, segment.outputs, strict=True)]
         after: list[str] = []
         if segment.indexing:
-            check = there.check(", ".join(segment.indexing), self._name, self._variable("stray"))
+            check = there.check(program, ", ".join(segment.indexing), self._name, self._variable("stray"))
             self.lines += check.before
             after = check.after
             targets.append((check.written, 1))

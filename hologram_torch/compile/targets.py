@@ -33,13 +33,14 @@ Name = Callable[[Any, str], str]  # gives a value a name in the function that is
 class Compiled(NamedTuple):
     """A segment's program. ``run`` takes the addresses of all inputs and then of all that is computed. ``outputs`` says of each result whether it is
     an ``input``, a ``constant`` or ``computed``, and which; ``constants`` are addresses; ``donors[i]`` are inputs in whose memory the i-th
-    computed result may be put."""
+    computed result may be put. ``bound`` is what ``run`` calls on another device than the CPU."""
 
     executable: Any
     run: Callable[..., None]
     outputs: Sequence[tuple[str, int]]
     constants: Sequence[int]
     donors: Sequence[Sequence[int]]
+    bound: Any = None
 
 
 class Check(NamedTuple):
@@ -73,7 +74,7 @@ class Host:
             return None
         return partial(in_kept_memory, aval(dtype_of(dtype), shape), tuple(n * dtype.itemsize for n in strides), dtype)
 
-    def check(self, nodes: str, name: Name, verdict: str) -> Check:
+    def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> Check:
         """``verdict`` is a variable's name."""
         made = f"{verdict} = {name(self.empty, 'empty')}((), (), {name(torch.bool, 't')})"
         return Check([made], [f"if {verdict}.item(): {name(partial(raise_stray, nodes, 'the'), 'raise')}()"], f"{verdict}.data_ptr()", None)
@@ -99,7 +100,7 @@ class Cuda:
         bound = Bound(executable, torch.cuda.empty_cache)
         schedule = executable.schedule
         outputs = [(o.kind, o.index) for o in schedule.outputs]
-        return Compiled(executable, self._run(bound), outputs, bound.constants, schedule.donors())
+        return Compiled(executable, self._run(bound), outputs, bound.constants, schedule.donors(), bound)
 
     def _run(self, bound: Any) -> Callable[..., None]:
         stream, is_capturing, take = self.stream, cuda.is_capturing, self._taken
@@ -124,18 +125,20 @@ class Cuda:
     def kept(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int) -> None:
         """PyTorch's memory of the device stays mapped."""
 
-    def check(self, nodes: str, name: Name, verdict: str) -> Check:
+    def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> Check:
         """A program that finds an index out of range says so in the host's memory, and the next call reads it there: none waits for its own."""
         from hologram.backends.cuda.bound import Flag
 
-        flag = Flag(cuda.device_named(self.name))
+        flag = Flag(program.bound)
 
         def complain() -> None:
             flag.clear()
             raise_stray(nodes, "an earlier call of the")
 
         before = f"if {name(flag, 'flag')}.is_set(): {name(complain, 'raise')}()"
-        return Check([before], [], str(flag.address), str(flag.address))
+        known, (kind, index) = len(program.executable.schedule.inputs) - 1, program.outputs[-1]
+        in_place = kind == "computed" and known in program.donors[index]
+        return Check([before], [], str(flag.address if in_place else flag.other), str(flag.address))
 
     def carry(self, sizes: Sequence[int]) -> Callable[..., torch.Tensor]:
         """A function of the addresses of scalars on the CPU, of these numbers of bytes, that gives a tensor with them on the device, ``SCALAR_BYTES``

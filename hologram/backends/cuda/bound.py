@@ -6,6 +6,7 @@ memory that the library takes and gives back in the order of its stream needs no
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,7 +41,7 @@ class Bound:
         for c in self._constants:
             c.wait()  # so that they are there in whichever stream a call is
         self._between = [(c.memory.handle, 0) for c in self._constants]
-        self._queues: set[Queue] = set()
+        self.queues: set[Queue] = set()  # in which calls have been put
 
     @property
     def constants(self) -> list[int]:
@@ -61,7 +62,7 @@ class Bound:
             merged |= a
         with device.lock:
             queue = device.queue_of(stream)
-            if queue not in self._queues:
+            if queue not in self.queues:
                 self._enter(queue)
             try:
                 if merged % ALIGNMENT:
@@ -90,7 +91,7 @@ class Bound:
         """Constants are used in ``queue`` from now on."""
         for c in self._constants:
             c.memory.used(queue, None)
-        self._queues.add(queue)
+        self.queues.add(queue)
 
     def _put(self, queue: Queue, addresses: Sequence[int]) -> None:
         block, executable = self._block, self.executable
@@ -155,16 +156,27 @@ def copy(device: Device, stream: int, to: int, source: int, nbytes: int) -> None
 
 
 class Flag:
-    """A byte of the host's memory that programs of a device write, and the host reads without waiting for them."""
+    """Two bytes of the host's memory, at ``address`` and ``other``, that a program writes, and the host reads without waiting for it: page-locked, so
+    that devices can."""
 
-    def __init__(self, device: Device) -> None:
-        self.device, self.address = device, 0
-        self.address = device.guarded(lambda: device.cuda.allocate_host(_FLAG_BYTES))
-        self._byte = ctypes.c_uint8.from_address(self.address)
+    def __init__(self, program: Bound) -> None:
+        self._device, self._queues, self.address = program.device, program.queues, 0
+        self.address = self._device.guarded(lambda: self._device.cuda.allocate_host(_FLAG_BYTES))
+        self.other = self.address + ALIGNMENT
+        self._bytes = [ctypes.c_uint8.from_address(a) for a in (self.address, self.other)]
         self.clear()
 
     def is_set(self) -> bool:
-        return self._byte.value != 0
+        """Whether either byte is not 0."""
+        return any(b.value for b in self._bytes)
 
     def clear(self) -> None:
-        self._byte.value = 0
+        for b in self._bytes:
+            b.value = 0
+
+    def __del__(self) -> None:
+        with contextlib.suppress(*self._device.errors):  # of a device that is lost
+            if self.address and self._device.gone is None:
+                for queue in self._queues:  # in which the program may still be under way
+                    queue.finish()
+                self._device.cuda.free_host(self.address)
