@@ -16,11 +16,11 @@ from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, Cuda, Host, t
 from hologram_torch.compile.values import TensorType
 
 
-def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:
-    """``x`` with these strides: itself, or a copy."""
-    if x.stride() == strides or 0 in shape:
+def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """``x`` with these strides and of this type: itself, or a copy."""
+    if x.dtype is dtype and (x.stride() == strides or 0 in shape):
         return x
-    return torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device).copy_(x)
+    return torch.empty_strided(shape, strides, dtype=dtype, device=x.device).copy_(x)
 
 
 class Writer:
@@ -105,13 +105,15 @@ class Writer:
             if isinstance(of, TensorType) and of.lazy:
                 self.lines.append(f"{p.name} = {p.name}.resolve_conj().resolve_neg()")
             if isinstance(of, TensorType) and p.name.startswith("tangents") and not is_token(p):
-                self._restride(p.name, of)
+                self._conform(p.name, of)
         for node in self.module.graph.find_nodes(op="get_attr"):
             self.names[node.name] = operator.attrgetter(node.target)(self.module)
 
-    def _restride(self, name: str, of: TensorType) -> None:
-        shape, strides = self._name(of.shape, "n"), self._name(of.strides, "n")
-        self.lines.append(f"if {name}.stride() != {strides}: {name} = hg_like({name}, {shape}, {strides})")
+    def _conform(self, name: str, of: TensorType) -> None:
+        """Writes that a value is as the graph has it: kernels of PyTorch may give other strides, or, where those of their arguments differ, another
+        type."""
+        shape, strides, dtype = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
+        self.lines.append(f"if {name}.stride() != {strides} or {name}.dtype is not {dtype}: {name} = hg_like({name}, {shape}, {strides}, {dtype})")
 
     def _address(self, node: fx.Node) -> str:
         of = self.analysis.types[node]
@@ -156,7 +158,8 @@ class Writer:
         self.lines += after
         for node, made in laid:
             of = self.analysis.types[node]
-            self.lines.append(f"{node.name} = hg_like({made}, {self._name(of.shape, 'n')}, {self._name(of.strides, 'n')})")
+            options = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
+            self.lines.append(f"{node.name} = hg_like({made}, {', '.join(options)})")
 
     def _call(self, program: Compiled, there: Host | Cuda, sources: list[str], targets: list[tuple[str, int]]) -> None:
         """Writes the call of a program and copies of what it does not compute. ``sources`` and ``targets`` are expressions of addresses, and these go
@@ -230,7 +233,7 @@ class Writer:
         if isinstance(of, TensorType) and not is_token(node):
             if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
-            self._restride(node.name, of)
+            self._conform(node.name, of)
 
     def _is_complex(self, node: fx.Node) -> bool:
         of = self.analysis.types[node]

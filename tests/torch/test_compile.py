@@ -229,3 +229,16 @@ def test_slope_of_gelu(approximate: str) -> None:
     compiled(x).sum().backward()
     nn.functional.gelu(exact, approximate=approximate).sum().backward()
     torch.testing.assert_close(x.grad, exact.grad.float(), rtol=0, atol=5e-7)
+
+
+def test_results_of_pytorchs_kernels_may_have_other_types_than_it_says() -> None:
+    """In autocast its group norm of 16-bit floats gives statistics of float32."""
+    norm, x = nn.GroupNorm(4, 32), torch.randn(4, 32, 4, 4)
+
+    def gradients(call):
+        given = x.bfloat16().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            y = call(given)
+        return torch.autograd.grad(y.float().square().mean(), (given, *norm.parameters()))
+
+    torch.testing.assert_close(gradients(torch.compile(norm, backend="hologram")), gradients(norm), rtol=2e-2, atol=1e-3)
