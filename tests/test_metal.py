@@ -57,6 +57,15 @@ def test_a_call_is_one_command_buffer(metal: fake_metal.Device) -> None:
     assert np.allclose(np.asarray(y), np.cumsum(e / e.sum()), rtol=1e-5)
 
 
+@pytest.mark.parametrize("count", [1, 5, 7, 1000, 70001])
+def test_copies_of_parts_of_words(metal: fake_metal.Device, count: int) -> None:
+    """A Mac's encoders copy whole words only."""
+    x = np.random.default_rng(count).integers(0, 256, count, np.uint8)
+    there = hg.device_put(x, "metal")
+    assert np.array_equal(np.asarray(there), x)
+    assert np.array_equal(np.asarray(hg.jit(lambda a: (a + 1).astype(hnp.uint8), device="metal")(there)), (x + 1).astype(np.uint8))
+
+
 def test_sizes_that_are_symbols(metal: fake_metal.Device) -> None:
     f = hg.jit(lambda x: hnp.max(x * 2, axis=1), device="metal", dynamic={0: 0})
     for n in (3, 8):

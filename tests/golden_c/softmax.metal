@@ -67,7 +67,7 @@ static inline f32 hgf_exp_f32(const f32 x0) {
   return v40;
 }
 
-kernel void kernel0(device const f32 *b0 [[buffer(0)]], device f32 *b1 [[buffer(1)]], uint hg_group_id [[threadgroup_position_in_grid]], uint hg_group_count [[threadgroups_per_grid]], uint hg_item_id [[thread_position_in_threadgroup]]) {
+[[max_total_threads_per_threadgroup(256)]] kernel void kernel0(device const f32 *b0 [[buffer(0)]], device f32 *b1 [[buffer(1)]], uint hg_group_id [[threadgroup_position_in_grid]], uint hg_group_count [[threadgroups_per_grid]], uint hg_item_id [[thread_position_in_threadgroup]]) {
   const i64 hg_team = (i64)hg_item_id / 32, hg_item = (i64)hg_item_id % 32, hg_group = (i64)hg_group_id * 8 + hg_team, hg_groups = (i64)hg_group_count * 8;
   threadgroup hg_u64x2 hg_s3[256];
   threadgroup f32 *s3 = (threadgroup f32 *)hg_s3 + hg_team * 128;

@@ -17,10 +17,21 @@ from hologram.backends.c.dialects import METAL
 from hologram.backends.common import driver
 from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
+from hologram.cached import cached_property
 from hologram.errors import CompileError
 
 INSTALL = 'pip install "hologram-compute[metal]"'
 COMPLETED, FAILED = 4, 5  # of MTLCommandBufferStatus
+WORD = 4  # bytes: what encoders of copies ask of places and sizes, on a Mac
+COPY, COPY_ITEMS, COPY_GROUPS = "hg_copy", 256, 1024
+_COPY_PARAMS = ("device u8 *to", "device const u8 *from", "constant i64 &to_at", "constant i64 &from_at", "constant i64 &nbytes")
+COPY_TEXT = f"""\
+{METAL.prelude}
+{METAL.kernel.format(name=COPY, items=COPY_ITEMS, params=", ".join([*(f"{p} [[buffer({i})]]" for i, p in enumerate(_COPY_PARAMS)), *METAL.extra]))} {{
+  const i64 step = (i64)hg_group_count * {COPY_ITEMS};
+  for (i64 i = (i64)hg_group_id * {COPY_ITEMS} + hg_item_id; i < nbytes; i += step) to[to_at + i] = from[from_at + i];
+}}
+"""  # for copies that are not of whole words
 UNITS = 32  # what there is no way to ask for: so many groups with a workspace each, at most, keep a GPU of Apple's busy
 
 
@@ -98,7 +109,12 @@ class Queue(driver.Queue):
         array[:] = np.frombuffer(buffer.contents().as_buffer(offset + array.nbytes), np.uint8)[offset:].view(array.dtype).reshape(array.shape)
 
     def _copy(self, to: Place, source: Place, nbytes: int) -> None:
-        self._encoding("blit").copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size_(*source, *to, nbytes)
+        (target, to_at), (origin, from_at) = to, source
+        if to_at % WORD == from_at % WORD == nbytes % WORD == 0:
+            return self._encoding("blit").copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size_(*source, *to, nbytes)
+        groups = min(COPY_GROUPS, -(-nbytes // COPY_ITEMS))
+        launch = Launch(self.device.copy_kernel, groups, COPY_ITEMS, [(0, 0, 1), (1, 0, 1)], [to_at, from_at, nbytes], 0)
+        self._launch(launch, [(target, 0), (origin, 0)], None)
 
     def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
         encoder = self._encoding("compute")
@@ -169,6 +185,10 @@ class Device(driver.Device):
         if state is None:
             raise CompileError(f"{self.name} does not make a pipeline of {name}: {error}")
         return state
+
+    @cached_property
+    def copy_kernel(self) -> Any:
+        return self.build(COPY_TEXT, [COPY])[COPY]
 
     def allocate(self, nbytes: int) -> Any:
         buffer = self.device.newBufferWithLength_options_(nbytes, self.metal.MTLResourceStorageModeShared)
