@@ -267,13 +267,28 @@ def relu(x: Tensor) -> Tensor:
 @implements("addcmul")
 def addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: Any = 1) -> Tensor:
     x, a, b = _operands(result_type(x, a, b), (x, a, b))
-    return x + (a * b if value == 1 else tensor_of(value, type_of(x)) * a * b)
+    return x + _times(value, a) * b
 
 
 @implements("addcdiv")
 def addcdiv(x: Tensor, a: Tensor, b: Tensor, *, value: Any = 1) -> Tensor:
     x, a, b = _operands(result_type(x, a, b), (x, a, b))
-    return x + (a if value == 1 else tensor_of(value, type_of(x)) * a) / b
+    return x + _times(value, a) / b
+
+
+def _times(value: Any, x: Tensor) -> Tensor:
+    return x if type(value) is not Tensor and value == 1 else tensor_of(value, type_of(x)) * x
+
+
+@implements("lerp.Scalar", "lerp.Tensor")
+def lerp(x: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """``x + weight * (end - x)``, from the nearer end."""
+    near: Any = abs(weight) < 0.5
+    x, end, weight = _operands(result_type(x, end, weight), (x, end, weight))
+    low, high = x + weight * (end - x), end - (end - x) * (1 - weight)
+    if type(near) is bool:
+        return low if near else high
+    return hnp.where(near, low, high)
 
 
 @implements("leaky_relu")

@@ -178,7 +178,7 @@ def _native_view(op: OpOverload) -> Callable[..., Any]:
     return view
 
 
-for _op in (aten.view.default, aten._reshape_alias.default):
+for _op in (aten.view.default, aten._reshape_alias.default, aten.alias.default):  # the last makes lazy conjugates and negatives
     kernels[_op] = _native_view(_op)
 
 

@@ -39,11 +39,11 @@ def _fallback(op: OpOverload, *args: Any, **options: Any) -> Any:
 
 def _register_kernels() -> None:
     global _complete
-    from hologram_torch.devices import indexing, linear_algebra, memory, special
+    from hologram_torch.devices import foreach, indexing, linear_algebra, memory, special
 
     library = Library("aten", "IMPL")
     _libraries.append(library)
-    own = {**memory.kernels, **special.kernels, **indexing.kernels(), **linear_algebra.kernels()}
+    own = {**memory.kernels, **special.kernels, **foreach.kernels(), **indexing.kernels(), **linear_algebra.kernels()}
     for op, function in {**_of_decompositions(), **_of_rows(), **own}.items():
         library.impl(op, function, KEY)
     for op, function in special.recurrent().items():

@@ -16,6 +16,7 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import TracedValueError
 from hologram.primitives.leaves import const, leaf
+from hologram.primitives.marks import place
 from hologram.primitives.op import MULTIPLE
 from hologram.trace import recorder
 from hologram.trace.apply import node_of, wrap
@@ -47,15 +48,19 @@ class _Template:
         wanted = [found] if self.single else list(found)
         outputs = [None if x is None else node_of(strong(x)) for x in [*wanted, *[condition for condition, _ in conditions]]]
         nodes = [n for n in topological([x for x in outputs if x is not None]) if n not in inputs]
-        if any(n.op is leaf or n.op.kind in (*MULTIPLE, "mark") for n in nodes):
+        if any(n.op is leaf or n.op is place or n.op.kind in MULTIPLE for n in nodes):
             raise TracedValueError("what depends on other values, or is computed together, is not made node by node")
         constants = [n for n in nodes if n.op is const]
         places = {n: i for i, n in enumerate([*inputs, *constants])}
+        count = len(places)
         self.constants = [recorder.pending(const, (), n.attrs, n.shape, n.dtype) for n in constants]
         self.steps = []
         for n in nodes:
-            if n not in places:
-                places[n] = len(places)
+            if n.op.kind == "mark":  # for Hologram's own derivatives: torch has others
+                places[n] = places[n.inputs[0]]
+            elif n not in places:
+                places[n] = count
+                count += 1
                 self.steps.append((n.op, [places[x] for x in n.inputs], n.attrs, n.shape, n.dtype))
         found_at = [None if x is None else places[x] for x in outputs]
         self.results, checks = found_at[: len(wanted)], found_at[len(wanted) :]

@@ -17,12 +17,13 @@ from hologram_torch.devices.storage import cell_of, make
 from hologram_torch.interop import from_torch
 
 PLAIN = frozenset({float, int, bool, type(None)})  # types of what is no tensor, which costs torch longer to tell
+TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})  # and of what is one
 
 
 def read(t: torch.Tensor) -> hg.Tensor:
     """The elements of a tensor of the device, as a Tensor of its shape."""
     cell = cell_of(t)
-    return _resolved(t, _through(cell, t) if cell.viewed else cell.value)
+    return _resolved(t, _through(cell, t)) if cell.viewed else cell.value
 
 
 def _resolved(t: torch.Tensor, value: hg.Tensor) -> hg.Tensor:
@@ -45,11 +46,11 @@ def _is_whole(cell: Cell, t: torch.Tensor) -> bool:
 
 def write(t: torch.Tensor, value: hg.Tensor) -> None:
     """Gives a tensor of the device other elements, which all tensors over its storage then have."""
-    cell, value = cell_of(t), _resolved(t, value)
+    cell = cell_of(t)
     if not cell.viewed:
         cell.write(value)
         return
-    cell = cell.typed(t.dtype)
+    cell, value = cell.typed(t.dtype), _resolved(t, value)
     if _is_whole(cell, t):
         cell.write(value)
     else:
@@ -78,16 +79,17 @@ def operand(x: Any) -> Any:
 
     Tensors of the device give what they hold, CPU tensors without axes their value, lists are taken apart. Raises DeviceError for other tensors.
     """
-    if type(x) in PLAIN:
+    kind = type(x)
+    if kind in PLAIN:
         return x
-    if isinstance(x, torch.Tensor):
+    if kind in TENSORS or isinstance(x, torch.Tensor):
         try:
             return read(x)
         except DeviceError:
             if x.ndim == 0 and x.device.type == "cpu":
                 return upload(x)
             raise
-    if type(x) in (list, tuple):
+    if kind in (list, tuple):
         return [operand(e) for e in x]
     return x
 

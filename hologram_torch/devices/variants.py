@@ -11,7 +11,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from hologram.errors import DeviceError
 from hologram_torch.devices import templates
 from hologram_torch.devices.storage import make, make_strided, meta_of, resize
-from hologram_torch.devices.values import PLAIN, operand, result, store
+from hologram_torch.devices.values import PLAIN, TENSORS, operand, result, store
 
 
 def written(op: OpOverload) -> list[Any]:
@@ -69,7 +69,7 @@ def kernel(op: OpOverload, function: Callable[..., Any], typed: bool = False) ->
     return _in_place(op, function)
 
 
-def _applied(op: OpOverload, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def applied(op: OpOverload, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """What the table's function gives. Raises DeviceError, which names ``op``, for tensors that are elsewhere."""
     try:
         operands = [operand(x) for x in args]
@@ -81,7 +81,7 @@ def _applied(op: OpOverload, function: Callable[..., Any], args: tuple[Any, ...]
 
 def _functional(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
-        return result(_applied(op, function, args, options))
+        return result(applied(op, function, args, options))
 
     return run
 
@@ -90,9 +90,9 @@ def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., An
     """As :func:`_functional`, with the strides that torch gives to results of operands that are not in C order."""
 
     def run(*args: Any, **options: Any) -> torch.Tensor:
-        found = _applied(op, function, args, options)
+        found = applied(op, function, args, options)
         for x in args:
-            if type(x) not in PLAIN and isinstance(x, torch.Tensor) and not x.is_contiguous():
+            if type(x) not in PLAIN and (type(x) in TENSORS or isinstance(x, torch.Tensor)) and not x.is_contiguous():
                 break
         else:
             return make(found)
@@ -104,7 +104,7 @@ def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., An
 
 def _in_place(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(target: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-        found = _applied(op, function, (target, *args), options)
+        found = applied(op, function, (target, *args), options)
         store(op, target, found)
         return target
 
@@ -116,7 +116,7 @@ def _out(op: OpOverload, function: Callable[..., Any], names: list[str], typed: 
         targets = [options.pop(name) for name in names]
         if typed:
             options["dtype"] = targets[0].dtype
-        found = _applied(op, function, args, options)
+        found = applied(op, function, args, options)
         for target, value in zip(targets, found if type(found) in (tuple, list) else [found], strict=True):
             if target.shape != value.shape and not target.numel():
                 resize(target, value.shape)
