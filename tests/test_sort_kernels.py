@@ -108,6 +108,7 @@ def test_long_rows_are_merged_and_nothing_is_left_to_the_host() -> None:
 @pytest.mark.parametrize("name", BY_DIGITS)
 def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
     monkeypatch.setattr(sorts, "is_worth", lambda *_: True)
+    monkeypatch.setattr(radix, "FEW_TILES", 0 if name in ("floats", "order_of_bytes") else radix.FEW_TILES)  # tiles are summed in blocks
     shape, dtype, *_ = BY_DIGITS[name]
     graph = graph_of(name)
     turn = list(BY_DIGITS).index(name)

@@ -1,7 +1,7 @@
 """Long sorts on devices: least significant digit radix sorts (Knuth, The Art of Computer Programming, vol. 3, 5.2.5).
 
-Every pass sorts stably by one digit, in three steps: tiles of items are counted by digit, a running sum of the counts says where each tile's items of
-each digit go, and they are brought there (:mod:`hologram.graph.radix_kernels`). No step waits for what another group does at the same time, so any
+Every pass sorts stably by one digit, in three steps: tiles of items are counted by digit, a running sum of the counts says where the items of each
+digit go, and they are brought there (:mod:`hologram.graph.radix_kernels`). No step waits for what another group does at the same time, so any
 device makes progress, and the result does not depend on timing. The first pass makes its items of the elements as it reads them, the last gives what
 is wanted of them, so a pass costs three times an item's bytes, and beside array and result there are two arrays of items.
 
@@ -17,7 +17,7 @@ from hologram.dtypes import DType
 from hologram.graph.sort_kernels import merging_of
 from hologram.primitives.op import TABLE
 from hologram.primitives.sorting import Finish, digit_counts, digit_move
-from hologram.symbolic import Int
+from hologram.symbolic import Int, floordiv
 from hologram.trace.node import Builder, Node
 
 DIGIT = 8  # bits, at most
@@ -26,6 +26,7 @@ MOST_COUNTED = 255  # items that one work-item counts in a byte
 COUNTING = 64  # work-items that count a tile
 MOST_AT_ONCE = 8
 ROWS = 8  # of counters that move a tile: for digits of 4 bits, two in a word
+BLOCK, FEW_TILES = 8, 2048  # tiles that are summed before the running sum, and up to how many are not worth that
 MOST_TILE_BYTES = 16 * 1024  # a unit should have room for several groups
 
 # What a large GPU takes, in nanoseconds, by instructions and bytes (docs/gpu_kernels.md): to choose by.
@@ -90,13 +91,25 @@ def digits(low: int, high: int) -> list[tuple[int, int]]:
 
 def radix_sorted(b: Builder, items: Node, low: int, finish: Finish, shared_bytes: int, running_sum: RunningSum) -> Node:
     """Rows of unsigned numbers (rows, n), sorted stably by the bits from ``low`` on, and what ``finish`` makes of them."""
+    rows, n = items.shape
     tile = layout(items.dtype.itemsize, shared_bytes).tile
+    block = 1 if isinstance(n, int) and n <= FEW_TILES * tile else BLOCK
     parts = digits(low, items.dtype.bits)
     for k, (first, bits) in enumerate(parts):
-        counts = b(digit_counts, (items,), (first, bits, tile))
-        rows, buckets, tiles = counts.shape
-        flat = b(TABLE["reshape"], (counts,), ((rows, buckets * tiles),))
-        before = b(TABLE["sub"], (running_sum(flat), flat))
-        starts = b(TABLE["reshape"], (before,), (counts.shape,))
-        items = b(digit_move, (items, starts), (first, bits, tile, finish if k + 1 == len(parts) else ()))
+        attrs = (first, bits, tile, block)
+        counts = b(digit_counts, (items,), attrs)
+        upto = _upto(b, counts, block, running_sum)
+        items = b(digit_move, (items, counts, upto), (*attrs, finish if k + 1 == len(parts) else ()))
     return items
+
+
+def _upto(b: Builder, counts: Node, block: int, running_sum: RunningSum) -> Node:
+    """Where each block's items of each digit end: (rows, digits, blocks)."""
+    rows, tiles, buckets = counts.shape
+    blocks = floordiv(tiles, block)
+    if block > 1:
+        parts = b(TABLE["reshape"], (counts,), ((rows, blocks, block, buckets),))
+        counts = b(TABLE["reduce_sum"], (parts,), ((2,),))
+    by_digit = b(TABLE["transpose"], (counts,), ((0, 2, 1),))
+    flat = b(TABLE["reshape"], (by_digit,), ((rows, buckets * blocks),))
+    return b(TABLE["reshape"], (running_sum(flat),), ((rows, buckets, blocks),))

@@ -9,11 +9,12 @@ is stable. Then the elements of one digit stand side by side, and go to memory a
 from __future__ import annotations
 
 from hologram import dtypes
+from hologram.graph.access import linear
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
-from hologram.graph.radix import COUNTING, ROWS, Layout, layout
-from hologram.graph.statements import cast, const, counter, index, inside, load, named, row
+from hologram.graph.radix import COUNTING, MOST_COUNTED, ROWS, Layout, layout
+from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE
 from hologram.primitives.sorting import Finish, digit_counts, finished_type
@@ -31,25 +32,38 @@ def lower_digits(group: Group, roots: set[Node], shared_bytes: int) -> Lowered:
 
 
 class _Pass:
-    """What both kernels have: a chunk ``p`` is tile ``t`` of a row ``row_at``."""
+    """What both kernels have: a chunk ``p`` is tile ``t`` of a row ``row_at``; ``body`` is its body, which begins with the number of its items."""
 
     def __init__(self, group: Group, roots: set[Node], shared_bytes: int) -> None:
         (self.root,) = group.roots
         self.group, self.roots = group, roots
         self.items = self.root.inputs[0]
-        self.low, self.bits, self.tile, *_ = self.root.attrs
+        self.low, self.bits, self.tile, self.block, *_ = self.root.attrs
         self.rows, self.n = self.items.shape
         self.layout: Layout = layout(self.items.dtype.itemsize, shared_bytes)
-        self.tiles = floordiv(self.n + (self.tile - 1), self.tile)
+        self.buffers = Values(group, roots)
+        self.tiles = self._tiles()
         p = counter("p", self.rows * self.tiles)
         self.row_at, self.t = floordiv(p, self.tiles), mod(p, self.tiles)
-        self.buffers = Values(group, roots)
+        self.body: list[Stmt] = []
+        self.count = self._in_tile()
 
-    def kernel(self, body: list[Stmt], scratch: list[Buffer], cost: float) -> Lowered:
+    def _tiles(self) -> Int:
+        """Of a row."""
+        return floordiv(self.n + (self.tile - 1), self.tile)
+
+    def _in_tile(self) -> Int:
+        """Of the tile's items, those that the row has."""
+        if isinstance(self.n, int) and self.n == self.tiles * self.tile:
+            return self.tile
+        rest = least(self.body, self.n - self.t * self.tile, self.tile)
+        return named(row(self.body, "max", rest, const(self.body, 0, rest.dtype)), "count", self.tile + 1)
+
+    def kernel(self, scratch: list[Buffer], cost: float) -> Lowered:
         kernel = Kernel()
         kernel.params, kernel.scratch, kernel.chunks = list(self.buffers.buffers.values()), scratch, self.rows * self.tiles
         parallel = Loop("parallel", "p", 0, kernel.chunks)
-        parallel.body = body
+        parallel.body = self.body
         kernel.body.append(parallel)
         own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
         kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
@@ -59,13 +73,12 @@ class _Pass:
 
     def item(self, values: Values, i: Int) -> Value:
         """The tile's ``i``-th item. Beyond a row's end stand the largest: they come last, and have no place in memory."""
-        column = self.t * self.tile + i
-        if isinstance(self.n, int) and self.n % self.tile == 0:
-            return values.element(self.items, (self.row_at, column), ())
-        there = ((column, self.n),)
-        value = values.element(self.items, (self.row_at, column), there)
-        is_there = values.emit("inside", (), there[0], dtypes.bool_)
+        place = (self.row_at, self.t * self.tile + i)
+        if self.count is self.tile:
+            return values.element(self.items, place, ())
         d = self.items.dtype
+        value = values.element(self.items, place, ((i, self.count),))
+        is_there = values.emit("inside", (), (i, self.count), dtypes.bool_)
         largest = values.emit("const", (), (d.name, b"\xff" * d.itemsize), d)
         return values.emit(TABLE["select"], (is_there, value, largest), (), d)
 
@@ -82,8 +95,12 @@ class _Counts(_Pass):
 
     def lowered(self) -> Lowered:
         words = Buffer("words", WORD, "scratch", self._words * COUNTING)
-        body: list[Stmt] = [self._counted(words), self._summed(words)]
-        return self.kernel(body, [words], COUNT_NS)
+        self.body += [self._counted(words), self._summed(words)]
+        return self.kernel([words], COUNT_NS)
+
+    def _tiles(self) -> Int:
+        """Of a row, in whole blocks."""
+        return self.root.shape[1]
 
     @property
     def _words(self) -> int:
@@ -115,9 +132,13 @@ class _Counts(_Pass):
 
     def _summed(self, words: Buffer) -> Loop:
         lanes, w = Loop("lanes", "w", 0, self._words), counter("w", self._words)
-        down, s = Loop("serial", "s", 0, COUNTING), counter("s", COUNTING)
+        together = 1 << (MOST_COUNTED // (self.tile // COUNTING)).bit_length() - 1  # words whose bytes add up to no more than a byte holds
+        down = Loop("serial", "s", 0, COUNTING // together)
         down.accs = [Acc(TABLE["reduce_sum"], WORD, WORD) for _ in range(2)]
-        word: Value = load(down.body, words, w * COUNTING + mod(s + w, COUNTING))
+        first = counter("s", COUNTING // together) * together + w
+        word: Value = load(down.body, words, w * COUNTING + mod(first, COUNTING))
+        for j in range(1, together):
+            word = row(down.body, "add", word, load(down.body, words, w * COUNTING + mod(first + j, COUNTING)))
         pairs = const(down.body, 0x00FF00FF, WORD)
         odd = row(down.body, "shr_low", word, const(down.body, 8, WORD))
         for acc, part in zip(down.accs, (word, odd), strict=True):
@@ -125,13 +146,12 @@ class _Counts(_Pass):
         lanes.body.append(down)
         out = self.buffers.buffer(self.root, "out")
         for byte in range(min(4, 1 << self.bits)):
-            total: Value = down.accs[byte % 2]
+            total = down.accs[byte % 2]
             if byte >= 2:
-                number: Value = row(lanes.body, "shr_low", total, const(lanes.body, 16, WORD))
+                number = row(lanes.body, "shr_low", total, const(lanes.body, 16, WORD))
             else:
                 number = row(lanes.body, "and", total, const(lanes.body, 0xFFFF, WORD))
-            digit = self.row_at * (1 << self.bits) + w * 4 + byte
-            lanes.body.append(Store(out, digit * self.tiles + self.t, number))
+            lanes.body.append(Store(out, linear((self.row_at, self.t, w * 4 + byte), self.root.shape), number))
         return lanes
 
 
@@ -144,13 +164,12 @@ class _Move(_Pass):
         self.words = Buffer("words", WORD, "scratch", ROWS * self.layout.pitch)
         self.sums = Buffer("sums", WORD, "scratch", many + 1)
         offsets = Buffer("offsets", WORD, "scratch", 1 << self.bits)
-        body: list[Stmt] = [self._brought(pair[0])]
+        self.body += [self._brought(pair[0])]
         for low in range(0, self.bits, ROUND):
-            round_ = _Round(self, low, min(ROUND, self.bits - low))
-            body += round_.loops(*pair)
+            self.body += _Round(self, low, min(ROUND, self.bits - low)).loops(*pair)
             pair.reverse()
-        body += [self._found(pair[0], offsets), self._given(pair[0], offsets)]
-        return self.kernel(body, [*pair, self.words, self.sums, offsets], MOVE_NS)
+        self.body += [self._offset(offsets), self._given(pair[0], offsets)]
+        return self.kernel([*pair, self.words, self.sums, offsets], MOVE_NS)
 
     def _brought(self, to: Buffer) -> Loop:
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
@@ -159,32 +178,37 @@ class _Move(_Pass):
         lanes.body += [*values.order, Store(to, i, item)]  # type: ignore[list-item]
         return lanes
 
-    def _found(self, tile: Buffer, offsets: Buffer) -> Loop:
-        """How far each digit that the tile has goes: from where its first element stands to where it belongs."""
-        lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
-        body = lanes.body
-        digit = self.digit(body, load(body, tile, i), self.low, self.bits)
-        follows = inside(body, i - 1, self.tile)
-        before = self.digit(body, load(body, tile, i - 1, follows), self.low, self.bits)
-        goes_on = row(body, "and", follows, row(body, "eq", before, digit))
-        same = named(cast(body, goes_on, WORD), "same", 2)  # type: ignore[arg-type]
-        d = named(digit, "d", 1 << self.bits)
+    def _offset(self, offsets: Buffer) -> Loop:
+        """How far the items of each digit go from where they stand in the sorted tile: what is to end where the block's items end, but for those of
+        this tile and of the following ones, now ends where the items of no larger digit do."""
+        _, counts, upto = self.root.inputs
+        lanes, d = Loop("lanes", "d", 0, 1 << self.bits), counter("d", 1 << self.bits)
+        after, j = Loop("serial", "j", 0, self.block - mod(self.t, self.block)), counter("j", self.block)
+        after.accs = [Acc(TABLE["reduce_sum"], WORD, WORD)]
         values = Values(self.group, self.roots, whole=self.buffers)
-        start = values.element(self.root.inputs[1], (self.row_at, d, self.t), ((same, 1),))
-        body += values.order  # type: ignore[arg-type]
-        offset = row(body, "sub", start, index(body, i, WORD))
-        body.append(Store(offsets, d, offset, row(body, "not", goes_on)))
+        following = values.element(counts, (self.row_at, self.t + j, d), ())
+        after.body += [*values.order, Accumulate(after.accs[0], (following,))]  # type: ignore[list-item]
+        values = Values(self.group, self.roots, whole=self.buffers)
+        own = values.element(counts, (self.row_at, self.t, d), ())
+        end = values.element(upto, (self.row_at, d, floordiv(self.t, self.block)), ())
+        body = lanes.body
+        body += [after, *values.order]  # type: ignore[list-item]
+        lanes.accs = [Acc(TABLE["cumsum"], WORD, WORD)]
+        stands = Ins("scan", (own,), (lanes.accs[0],), WORD)
+        body.append(stands)
+        start = row(body, "sub", end, after.accs[0])
+        body.append(Store(offsets, d, row(body, "sub", start, row(body, "sub", stands, own))))
         return lanes
 
     def _given(self, tile: Buffer, offsets: Buffer) -> Loop:
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         body = lanes.body
-        there = inside(body, self.t * self.tile + i, self.n)
+        there = inside(body, i, self.count) if self.count is not self.tile else None
         item: Value = load(body, tile, i)
         d = named(self.digit(body, item, self.low, self.bits), "d", 1 << self.bits)
         place = named(row(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n)
         out = self.buffers.buffer(self.root, "out")
-        body.append(Store(out, self.row_at * self.n + place, _finished(body, item, self.root.attrs[3]), there))
+        body.append(Store(out, self.row_at * self.n + place, _finished(body, item, self.root.attrs[-1]), there))
         return lanes
 
 

@@ -160,8 +160,11 @@ order_keys = register(Op("order_keys", "native", 1, _infer_native("order_keys", 
 # --- passes of radix sorts -------------------------------------------------------------------------------------------
 #
 # A pass sorts rows of *items*, unsigned numbers (rows, n), stably by the digit of ``bits`` bits from ``low`` on. Rows are cut in tiles of ``tile``
-# items, the last of which may be shorter: ``digit_counts`` gives (rows, digits, tiles), how many items of every tile have a digit; the running sum
-# of these in C order, without what is added last, is where the first such item goes, and ``digit_move`` brings all of them there.
+# items, of which the last may be shorter, and a *block* is so many tiles: ``digit_counts`` gives (rows, tiles, digits), how many items of every tile
+# have a digit, in whole blocks. The running sum of these counts, block by block, digit by digit, is ``upto`` (rows, digits, blocks): where the items
+# of a block that have a digit end. With both, ``digit_move`` brings every item to its place.
+#
+# What is beyond a row's end is counted as if it were the largest items, which stand last.
 
 Finish = tuple[tuple[str, tuple[Any, ...], int | None], ...]  # rows of the op table, their attributes, and a constant second operand
 
@@ -171,17 +174,19 @@ def _digits(items: np.ndarray, low: int, bits: int) -> np.ndarray:
 
 
 def _infer_counts(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    (items,), (low, bits, tile) = inputs, attrs
+    (items,), (low, bits, tile, block) = inputs, attrs
     if items.dtype not in _KEYS or len(items.shape) != 2 or not 0 <= low < low + bits <= items.dtype.bits:
         raise DTypeError(f"there are no digits of bits {low} to {low + bits} in {items.dtype}{list(items.shape)}")
     rows, n = items.shape
-    return (rows, 1 << bits, floordiv(n + (tile - 1), tile)), dtypes.uint32
+    return (rows, floordiv(n + (tile * block - 1), tile * block) * block, 1 << bits), dtypes.uint32
 
 
-def _digit_counts(items: np.ndarray, low: int, bits: int, tile: int) -> np.ndarray:
+def _digit_counts(items: np.ndarray, low: int, bits: int, tile: int, block: int) -> np.ndarray:
     rows, n = items.shape
-    out = np.zeros((rows, 1 << bits, -(-n // tile)), np.uint32)
-    np.add.at(out, (np.arange(rows)[:, None], _digits(items, low, bits), np.arange(n) // tile), np.uint32(1))
+    digits = np.full((rows, -(-n // (tile * block)) * tile * block), (1 << bits) - 1)
+    digits[:, :n] = _digits(items, low, bits)
+    out = np.zeros((rows, digits.shape[1] // tile, 1 << bits), np.uint32)
+    np.add.at(out, (np.arange(rows)[:, None], np.arange(digits.shape[1]) // tile, digits), np.uint32(1))
     return out
 
 
@@ -193,14 +198,15 @@ def finished_type(d: DType, finish: Finish) -> DType:
 
 
 def _infer_move(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    (items, starts), (low, bits, tile, finish) = inputs, attrs
-    shape, d = _infer_counts((items,), (low, bits, tile))
-    if starts.shape != shape or starts.dtype is not d:
-        raise ShapeError(f"digit_move takes starts {d}{list(shape)}, not {starts.dtype}{list(starts.shape)}")
+    (items, counts, upto), (low, bits, tile, block, finish) = inputs, attrs
+    shape, d = _infer_counts((items,), (low, bits, tile, block))
+    ends = (shape[0], shape[2], floordiv(shape[1], block))
+    if (counts.shape, counts.dtype, upto.shape, upto.dtype) != (shape, d, ends, d):
+        raise ShapeError(f"digit_move takes counts {d}{list(shape)} and ends {d}{list(ends)}")
     return items.shape, finished_type(items.dtype, finish)
 
 
-def _digit_move(items: np.ndarray, starts: np.ndarray, low: int, bits: int, tile: int, finish: Finish) -> np.ndarray:
+def _digit_move(items: np.ndarray, counts: np.ndarray, upto: np.ndarray, low: int, bits: int, tile: int, block: int, finish: Finish) -> np.ndarray:
     out: Any = np.take_along_axis(items, np.argsort(_digits(items, low, bits), axis=-1, kind="stable"), -1)
     for name, attrs, constant in finish:
         operands = (out,) if constant is None else (out, out.dtype.type(constant))
@@ -208,7 +214,7 @@ def _digit_move(items: np.ndarray, starts: np.ndarray, low: int, bits: int, tile
     return np.asarray(out)
 
 
-_PASS = ("low", "bits", "tile")
+_PASS = ("low", "bits", "tile", "block")
 digit_counts = register(Op("digit_counts", "digits", 1, _infer_counts, _digit_counts, attrs=_PASS, kinds="u", cost=10))
 # what is moved goes through the rows of ``finish`` on its way
-digit_move = register(Op("digit_move", "digits", 2, _infer_move, _digit_move, attrs=(*_PASS, "finish"), kinds="u", cost=40))
+digit_move = register(Op("digit_move", "digits", 3, _infer_move, _digit_move, attrs=(*_PASS, "finish"), kinds="u", cost=40))
