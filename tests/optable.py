@@ -339,7 +339,8 @@ _GENERATORS = {
     "sort": _sort,
     "contraction": _contraction,
     "native": lambda row, all: iter(()),  # half of what they give has no meaning: tested through the rows made of them
-    "digits": lambda row, all: iter(()),  # rows of devices alone: tested through the sorts made of them
+    "digits": lambda row, all: iter(()),  # rows of devices alone: tested through the sorts and scatters made of them
+    "runs": lambda row, all: iter(()),
     "leaf": _leaf,
     "control": lambda row, all: iter(()),  # rows with bodies: tested as programs
     "project": lambda row, all: iter(()),

@@ -91,7 +91,7 @@ def is_last(node: Node) -> bool:
 
 def is_alone(node: Node) -> bool:
     """Whether the node has a group of its own."""
-    return node.op.kind in ("scatter", "native", "attention", "digits")
+    return node.op.kind in ("scatter", "native", "attention", "digits", "runs")
 
 
 def reduction_axes(node: Node) -> Axes | None:
@@ -221,12 +221,14 @@ def _remade(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> s
 
 
 def _around_control(nodes: list[Node]) -> set[Node]:
-    """What nodes of several results read and give, and what kernels that a backend has ready read: it stands in memory."""
+    """What nodes of several results read and give, what kernels that a backend has ready read, and pairs that runs are of: it stands in memory."""
     roots = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
         if n.op.kind in ("native", *MULTIPLE):
             read = operands(n) if n.op.kind == "control" else n.inputs
             roots.update(x for x in read if x.op.name not in ("input", "leaf"))
+        elif n.op.kind == "runs":
+            roots.add(n.inputs[-2])
     return roots
 
 

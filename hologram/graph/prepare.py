@@ -196,7 +196,7 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation
     if node.op.kind == "scan":
         return _scan(b, node, inputs[0], (varies is not None and not varies.by_parts) or (long is not None and inputs[0].dtype.is_integer))
     if node.op.kind == "scatter":
-        return prepare_scatter(b, node, inputs)
+        return prepare_scatter(b, node, inputs, long, varies is None)
     if node.op.kind == "sort":
         return prepare_sort(b, node, inputs[0], long)
     return in_pages(b, node, inputs) or b(node.op, inputs, node.attrs)

@@ -27,6 +27,7 @@ COUNTING = 64  # work-items that count a tile
 MOST_AT_ONCE = 8
 ROWS = 8  # of counters that move a tile: for digits of 4 bits, two in a word
 BLOCK, FEW_TILES = 8, 2048  # tiles that are summed before the running sum, and up to how many are not worth that
+COUNTED_BITS, MOST_SUMMED = DIGIT, 128  # of places that are only counted, and tiles whose counts are summed one after the other
 MOST_TILE_BYTES = 16 * 1024  # a unit should have room for several groups
 
 # What a large GPU takes, in nanoseconds, by instructions and bytes (docs/gpu_kernels.md): to choose by.
@@ -87,6 +88,19 @@ def digits(low: int, high: int) -> list[tuple[int, int]]:
     passes = -(-(high - low) // DIGIT)
     ends = [low + (high - low) * k // passes for k in range(passes + 1)]
     return [(a, b - a) for a, b in zip(ends, ends[1:], strict=False)]
+
+
+def counted(b: Builder, keys: Node, bits: int, to: DType, shared_bytes: int) -> Node:
+    """How often each number of so many bits, no more than COUNTED_BITS, is in rows of bytes (rows, n): integers of type ``to``, (rows, numbers), of
+    which the last has no meaning."""
+    rows, n = keys.shape
+    tile = layout(1, shared_bytes).tile
+    block = 1 if isinstance(n, int) and n <= MOST_SUMMED * tile else MOST_SUMMED
+    counts = b(digit_counts, (keys,), (0, bits, tile, block))
+    _, tiles, buckets = counts.shape
+    wide = b(TABLE["cast"], (counts,), (to.name,))
+    parts = b(TABLE["reshape"], (wide,), ((rows, floordiv(tiles, block), block, buckets),))
+    return b(TABLE["reduce_sum"], (b(TABLE["reduce_sum"], (parts,), ((2,),)),), ((1,),))
 
 
 def radix_sorted(b: Builder, items: Node, low: int, finish: Finish, shared_bytes: int, running_sum: RunningSum) -> Node:

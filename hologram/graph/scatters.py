@@ -20,6 +20,8 @@ from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Ins, Kernel, Loop, Store, Value, integers_of
 from hologram.graph.loops import COLUMNS
 from hologram.graph.lower import lower
+from hologram.graph.runs import in_runs, reduction_by
+from hologram.graph.sorts import LongSorts
 from hologram.graph.values import Values
 from hologram.primitives.indexing import pieces
 from hologram.primitives.op import TABLE, Op, Shape
@@ -33,7 +35,8 @@ UPDATE_NS = 1.0  # of one element read, combined and written at a computed place
 # --- before fusion ---------------------------------------------------------------------------------------------------
 
 
-def prepare_scatter(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+def prepare_scatter(b: Builder, node: Node, inputs: tuple[Node, ...], long: LongSorts | None, exact: bool) -> Node:
+    """``long``: how a device sorts, by which it scatters many updates (:mod:`hologram.graph.runs`)."""
     axis, batch = node.attrs
     x, indices, updates = inputs
     if updates.size == 0:
@@ -45,11 +48,20 @@ def prepare_scatter(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
     places = _reshape(b, indices, (shared, m))
     parts = _reshape(b, _cast(b, updates, work), (shared, outer, m, inner))
     count = pieces(n, m) if node.op.monoid is not None and x.size == n else 1
-    out = b(node.op, (rows, places, parts), (2, 1)) if count == 1 else _in_pieces(b, node.op, rows, places, parts, count)
+    in_order = exact and work.is_float
+    if count > 1 and (long is None or in_order):
+        out = _in_pieces(b, node.op, rows, places, parts, count, long)
+    else:
+        out = _scattered(b, node.op, rows, places, parts, long, exact)
     return _cast(b, _reshape(b, out, node.shape), node.dtype)
 
 
-def _in_pieces(b: Builder, op: Any, x: Node, indices: Node, updates: Node, count: int) -> Node:
+def _scattered(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts | None, exact: bool) -> Node:
+    found = in_runs(b, op, x, indices, updates, long, exact) if long is not None else None
+    return b(op, (x, indices, updates), (2, 1)) if found is None else found
+
+
+def _in_pieces(b: Builder, op: Op, x: Node, indices: Node, updates: Node, count: int, long: LongSorts | None) -> Node:
     """Every piece a row of its own, from the identity; then the rows, in order, and ``x``."""
     n, m = x.shape[2], indices.shape[1]
     size = floordiv(m + (count - 1), count)
@@ -62,13 +74,10 @@ def _in_pieces(b: Builder, op: Any, x: Node, indices: Node, updates: Node, count
         updates = b(TABLE["pad"], (updates, anything), ((0, 0, 0, 0), (0, 0, missing, 0)))
     identity = b(TABLE["const"], (), const_attrs(op.identity(x.dtype), x.dtype))
     start = b(TABLE["broadcast"], (identity,), ((count, 1, n, 1), ()))
-    parts = b(op, (start, _reshape(b, indices, (count, size)), _reshape(b, updates, (count, 1, size, 1))), (2, 1))
-    total = b(_reduction_by(op.monoid), (_reshape(b, parts, (count, n)),), ((0,),))
+    parts = _scattered(b, op, start, _reshape(b, indices, (count, size)), _reshape(b, updates, (count, 1, size, 1)), long, exact=True)
+    total = b(reduction_by(op.monoid), (_reshape(b, parts, (count, n)),), ((0,),))
+    assert op.monoid is not None
     return b(op.monoid, (x, _reshape(b, total, x.shape)))
-
-
-def _reduction_by(monoid: Op | None) -> Op:
-    return next(row for row in TABLE.values() if row.kind == "reduce" and row.monoid is monoid)
 
 
 def _cast(b: Builder, x: Node, d: DType) -> Node:

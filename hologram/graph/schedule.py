@@ -26,6 +26,7 @@ from hologram.graph.lower import lower
 from hologram.graph.packing import pack_before_loops
 from hologram.graph.prepare import prepare
 from hologram.graph.radix_kernels import lower_digits
+from hologram.graph.runs import lower_runs
 from hologram.graph.scatters import lower_scatter
 from hologram.graph.sort_kernels import lower_sort
 from hologram.graph.sorts import lower_native
@@ -149,6 +150,8 @@ class Schedule:
                 return [lower_attention(group, roots, self.tile)]
             case "native":
                 return lower_sort(group) if isinstance(self.tile, Panels) else [lower_native(group)]
+            case "runs":
+                return lower_runs(group, roots, self.precision)
             case "digits":
                 assert isinstance(self.tile, Panels)
                 return [lower_digits(group, roots, self.tile.shared_bytes)]

@@ -60,10 +60,10 @@ def _values(d: DType, descending: bool) -> Finish:
 
 
 def _sorted(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> Node:
-    return _by_bits(b, _keys(b, rows, descending), 0, _values(rows.dtype, descending), long)
+    return sorted_by(b, _keys(b, rows, descending), 0, _values(rows.dtype, descending), long)
 
 
-def _by_bits(b: Builder, items: Node, low: int, finish: Finish, long: LongSorts | None) -> Node:
+def sorted_by(b: Builder, items: Node, low: int, finish: Finish, long: LongSorts | None) -> Node:
     """Rows sorted stably by the bits from ``low`` on, and what ``finish`` makes of them."""
     rows, n = items.shape
     if long is not None and is_worth(n, rows, items.dtype, low, long.shared_bytes):
@@ -83,7 +83,7 @@ def _order(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> 
     carried = INDEX_BITS if not isinstance(n, int) else max(0, n - 1).bit_length()
     wide = next((d for d in (dtypes.uint32, dtypes.uint64) if keys.dtype.bits + carried <= d.bits), None)
     if wide is not None:
-        return _by_bits(b, _pairs(b, keys, None, wide), *_below(wide, keys.dtype), long)
+        return sorted_by(b, _pairs(b, keys, None, wide), *_below(wide, keys.dtype), long)
     if long is not None and carried <= INDEX_BITS and is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes):
         return _in_halves(b, keys, long)
     return _first(b, b(order_keys, (_cast(b, keys, dtypes.uint64),)))
@@ -106,13 +106,13 @@ def _in_halves(b: Builder, keys: Node, long: LongSorts) -> Node:
     """The order by the lower halves of keys, and then that of the upper halves, in the order by the lower."""
     half, wide = dtypes.uint32, keys.dtype
     low, finish = _below(wide, half)
-    lower = _by_bits(b, _pairs(b, _cast(b, keys, half), None, wide), low, finish[:1], long)
+    lower = sorted_by(b, _pairs(b, _cast(b, keys, half), None, wide), low, finish[:1], long)
     rows, n = keys.shape
     place, column = _reshape(b, b(TABLE["iota"], (), ((rows * n,), 0, wide.name)), keys.shape), b(TABLE["iota"], (), (keys.shape, 1, wide.name))
     places = _cast(b, b(TABLE["add"], (b(TABLE["sub"], (place, column)), lower)), dtypes.int64)
     upper = b(TABLE["shr_low"], (keys, _const(b, half.bits, wide)))
     gathered = b(TABLE["take"], (_reshape(b, _cast(b, upper, half), (rows * n,)), places), (0,))
-    return _by_bits(b, _pairs(b, gathered, lower, wide), low, finish, long)
+    return sorted_by(b, _pairs(b, gathered, lower, wide), low, finish, long)
 
 
 def _first(b: Builder, halves: Node) -> Node:

@@ -78,7 +78,7 @@ class Values:
         axes = reduction_axes(root)
         if axes is None:
             index = self._index_of(root)
-            if root.op.kind == "scatter":  # what the updates are then written over
+            if root.op.kind in ("scatter", "runs"):  # what the updates are then written over
                 self.defined[root] = self.element(root.inputs[0], index, ())
                 return
             self.defined[root] = self.element(unpaged(root) or root, index, ())

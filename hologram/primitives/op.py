@@ -23,7 +23,7 @@ TypeRule = Callable[[tuple["Node", ...], tuple[Any, ...]], tuple[Shape, DType]]
 
 KINDS = (
     "leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark", "host", "contraction",
-    "attention", "digits",
+    "attention", "digits", "runs",
 )  # fmt: skip
 MULTIPLE = ("control", "host")  # kinds whose nodes have several results, which "project" nodes pick
 

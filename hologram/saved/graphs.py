@@ -33,7 +33,7 @@ _PASSING = (mark, place, pullback, part, example, input_)
 
 def is_saved(op: Op) -> bool:
     """Whether a file may hold nodes of this row."""
-    return TABLE.get(op.name) is op and op not in _PASSING and op.kind not in ("native", "digits")
+    return TABLE.get(op.name) is op and op not in _PASSING and op.kind not in ("native", "digits", "runs")
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""Scatters of many updates on devices: sorted by places, in runs; few places are counted. The order is the reference's where it matters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from building import Draft, kernels
+from c_harness import new_folder, run
+from needs import needs_compilers, needs_opencl
+from optable import mismatch, seeded
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram import dtypes
+from hologram.backends.c.products import PANELS
+from hologram.backends.reference import evaluate
+from hologram.graph import sorts
+from hologram.graph.schedule import Schedule
+from hologram.graph.verify import verify_kernel
+from hologram.trace.node import Graph
+
+# op, type, shape of x, updates, axis, batch, how many places are hit
+SCATTERS: dict[str, tuple[str, str, tuple[int, ...], tuple[int, ...], int, int, int]] = {
+    "sums": ("scatter_add", "float32", (50,), (1000,), 0, 0, 60),
+    "one_place": ("scatter_add", "float32", (9,), (700,), 0, 0, 1),
+    "in_pieces": ("scatter_add", "float32", (40,), (16_500,), 0, 0, 45),
+    "rows": ("scatter_add", "float16", (20, 3), (400,), 0, 0, 22),
+    "batches": ("scatter_mul", "int32", (2, 3, 7, 2), (2, 150), 2, 1, 7),
+    "extremes": ("scatter_max", "float32", (300,), (2000,), 0, 0, 8),
+    "last_stays": ("scatter_set", "float32", (6, 30), (40, 10), 1, 0, 33),
+    "integers": ("scatter_add", "int8", (1000,), (3000,), 0, 0, 1100),
+    "symbols": ("scatter_min", "uint8", (5,), (333,), 0, 0, 5),
+}
+
+
+def _graph(name: str, uniform: bool = False) -> tuple[Graph, list[np.ndarray]]:
+    op, dtype, shape, indices, axis, batch, hit = SCATTERS[name]
+    d, rng = Draft(), seeded(name)
+    updates = (*shape[:axis], *indices[batch:], *shape[axis + 1 :])
+    x, i = d.input(*shape, dtype=dtype), d.input(*indices, dtype="int32")
+    u = d.spread(d.const(3, dtype), updates) if uniform else d.input(*updates, dtype=dtype)
+    arrays = [rng.integers(1, 100, shape).astype(dtypes.of(dtype).np), rng.integers(-1, hit, indices).astype(np.int32)]
+    arrays += [] if uniform else [(rng.standard_normal(updates) * 10).astype(dtypes.of(dtype).np)]
+    return d.graph(d(op, x, i, u, axis, batch)), arrays
+
+
+@needs_compilers
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize("name", SCATTERS)
+def test_sorted_scatters_give_the_reference(name: str, uniform: bool, everything: bool) -> None:
+    turn = list(SCATTERS).index(name) + uniform
+    graph, arrays = _graph(name, uniform)
+    for dialect in ("c", "cuda", "metal") if everything else [("c", "cuda", "metal")[turn % 3]]:
+        for precision in ("exact", "standard"):
+            schedule = Schedule(graph, precision, PANELS)
+            for k in kernels(schedule):
+                verify_kernel(k)
+            assert not any(g.roots[0].op.kind == "scatter" for g in schedule.groups)  # type: ignore[union-attr]
+            (got,), (want,) = run(schedule, arrays, new_folder(), precision, dialect=dialect), evaluate(graph, arrays)
+            if precision == "exact" or got.dtype.kind != "f":
+                assert not mismatch(got, want, 0).any(), (dialect, precision)
+            else:
+                np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
+
+
+def test_few_updates_go_one_after_the_other() -> None:
+    d = Draft()
+    x, i, u = d.input(50), d.input(100, dtype="int32"), d.input(100)
+    schedule = Schedule(d.graph(d("scatter_add", x, i, u, 0, 0)), "standard", PANELS)
+    assert [g.roots[0].op.kind for g in schedule.groups] == ["scatter"]  # type: ignore[union-attr]
+
+
+def test_no_item_has_more_than_the_root_of_all_updates() -> None:
+    d, m = Draft(), 2**20
+    schedule = Schedule(d.graph(d("scatter_add", d.input(1000), d.input(m, dtype="int32"), d.input(m), 0, 0)), "standard", PANELS)
+    cuts = {g.roots[0].attrs[3] for g in schedule.groups if g.roots[0].op.kind == "runs"}  # type: ignore[union-attr]
+    assert cuts == {1024}
+
+
+def test_a_histogram_is_one_reading_of_its_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorts, "radix_sorted", None)
+    n = 2**24
+    f = hg.jit(lambda x: hnp.bincount(x, length=255), device="null")
+    compiled = f.lower(hg.ShapeDtypeStruct((n,), "uint8")).compile()
+    assert compiled.reduction().kernels <= 4 and compiled.memory_analysis().peak < n // 8
+
+
+@needs_opencl
+def test_histograms_of_any_length() -> None:
+    f = hg.jit(lambda x: hnp.bincount(x, length=300), device="opencl", dynamic=True)
+    for n in (3, 4000):
+        x = seeded("bins", n).integers(0, 310, n)
+        np.testing.assert_array_equal(np.asarray(f(x)), np.bincount(x, minlength=310)[:300])
