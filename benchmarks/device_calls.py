@@ -1,7 +1,8 @@
 """What a call of a program on a device costs the host: ``python -m benchmarks.device_calls``.
 
-The program has 20 small kernels, its arguments are on the device, and nothing waits for results: what is timed is the way from the caller to the
-driver and back. CUDA is a driver that does nothing, so its row holds no time of a driver; the others run for real where there are such devices.
+The programs have 20 small kernels or 20 leaves of arguments, which are on the device, and nothing waits for results: what is timed is the way from
+the caller to the driver and back. CUDA is a driver that does nothing, so its rows hold no time of a driver: ``cuda:0`` is called by native code,
+``cuda:1`` by Python. The others run for real where there are such devices.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ class IdleApi(Api):
     """Calls of CUDA that do nothing at once. Memory is addresses."""
 
     errors: tuple[type[Exception], ...] = (IdleError,)
-    addresses = None  # Python's way
+    addresses = None  # of functions for native code: calls are captured and replayed by Python
+    words = "does nothing, called by Python"
 
     def __init__(self) -> None:
         self._numbers: Iterator[int] = itertools.count(1 << 20, 1 << 20)
         self._host: list[np.ndarray] = []
 
     def properties(self, number: int) -> Properties:
-        return Properties("a driver that does nothing", "sm_90", 132, 2**37)
+        return Properties(f"a driver that {self.words}", "sm_90", 132, 2**37)
 
     def versions(self) -> str:
         return "no driver"
@@ -80,6 +82,8 @@ _FUNCTIONS = {"copy_in": "i64, ptr, i64, i64", "launch": "i64, i64", "record": "
 class NativeIdleApi(IdleApi):
     """The same with functions that native code calls, and which do nothing."""
 
+    words = "does nothing"
+
     @cached_property
     def addresses(self) -> Addresses:  # type: ignore[override]
         text = "".join(_DONE.format(name, types) for name, types in _FUNCTIONS.items())
@@ -98,18 +102,41 @@ def layers(x: Any, y: Any) -> Any:
     return x
 
 
-def measured(device: Any, name: str | None = None) -> dict[str, float]:
-    """Microseconds of a call on ``device``, one of the driver's, for jitted functions made there."""
+def network(params: Any, x: Any) -> Any:
+    """Ten layers of 20 leaves."""
+    import hologram.numpy as hnp
+
+    for i in range(10):
+        x = hnp.tanh(x @ params[f"w{i}"] + params[f"b{i}"])
+    return x
+
+
+def update(params: Any, step: Any) -> Any:
+    """As many leaves in the result."""
+    return {name: p - 0.1 * step * p for name, p in params.items()}
+
+
+def arguments(function: Callable[..., Any], device: str) -> tuple[Any, ...]:
+    """Of one of the functions above, on the device."""
     import hologram as hg
 
-    f = hg.jit(layers, device=name or device.name)
-    x, y = (hg.device_put(np.random.default_rng(s).random((32, 32), np.float32), device.name) for s in range(2))
+    rng = np.random.default_rng(0)
+    params = {f"{kind}{i}": rng.random((32, 32) if kind == "w" else 32, np.float32) for i in range(10) for kind in "wb"}
+    x, y = (rng.random((32, 32), np.float32) for _ in range(2))
+    return hg.device_put({layers: (x, y), network: (params, x), update: (params, x[0, :1])}[function], device)
+
+
+def measured(function: Callable[..., Any], device: str) -> float:
+    """Microseconds of a call."""
+    import hologram as hg
+
+    f, given = hg.jit(function, device=device), arguments(function, device)
 
     def calls() -> None:
         for _ in range(CALLS):
-            f(x, y)
+            f(*given)
 
-    return {"us": _microseconds(calls, lambda: hg.block_until_ready(f(x, y)))}
+    return _microseconds(calls, lambda: hg.block_until_ready(f(*given)))
 
 
 def _microseconds(calls: Callable[[], None], wait: Callable[[], Any]) -> float:
@@ -128,15 +155,17 @@ def main() -> None:
     from hologram.backends import devices
     from hologram.backends.cuda import device as cuda
 
-    idle = [cuda.Device(NativeIdleApi(), 0)]
+    idle = [cuda.Device(NativeIdleApi(), 0), cuda.Device(IdleApi(), 1)]
     cuda.found = lambda: (idle, None)  # type: ignore[assignment]
-    for name in ("null", "cuda", "opencl"):
+    cases = {"2 arguments": layers, "20 leaves": network, "20 leaves in and out": update}
+    print(f"{'us a call':12}" + "".join(f"{name:>24}" for name in cases))
+    for name in ("null:0", "cuda:0", "cuda:1", "opencl:0"):
         try:
             device = devices.find(name)
         except devices.DeviceError as e:
-            print(f"{name:8} {e}")
+            print(f"{name:12} {e}")
             continue
-        print(f"{name:8} {measured(device)['us']:8.1f} us a call  ({device.describe()})", flush=True)
+        print(f"{name:12}" + "".join(f"{measured(f, name):24.1f}" for f in cases.values()) + f"  {device.describe()}", flush=True)
 
 
 if __name__ == "__main__":

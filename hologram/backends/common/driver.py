@@ -103,6 +103,13 @@ class Queue(ABC):
         self.device.counts["launches"] += 1
         self._launch(launch, slots, workspace)
 
+    def launch_all(self, launches: Sequence[Launch], slots: Sequence[Place], workspace: Any) -> None:
+        """As :meth:`launch`, one after the other."""
+        self.device.counts["launches"] += len(launches)
+        launch = self._launch
+        for x in launches:
+            launch(x, slots, workspace)
+
     @abstractmethod
     def _write(self, to: Place, array: np.ndarray) -> None: ...
     @abstractmethod

@@ -15,16 +15,14 @@ import numpy as np
 from hologram import forks
 from hologram.backends.common.driver import Device, Event, Place, Queue
 from hologram.backends.common.memory import Memory, Pool
-from hologram.backends.common.storage import DeviceStorage, Submission
+from hologram.backends.common.storage import COLLECTED, MOST_UNDER_WAY, DeviceStorage, Submission
 from hologram.backends.cpu.runtime import storage as host
 from hologram.cached import cached_property
 from hologram.errors import DeviceError
 from hologram.trace.aval import Aval
 from hologram.trace.node import Graph
 
-MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
 APART_BYTES = 1 << 18  # of copies that are worth a wait of one queue for another
-COLLECTED = 16  # how many may be under way before a call asks which have ended; what holds much memory of the host asks at once
 
 
 class _Streams(threading.local):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hologram.backends.common.driver import Place
+from hologram.backends.common.driver import Launch, Place
 from hologram.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -49,13 +49,16 @@ class Action(Protocol):
 class Block:
     """What a schedule does: its actions in order, and the bytes of its arena and of the workspace that its launches share."""
 
-    __slots__ = ("actions", "arena", "workspace", "whole", "unattended")
+    __slots__ = ("actions", "arena", "workspace", "whole", "unattended", "_only_launches")
 
     def __init__(self, actions: Sequence[Action], arena: int, workspace: int) -> None:
         self.actions, self.arena, self.workspace = actions, arena, workspace
         self.whole, self.unattended = all(a.whole for a in actions), all(a.unattended for a in actions)
+        self._only_launches = all(type(a) is Launch for a in actions)
 
     def run(self, call: Call, slots: Slots) -> None:
+        if self._only_launches:
+            return call.work.queue.launch_all(self.actions, slots, call.workspace)  # type: ignore[arg-type]
         for action in self.actions:
             action.run(call, slots)
 

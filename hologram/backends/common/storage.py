@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime
 
 
+MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
+COLLECTED = 16  # how many may be under way before a call asks which have ended, a power of two; what holds much memory of the host asks at once
+
+
 class Submission:
     """Work put in a queue together, such as a call: under way, done, or failed. Its failure is that of all work that reads what it gives.
 

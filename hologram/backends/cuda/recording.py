@@ -78,6 +78,10 @@ class _Recorder:
         given = [_place(p) for p in places]
         self._add(launch.kernel, launch.groups, launch.items, [*given[: len(launch.places)], *launch.integers, *given[len(launch.places) :]])
 
+    def launch_all(self, launches: Sequence[Launch], slots: Sequence[Place], workspace: _Slot) -> None:
+        for x in launches:
+            self.launch(x, slots, workspace)
+
     def copy(self, to: Place, source: Place, nbytes: int) -> None:
         groups = max(1, min(1024, nbytes // (16 * COPY_ITEMS)))
         self._add(self.kernel, groups, COPY_ITEMS, [_place(to), _place(source), nbytes])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
+from hologram.backends.common.storage import COLLECTED, MOST_UNDER_WAY
 from hologram.backends.cpu.runtime.capi import (
     Py_DecRef,
     Py_IncRef,
@@ -32,9 +33,6 @@ from hologram.backends.cpu.runtime.records import Context, List, Object, Replay,
 from hologram.backends.cpu.runtime.result_code import set_slot
 
 Words, Pointers = Array[i64], Array[ptr]
-
-COLLECTED = 16  # calls after which it is asked which have ended
-MOST_UNDER_WAY = 128  # from here on it is asked after each
 
 
 @inlined
@@ -326,7 +324,7 @@ def count(replay: Replay) -> void:
 
 @native
 def note(replay: Replay, submission: ptr) -> void:
-    """The call is under way. An exception is a signal's, that came while it was waited for others."""
+    """The call is under way; every so many calls it is asked which have ended. An exception is a signal's, that came while it was waited for one."""
     count(replay)
     appended = PyObject_CallOneArg(replay.begun, submission)
     if appended is None:
