@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where Hologram is not installed
 
-from runs import Chunk, Runs, collected
+from runs import Chunk, Runs, collected, sanitized
 
 SANITIZER_TOOLS = ("memcheck", "racecheck", "synccheck")
 MANY = ("test_the_device_gives_the_reference", "test_random_graphs", "test_gathers_scatters")  # after all others
@@ -59,7 +59,7 @@ def _plan(tests: list[str], options: tuple[str, ...], sanitizer: str | None, wor
     many = [t for t in tests if any(name in t for name in MANY)]
     few = [t for t in tests if t not in many]
     sample = [t for t in tests if "test_sample" in t]
-    checked = [Chunk(sample, tool, (sanitizer, "--tool", tool, "--error-exitcode", "1")) for tool in SANITIZER_TOOLS if sanitizer and sample]
+    checked = [Chunk(sample, tool, sanitized(sanitizer, tool)) for tool in SANITIZER_TOOLS if sanitizer and sample]
     return [*_chunks(few, options), *checked, *_chunks(many, options)]
 
 

@@ -43,6 +43,11 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]), **more}
 
 
+def sanitized(sanitizer: str, tool: str) -> tuple[str, ...]:
+    """What starts a process under a tool. Codes that calls give back, such as of an event that is not done yet, are no errors."""
+    return (sanitizer, "--tool", tool, "--error-exitcode", "1", *(("--report-api-errors", "no") if tool == "memcheck" else ()))
+
+
 class Runs:
     """Runs chunks, ``workers`` at a time, for ``seconds`` in all, at most ``each`` a process. Prints how each ends, and writes it to ``report``."""
 
@@ -118,8 +123,7 @@ class Runs:
             if left:
                 self.todo.appendleft(chunk._replace(tests=left))
             if self.sanitizer is not None and not chunk.prefix:
-                memcheck = (self.sanitizer, "--tool", "memcheck", "--error-exitcode", "1")
-                self.todo.extend(Chunk([t], f"memcheck of {t}", memcheck, chunk.options) for t in broken)
+                self.todo.extend(Chunk([t], f"memcheck of {t}", sanitized(self.sanitizer, "memcheck"), chunk.options) for t in broken)
             self._tell([{**r, "chunk": chunk.label} for r in results.values()], chunk)
 
     def _tell(self, results: list[dict[str, Any]], chunk: Chunk) -> None:

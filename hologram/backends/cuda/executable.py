@@ -130,7 +130,7 @@ def _memory(queue: Queue, nbytes: int) -> Memory:
 def _captured(steps: Steps, queue: Queue, slots: int) -> Replay | None:
     """None where launching the kernels one by one is better, or all that there is memory for."""
     try:
-        recording = recorded(steps, slots, queue.device.copy_kernel)
+        recording = recorded(steps, slots, lambda: queue.device.copy_kernel)
         return Replay(queue, recording, slots) if len(recording.launches) >= _least_launches(queue) else None
     except (NotRecordable, OutOfMemory):
         return None

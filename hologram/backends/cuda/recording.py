@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from hologram.backends.c.dialects import CUDA, SLOT_BIT
@@ -59,7 +59,7 @@ class _Slot(NamedTuple):
 class _Recorder:
     """In the place of a call's queue, and of its work: notes launches and refuses what else there is. Handles are numbers of slots."""
 
-    def __init__(self, copy: Any, slots: int) -> None:
+    def __init__(self, copy: Callable[[], Any], slots: int) -> None:
         self.kernel, self.workspace = copy, _Slot(slots)
         self.made = Recording([], [])
 
@@ -84,7 +84,7 @@ class _Recorder:
 
     def copy(self, to: Place, source: Place, nbytes: int) -> None:
         groups = max(1, min(1024, nbytes // (16 * COPY_ITEMS)))
-        self._add(self.kernel, groups, COPY_ITEMS, [_place(to), _place(source), nbytes])
+        self._add(self.kernel(), groups, COPY_ITEMS, [_place(to), _place(source), nbytes])
 
     def _add(self, kernel: Any, groups: int, items: int, arguments: list[int]) -> None:
         if len(self.made.launches) == MOST_LAUNCHES:
@@ -110,8 +110,8 @@ def _inline(steps: Steps, call: Call, slots: Slots) -> None:
     steps.run(call, slots)
 
 
-def recorded(steps: Steps, slots: int, copy: Any) -> Recording:
-    """What steps launch, of ``slots`` slots launches; ``copy`` is the kernel of :data:`COPY_TEXT`. Raises NotRecordable."""
+def recorded(steps: Steps, slots: int, copy: Callable[[], Any]) -> Recording:
+    """What steps launch, of ``slots`` slots; ``copy`` gives the kernel of :data:`COPY_TEXT`, where there are copies. Raises NotRecordable."""
     recorder: Any = _Recorder(copy, slots)
     steps.run(Call(recorder, recorder.workspace, _inline), [(_Slot(i), 0) for i in range(slots)])
     if slots + 1 + len(recorder.made.memories) > MOST_SLOTS:
