@@ -335,6 +335,21 @@ def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str
 
 
 @needs_compilers
+@pytest.mark.parametrize(
+    ("op", "shape", "axis", "dtype", "reverse"),
+    [("cumsum", (1024, 5), 0, "float32", False), ("cumsum", (2, 997, 3), 1, "int32", True), ("cummax", (1000, 4), 0, "float32", True)],
+)
+def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis: int, dtype: str, reverse: bool, tmp_path: Path) -> None:
+    d = Draft()
+    graph = d.graph(d(op, d.input(*shape, dtype=dtype), axis, reverse))
+    schedule = Schedule(graph, "standard", PANELS)
+    assert max(k.chunks for k in kernels(schedule) if isinstance(k.chunks, int)) >= 25
+    array = seeded(op, shape).integers(-9, 9, shape).astype(dtype)
+    (got,), (want,) = run(schedule, [array], tmp_path, "standard", dialect="metal"), evaluate(graph, [array])
+    np.testing.assert_array_equal(got, want)
+
+
+@needs_compilers
 @pytest.mark.parametrize("name", MATRIX_UNITS)
 def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each product of two 16-bit floats is exact in float32; the sums differ in their order."""

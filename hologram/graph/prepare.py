@@ -22,6 +22,7 @@ from hologram.graph.layout import places, step
 from hologram.graph.loops import COLUMNS
 from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.pairs import in_pairs
+from hologram.graph.runs import is_order_free, reduction_by
 from hologram.graph.scatters import prepare_scatter
 from hologram.graph.short_rows import is_short, reduced
 from hologram.graph.sorts import LongSorts, prepare_sort
@@ -36,6 +37,7 @@ LONG_ROW_BYTES = 4096
 FAR_BYTES = 24 * 2**20
 MANY_GROUPS, LEAST_BAND = 1024, 16  # blocks of columns that keep a device busy, and rows of a band
 MANY_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
+LONG_COLUMN = 256  # elements of a scan
 MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
@@ -194,7 +196,9 @@ def _prepare(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation
     if node.op.kind == "contraction":
         return _convolution(b, node, inputs, varies is None)
     if node.op.kind == "scan":
-        return _scan(b, node, inputs[0], (varies is not None and not varies.by_parts) or (long is not None and inputs[0].dtype.is_integer))
+        assert node.op.monoid is not None
+        at_once = long is not None and (varies is not None or is_order_free(node.op.monoid, inputs[0].dtype))
+        return _scan(b, node, inputs[0], at_once)
     if node.op.kind == "scatter":
         return prepare_scatter(b, node, inputs, long, varies is None)
     if node.op.kind == "sort":
@@ -327,14 +331,14 @@ def _needs_cut(rows: Shape, columns: Shape, n: Int, cut: bool) -> bool:
     return n > MAX_IN_KERNEL or (few and n > 2 * PAGE)
 
 
-def _in_pages(b: Builder, x: Node, axis: int, n: Int, identity: Any) -> Node:
-    """Axis ``axis`` of extent n becomes (pages, PAGE), filled up with the identity."""
-    pages = floordiv(n + (PAGE - 1), PAGE)
-    missing = pages * PAGE - n
+def _in_pages(b: Builder, x: Node, axis: int, n: Int, identity: Any, size: int = PAGE) -> Node:
+    """Axis ``axis`` of extent n becomes (pages, size), filled up with the identity."""
+    pages = floordiv(n + (size - 1), size)
+    missing = pages * size - n
     if missing != 0:
         zero = (0,) * x.ndim
         x = b(TABLE["pad"], (x, _const(b, identity, x.dtype)), (zero, (*zero[:axis], missing, *zero[axis + 1 :])))
-    return _reshape(b, x, (*x.shape[:axis], pages, PAGE, *x.shape[axis + 1 :]))
+    return _reshape(b, x, (*x.shape[:axis], pages, size, *x.shape[axis + 1 :]))
 
 
 def _slice_axis(b: Builder, x: Node, axis: int, start: Int, stop: Int, step: int = 1) -> Node:
@@ -357,8 +361,39 @@ def _scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
     n = x.shape[axis]
     if axis == x.ndim - 1 and not (isinstance(n, int) and n <= PAGE):
         return side_by_side(b, _cast(b, _scan_of_pages(b, node.op, x, axis, at_once), node.dtype), n, reverse)
-    x = b(node.op, (x,), (axis, False))
+    bands = _bands_of_scan(x, axis) if at_once else 1
+    x = _scan_of_bands(b, node.op, x, axis, bands) if bands > 1 else b(node.op, (x,), (axis, False))
     return _cast(b, _flip(b, x, axis) if reverse else x, node.dtype)
+
+
+def _bands_of_scan(x: Node, axis: int) -> int:
+    """In how many bands a scan down columns is cut that has few of them to do side by side; 1: none."""
+    n, rows, columns = x.shape[axis], prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
+    groups = rows * floordiv(columns + (COLUMNS - 1), COLUMNS)
+    if axis == x.ndim - 1 or not isinstance(n, int) or not isinstance(groups, int) or n < LONG_COLUMN or groups >= MANY_GROUPS:
+        return 1
+    most = min(math.isqrt(n), MANY_GROUPS // max(1, groups))
+    return next((k for k in range(most, most // 4, -1) if n % k == 0), most)
+
+
+def _scan_of_bands(b: Builder, op: Any, x: Node, axis: int, bands: int) -> Node:
+    """Totals of bands, what stands before each, and the scan again, out of the written order."""
+    n = x.shape[axis]
+    assert isinstance(n, int)
+    parts = _in_pages(b, x, axis, n, op.identity(x.dtype), -(-n // bands))
+    totals = _reduce_run(b, reduction_by(op.monoid), parts, (axis + 1,))
+    before = _moved_on(b, b(op, (totals,), (axis, False)), axis, op.identity(x.dtype))
+    spread = b(TABLE["broadcast"], (before,), (parts.shape, tuple(i for i in range(parts.ndim) if i != axis + 1)))
+    out = b(op.monoid, (spread, b(op, (parts,), (axis + 1, False))))
+    whole = _reshape(b, out, (*x.shape[:axis], out.shape[axis] * out.shape[axis + 1], *x.shape[axis + 1 :]))
+    return whole if whole.shape == x.shape else _slice_axis(b, whole, axis, 0, n)
+
+
+def _moved_on(b: Builder, x: Node, axis: int, identity: Any) -> Node:
+    """``x`` one further along ``axis``; the first is the identity."""
+    moved = _slice_axis(b, x, axis, 0, x.shape[axis] - 1)
+    low = tuple(1 if i == axis else 0 for i in range(x.ndim))
+    return b(TABLE["pad"], (moved, _const(b, identity, x.dtype)), (low, (0,) * x.ndim))
 
 
 def _running_sum(b: Builder, x: Node) -> Node:
@@ -387,10 +422,7 @@ def _carry(b: Builder, op: Any, totals: Node, axis: int, at_once: bool) -> Node:
         running = _running(b, op, totals, axis)
     else:
         running = b(op, (_reshape(b, totals, (*totals.shape, 1)),), (axis, False))
-    moved = _slice_axis(b, running, axis, 0, running.shape[axis] - 1)
-    low = tuple(1 if i == axis else 0 for i in range(moved.ndim))
-    carry = b(TABLE["pad"], (moved, _const(b, op.identity(totals.dtype), totals.dtype)), (low, (0,) * moved.ndim))
-    return _reshape(b, carry, (*totals.shape, 1))
+    return _reshape(b, _moved_on(b, running, axis, op.identity(totals.dtype)), (*totals.shape, 1))
 
 
 def _running(b: Builder, op: Any, totals: Node, axis: int) -> Node:

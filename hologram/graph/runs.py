@@ -40,6 +40,11 @@ def reduction_by(monoid: Op | None) -> Op:
     return next(r for r in TABLE.values() if r.kind == "reduce" and r.monoid is monoid)
 
 
+def is_order_free(monoid: Op, d: dtypes.DType) -> bool:
+    """Whether elements of this type may be combined in any order that keeps neighbours, with the same bits."""
+    return d.is_integer or d.kind == "b" or "idempotent" in monoid.algebra
+
+
 def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
     """A scatter of ``updates`` (shared, outer, m, inner) to ``indices`` (shared, m) of ``x`` (shared, outer, n, inner); None where it is as well done
     one after the other, or where places and numbers of updates are too large together."""
@@ -62,8 +67,7 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
     if index_bits:
         items = b(TABLE["or"], (items, b(TABLE["iota"], (), (items.shape, 1, d.name))))
     pairs = sorted_by(b, items, low, (), long)
-    free = op.monoid is not None and (not exact or not x.dtype.is_float or "idempotent" in op.monoid.algebra)
-    if not free:
+    if op.monoid is None or (exact and not is_order_free(op.monoid, x.dtype)):
         return b(scatter_runs, (x, pairs, updates), (op.name, low, index_bits, 0))
     cut = max(LEAST_CUT, 1 << (m.bit_length() // 2)) if isinstance(m, int) else CUT_OF_UNKNOWN
     attrs = (op.name, low, index_bits, cut)
@@ -71,10 +75,9 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
 
 
 def _keys(b: Builder, indices: Node, n: int, width: int) -> Node:
-    """Places as numbers of so many bits: the largest, which no place is, for what is out of range."""
-    wide, d = _cast(b, indices, dtypes.int64), unsigned_of(width)
-    inside = b(TABLE["and"], (b(TABLE["le"], (_const(b, 0, wide.dtype), wide)), b(TABLE["lt"], (wide, _const(b, n, wide.dtype)))))
-    return b(TABLE["select"], (inside, _cast(b, wide, d), _const(b, (1 << n.bit_length()) - 1, d)))
+    """Places as numbers of so many bits; what is out of range, a negative number being a large one, becomes ``n``."""
+    wide = _cast(b, _cast(b, indices, dtypes.int64) if indices.dtype.kind == "i" else indices, dtypes.uint64)
+    return _cast(b, b(TABLE["min"], (wide, _const(b, n, wide.dtype))), unsigned_of(width))
 
 
 def _is_uniform(updates: Node) -> bool:

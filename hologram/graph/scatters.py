@@ -20,7 +20,7 @@ from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Ins, Kernel, Loop, Store, Value, integers_of
 from hologram.graph.loops import COLUMNS
 from hologram.graph.lower import lower
-from hologram.graph.runs import in_runs, reduction_by
+from hologram.graph.runs import in_runs, is_order_free, reduction_by
 from hologram.graph.sorts import LongSorts
 from hologram.graph.values import Values
 from hologram.primitives.indexing import pieces
@@ -48,7 +48,7 @@ def prepare_scatter(b: Builder, node: Node, inputs: tuple[Node, ...], long: Long
     places = _reshape(b, indices, (shared, m))
     parts = _reshape(b, _cast(b, updates, work), (shared, outer, m, inner))
     count = pieces(n, m) if node.op.monoid is not None and x.size == n else 1
-    in_order = exact and work.is_float
+    in_order = exact and node.op.monoid is not None and not is_order_free(node.op.monoid, work)
     if count > 1 and (long is None or in_order):
         out = _in_pieces(b, node.op, rows, places, parts, count, long)
     else:
