@@ -11,11 +11,14 @@ from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.module import GraphWriter, routines_of
 from hologram.backends.cpu.runtime import calls
 from hologram.backends.cpu.runtime.processors import usable_processors
-from hologram.backends.cpu.runtime.records import OWN_THREADS, PARALLEL
+from hologram.backends.cpu.runtime.records import PARALLEL, TEAM
 from hologram.graph.control import ControlStep
 from hologram.graph.schedule import Schedule
 
 LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
+# From which on a call is an OpenMP region where another library's threads are OpenMP's, unless it calls routines that have threads themselves:
+# workers of our own would mostly sleep when such a call comes.
+TEAM_NS = 15_000.0
 
 
 class Scheduled:
@@ -43,7 +46,7 @@ class Scheduled:
             "arena": s.plan({}).arena_bytes if s.static else 0,
             "long": s.cost > LONG_NS,
             "routines": routines,
-            "parallel": (PARALLEL | OWN_THREADS * bool(routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
+            "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
         }
 
 

@@ -21,7 +21,7 @@ from hologram.backends.cpu.runtime.heap_code import block_free, block_new, bytes
 # mypy: disable-error-code="return-value"
 from hologram.backends.cpu.runtime.language import Array, exported, i64, integer, native, ptr, read_fp_control, size_of, ticks, void, write_fp_control
 from hologram.backends.cpu.runtime.layout import layout
-from hologram.backends.cpu.runtime.records import LONG, OWN_THREADS, PARALLEL, SCRATCH_BYTES, Context, Graph, pool, process
+from hologram.backends.cpu.runtime.records import LONG, PARALLEL, SCRATCH_BYTES, TEAM, Context, Graph, pool, process
 from hologram.backends.cpu.runtime.team_code import run_in_team
 
 Words = Array[i64]
@@ -118,7 +118,7 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
     """Runs a graph, without the GIL if it is long. Zero, and an exception, where it was cancelled or lacks memory."""
     if need_arena(context, arena_bytes) == 0:
         return 0
-    hosted = flags & (LONG | PARALLEL | OWN_THREADS) == LONG | PARALLEL and pool.fork is not None
+    hosted = flags & TEAM != 0 and pool.fork is not None
     if flags & PARALLEL != 0 and not hosted and pool.wanted != 0:
         started = PyObject_CallNoArgs(pool.start)
         if started is None:

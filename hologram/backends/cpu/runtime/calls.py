@@ -46,7 +46,7 @@ def _functions() -> tuple[Any, Any]:
 
 def flags(long: bool, parallel: int) -> int:
     """``long``: the GIL is released, and signals are looked for. ``parallel``: PARALLEL for a graph that has kernels for several threads, with
-    OWN_THREADS where these are not to be OpenMP's, since they call a library that has threads itself; 0 for others."""
+    TEAM where these may be OpenMP's; 0 for others."""
     return LONG * long | parallel
 
 

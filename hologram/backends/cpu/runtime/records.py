@@ -155,7 +155,7 @@ class Spec(Struct):
     replays: ptr  # of such a program: a :class:`replays.Replays`, or None
 
 
-LONG, PARALLEL, OWN_THREADS = 1, 2, 4  # of a call: see :func:`calls.flags`
+LONG, PARALLEL, TEAM = 1, 2, 4  # of a call: see :func:`calls.flags`
 
 
 class Bound(Struct):

@@ -1,8 +1,8 @@
 """Native code of calls that run on another runtime's threads.
 
 OpenMP's threads spin for a while after a parallel region, on cores that workers of ours would need. So where a library that works by OpenMP is at
-work in the process (:func:`pool.share_openmp`), a long call is an OpenMP region itself: its first thread, the caller, runs the graph, the others
-take part in its jobs as workers do, until the graph is done. The region ends when all have left it.
+work in the process (:func:`pool.share_openmp`), a call that is not short is an OpenMP region itself: its first thread, the caller, runs the graph,
+the others take part in its jobs as workers do, until the graph is done. The region ends when all have left it.
 """
 
 from __future__ import annotations
