@@ -7,7 +7,8 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.cuda import device as cuda_device
+from hologram.backends.cuda.api import Api
 from hologram.backends.cuda.device import Device
 from hologram.errors import DeviceError, DonatedBufferError, OutOfMemory
 
@@ -76,7 +78,7 @@ def test_a_call_without_python(cuda: NativeFakeApi, monkeypatch: pytest.MonkeyPa
     warm(cuda, f, x, w)
     device = cuda_device.found()[0][0]
     launches = device.counts["launches"]
-    monkeypatch.setattr(type(f), "_python_call", None)
+    monkeypatch.setattr(device.executable, "run", None)
     for seed in range(5):
         x = there(6, 20, seed=seed)
         y, native = served(cuda, f, x, w)
@@ -181,6 +183,39 @@ def test_sizes_that_vary(cuda: NativeFakeApi) -> None:
         x = there(n, 20)
         y, native = served(cuda, f, x, w)
         assert native == (n != 9) and np.allclose(np.asarray(y), on_host(np.asarray(x), np.asarray(w)), rtol=1e-4)
+
+
+def test_native_calls_that_are_switched_off(cuda: NativeFakeApi) -> None:
+    f, x, w = hg.jit(step, device="cuda"), there(6, 20), there(20, 20, seed=1)
+    warm(cuda, f, x, w)
+    with hg.settings.override(native=False):
+        y, native = served(cuda, f, x, w)
+        assert native == 0 and np.allclose(np.asarray(y), on_host(np.asarray(x), np.asarray(w)), rtol=1e-4)
+    del y  # whose memory the next result takes
+    assert served(cuda, f, x, w)[1] == 1
+
+
+def test_calls_while_tracing(cuda: NativeFakeApi) -> None:
+    f, x, w = hg.jit(step, device="cuda"), there(6, 20), there(20, 20, seed=1)
+    warm(cuda, f, x, w)
+    y, native = served(cuda, hg.jit(lambda x: f(x, w) * 2), x)
+    assert native == 0 and np.allclose(np.asarray(y), 2 * on_host(np.asarray(x), np.asarray(w)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_the_current_stream_of_pytorch(monkeypatch: pytest.MonkeyPatch, raw: bool) -> None:
+    class Stream(NamedTuple):
+        cuda_stream: int
+
+    asked = {"_cuda_getCurrentRawStream": lambda number: 70 + number} if raw else {}
+    cuda = SimpleNamespace(is_initialized=lambda: True, current_stream=lambda number: Stream(70 + number))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(_C=SimpleNamespace(**asked), cuda=cuda))
+    assert Api.current_stream(Api.__new__(Api), 1) == 71
+
+
+def test_functions_of_a_driver_are_found_all_or_none() -> None:
+    found = Api.__new__(Api).addresses
+    assert found is None or all(found)
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

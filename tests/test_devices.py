@@ -17,9 +17,11 @@ import hologram.numpy as hnp
 from hologram.backends import devices
 from hologram.backends.common import runtime
 from hologram.backends.cpu.runtime import storage as host
+from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
 from hologram.graph.passes import canonicalise
+from hologram.trace.signature import Signature
 
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 
@@ -82,6 +84,22 @@ def test_expressions_run_where_their_values_are(counts: Counter[str]) -> None:
     assert y.device == "opencl:0"
     np.testing.assert_allclose(y.numpy(), (X * 3).sum(axis=0), rtol=1e-5, atol=1e-5)
     assert (hg.asarray(X) + 1).device == "cpu"
+
+
+@pytest.mark.skipif(why_not_native() is not None, reason="native calls are off")
+def test_calls_with_containers_are_matched_natively(null: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors of the device, arrays of the host and numbers; results that are computed, and one that is an argument."""
+    f = hg.jit(lambda p, s, *, x: {"y": p["a"][0] @ x * s, "z": [p["b"], (None, p["a"][1] + s)]}, device="null")
+    a, b = hg.device_put([X, X[0]], "null")
+    params, options = {"b": b, "a": (a, X[1])}, {"x": hg.tensor(X.T)}
+    f(params, 2.0, **options)
+    monkeypatch.setattr(Signature, "take_apart", None)
+    launches = null.counts["launches"]
+    got = f(params, 3.0, **options)
+    assert null.counts["launches"] > launches and list(got) == ["y", "z"] and got["z"][1][0] is None
+    assert [(t.shape, t.device) for t in (got["y"], got["z"][0], got["z"][1][1])] == [(s, "null:0") for s in ((30, 30), (40,), (40,))]
+    with pytest.raises(TypeError):  # what does not fit goes to Python
+        f(params, 3, **options)
 
 
 @needs_opencl

@@ -293,6 +293,15 @@ def test_floats(f):
     assert run(3.0, 9) == 1.5 and run(1.0, 9) == 8.75
 
 
+def test_two_natives_of_one_name_are_refused():
+    def twin() -> i64:
+        return 1
+
+    first, second = exported(twin), exported(twin)
+    with pytest.raises(NativeError, match="both have hg_twin"):
+        module_ir([first, second], "x86_64")
+
+
 def test_narrow_fields_extend_and_wrap(f):
     record = (ctypes.c_char * size_of(Inner))()
     at_ = ctypes.addressof(record)

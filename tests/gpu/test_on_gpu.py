@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -126,6 +127,41 @@ def test_results_are_the_same_from_run_to_run() -> None:
     f = hg.jit(lambda x: (hnp.sum(x), hnp.sum(hnp.exp(x))), device=NAME)
     results = [[np.asarray(y).tobytes() for y in f(x)] for _ in range(5)]
     assert all(r == results[0] for r in results)
+
+
+def test_captured_calls_of_tensors_go_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, in a chain of calls that are begun before the first is done, and in a stream of its own."""
+    device: Any = devices.find(str(NAME))
+    if getattr(getattr(device, "cuda", None), "addresses", None) is None:
+        pytest.skip("native code has no functions of the driver to call")
+    rng = np.random.default_rng(2)
+    params = {f"w{i}": np.linalg.qr(rng.standard_normal((64, 64)))[0].astype(np.float32) for i in range(10)}
+    x = rng.standard_normal((64, 64)).astype(np.float32)
+
+    def layers(params: Any, x: Any) -> Any:
+        for w in params.values():
+            x = hnp.cos(x @ w) * 0.5
+        return x
+
+    def by_python(*_: Any) -> Any:
+        raise AssertionError("a call went through Python")
+
+    f, on_cpu = hg.jit(layers, device=NAME), hg.jit(layers)
+    for stream in (contextlib.nullcontext(), hg.stream(NAME)):
+        with stream:
+            there, y = hg.device_put((params, x), NAME)
+            for _ in range(200):  # by now there are as many events as are in use at one time
+                y = f(there, y)
+            hg.block_until_ready(y)
+            y = hg.device_put(x, NAME)
+            with monkeypatch.context() as patch:
+                patch.setattr(device.executable, "run", by_python)
+                for _ in range(50):
+                    y = f(there, y)
+            want = x
+            for _ in range(50):
+                want = np.asarray(on_cpu(params, want))
+            np.testing.assert_allclose(np.asarray(y), want, rtol=1e-3, atol=1e-4)
 
 
 def test_memory_comes_back() -> None:
