@@ -175,6 +175,13 @@ def test_integers_are_added_in_any_order() -> None:
     np.testing.assert_array_equal(evaluate(graph, args)[0], evaluate(hg.make_graph(_sum)(*args), args)[0])
 
 
+def test_sums_of_the_same_in_each_step_stay() -> None:
+    def f(w: Any, x: Any) -> Any:
+        return hg.scan(lambda s, _: ((s[0] + w @ w, _bounded(s[1] @ w)), None), (w, x), None, length=5)[0]
+
+    _check(f, _array(16, 16) / 6, _array(3, 16))
+
+
 def test_sums_that_something_reads_stay() -> None:
     def f(xs: Any, ys: Any) -> Any:
         return hg.scan(lambda s, v: (s + v[0].T @ v[1], s.max()), hnp.zeros((24, 40)), (xs, ys))

@@ -74,8 +74,7 @@ def before_loop(steps: Steps) -> tuple[list[Node], Graph] | None:
     if not _is_worth_a_look(steps):
         return None
     free = _free(steps, [*steps.fixed, *steps.elements])
-    products = [n for n in _products(steps, free) if not free[n]]
-    holding = _above(free, products)
+    holding = _above(free, _products(steps, free))
     read = [x for n in steps.body.nodes() if n not in free for x in n.inputs]
     values: dict[Node, None] = {}
     for x in read:
@@ -112,12 +111,13 @@ class _Late:
         outputs = steps.body.outputs
         self.needed = set(topological([x for k, x in enumerate(outputs[: steps.carries]) if k not in sums]))
         self.free = _free(steps, steps.body.inputs)
+        varying = {k: x for k, x in sums.items() if not self.free.get(x)}
         holding = _above(self.free, _products(steps, self.free)) - self.needed
         late = {k: x for k, x in enumerate(outputs) if k >= steps.carries and x in holding and self._given([x]) is not None}
-        dear = {k: x for k, x in sums.items() if _gathers(_core(x)[0]) and self._given([x]) is not None}
+        dear = {k: x for k, x in varying.items() if _gathers(_core(x)[0]) and self._given([x]) is not None}
         self.values = late | dear
         self.given = self._given(list(self.values.values())) or []
-        for k, x in sums.items():
+        for k, x in varying.items():
             given = self._given([x])
             if k not in dear and given is not None and set(given) <= set(self.given):
                 self.values[k] = x
@@ -182,7 +182,7 @@ def _free(steps: Steps, given: Sequence[Node]) -> dict[Node, bool]:
 
 def _products(steps: Steps, free: dict[Node, bool]) -> list[Node]:
     """Products of rows that differ from step to step and a larger factor that no step changes."""
-    return [n for n in free if _is_product(n) and _pays(n, free) and elements(n.inputs[0]) * steps.length >= LEAST_TERMS]
+    return [n for n in free if _is_product(n) and not free[n] and _pays(n, free) and elements(n.inputs[0]) * steps.length >= LEAST_TERMS]
 
 
 def _is_product(n: Node) -> bool:
