@@ -13,7 +13,8 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
-from hologram.backends.cpu import held, target
+from hologram.backends import held
+from hologram.backends.cpu import target
 from hologram.backends.reference import evaluate
 from hologram.graph.loops import panel_width
 from hologram.settings import override

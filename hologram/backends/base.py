@@ -17,6 +17,7 @@ from hologram.graph.passes import Context
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule
 from hologram.precision import guarantee
+from hologram.settings import settings
 from hologram.trace.node import Graph
 
 
@@ -42,12 +43,12 @@ class BaseExecutable(Runnable):
 
     placement: str | None = None
     tile: Any  # of products: what Schedule takes
-    hold = 0  # bytes of what is computed once from constants
     where: str  # the device, in the words of errors
 
     def __init__(self, traced: Graph, precision: str, canonical: Callable[[Graph, str, Context], Graph]) -> None:
         self.traced, self.precision, self._canonical = traced, precision, canonical
         self.guarantee = guarantee(precision)
+        self.hold = settings.hold_limit  # bytes of what is computed once from constants
 
     @property
     def canonical(self) -> Graph:

@@ -1,7 +1,8 @@
 """A compiled graph on a device: one program, one arena for all intermediates, and the actions of a call in order.
 
 A call puts its work in the device's queue and returns: its results are storages of the device, whose elements are there when its submission ends.
-Arguments that are on the device are used where they are; others are copied there for the call, constants once for all.
+Arguments that are on the device are used where they are; others are copied there for the call, constants once for all. What depends on constants
+alone is computed by the first call, and held in the device's memory until the last program that reads it goes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hologram import debug
+from hologram.backends import held
 from hologram.backends.base import BaseExecutable
 from hologram.backends.c.source import Program
 from hologram.backends.common.driver import Place, Queue
@@ -21,7 +23,9 @@ from hologram.backends.common.steps import Block, Call, Steps
 from hologram.backends.common.storage import DeviceStorage
 from hologram.cached import cached_property
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.schedule import Output, bind_symbols, concrete_shape
+from hologram.graph.emission import Lowered
+from hologram.graph.schedule import Output, Schedule, bind_symbols, concrete_shape
+from hologram.primitives.leaves import Held, leaf
 from hologram.trace.aval import Aval, aval
 from hologram.trace.node import Graph
 
@@ -67,7 +71,7 @@ class Executable(BaseExecutable):
             kernels = self.device.translated(lambda: self.device.build(self.program.text, names))
         self._maker = Maker(self.program, kernels, self.device.units)
         self.constants = [c.attrs[0] for c in self.schedule.constants]
-        self._constant_names = _names("constant", [c.aval for c in self.constants], self.line)
+        self._constant_names = _names("constant", [aval(c.dtype, concrete_shape(c.shape, {})) for c in self.schedule.constants], self.line)
         self._scratch_names = [partial("{} of {}".format, kind, self.line) for kind in ("intermediates", "workspaces")]
         self._only_computed = [(o.kind, o.index) for o in self.schedule.outputs] == [("computed", i) for i in range(len(self.schedule.computed))]
         self._sizes: dict[tuple[int, ...], Sized] = {}
@@ -75,7 +79,7 @@ class Executable(BaseExecutable):
     def _program(self) -> Program:
         """The text of all kernels. UnsupportedError says which op the device lacks, and the user's line."""
         try:
-            return Program([s.kernel for s in self.schedule.kernels], self.device.dialect.name, self.precision)
+            return Program([s.kernel for s in self._kernels], self.device.dialect.name, self.precision)
         except UnsupportedError as e:
             raise UnsupportedError(f"{self.device.name}: {e}: leave device out for the CPU (at {self.line})") from None
 
@@ -84,6 +88,11 @@ class Executable(BaseExecutable):
         """Where the program comes from: the user's line of the first result that has one."""
         line = next((self.traced.lines[n] for n in self.traced.outputs if self.traced.lines.get(n)), None)
         return f"{line[0]}:{line[1]}" if line else "an expression"
+
+    @property
+    def _kernels(self) -> list[Lowered]:
+        """All kernels, those of what is computed once too."""
+        return [*self.schedule.kernels, *([] if self.schedule.ahead is None else self.schedule.ahead.kernels)]
 
     # --- planning a call -----------------------------------------------------------------------------------------------
 
@@ -116,7 +125,7 @@ class Executable(BaseExecutable):
         device, runtime = self.device, self.runtime
         sized = self.static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
         runtime.fetch(inputs)
-        constants = self._constants  # made without the lock, as fetch says
+        constants = self.placed_constants  # made without the lock, as fetch says
         with debug.timed("call"):
             with device.lock:
                 try:
@@ -130,7 +139,7 @@ class Executable(BaseExecutable):
     def _result(self, o: Output, inputs: Sequence[Any], computed: list[Any]) -> Any:
         if o.kind == "computed":
             return computed[o.index]
-        return self._constants[o.index] if o.kind == "constant" else self.runtime.put(inputs[o.index])
+        return self.placed_constants[o.index] if o.kind == "constant" else self.runtime.put(inputs[o.index])
 
     def _again(self, e: Exception, inputs: Sequence[Any], constants: Sequence[Any], sized: Sized) -> list[Any]:
         """A second attempt, where the driver found so late that there is no memory, with what can be given back. Raises what the call fails with."""
@@ -140,7 +149,6 @@ class Executable(BaseExecutable):
         return self.device.translated(lambda: self._submitted(inputs, constants, sized))
 
     def _submitted(self, inputs: Sequence[Any], constants: Sequence[Any], sized: Sized) -> list[Any]:
-        block, pool = sized.block, self.runtime.pool
         with Work(self.runtime) as work:
             queue = work.queue
             memories: list[Memory] = []
@@ -152,14 +160,19 @@ class Executable(BaseExecutable):
                     memories.append(work.operand(x, name))
             if constants:
                 memories += [work.operand(c, name) for c, name in zip(constants, self._constant_names, strict=True)]
-            results = [pool.take(a.nbytes, queue, name) for a, name in zip(sized.computed, sized.results, strict=True)]
-            memories += results
-            # where kernels read and write nothing in the arena, any place will do
-            memories.append(self._scratch(0, block.arena, block, queue) if block.arena or not memories else memories[0])
-            workspace = self._scratch(1, block.workspace, block, queue) if block.workspace else None
-            self.enqueue(block, Call(work, workspace.handle if workspace is not None else None, self.enqueue), [(m.handle, 0) for m in memories])
-            made = self.runtime.submit(work)
-            return [DeviceStorage(a, m, made) for a, m in zip(sized.computed, results, strict=True)]
+            return self._put(work, sized.block, memories, sized.computed, sized.results, self.enqueue)
+
+    def _put(self, work: Work, block: Block, memories: list[Memory], computed: Sequence[Aval], names: Sequence[Name], enqueue: Any) -> list[Any]:
+        """Puts a block in its queue by ``enqueue``. Storages of what it computes from what is in ``memories``."""
+        pool, queue = self.runtime.pool, work.queue
+        results = [pool.take(a.nbytes, queue, name) for a, name in zip(computed, names, strict=True)]
+        memories += results
+        # where kernels read and write nothing in the arena, any place will do
+        memories.append(self._scratch(0, block.arena, block, queue) if block.arena or not memories else memories[0])
+        workspace = self._scratch(1, block.workspace, block, queue) if block.workspace else None
+        enqueue(block, Call(work, workspace.handle if workspace is not None else None, enqueue), [(m.handle, 0) for m in memories])
+        made = self.runtime.submit(work)
+        return [DeviceStorage(a, m, made) for a, m in zip(computed, results, strict=True)]
 
     def _scratch(self, kind: int, nbytes: int, block: Block, queue: Queue) -> Memory:
         """What a call needs on its way: shared with all work of the queue, where that cannot come in between."""
@@ -172,8 +185,32 @@ class Executable(BaseExecutable):
         steps.run(call, slots)
 
     @cached_property
-    def _constants(self) -> list[Any]:
-        return [self.runtime.put(c) for c in self.constants]
+    def placed_constants(self) -> list[Any]:
+        """Storages of the constants, on the device, those that are computed once too. To be asked for without the device's lock."""
+        return [self._held[c.index].storage if isinstance(c, Held) else self.runtime.put(c) for c in self.constants]
+
+    @cached_property
+    def _held(self) -> list[held.Value]:
+        """What depends on constants alone."""
+        schedule = self.schedule.ahead
+        assert schedule is not None
+        graphs = [Graph([], [x]) for x in schedule.graph.outputs]
+        wanted = [(f"{self.device.name} {self.precision}\n{g}", [n.attrs[0] for n in g.nodes() if n.op is leaf]) for g in graphs]
+        return held.values(wanted, partial(self._computed_ahead, schedule))
+
+    def _computed_ahead(self, schedule: Schedule) -> list[Any]:
+        """Storages of the results of a schedule that reads constants alone."""
+        block = self._maker.block(schedule, {}, schedule.plan({}))
+        constants = [self.runtime.put(c.attrs[0]) for c in schedule.constants]
+        computed = [aval(n.dtype, concrete_shape(schedule.result_shape(n), {})) for n in schedule.computed]
+
+        def submitted() -> list[Any]:
+            with Work(self.runtime) as work:
+                memories = [work.operand(c, str) for c in constants]
+                return self._put(work, block, memories, computed, _names("held constant", computed, self.line), partial(Executable.enqueue, self))
+
+        made = self.device.guarded(submitted)
+        return [made[o.index] for o in schedule.outputs]
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hologram import debug, dtypes
+from hologram.backends import held
 from hologram.backends.base import BaseExecutable
-from hologram.backends.cpu import cache, held, lapack, target
+from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.host import is_bound
 from hologram.backends.cpu.runtime import addresses, calls, storage
 from hologram.backends.cpu.scheduled import Scheduled, load
@@ -37,7 +38,7 @@ class Executable(BaseExecutable):
     def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
         super().__init__(traced, precision, canonical)
         self.target = target.host()
-        self.tile, self.hold = self.target.tile, settings.hold_limit
+        self.tile = self.target.tile
         self.dynamic = any(not isinstance(n, int) for x in traced.inputs for n in x.shape)
         leaves = _leaves(traced)
         entry = self._load(leaves)

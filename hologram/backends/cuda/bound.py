@@ -37,7 +37,7 @@ class Bound:
         inputs = executable.schedule.inputs
         self._inputs = len(inputs)
         self._sizes = [aval(x.dtype, concrete_shape(x.shape, {})).nbytes for x in inputs] + [a.nbytes for a in computed]
-        self._constants = [self.runtime.put(c) for c in executable.constants]
+        self._constants = executable.placed_constants
         for c in self._constants:
             c.wait()  # so that they are there in whichever stream a call is
         self._between = [(c.memory.handle, 0) for c in self._constants]

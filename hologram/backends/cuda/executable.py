@@ -158,10 +158,10 @@ class CudaExecutable(Executable):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        for k in self.schedule.kernels:
+        for k in self._kernels:
             if nbytes := self.program.mappings[k.kernel].dynamic:
                 self._maker.kernels[self.program.names[k.kernel]].supply(nbytes)
-        chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self.schedule.kernels}
+        chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
         wanted = {name: gemm for name, gemm in chosen.items() if gemm is not None}
         self.library = wanted if wanted and self.device.cuda.multiplies else {}
         self._maker.kernels = {**self._maker.kernels, **self.library}
@@ -227,4 +227,4 @@ class CudaExecutable(Executable):
         known = self._native.get(steps)
         if known is not None:
             replays = [c for (s, _), c in self._calls.items() if s is steps and type(c) is Replay]
-            known.replays.known = tuple(x for r in replays for x in _with_record(r, known.sized, self._constants))
+            known.replays.known = tuple(x for r in replays for x in _with_record(r, known.sized, self.placed_constants))
