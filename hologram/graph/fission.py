@@ -110,6 +110,8 @@ class _Late:
         self.steps = steps
         outputs = steps.body.outputs
         self.needed = set(topological([x for k, x in enumerate(outputs[: steps.carries]) if k not in sums]))
+        self.there = {*steps.fixed, *steps.elements}
+        self.early = _free(steps, list(self.there))
         self.free = _free(steps, steps.body.inputs)
         varying = {k: x for k, x in sums.items() if not self.free.get(x)}
         holding = _above(self.free, _products(steps, self.free)) - self.needed
@@ -130,7 +132,7 @@ class _Late:
         if not self.values:
             return False
         stacks = [*[x for x in self.given if x not in steps.stacked], *[outputs[k] for k in self.ys]]
-        taken = _in_memory(stacks, [_summed(x)[0] for x in self.values.values()], {*self.given, *steps.elements, *steps.fixed}, self.free)
+        taken = _in_memory(stacks, [_summed(x)[0] for x in self.values.values()], {*self.given, *self.there}, self.free)
         return steps.length * taken <= steps.room() + steps.length * sum(map(nbytes, {outputs[k] for k in self.ys}))
 
     def after(self) -> After:
@@ -141,16 +143,14 @@ class _Late:
 
     def _given(self, values: Sequence[Node]) -> list[Node] | None:
         """What the loop has to stack so that ``values`` can be computed after it; None where they cannot be."""
-        there = {*self.steps.fixed, *self.steps.elements}
-        early = _free(self.steps, list(there))
         found: dict[Node, None] = {}
-        stack, seen = list(values), set(there)
+        stack, seen = list(values), set(self.there)
         while stack:
             n = stack.pop()
             if n in seen:
                 continue
             seen.add(n)
-            if n not in early and (n in self.needed or n.op.name == "input") and not _is_spread(n):
+            if n not in self.early and (n in self.needed or n.op.name == "input") and not _is_spread(n):
                 found[n] = None
             elif n in self.free:
                 stack += n.inputs[::-1]
