@@ -1,6 +1,8 @@
 """Attention as a node of a graph, and what fusion must know of it.
 
-``attention`` nodes are made by :mod:`hologram.graph.attention_match`, and lowered to one kernel each by :mod:`hologram.graph.attention_kernel`.
+``attention`` nodes are made by :mod:`hologram.graph.attention_match`, and lowered to one kernel each by :mod:`hologram.graph.attention_kernel`, or
+:mod:`hologram.graph.attention_tiles` on devices. ``reduced_scores``, of which derivatives on devices consist, are made by
+:mod:`hologram.graph.region_tiles` and lowered by :mod:`hologram.graph.reduced_tiles`.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import Index, is_simple, requests, variables
-from hologram.primitives.op import Op, Shape
-from hologram.trace.node import Node
+from hologram.primitives.op import TABLE, Op, Shape
+from hologram.trace.node import Node, topological
 
 
 def _infer_scores(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -43,20 +45,71 @@ SCORES = Op("scores", "leaf", 0, _infer_scores, lambda products, *_: products, a
 ATTENTION = Op("attention", "attention", 4, _infer_attention, _attention, attrs=("row_axis", "key_axis", "safe"), cost=100)
 
 
+def _infer_reduced(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    scores, *others = inputs
+    _, walked, _, factored = attrs
+    return (*scores.shape[:walked], *scores.shape[walked + 1 :], *(others[0].shape[-1:] if factored else ())), scores.dtype
+
+
+def _reduced(scores: np.ndarray, *others: Any) -> np.ndarray:
+    """The meaning, given the finished scores."""
+    *factors, _, walked, name, factored = others
+    terms = scores[..., None] * factors[0] if factored else scores
+    return np.asarray(TABLE[name].reference(terms, (walked,)))
+
+
+# (scores (S…), factor (S…, D) if ``factored``, and of each product that scores are made of its two factors (S…, E)): the scores, times the factor,
+# reduced along the walked axis. Factors and second factors are one for all places of the own axis, first factors for all of the walked axis
+REDUCED = Op("reduced_scores", "attention", None, _infer_reduced, _reduced, attrs=("own_axis", "walked_axis", "reduction", "factored"), cost=100)
+
+
 def of_scores(nodes: list[Node]) -> set[Node]:
     """Of ``nodes``, in topological order, those that finished scores are made of: computed by the kernel of their attention and nowhere else."""
     out: set[Node] = set()
     for n in nodes:
-        if n.op is SCORES or (n.op is not ATTENTION and any(x in out for x in n.inputs)):
+        if n.op is SCORES or (n.op not in (ATTENTION, REDUCED) and any(x in out for x in n.inputs)):
             out.add(n)
     return out
 
 
+def products_in(scores: Node) -> list[Node]:
+    """What stands for products in finished scores, in the order of their numbers."""
+    found = topological([scores], lambda n: n.op in (ATTENTION, REDUCED))
+    return sorted((n for n in found if n.op is SCORES), key=lambda n: int(n.attrs[2]))
+
+
 def kept_for(nodes: list[Node], halves: bool) -> set[Node]:
-    """Keys and values of attention nodes: the products read them again and again, so they stand in memory. ``halves``: 16-bit floats as such."""
-    found = {_unmoved(x) for n in nodes if n.op is ATTENTION for x in (n.inputs[1], n.inputs[3])}
-    found = {_unmoved(x.inputs[0]) if halves and x.op.name == "cast" and x.inputs[0].dtype.itemsize == 2 else x for x in found}
+    """What the products of attention nodes read again and again, so that it stands in memory: keys and values; all factors of scores that are
+    reduced. ``halves``: 16-bit floats as such."""
+    found = {_unmoved(x) for x in _read_again(nodes)}
+    found = {_unmoved(x.inputs[0]) if halves and _is_widened(x) else x for x in found}
     return {x for x in found if x.op.kind != "leaf"}
+
+
+def made_again(nodes: list[Node], halves: bool) -> set[Node]:
+    """What kernels of attention make wherever they read it: masks that are made of no array, and, if ``halves``, factors that are made float32."""
+    inside = of_scores(nodes)
+    users: dict[Node, list[Node]] = {}
+    of_nothing: set[Node] = set()
+    for n in nodes:
+        if n.op.name in ("const", "iota") or ((n.op.kind == "elementwise" or is_simple(n)) and all(x in of_nothing for x in n.inputs)):
+            of_nothing.add(n)
+        for x in n.inputs:
+            users.setdefault(x, []).append(n)
+    out: set[Node] = set()
+    for n in reversed(nodes):
+        if n in of_nothing and n in users and all(u in inside or u in out for u in users[n]):
+            out.add(n)
+    return out | {x for x in map(_unmoved, _read_again(nodes)) if halves and _is_widened(x)}
+
+
+def _read_again(nodes: list[Node]) -> list[Node]:
+    return [x for n in nodes for x in ((n.inputs[1], n.inputs[3]) if n.op is ATTENTION else n.inputs[1:] if n.op is REDUCED else ())]
+
+
+def _is_widened(x: Node) -> bool:
+    """Whether it is a 16-bit float that was made float32."""
+    return x.op.name == "cast" and x.inputs[0].dtype.is_float and x.inputs[0].dtype.itemsize == 2
 
 
 def _unmoved(x: Node) -> Node:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 
 from hologram.graph.access import linear
-from hologram.graph.attention import SCORES
+from hologram.graph.attention import products_in
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
@@ -25,7 +25,7 @@ from hologram.graph.score_kernel import ScoreKernel, static
 from hologram.graph.statements import const, counter, least, load, named, row
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, floordiv
-from hologram.trace.node import Node, topological
+from hologram.trace.node import Node
 
 ROWS = 64  # of a chunk: what is read of keys and values serves that many
 KEYS = 256  # of a block: its scores and values fit in the second-level cache
@@ -57,7 +57,7 @@ class _Attention(ScoreKernel):
         self.queries, self.keys, scores, self.values = self.root.inputs
         row_axis, key_axis, self.safe = self.root.attrs
         super().__init__(group, roots, scores, row_axis, key_axis)
-        (self.products,) = (n for n in topological([scores]) if n.op is SCORES)
+        (self.products,) = products_in(scores)
         self.vector = tile.nbytes // self.dtype.itemsize
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
         self.chunks_of_head = -(-self.count // ROWS)

@@ -8,7 +8,7 @@ kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). S
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,27 +66,27 @@ def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
 
 
 def _joined(b: Builder, m: _Match, made: dict[Node, Node]) -> Node:
-    scores = _above(b, m, made, b(SCORES, (), (m.product.shape, m.product.dtype.name, len(made))))
-    queries, keys = (_compact(b, made[x], m.factor_axes) for x in (m.queries, m.keys))
-    values = _compact(b, made[m.values], m.value_axes)
-    out = b(ATTENTION, (queries, keys, _compact(b, scores, m.score_axes), values), (m.row_axis, m.key_axis, m.safe))
+    scores = above(b, m.scores, {m.product: b(SCORES, (), (m.product.shape, m.product.dtype.name, len(made)))}, made)
+    queries, keys = (compact(b, made[x], m.factor_axes) for x in (m.queries, m.keys))
+    values = compact(b, made[m.values], m.value_axes)
+    out = b(ATTENTION, (queries, keys, compact(b, scores, m.score_axes), values), (m.row_axis, m.key_axis, m.safe))
     order = sorted(m.axes)
-    return _reshape(b, _turned(b, out, tuple(m.axes.index(x) for x in order)), m.root.shape)
+    return reshape(b, turned(b, out, tuple(m.axes.index(x) for x in order)), m.root.shape)
 
 
-def _compact(b: Builder, x: Node, axes: tuple[int, ...]) -> Node:
+def compact(b: Builder, x: Node, axes: tuple[int, ...]) -> Node:
     """``x`` with the given axes in this order, without its others, of extent 1."""
     others = [i for i in range(x.ndim) if i not in axes]
-    return _reshape(b, _turned(b, x, (*others, *axes)), tuple(x.shape[i] for i in axes))
+    return reshape(b, turned(b, x, (*others, *axes)), tuple(x.shape[i] for i in axes))
 
 
-def _above(b: Builder, m: _Match, made: dict[Node, Node], products: Node) -> Node:
-    """The finished scores, made of ``products`` in place of the first product."""
-    new = {m.product: products}
-    for n in _walk(m.scores):
+def above(b: Builder, scores: Node, instead: Mapping[Node, Node], made: Mapping[Node, Node]) -> Node:
+    """The finished scores, made of what stands ``instead`` of some nodes, of products among them, and of what else was ``made``."""
+    new = dict(instead)
+    for n in _walk(scores):
         if n not in new and any(x in new for x in n.inputs):
             new[n] = b.like(n, tuple(new.get(x) or made[x] for x in n.inputs))
-    return new[m.scores]
+    return new[scores]
 
 
 def _walk(scores: Node) -> list[Node]:
@@ -111,11 +111,11 @@ def _is_inside(node: Node) -> bool:
     return node.op.kind == "elementwise" or is_simple(node)
 
 
-def _turned(b: Builder, x: Node, order: tuple[int, ...]) -> Node:
+def turned(b: Builder, x: Node, order: tuple[int, ...]) -> Node:
     return x if order == tuple(range(x.ndim)) else b(TABLE["transpose"], (x,), (order,))
 
 
-def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
+def reshape(b: Builder, x: Node, shape: Shape) -> Node:
     return x if x.shape == shape else b(TABLE["reshape"], (x,), (shape,))
 
 
@@ -131,7 +131,7 @@ class _Product(NamedTuple):
     results: dict[int, int]  # the axis of the sums for each other long axis of the terms
 
 
-def _product(node: Node) -> _Product | None:
+def product_of(node: Node) -> _Product | None:
     if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1:
         return None
     summed = terms = node.inputs[0]
@@ -139,22 +139,22 @@ def _product(node: Node) -> _Product | None:
         terms = terms.inputs[0]
     f, g = terms.inputs if terms.op.name == "mul" else (summed, summed)
     ((axis,),) = node.attrs
-    own, other = _long(terms.shape), _long(summed.shape)
+    own, other = long_axes(terms.shape), long_axes(summed.shape)
     if not f.shape == g.shape == terms.shape or axis not in other or [terms.shape[i] for i in own] != [summed.shape[i] for i in other]:
         return None
     along = own[other.index(axis)]
     return _Product((f, g), along, {i: j - (j > axis) for i, j in zip(own, other, strict=True) if i != along}) if terms.op.name == "mul" else None
 
 
-def _long(shape: Shape) -> list[int]:
+def long_axes(shape: Shape) -> list[int]:
     """The axes that are not of extent 1."""
     return [i for i, n in enumerate(shape) if n != 1]
 
 
-def _walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
+def walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
     """Of an index into ``own`` in the variables of ``of``: the axis of ``of`` that each long axis of ``own`` walks; None unless it is one to one."""
     names = {v: i for i, v in enumerate(variables(of)) if v != 0}
-    places = {i: names.get(index[i], -1) for i in _long(own)}
+    places = {i: names.get(index[i], -1) for i in long_axes(own)}
     return places if len(set(places.values()) - {-1}) == len(places) else None
 
 
@@ -172,13 +172,13 @@ class _Search:
         return [m for n in self.nodes if (m := self._match(n)) is not None]
 
     def _match(self, root: Node) -> _Match | None:
-        last = _product(root)
+        last = product_of(root)
         if last is None or root.dtype not in (dtypes.float32, dtypes.float64):
             return None
         for weights, values in (last.factors, last.factors[::-1]):
             p, index = moved(weights, variables(weights.shape))
             soft = _softmax(p)
-            places = None if soft is None else _walked(index, p.shape, weights.shape)
+            places = None if soft is None else walked(index, p.shape, weights.shape)
             if soft is not None and places is not None:
                 return self._around(root, last, p, {s: places[i] for s, i in soft.places.items()}, values, soft)
         return None
@@ -186,7 +186,7 @@ class _Search:
     def _around(self, root: Node, last: _Product, p: Node, places: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
         """The match around a softmax; ``places``: the axis of the last product's terms for each axis of the scores."""
         space, length, axis = values.shape, soft.scores.shape, last.axis
-        others = set(_long(space)) - set(places.values())
+        others = set(long_axes(space)) - set(places.values())
         inner = self._first_product(soft.scores, soft.axis)
         if places.get(soft.axis) != axis or len(others) != 1 or inner is None:
             return None
@@ -201,7 +201,7 @@ class _Search:
         inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(root, p)}
         if not self._only_here(product, inside, root) or not _side_by_side(values, wide):
             return None
-        axes = _long(length)
+        axes = long_axes(length)
         kept = [places[i] for i in axes]
         return _Match(
             root,
@@ -222,13 +222,13 @@ class _Search:
     def _first_product(self, scores: Node, key_axis: int) -> tuple[Node, dict[int, int], int, Node, Node] | None:
         """The product of queries and keys that scores are made of: it, the axis of its terms for each axis of the scores, the one summed, queries,
         keys."""
-        for node, indices in _reached(scores).items():
-            product = _product(node)
+        for node, indices in reached(scores).items():
+            product = product_of(node)
             if product is None or len(indices) != 1:
                 continue
             (index,) = indices
-            places = _walked(index, node.shape, scores.shape)
-            if places is None or sorted(places.values()) != _long(scores.shape):
+            places = walked(index, node.shape, scores.shape)
+            if places is None or sorted(places.values()) != long_axes(scores.shape):
                 continue
             axis, there = product.axis, {places[own]: term for term, own in product.results.items()}
             for queries, keys in (product.factors, product.factors[::-1]):
@@ -268,7 +268,7 @@ def _between(root: Node, p: Node) -> set[Node]:
     return out
 
 
-def _reached(scores: Node) -> dict[Node, set[Index]]:
+def reached(scores: Node) -> dict[Node, set[Index]]:
     """What finished scores are made of, and which elements of it an element of theirs reads."""
     reached: dict[Node, set[Index]] = {}
     stack = [(scores, variables(scores.shape))]
@@ -319,7 +319,7 @@ def _softmax_of(p: Node, weights: Node, total: Node) -> _Softmax | None:
     if exponentials.op.name != "exp" or exponentials.inputs[0].op.name != "sub":
         return None
     scores, top = exponentials.inputs[0].inputs
-    places = _walked(index, exponentials.shape, p.shape)
+    places = walked(index, exponentials.shape, p.shape)
     if places is None or not scores.shape == top.shape == exponentials.shape or not weights.shape == total.shape == p.shape:
         return None
     nodes.add(exponentials.inputs[0])
@@ -359,7 +359,7 @@ def _of_row(value: Node, index: Index, op: str, x: Node, at: Index, instead: tup
     key = var("key", 0, _last(reduced.shape[along]))
     core, there = _followed(reduced, (*index[:along], key, *index[along:]), nodes)
     same, here = _followed(x, at, nodes)
-    for axis in _long(x.shape) if core is same else ():
+    for axis in long_axes(x.shape) if core is same else ():
         if there == tuple(substitute(e, {a.name: key for a in atoms(at[axis])}) for e in here):
             return axis, safe
     return None

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.access import linear, variables
-from hologram.graph.attention import SCORES, moved
+from hologram.graph.attention import moved, products_in
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
@@ -31,7 +31,7 @@ from hologram.graph.score_kernel import ScoreKernel, static
 from hologram.graph.statements import cast, const, counter, index, least, load, named, row
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int
-from hologram.trace.node import Node, topological
+from hologram.trace.node import Node
 
 SIDE = 16  # rows and columns of a nest are multiples of it
 PAD = 4  # elements between rows in shared memory, so that neighbours down a tile lie in different banks
@@ -167,7 +167,7 @@ class _Attention(TileKernel):
         self.queries, self.keys, scores, self.values = self.root.inputs
         row_axis, key_axis, self.safe = self.root.attrs
         super().__init__(group, roots, scores, row_axis, key_axis)
-        (self.made_of,) = (n for n in topological([scores]) if n.op is SCORES)
+        (self.made_of,) = products_in(scores)
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
         self.blocks_of(panels, self.width, [self.queries, self.keys, self.values])
         self.outs = self.scratch("outs", self.rows * whole(self.width))

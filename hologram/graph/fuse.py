@@ -133,8 +133,8 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False)
     swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
     roots |= _cuts(nodes) - swollen
     roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | attention.kept_for(nodes, halves)
-    inside = attention.of_scores(nodes)
-    roots = {n for n in roots - inside if n.size != 0}
+    inside = attention.of_scores(nodes) | attention.made_again(nodes, halves)
+    roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
     dear = partial(_dear, nodes, roots, swollen | inside, halves)
     kept = roots | dear()
     apart = taken_apart(nodes, kept)

@@ -12,6 +12,7 @@ from typing import Any
 from hologram.errors import ShapeError
 from hologram.graph import plan as planner
 from hologram.graph.ahead import computed_ahead
+from hologram.graph.attention import REDUCED
 from hologram.graph.attention_kernel import lower_attention
 from hologram.graph.attention_match import join_attention
 from hologram.graph.attention_tiles import WIDEST_BYTES
@@ -26,6 +27,8 @@ from hologram.graph.lower import lower
 from hologram.graph.packing import pack_before_loops
 from hologram.graph.prepare import prepare
 from hologram.graph.radix_kernels import lower_digits
+from hologram.graph.reduced_tiles import lower_reduced
+from hologram.graph.region_tiles import reduce_in_tiles
 from hologram.graph.runs import lower_runs
 from hologram.graph.scatters import lower_scatter
 from hologram.graph.sort_kernels import lower_sort
@@ -83,6 +86,8 @@ class Schedule:
         tile = self.tile
         if tile is not None and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
             nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, Panels) else (None, None)
+            if isinstance(tile, Panels) and tile.halves is not None:
+                graph = reduce_in_tiles(graph)
             graph = join_attention(block_regions(graph, self.precision, 1, nbytes), widest)
             graph = block_regions(graph, self.precision, 0, nbytes)
         shared = tile.shared_bytes if isinstance(tile, Panels) else None
@@ -145,7 +150,7 @@ class Schedule:
                 return lower_scatter(group, roots, self.precision)
             case "attention":
                 if isinstance(self.tile, Panels):
-                    return [lower_attention_by_tiles(group, roots, self.tile)]
+                    return [(lower_reduced if group.roots[0].op is REDUCED else lower_attention_by_tiles)(group, roots, self.tile)]
                 assert self.tile is not None
                 return [lower_attention(group, roots, self.tile)]
             case "native":
