@@ -11,6 +11,7 @@ import pytest
 from c_harness import SHARED_BYTES, run
 from cuda_compilers import NVCC, compile_with_nvcc
 from needs import needs_compilers, needs_opencl
+from test_regions import eager
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -171,6 +172,42 @@ def test_derivatives_plan_blocks_of_scores() -> None:
     f = hg.value_and_grad(lambda q, k, v: hnp.sum(hnp.sin(nn.dot_product_attention(q, k, v))), argnums=(0, 1, 2))
     compiled = hg.jit(f, device="null:0").lower(q, q, q).compile()
     assert compiled.memory_analysis().peak < 32 * 1024 * 1024 * 4
+
+
+def _gradients(attend: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    return hg.grad(lambda q, k, v: hnp.sum(hnp.sin(hnp.astype(attend(q, k, v, **options), "float32"))), argnums=(0, 1, 2))
+
+
+def _grouped(q: Any, k: Any, v: Any) -> Any:
+    """Heads that share keys."""
+    x, y, z = (hnp.astype(a, "float32") for a in (q, k, v))
+    return hnp.astype(hnp.einsum("brgt,btd->brgd", nn.softmax(hnp.einsum("brgd,btd->brgt", x, y)), z), q.dtype)
+
+
+DERIVED: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
+    "causal": (_gradients(nn.dot_product_attention, is_causal=True), (2, 130, 40), (2, 100, 40), (2, 100, 24)),
+    "plain": (_gradients(nn.dot_product_attention), (2, 3, 128, 32), (2, 3, 80, 32), (2, 3, 80, 32)),
+    "heads that share keys": (_gradients(_grouped), (2, 70, 3, 16), (2, 90, 16), (2, 90, 24)),
+}
+
+
+@needs_compilers
+@pytest.mark.parametrize("case", DERIVED)
+def test_derivatives_of_16_bit_floats_make_scores_again(case: str, tmp_path: Path, everything: bool) -> None:
+    """No kernel reads or writes as many elements as there are scores, and all but sums of rows are products on matrix units."""
+    if case != "causal" and not everything:
+        pytest.skip("with --all")
+    f, *shapes = DERIVED[case]
+    args = [x.astype(dtypes.bfloat16.np) for x in _arrays(*shapes)]
+    with eager(2**20):
+        schedule = _schedule(f, *args)
+    mappings = [Mapping(k.kernel, Scalars(DIALECTS["cuda"]), "standard") for k in schedule.kernels if k.group.roots[0].op.kind == "attention"]
+    assert len(mappings) >= 6 and all(m.dynamic for m in mappings)
+    scores = args[0].size // args[0].shape[-1] * args[1].shape[-2]
+    assert all(n.size < scores for k in schedule.kernels for n in k.bindings)
+    want = hg.jit(f)(*(x.astype(F64) for x in args))
+    for got, exact in zip(run(schedule, args, tmp_path, "standard", dialect="cuda"), want, strict=True):
+        np.testing.assert_allclose(got.astype(F32), np.asarray(exact), rtol=2**-6, atol=2**-6 * np.abs(exact).max())
 
 
 def test_exact_leaves_the_written_order() -> None:
