@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+THREADS = {"HOLOGRAM_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}  # of each process: there are others
+WARNINGS = ("-W", "default")  # are no failures: those of other libraries on that machine are not ours
 NO_TESTS = 5  # pytest's exit status where it found none
 BAD = ("failed", "lost", "died", "hung", "unsound")
 
@@ -31,7 +33,7 @@ class Chunk(NamedTuple):
 
 def collected(options: Sequence[str] = ()) -> list[str]:
     """The names of all tests of this folder. Raises SystemExit with pytest's words where they cannot be read."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--no-header", *options, str(Path(__file__).parent)]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--no-header", *WARNINGS, *options, str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment())
     if done.returncode not in (0, NO_TESTS):
         raise SystemExit(done.stdout + done.stderr)
@@ -95,8 +97,8 @@ class Runs:
         with tempfile.TemporaryDirectory() as folder:
             told, printed = Path(folder, "told"), Path(folder, "printed")
             told.touch()
-            command = [*chunk.prefix, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chunk.options, *chunk.tests]
-            of = environment(HOLOGRAM_TEST_DEVICE=self.device, HOLOGRAM_TEST_REPORT=str(told))
+            command = [*chunk.prefix, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *WARNINGS, *chunk.options, *chunk.tests]
+            of = environment(HOLOGRAM_TEST_DEVICE=self.device, HOLOGRAM_TEST_REPORT=str(told), **THREADS)
             with open(printed, "w") as out:
                 try:
                     status = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, cwd=self.folder, env=of, timeout=self.each).returncode
