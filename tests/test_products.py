@@ -224,18 +224,25 @@ def test_products_with_a_vector_read_the_matrix_as_it_lies(shape: tuple[int, int
     assert "lanes i" in hg.jit(hnp.matmul).lower(a.T.copy(), v[:, None]).as_text("kernels")  # a column is a vector
 
 
-@pytest.mark.parametrize("rows", [64, 72, 80, 81])
+@pytest.mark.parametrize("rows", [64, 72, 80, 81, 128, 136, 256])
 def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hologram.graph import prepare
+    """Of 128 rows and more a piece has several bands, whose results stay in scratch."""
+    from hologram.graph import loops, prepare
 
-    monkeypatch.setattr(prepare, "FAR_BYTES", 1)
-    monkeypatch.setattr(prepare, "LONG_ROW_BYTES", 512)
+    for module in (loops, prepare):
+        monkeypatch.setattr(module, "UNCACHED_BYTES", 1)
+        monkeypatch.setattr(module, "LONG_ROW_BYTES", 512)
+    monkeypatch.setattr(prepare, "BAND_PIECES", 8)
     hg.clear_caches()
     a, b = _operands((1, rows, 200), "float32")
     product, total = hg.jit(lambda x, y: x[0] @ y), hg.jit(lambda y: hnp.sum(y, axis=0))
     _close(product(a, b)[None], a, b)
     np.testing.assert_allclose(np.asarray(total(b)), b.sum(0), atol=1e-4)
-    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % prepare.BAND == 0 else 1)
+    both = hg.jit(lambda y: (hnp.max(y, axis=0), hnp.argmin(y, axis=0), hnp.sum(y * y, axis=0)))(b)
+    for got, want in zip(both, (b.max(0), b.argmin(0), (b * b).sum(0)), strict=True):
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4)
+    assert ("serial g" in product.lower(a, b).as_text("kernels")) == (rows in (128, 256))
+    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % loops.BAND == 0 else 1)
     assert hg.jit(hnp.matmul, precision="exact").lower(a, b).compile().reduction().kernels == 1
     hg.clear_caches()
 

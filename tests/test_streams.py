@@ -50,6 +50,17 @@ def test_bits_are_those_of_the_written_order(op: str, rows: int) -> None:
     check(lambda x: getattr(hnp, op)(x, axis=1), x)
 
 
+@pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan, -0.0])
+@pytest.mark.parametrize("shape", [(130, 70), (3, 7000)])
+def test_positions_of_rows_of_one_value(shape: tuple[int, int], value: float) -> None:
+    """The first is meant, also where all elements are what an accumulator starts from."""
+    x = np.full(shape, value, np.float32)
+    x[1, 40:43] = 0.0, np.nan, np.nan
+    for op in (hnp.argmax, hnp.argmin):
+        check(lambda x, op=op: op(x, axis=1), x)
+        check(lambda x, op=op: op(x, axis=0), x)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float64"])
 def test_element_types(dtype: str) -> None:
     check(lambda x: hnp.sum(x * x, axis=-1), (seeded(dtype).standard_normal((13, 10, 50)) * 9).astype(dtype))

@@ -36,6 +36,16 @@ def test_steps_of_a_slice(dtype: Any, step: int) -> None:
         np.testing.assert_array_equal(np.asarray(g), w)
 
 
+@pytest.mark.parametrize("step", [-3, -2, 2, 3])
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: np.dtype(d).name)
+def test_steps_within_a_border(dtype: Any, step: int) -> None:
+    """Where a mask that differs between lanes, one of a whole row, and that of a tail say what is there."""
+    arrays = [data(dtype, 3, n) for n in (9, 40, 70)]
+    got = hg.jit(lambda *a: [hnp.pad(x, 2)[:, ::step] for x in a])(*arrays)
+    for g, array in zip(got, arrays, strict=True):
+        np.testing.assert_array_equal(np.asarray(g), np.pad(array, 2)[:, ::step])
+
+
 @pytest.mark.parametrize("channels", [2, 3, 4, 7, 8, 9])
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: np.dtype(d).name)
 def test_channels_are_taken_apart_and_put_together(dtype: Any, channels: int) -> None:

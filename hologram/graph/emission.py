@@ -6,6 +6,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph import epilogue
+from hologram.graph.bands import Bands
 from hologram.graph.epilogue import Epilogue
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
@@ -56,6 +57,10 @@ class Emission:
             if not nest.row_starts:
                 self._tile()
             self._repeat_rows()
+        self.bands: Bands | None = None
+        if nest.by_bands:
+            self.bands = Bands(list(values.accumulates), self.stores, nest)
+            self.order, self.stores = [*self.order, *self.bands.order], self.bands.writes
         for v in self.order:
             self._annotate(v)
         if nest.packs:
@@ -212,6 +217,9 @@ class Emission:
         if self.epilogue is not None:
             k.body += [v for v in self.epilogue.constants() if v not in k.body]
             k.scratch += self.epilogue.sums.values()
+        if self.bands is not None:
+            k.body += self.bands.identities.values()
+            k.scratch += self.bands.results.values()
         parallel = Loop("parallel", "p", 0, nest.chunks)
         k.body.append(parallel)
         body = parallel.body
@@ -219,7 +227,8 @@ class Emission:
             body += self.row_start if loop.kind == "lanes" else []
             body += self._at(level)
             body += self._pack() if self.packed and level == 1 else []
-            body.append(loop)
+            around = self.bands if level == 1 else None
+            body += [loop] if around is None else [around.before(), loop, around.after()]
             if self.epilogue is not None and loop.kind == "lanes":
                 body.append(self.epilogue.loop())
             body = loop.body
@@ -366,7 +375,7 @@ class Emission:
                 b, index = v.attrs
                 step = split_linear(index, down.var)
                 large = is_static(b.size) and b.size * b.dtype.itemsize >= LARGE_BYTES
-                if large and step is not None and is_static(step[0]) and step[0] * b.dtype.itemsize >= LONG_ROW_BYTES:
+                if large and step is not None and is_static(step[0]) and LONG_ROW_BYTES // b.dtype.itemsize <= step[0] < b.size // ROWS_AHEAD:
                     out[b] = Prefetch(b, index + ROWS_AHEAD * step[0])
         return list(out.values())
 

@@ -30,6 +30,11 @@ FEW_ROWS = 48  # so many rows at least pay for packing what they share
 FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
 SHARED_COST = 0.25  # of reading what the rows of a chunk share, in rows
 PACK_BYTES = 64 * 12288
+BAND = 8  # rows that are read at one time where all of them are too large for the caches
+LONG_ROW_BYTES = 4096  # of rows that are read in bands
+BANDED_BYTES = 2**16  # of results that bands are added to
+UNCACHED_BYTES = 24 * 2**20  # from which what is read is far beyond the caches
+IDLE = 1.08  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
 FEWER = 0.95  # of all lanes, from which narrower blocks pay
 
 
@@ -128,6 +133,7 @@ class Nest:
         self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a chunk takes one of each
         self.column: Int = 0  # the position within a block of columns, of chunks of several rows
         self.block: Int = 0  # columns of a chunk
+        self.by_bands = False  # whether a chunk adds bands of rows to results in scratch
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None
@@ -222,9 +228,10 @@ def choose_nest(
     tile: Sharing | None = None,
     itemsize: int = 4,
     starts: Sequence[int] = (),
+    by_bands: bool = False,
 ) -> Nest:
     """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes;
-    ``starts``: first rows of parts whose rows are reduced together, in row form."""
+    ``starts``: first rows of parts whose rows are reduced together, in row form; ``by_bands``: whether long columns may be reduced band by band."""
     if axes is None:
         return _map(merge(range(len(shape)), shape, expressions), loads)
     before = merge(range(axes[0]), shape, expressions)
@@ -237,8 +244,12 @@ def choose_nest(
     if isinstance(tile, Panels) and sharing:
         return _panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
     if isinstance(tile, Tile) and sharing:
-        best = min(sharing, key=lambda r: _least_cost(r, tile))
-        return _tiled_column([*[r for r in rows if r is not best], best], reduced, after[-1], loads, tile, itemsize)
+        best = min(([r] for r in sharing), key=lambda rows: _least_cost(rows, tile))
+        if _least_cost(best, tile) > IDLE:
+            best = [r for r in rows if r in sharing]
+        return _tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
+    if by_bands and _is_banded(before, reduced, after, itemsize):
+        return _banded_column(before, reduced, after[0])
     width = after[-1].size if after else 1
     if isinstance(tile, Tile) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
         return _column(before, reduced, after, panel_width(width, itemsize, tile))
@@ -383,6 +394,36 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block], colum
     return nest
 
 
+def _is_banded(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int) -> bool:
+    """Whether rows are wide, columns long, chunks of all columns enough for every thread, and all of it far beyond the caches."""
+    count, n = _size(before), _size(reduced)
+    if len(after) != 1 or not all(isinstance(x, int) for x in (count, n, after[0].size)):
+        return False
+    row = after[0].size * itemsize
+    return n % BAND == 0 and n > BAND and count >= NARROW and LONG_ROW_BYTES <= row <= BANDED_BYTES and count * n * row >= UNCACHED_BYTES  # type: ignore[operator]
+
+
+def _banded_column(before: list[Block], reduced: list[Block], columns: Block) -> Nest:
+    """A chunk of all columns: bands of rows in turn, lanes along them, and a short loop down each."""
+    nest = Nest()
+    nest.by_bands = True
+    nest.blocks = [*before, *reduced, columns]
+    nest.chunks = _size(before)
+    nest.rows(before, _counter("p", nest.chunks))
+    width, bands = columns.size, floordiv(_size(reduced), BAND)
+    assert isinstance(width, int)
+    t, q = _counter("t", width), _counter("q", BAND)
+    nest.across(columns, 0, width, t)
+    nest.column, nest.block = t, width
+    nest.rows(reduced, _counter("g", bands) * BAND + q)
+    nest._outer = [(1, Loop("serial", "g", 0, bands)), (2, Loop("lanes", "t", 0, width))]
+    nest.element_level = 4
+    nest.level_of.update(g=2, t=3)
+    nest.inner("serial", "q", 0, BAND)
+    nest.row_elements = MANY
+    return nest
+
+
 def _depends(e: Int, blocks: Iterable[Block]) -> bool:
     names = {n for b in blocks for n in b.names}
     return any(a.name in names for a in atoms(e))
@@ -393,10 +434,11 @@ def _rows_at_once(n: int, tile: Tile) -> int:
     return min(range(min(n, tile.rows), 0, -1), key=lambda rows: _row_cost(n, rows))
 
 
-def _least_cost(row: Block, tile: Tile) -> float:
-    """The least work on a row, where ``row`` counts those that share."""
-    assert isinstance(row.size, int)
-    return _row_cost(row.size, _rows_at_once(row.size, tile)) / row.size
+def _least_cost(rows: list[Block], tile: Tile) -> float:
+    """The least work on a row, where those numbered by ``rows`` share."""
+    n = _size(rows)
+    assert isinstance(n, int)
+    return _row_cost(n, _rows_at_once(n, tile)) / n
 
 
 def _row_cost(n: int, rows: int) -> float:
@@ -471,32 +513,36 @@ def _together(panels: Int, row: Int, rows: int) -> int:
     return -(-down // -(-down // most)) if most else down
 
 
-def _tiled_column(before: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: Tile, itemsize: int) -> Nest:
-    """Chunks of ``tile.rows`` rows by a block of columns; chunks that share columns follow each other. The last rows may be run twice.
+def _tiled_column(
+    before: list[Block], sharing: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: Tile, itemsize: int
+) -> Nest:
+    """Chunks of ``tile.rows`` rows, numbered by ``sharing``, by a block of columns; chunks that share columns follow each other. The last rows may be
+    run twice.
 
     Where what rows share is far apart in memory, a chunk has many such rows and packs it first.
     """
     nest = Nest()
-    nest.blocks = [*before, *reduced, columns]
-    row, n, width = before[-1], _size(reduced), columns.size
-    assert isinstance(row.size, int) and isinstance(width, int) and isinstance(n, int)
-    rows = nest.rows_at_once = _rows_at_once(row.size, tile)
+    nest.blocks = [*before, *sharing, *reduced, columns]
+    count, n, width = _size(sharing), _size(reduced), columns.size
+    assert isinstance(count, int) and isinstance(width, int) and isinstance(n, int)
+    rows = nest.rows_at_once = _rows_at_once(count, tile)
     block = panel_width(width, itemsize, tile)
-    across, down = -(-width // block), -(-row.size // rows)
+    across, down = -(-width // block), -(-count // rows)
     lane, in_block = _counter("l", block), _counter("block", across) * block
-    shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, [row])]
+    shared = [e for e in loads if _depends(e, reduced) and _depends(e, [columns]) and not _depends(e, sharing)]
     shared = [substitute(columns.rewrite(e), {_name(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
     turned = any(_step(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    nest.packs = far and (turned or row.size >= FEW_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
-    together = _together(_size(before[:-1]) * across, row.size, rows) if nest.packs else 1
+    nest.packs = far and (turned or count >= FEW_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
+    together = _together(_size(before) * across, count, rows) if nest.packs else 1
     groups = -(-down // together)
-    nest.chunks = _size(before[:-1]) * across * groups
+    nest.chunks = _size(before) * across * groups
     p = _counter("p", nest.chunks)
-    nest.rows(before[:-1], floordiv(p, across * groups))
+    nest.rows(before, floordiv(p, across * groups))
     start = mod(floordiv(p, groups), across) * block
-    nest.last_row = row.size - rows
-    nest.row_var = nest.values[_name(row.var)] = _counter("row", nest.last_row + 1)
+    nest.last_row = count - rows
+    nest.row_var = _counter("row", nest.last_row + 1)
+    nest.rows(sharing, _counter("row", count))
     t, q = _counter("t", width), _counter("q", n)
     nest.across(columns, start, block, t)
     nest.rows(reduced, q)

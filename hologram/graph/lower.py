@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.arrange import arrange
+from hologram.graph.bands import can_go_by_bands
 from hologram.graph.boxes import find_boxes, is_interleaved, joined, side_by_side, whole_box
 from hologram.graph.emission import Emission, Lowered
 from hologram.graph.fuse import KERNEL_COST, Group
@@ -86,7 +87,8 @@ def _emitted(group: Group, values: Values, stores: list[Write], precision: str, 
     if isinstance(plain, Panels) and plain.halves is not None and precision != "exact" and _sums_halves(values):
         plain = Panels(*plain.halves)
     first = row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
-    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first)
+    by_bands = isinstance(plain, Tile) and precision != "exact" and can_go_by_bands(values, stores)
+    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, by_bands)
     return Emission(group, values, stores, nest, precision).lowered()
 
 

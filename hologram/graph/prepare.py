@@ -19,7 +19,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.convolutions import PART, few_terms, in_parts, window_products, written_out
 from hologram.graph.layout import places, step
-from hologram.graph.loops import COLUMNS
+from hologram.graph.loops import BAND, COLUMNS, LONG_ROW_BYTES, UNCACHED_BYTES
 from hologram.graph.pages import in_pages, side_by_side
 from hologram.graph.pairs import in_pairs
 from hologram.graph.runs import is_order_free, reduction_by
@@ -32,9 +32,7 @@ from hologram.symbolic import Int, floordiv, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
-BAND = 8  # rows that are reduced as one piece where all of them are too large for the caches
-LONG_ROW_BYTES = 4096
-FAR_BYTES = 24 * 2**20
+BAND_PIECES = 32  # pieces of bands that keep threads busy, where rows are as many
 MANY_GROUPS, LEAST_BAND = 1024, 16  # blocks of columns that keep a device busy, and rows of a band
 MANY_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
 LONG_COLUMN = 256  # elements of a scan
@@ -218,6 +216,23 @@ def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
     return x if x.shape == shape else b(TABLE["reshape"], (x,), (shape,))
 
 
+def _without_ones(b: Builder, x: Node, rank: int, varies: Variation) -> Node:
+    """``x`` without the axes after the first ``rank``, of one element all; of a product each factor, lest the product be kept from its sum."""
+    shape = x.shape[:rank]
+    if x.shape in ((), shape):
+        return x
+    if x.op.name == "mul":
+        new = b(x.op, tuple(_without_ones(b, f, rank, varies) for f in x.inputs), x.attrs)
+    elif x.op.name == "broadcast" and all(d < rank for d in x.attrs[1]):
+        new = b(x.op, x.inputs, (shape, x.attrs[1]))
+    elif x.op.name == "reshape" and x.inputs[0].shape == shape:
+        new = x.inputs[0]
+    else:
+        new = _reshape(b, x, shape)
+    varies.note(new)
+    return new
+
+
 def _full(b: Builder, value: Any, d: DType, shape: Shape) -> Node:
     c = _const(b, value, d)
     return b(TABLE["broadcast"], (c,), (shape, ())) if shape else c
@@ -232,7 +247,7 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
         return _full(b, op.empty(x.dtype), x.dtype, node.shape)  # type: ignore[misc]
     x = _cast(b, x, dtypes.compute_type(x.dtype))
     if varies is not None and all(x.shape[a] == 1 for a in range(axes[-1] + 1, x.ndim)):
-        x = _reshape(b, x, x.shape[: axes[-1] + 1])  # a column of one element is summed as a row
+        x = _without_ones(b, x, axes[-1] + 1, varies)  # a column of one element is summed as a row
     for run in reversed(adjacent_runs(axes)):
         if varies is not None and run == (x.ndim - 1,) and (products := _products(b, op, x, varies)):
             x = products
@@ -259,9 +274,11 @@ def _in_bands(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node,
         return x, run  # several results' axes may be rows and columns of a product, whose terms are far more than its factors
     if prod(x.shape[:first]) != 1:
         return x, run
-    if n % BAND or n == BAND or width * x.dtype.itemsize < LONG_ROW_BYTES or n * width * x.dtype.itemsize < FAR_BYTES:
+    if n % BAND or n == BAND or width * x.dtype.itemsize < LONG_ROW_BYTES or n * width * x.dtype.itemsize < UNCACHED_BYTES:
         return x, run
-    banded = _reshape(b, x, (*x.shape[:first], n // BAND, BAND, *x.shape[last + 1 :]))
+    most = max(1, n // (BAND * BAND_PIECES))
+    rows = BAND * next(k for k in range(most, 0, -1) if n % (BAND * k) == 0)
+    banded = _reshape(b, x, (*x.shape[:first], n // rows, rows, *x.shape[last + 1 :]))
     return b(op, (banded,), ((first + 1,),)), (first,)
 
 

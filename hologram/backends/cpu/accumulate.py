@@ -37,6 +37,10 @@ class Monoid:
         d, (x,), (y,) = self.acc.value_dtype, a, b
         return [self.f.emit(self.code.spell(self.acc.row.monoid, d, d, [x, y], x.width), scalar_type(d), x.width)]
 
+    def follow(self, a: list[Reg], args: list[Reg]) -> list[Reg]:
+        """``a o x`` of an element ``x`` that comes after all that ``a`` has seen."""
+        return self.combine(a, self.lift(args))
+
     def result(self, regs: list[Reg]) -> Reg:
         return regs[-1]
 
@@ -48,6 +52,24 @@ class _Position(Monoid):
 
     def identity(self, width: int) -> list[Reg]:
         return [*super().identity(width), self.f.splat(Reg(str(INDEX_MAX), "i64", 1), width)]
+
+    def follow(self, a: list[Reg], args: list[Reg]) -> list[Reg]:
+        """Only what is beyond ``a``, or the first NaN, takes its place. Elements like the identity never do: :meth:`result` knows."""
+        f, (v, _), (w, _), n = self.f, a, args, a[0].width
+        d, than = self.acc.value_dtype, "gt" if self.acc.row.name == "argmax" else "lt"
+        if d.is_float:
+            beyond = f.emit(f"fcmp u{than} {w.typed}, {v.text}", "i1", n)
+            known = f.emit(f"fcmp ord {v.typed}, {v.text}", "i1", n)
+            beyond = f.emit(f"and {beyond.typed}, {known.text}", "i1", n)
+        else:
+            beyond = f.emit(f"icmp {'s' if d.kind == 'i' else 'u'}{than} {w.typed}, {v.text}", "i1", n)
+        return [f.emit(f"select {beyond.typed}, {y.typed}, {x.typed}", x.type, n) for x, y in zip(a, args, strict=True)]
+
+    def result(self, regs: list[Reg]) -> Reg:
+        """The index; where none was taken all elements are like the identity, and the first of them is meant."""
+        _, i = regs
+        none = self.f.emit(f"icmp eq {i.typed}, {self.f.splat(Reg(str(INDEX_MAX), 'i64', 1), i.width).text}", "i1", i.width)
+        return self.f.emit(f"select {none.typed}, {self.f.splat(Reg('0', 'i64', 1), i.width).typed}, {i.typed}", "i64", i.width)
 
     def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
         f, (v, i), (w, j) = self.f, a, b

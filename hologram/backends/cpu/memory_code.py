@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, alignment, lane_numbers, memory_type, suffix, vector
 from hologram.backends.cpu.scalar_code import ScalarCode
-from hologram.backends.cpu.strided import interleave, largest_step, pick, vector_starts
+from hologram.backends.cpu.strided import interleave, largest_step, pick, spread, vector_starts
 from hologram.dtypes import DType
 from hologram.graph.kernel_ir import Buffer, Ins, Prefetch, Stmt, Store
 from hologram.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
@@ -139,12 +140,12 @@ class MemoryWriter(Integers):
     def load(self, ins: Ins, width: int) -> Reg:
         buffer, index = ins.attrs
         f, t = self.f, memory_type(buffer.dtype)
-        apart = None if ins.args else self._load_apart(buffer, index)
+        mask = self.env[ins.args[0]] if ins.args else None
+        apart = self._load_apart(buffer, index, mask)
         if apart is not None:
             return self._from_memory(apart, buffer.dtype)
         kind, p, stride = self.address(buffer, index)
         assert p is not None
-        mask = self.env[ins.args[0]] if ins.args else None
         if kind == "uniform" and (mask is None or mask.width == 1):
             return self._uniform_load(p, t, buffer.dtype, mask)
         if kind == "strided" and mask is not None and mask.width == 1:
@@ -175,13 +176,15 @@ class MemoryWriter(Integers):
         but takes processors a thousand times as long where no memory is mapped."""
         return self.f.emit(f"select i1 {mask.text}, {p.typed}, ptr {self.pointers[buffer]}", "ptr", 1)
 
-    def _load_apart(self, buffer: Buffer, index: Int) -> Reg | None:
+    def _load_apart(self, buffer: Buffer, index: Int, mask: Reg | None) -> Reg | None:
         """Elements a small step apart, by :mod:`hologram.backends.cpu.strided`; None for any others."""
         found = self._apart(buffer, index)
         if found is None or buffer.role != "in":
             return None
         lane, stride, rest, unit = found
         step, size = abs(stride), buffer.size
+        if mask is not None or lane.mask is not None:
+            return self._masked_apart(buffer, rest, stride, unit, mask) if self._masks(buffer) else None
         offset = (rest.terms.get((), 0) if isinstance(rest, Expr) else rest) % step
         low, high = bounds(index)
         whole = isinstance(size, int) and low is not None and high is not None and low >= offset and high - offset + step <= size
@@ -191,10 +194,28 @@ class MemoryWriter(Integers):
         wanted = [offset + step * k for k in range(lane.width)]
         return pick(self.f, self._block(buffer, first, stride, starts, unit), starts, wanted if stride > 0 else wanted[::-1])
 
-    def _apart(self, buffer: Buffer, index: Int) -> tuple[Lane, int, Int, int] | None:
-        """Of an index ``stride*lane + rest`` with a small stride: the lane, ``stride``, ``rest``, a register's lanes. None if any are masked."""
+    def _masks(self, buffer: Buffer) -> bool:
+        """Whether vectors of the buffer's elements are loaded under a mask by one instruction."""
+        return self.target.has("avx512bw") and buffer.dtype.itemsize <= 8
+
+    def _masked_apart(self, buffer: Buffer, rest: Int, stride: int, unit: int, mask: Reg | None) -> Reg:
+        """Those of the elements ``rest + stride*lane`` whose lanes are live, of vectors in which nothing else is read."""
         lane = self.lane
-        if lane is None or lane.width == 1 or lane.mask is not None or self._depends_on_vector(index):
+        assert lane is not None
+        live = self._mask(mask, lane.width)
+        assert live is not None
+        step, last = abs(stride), lane.width - 1
+        wanted = [step * (k if stride > 0 else last - k) for k in range(lane.width)]
+        starts = vector_starts(step, lane.width, unit, True)
+        within = spread(self.f, live, starts, wanted, unit)
+        guard = mask if mask is not None and mask.width == 1 else None
+        vectors = self._block(buffer, rest + min(0, stride) * last, stride, starts, unit, within, guard)
+        return pick(self.f, vectors, starts, wanted)
+
+    def _apart(self, buffer: Buffer, index: Int) -> tuple[Lane, int, Int, int] | None:
+        """Of an index ``stride*lane + rest`` with a small stride: the lane, ``stride``, ``rest``, a register's lanes."""
+        lane = self.lane
+        if lane is None or lane.width == 1 or self._depends_on_vector(index):
             return None
         linear = split_linear(index, lane.var)
         unit = min(lane.width, self.target.vector_bytes // buffer.dtype.itemsize)
@@ -202,19 +223,27 @@ class MemoryWriter(Integers):
             return None
         return lane, linear[0], linear[1], unit
 
-    def _block(self, buffer: Buffer, first: Int, stride: int, starts: list[int], unit: int) -> list[Reg]:
-        """Vectors that begin ``starts`` elements after ``first + stride*base``."""
+    def _block(
+        self, buffer: Buffer, first: Int, stride: int, starts: list[int], unit: int, within: Sequence[Reg] = (), guard: Reg | None = None
+    ) -> list[Reg]:
+        """Vectors that begin ``starts`` elements after ``first + stride*base``; only the lanes ``within`` are read, if given, and where ``guard`` is
+        set."""
         f, t, lane = self.f, memory_type(buffer.dtype), self.lane
         assert lane is not None
-        key = (buffer, first, stride, *starts)
+        key = (buffer, first, stride, *starts, *(m.text for m in within))
         got = self.blocks.get(key)
         if got is None:
             base = f.int_op("add", self.integer(first), f.int_op("mul", lane.base, Reg(str(stride), "i64", 1)))
             p = f.emit(f"getelementptr {t}, ptr {self.pointers[buffer]}, {base.typed}", "ptr", 1)
+            p = p if guard is None else self._mapped(p, guard, buffer)
+            align = alignment(buffer.dtype)
             got = self.blocks[key] = []
-            for at in starts:
+            for i, at in enumerate(starts):
                 q = f.emit(f"getelementptr {t}, ptr {p.text}, i64 {at}", "ptr", 1)
-                got.append(f.emit(f"load {vector(t, unit)}, ptr {q.text}, align {alignment(buffer.dtype)}", t, unit))
+                if within:
+                    got.append(self._masked_load(q, t, unit, align, within[i]))
+                else:
+                    got.append(f.emit(f"load {vector(t, unit)}, ptr {q.text}, align {align}", t, unit))
         return got
 
     def _uniform_load(self, p: Reg, t: str, d: DType, mask: Reg | None) -> Reg:
@@ -317,7 +346,7 @@ class MemoryWriter(Integers):
         """Writes ``s`` together with the stores of a block that fill the gaps between its elements; gives them, none where there are gaps left."""
         f, d = self.f, s.buffer.dtype
         found = self._apart(s.buffer, s.index)
-        if found is None or found[1] < 0 or s.mask is not None:
+        if found is None or found[0].mask is not None or found[1] < 0 or s.mask is not None:
             return []
         lane, step, rest, unit = found
         at: dict[Int, Store] = {}

@@ -478,7 +478,7 @@ class KernelWriter(MemoryWriter):
         if first in self.pair_dots:
             new = [add_pairs(self.f, old[0], *(self.code.operand(a, self.env, width) for a in first.args))]
         else:
-            new = monoid.combine(old, monoid.lift([self.code.operand(a, self.env, width) for a in s.args]))
+            new = monoid.follow(old, [self.code.operand(a, self.env, width) for a in s.args])
         mask = self.lane.mask if self.lane and width > 1 and self.lane.width == width else None
         if mask is not None and s.acc not in self.of_columns:
             new = [self.f.emit(f"select {mask.typed}, {n.typed}, {o.typed}", n.type, width) for n, o in zip(new, old, strict=True)]

@@ -1,7 +1,8 @@
 """Elements a small constant step apart, as whole vectors and shuffles: a gather or a scatter costs as much for each element as a load for a vector.
 
-What is read is always inside of the buffer. Where its size shows that the neighbours of every element are there (the channels of a pixel), the
-vectors start at a multiple of the step, and all elements of a step share them; else the last vector ends at the last element wanted.
+What is read is always inside of the buffer. Under a mask vectors are loaded by lanes, those between the elements wanted being off. Where the buffer's
+size shows that the neighbours of every element are there (the channels of a pixel), the vectors start at a multiple of the step, and all elements of
+a step share them; else the last vector ends at the last element wanted.
 """
 
 from __future__ import annotations
@@ -37,6 +38,13 @@ def pick(f: FunctionText, vectors: Sequence[Reg], starts: Sequence[int], wanted:
     while len(parts) > 1:
         parts = [_shuffle(f, a, b, range(2 * a.width)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]
+
+
+def spread(f: FunctionText, live: Reg, starts: Sequence[int], wanted: Sequence[int], unit: int) -> list[Reg]:
+    """For vectors of ``unit`` lanes from ``starts`` on, which lanes hold an element that is wanted and ``live``: lane k of it is at ``wanted[k]``."""
+    of = {place: k for k, place in enumerate(wanted)}
+    never = Reg("zeroinitializer", "i1", live.width)
+    return [_shuffle(f, live, never, [of.get(start + j, live.width) for j in range(unit)]) for start in starts]
 
 
 def interleave(f: FunctionText, columns: Sequence[Reg], unit: int) -> list[Reg]:
