@@ -257,6 +257,15 @@ def test_branches_pack_nothing_that_calls_may_change() -> None:
     _check(f, w, x)
 
 
+def test_branches_in_loops_read_panels() -> None:
+    def f(w: Any, x: Any) -> Any:
+        return hg.scan(lambda c, i: (hg.cond(i % 3 == 0, lambda c: c, lambda c: _cell(w, c), c), None), x, hnp.arange(7))[0]
+
+    w, x = _array(320, 320) / 20, _array(60, 320)
+    assert _panels(f, w, x) == [(5, 320, 64)]
+    _check(f, w, x)
+
+
 def test_loops_do_not_take_what_they_read_in_panels() -> None:
     w, x = hg.tensor(_array(320, 320)), _array(8, 320)
     memory = hg.jit(lambda x: hg.scan(lambda c, _: (_cell(w, c), None), x, None, length=6)[0]).lower(x).compile().memory_analysis()

@@ -3,7 +3,7 @@
 A body reads its loop's constants in each step. Where they are factors of products, the step would pack them each time; so they are packed once, by
 work of the graph around the loop, and the loop takes the panels instead. Where these constants are the same in all calls, the panels are as well,
 and so :mod:`hologram.graph.ahead` packs them once for the program. A branch that is chosen is not run again, so what choices read is packed before
-them only if it is the same in all calls.
+them only if it is the same in all calls, or in all steps of a loop around them.
 
 This works on prepared graphs, and prepares the bodies inside of them, the innermost first: panels move out of nested loops one after the other.
 """
@@ -27,12 +27,12 @@ Prepared = Callable[[Graph, Collection[int]], Graph]
 
 def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepared, tile: Sharing | None, exact: bool) -> Graph:
     """``graph`` with ``prepared`` bodies in its loops and branches, whose panels it packs. ``constants``: which of its inputs are the same in all
-    calls; ``prepared(body, constants)`` prepares a body, as the caller does the graph."""
+    calls or steps; ``prepared(body, constants)`` prepares a body, as the caller does the graph."""
     nodes = graph.nodes()
     if not any(n.op.kind == "control" for n in nodes):
         return graph
     build, image = Builder(), {x: x for x in graph.inputs}
-    fixed = {graph.inputs[i] for i in constants}  # what is the same in all calls
+    fixed = {graph.inputs[i] for i in constants}
     for n in nodes:
         if n.op is leaf or (n.inputs and n.op.kind != "control" and all(x in fixed for x in n.inputs)):
             fixed.add(n)
@@ -56,9 +56,9 @@ class _Packed:
         self.graphs: list[Graph] = []
         self.found: list[Ahead | None] = []
         for body in bodies(node):
-            constants = [i for i, x in enumerate(operands) if x in fixed and i < self.start]
+            constants = [i for i, x in enumerate(operands[: self.start]) if x in fixed or self._repeats()]
             graph = prepared(body.graph, constants)
-            given = [graph.inputs[i] for i in (range(self.start) if self._repeats() else constants)]
+            given = [graph.inputs[i] for i in constants]
             self.graphs.append(graph)
             self.found.append(packed_ahead(graph, given, PACKED_BYTES, tile, exact) if given else None)
 

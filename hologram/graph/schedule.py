@@ -82,7 +82,8 @@ class Schedule:
             self.symbol_slots.update({f"arena{i}": first + len(self.symbols) + i for i in range(len(self.temporaries))})
 
     def _prepared(self, graph: Graph, constants: Collection[int] = ()) -> Graph:
-        """``graph``, bodies inside of it included, as fusion takes it. ``constants``: which of its inputs are the same in all calls."""
+        """``graph``, bodies inside of it included, as fusion takes it. ``constants``: which of its inputs are the same whenever it
+        runs, or in all steps of a loop."""
         tile = self.tile
         if tile is not None and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
             nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, Panels) else (None, None)
