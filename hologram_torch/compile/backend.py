@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
@@ -15,6 +15,7 @@ from hologram.errors import ArgumentError
 from hologram.precision import PRECISIONS
 from hologram.trace.recent import Recent
 from hologram_torch.compile.decompositions import decompositions
+from hologram_torch.compile.frozen import Frozen, parameters
 from hologram_torch.compile.partition import Analysis
 from hologram_torch.compile.program import Writer
 from hologram_torch.compile.recompute import partition
@@ -27,11 +28,26 @@ Call = Callable[[list[Any]], Any]
 Observer = Callable[[str, fx.GraphModule, Any], None]
 
 
-def _compiled(stage: str, module: fx.GraphModule, sizes: Any, precision: str, observe: Observer | None) -> Call:
+class Options(NamedTuple):
+    """How graphs are compiled: one of :func:`hologram.jit`'s precisions, and whether parameters are held in graphs for inference."""
+
+    precision: str = "standard"
+    freeze: bool = False
+
+
+def _compiled(stage: str, module: fx.GraphModule, sizes: Any, options: Options, static: Sequence[int], observe: Observer | None) -> Call:
     """One graph with known sizes as a function of a list. ``observe`` is told the stage, the graph, and the writer of its program (None for a
-    graph that PyTorch computes as a whole, because a size in it depends on values)."""
+    graph that PyTorch computes as a whole, because a size in it depends on values). The arguments ``static`` are held."""
+    if static:
+        return Frozen(static, lambda held: _written(stage, module, sizes, options, held, observe))
+    return _written(stage, module, sizes, options, {}, observe)
+
+
+def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, held: Mapping[int, torch.Tensor], observe: Observer | None) -> Call:
+    placeholders = list(module.graph.find_nodes(op="placeholder"))
     try:
-        writer = Writer(module, Analysis(module.graph, sizes), precision)
+        analysis = Analysis(module.graph, sizes, {placeholders[i]: x for i, x in held.items()})
+        writer = Writer(module, analysis, options.precision)
         call = writer.write()
     except UnknownSize:
         writer, call = None, make_boxed_func(module.forward)
@@ -57,21 +73,23 @@ def _for_each_size(module: fx.GraphModule, compile_for: Callable[[Any], Call]) -
     return call
 
 
-def _compiler(stage: str, precision: str, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
+def _compiler(stage: str, options: Options, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
     """The compiler of AOTAutograd's graphs of one stage: ``forward``, ``backward`` or ``inference``."""
 
     def compiler(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Call:
         simplify(module)
+        static = parameters(module.graph) if options.freeze and stage == "inference" else []
         if is_dynamic(module.graph):
-            return _for_each_size(module, lambda sizes: _compiled(stage, module, sizes, precision, observe))
-        return _compiled(stage, module, {}, precision, observe)
+            return _for_each_size(module, lambda sizes: _compiled(stage, module, sizes, options, static, observe))
+        return _compiled(stage, module, {}, options, static, observe)
 
     return compiler
 
 
-def make_backend(observe: Observer | None = None, precision: str = "standard") -> Callable[..., Any]:
-    """A backend for ``torch.compile`` with one of :func:`hologram.jit`'s precisions; ``observe`` is told of every program that it makes."""
-    forward, backward, inference = (_compiler(stage, precision, observe) for stage in ("forward", "backward", "inference"))
+def make_backend(observe: Observer | None = None, precision: str = "standard", freeze: bool = False) -> Callable[..., Any]:
+    """A backend for ``torch.compile`` with the :class:`Options` given; ``observe`` is told of every program that it makes."""
+    options = Options(precision, freeze)
+    forward, backward, inference = (_compiler(stage, options, observe) for stage in ("forward", "backward", "inference"))
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
@@ -82,16 +100,20 @@ def make_backend(observe: Observer | None = None, precision: str = "standard") -
     )
 
 
-_with_precision = functools.cache(functools.partial(make_backend, None))
+_with_options = functools.cache(functools.partial(make_backend, None))
 
 
 def backend(module: fx.GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
     """What ``torch.compile(model, backend="hologram")`` calls with each graph that Dynamo captures.
 
-    ``torch.compile(…, options={"precision": "exact"})`` chooses one of :func:`hologram.jit`'s precisions. Raises ArgumentError for other options.
+    ``torch.compile(…, options={"precision": "exact"})`` chooses one of :func:`hologram.jit`'s precisions; ``{"freeze": True}`` holds parameters that
+    are on the CPU in graphs for inference (:mod:`frozen`). Raises ArgumentError for other options.
     """
-    given = dict(options or {})
-    precision = given.pop("precision", "standard")
-    if given or precision not in PRECISIONS:
-        raise ArgumentError(f"torch.compile: the option of this backend is precision, one of {', '.join(PRECISIONS)}; not {dict(options or {})}")
-    return _with_precision(precision)(module, example_inputs)
+    try:
+        given = Options(**dict(options or {}))
+    except TypeError:
+        given = Options("")
+    if given.precision not in PRECISIONS or type(given.freeze) is not bool:
+        allowed = f"precision, one of {', '.join(PRECISIONS)}, and freeze, True or False"
+        raise ArgumentError(f"torch.compile: the options of this backend are {allowed}; not {dict(options or {})}")
+    return _with_options(*given)(module, example_inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+import hologram as hg
 from hologram import numpy as hnp
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.node import Graph, Node
@@ -23,6 +24,7 @@ from hologram_torch.aten import lookup
 from hologram_torch.aten.factorizations import AMBIGUOUS
 from hologram_torch.aten.indexing import ranges
 from hologram_torch.aten.movement import LAYOUT_SENSITIVE
+from hologram_torch.compile.frozen import body_of
 from hologram_torch.compile.layout import Layout, contiguous, layout_of
 from hologram_torch.compile.targets import HOST, why_not
 from hologram_torch.compile.values import Sizes, TensorType, typed
@@ -34,7 +36,8 @@ _ASSIGN = torch.ops.aten.copy_.default
 
 @dataclass(slots=True)
 class Segment:
-    """Nodes that become one compiled graph on ``device``: its inputs and outputs are tensors of torch that are there, or numbers on the CPU.
+    """Nodes that become one compiled graph on ``device``: its inputs and outputs are tensors of torch that are there, or numbers on the CPU;
+    ``constants`` are inputs whose values are part of it.
     ``views`` are what else is wanted of it: each as the node, and an input or output of whose memory it is a view. ``indexing`` names the nodes of
     whose indices the graph's last result, a bool, says whether one is out of range. On other devices than the CPU it says whether one ever was: what
     is known of that is the last input."""
@@ -42,6 +45,7 @@ class Segment:
     device: str
     nodes: list[fx.Node] = field(default_factory=list)
     inputs: list[fx.Node] = field(default_factory=list)
+    constants: list[fx.Node] = field(default_factory=list)
     outputs: list[fx.Node] = field(default_factory=list)
     views: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)
     indexing: list[str] = field(default_factory=list)
@@ -54,10 +58,10 @@ class Refused(Exception):
 class Analysis:
     """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: segments, one a
     device, and then the nodes of PyTorch that may need them. Numbers on the CPU that depend on no tensor (``portable``) are computed in each segment
-    that reads them."""
+    that reads them. Arguments of ``held`` are constants with these values."""
 
-    def __init__(self, graph: fx.Graph, sizes: Sizes) -> None:
-        self.graph = graph
+    def __init__(self, graph: fx.Graph, sizes: Sizes, held: Mapping[fx.Node, torch.Tensor]) -> None:
+        self.graph, self.held = graph, held
         self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes) for n in graph.nodes if n.op != "output"}
         self.placeholders = list(graph.find_nodes(op="placeholder"))
         (output,) = graph.find_nodes(op="output")
@@ -214,10 +218,16 @@ class Analysis:
                         inputs[x] = None
                 if isinstance(self.types[node], TensorType) and node in home and (node in returned or self._is_read_beyond(node, own)):
                     wanted.append(node)
-            segment.inputs = list(inputs)
+            segment.constants = [x for x in inputs if self._is_constant(x)]
+            segment.inputs = [x for x in inputs if not self._is_constant(x)]
             self._share(segment, own, wanted)
         for at in [i for i, s in segments.items() if not s.outputs and not s.views]:
             del segments[at]
+
+    def _is_constant(self, node: fx.Node) -> bool:
+        """Whether a segment may have the value in it: other layouts are copied for each call."""
+        of = self.types[node]
+        return node in self.held and layout_of(of.shape, of.strides) is not None
 
     def _with_numbers(self, nodes: list[fx.Node]) -> list[fx.Node]:
         """``nodes``, and before them what is portable of what they read."""
@@ -309,6 +319,9 @@ class Analysis:
             for x in segment.inputs:
                 layout = self.layout(x)
                 values[x] = layout.seen(wrap(trace.input(layout.body, dtype_of(self.types[x].dtype))))
+            for x in segment.constants:
+                layout = self.layout(x)
+                values[x] = layout.seen(hg.asarray(body_of(self.held[x], layout.body)))
             stray: list[Tensor] = []
             for node in segment.nodes:
                 values[node] = self._computed(node, values.__getitem__)

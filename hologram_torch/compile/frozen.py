@@ -1,0 +1,72 @@
+"""Inference graphs whose parameters are constants: packed, and worked on, once for as long as they stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._guards import TracingContext
+
+from hologram_torch.compile.layout import contiguous
+from hologram_torch.compile.targets import HOST
+from hologram_torch.interop import to_numpy
+
+Call = Callable[[list[Any]], Any]
+MOST_CHANGES = 8  # of the parameters of a graph, after which they are arguments: packing them again costs more than a call
+
+
+def parameters(graph: fx.Graph) -> list[int]:
+    """Which arguments of the graph being compiled are parameters and buffers of modules, on the CPU, and take no new values in it."""
+    context = TracingContext.try_get()
+    metadata = None if context is None else context.fw_metadata
+    if metadata is None:
+        return []
+    placeholders = list(graph.find_nodes(op="placeholder"))
+    return [i for i in metadata.static_input_indices if _is_constant(placeholders[i])]
+
+
+def _is_constant(node: fx.Node) -> bool:
+    val = node.meta.get("val")
+    plain = isinstance(val, torch.Tensor) and val.device.type == HOST and val.layout is torch.strided
+    return plain and all(u.target is not torch.ops.aten.copy_.default or u.args[0] is not node for u in node.users)
+
+
+class Frozen:
+    """A graph as a function of a list, where the arguments ``places`` are held. ``write`` gives the program for given values of those.
+
+    Each call compares the address and the version counter of what it is given with those of what is held, and where any differs, holds what it is
+    given. The version counts what PyTorch's operations do to a tensor; it does not count writes past them: through ``.data``, NumPy or DLPack.
+    """
+
+    _boxed_call = True
+
+    def __init__(self, places: Sequence[int], write: Callable[[Mapping[int, torch.Tensor]], Call]) -> None:
+        self._places, self._write, self._changes = places, write, 0
+        self._state: tuple[list[tuple[int, int, int]], Call, Any] | None = None
+
+    def __call__(self, args: list[Any]) -> Any:
+        state = self._state
+        if state is None:
+            return self._renewed(args)(args)
+        for place, address, version in state[0]:
+            x = args[place]
+            if x.data_ptr() != address or x._version != version:
+                return self._renewed(args)(args)
+        return state[1](args)
+
+    def _renewed(self, args: list[Any]) -> Call:
+        """The program for the values that the parameters have now."""
+        # those of inference mode count no versions; aliases keep the memory, so that nothing else comes to be at its address
+        held = {i: args[i].detach() for i in self._places if not args[i].is_inference()} if self._changes < MOST_CHANGES else {}
+        self._changes += 1
+        known = [(i, x.data_ptr(), x._version) for i, x in held.items()]
+        program = self._write(held)
+        self._state = known, program, held
+        return program
+
+
+def body_of(x: torch.Tensor, body: tuple[int, ...]) -> Any:
+    """A copy of the elements of a tensor that is in C order as an array of shape ``body``."""
+    return to_numpy(x.as_strided(body, contiguous(body))).copy()
