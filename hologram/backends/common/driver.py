@@ -148,6 +148,7 @@ class Device(ABC):
     errors: tuple[type[Exception], ...] = ()
     panels: Panels = PANELS
     has_values = True  # whether memory can be read: kernels run for real
+    fails_for_good = False  # whether no work succeeds after work that failed
     survives_forks = False  # whether a child process may go on with it
     gone: str | None = None  # why nothing can be done with it any more
     executable: Any = None  # a class in the place of :class:`hologram.backends.common.executable.Executable`

@@ -108,10 +108,20 @@ class Runtime:
     def collect(self) -> None:
         """Lets go of what submissions hold that have ended, and waits for the oldest of too many."""
         waiting = self.under_way
-        while waiting and waiting[0].has_ended():
-            waiting.popleft()
+        last = self._ended_after_others()
+        while waiting and waiting[0].has_ended(last is not None and waiting[0].queue is last.queue):
+            if waiting.popleft() is last:
+                last = None
         while len(waiting) > MOST_UNDER_WAY:
             waiting.popleft().end()
+
+    def _ended_after_others(self) -> Submission | None:
+        """One that has ended well, and so have earlier ones of its queue, of which the driver need not be asked; None where that cannot be said."""
+        waiting = self.under_way
+        if not self.device.fails_for_good or len(waiting) < COLLECTED:
+            return None
+        last = waiting[COLLECTED - 1]
+        return last if last.has_ended() and last.error is None else None
 
     def finish(self) -> None:
         """Returns when all work has ended."""

@@ -36,8 +36,8 @@ class Submission:
     def __init__(self, queue: Queue, event: Event, after: Sequence[Submission], kept: Sequence[Any]) -> None:
         self.queue, self.error, self.event, self._after, self._kept = queue, None, event, after, kept
 
-    def has_ended(self) -> bool:
-        """Whether the work has ended, well or not; does not wait."""
+    def has_ended(self, over: bool = False) -> bool:
+        """Whether the work has ended, well or not; does not wait. ``over``: the device's part is known to have ended well."""
         event = self.event
         if event is None:
             return True
@@ -45,7 +45,7 @@ class Submission:
         failed: HologramError | None = None
         try:
             device.require()
-            if not event.is_done():
+            if not (over or event.is_done()):
                 return False
         except device.errors as e:
             failed = device.failure(e)

@@ -195,6 +195,7 @@ class Device(driver.Device):
     dialect = CUDA
     kind = "gpu"
     panels = UNIT_PANELS
+    fails_for_good = True  # the context is of no use any more
 
     def __init__(self, cuda: Api, number: int) -> None:
         super().__init__()
