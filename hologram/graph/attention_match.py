@@ -8,7 +8,7 @@ kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). S
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,12 +80,15 @@ def compact(b: Builder, x: Node, axes: tuple[int, ...]) -> Node:
     return reshape(b, turned(b, x, (*others, *axes)), tuple(x.shape[i] for i in axes))
 
 
-def above(b: Builder, scores: Node, instead: Mapping[Node, Node], made: Mapping[Node, Node]) -> Node:
-    """The finished scores, made of what stands ``instead`` of some nodes, of products among them, and of what else was ``made``."""
-    new = dict(instead)
+def above(
+    b: Builder, scores: Node, instead: Mapping[Node, Node], made: Mapping[Node, Node], like: Callable[[Node, tuple[Node, ...]], Node] | None = None
+) -> Node:
+    """The finished scores, made of what stands ``instead`` of some nodes, of products among them, and of what else was ``made``. ``like``: how a node
+    is made of other inputs, if not as it is."""
+    new, like = dict(instead), like or b.like
     for n in _walk(scores):
         if n not in new and any(x in new for x in n.inputs):
-            new[n] = b.like(n, tuple(new.get(x) or made[x] for x in n.inputs))
+            new[n] = like(n, tuple(new.get(x) or made[x] for x in n.inputs))
     return new[scores]
 
 

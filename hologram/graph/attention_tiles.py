@@ -70,8 +70,9 @@ class TileKernel(ScoreKernel):
     """A kernel of nests. Names: ``r`` a row of the chunk, ``left`` how many rows there are from the chunk's first, ``j`` the block, ``here`` how many
     keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
 
-    def blocks_of(self, panels: Panels, width: int, factors: Sequence[Node]) -> None:
-        """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products.
+    def blocks_of(self, panels: Panels, width: int, factors: Sequence[Node], products: int = 1) -> None:
+        """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products, ``products`` of which are of
+        the size of scores.
 
         Where matrix units can take the factors, blocks are theirs, and weights are rounded as factors are."""
         most_rows, most_keys = panels.scores
@@ -79,6 +80,8 @@ class TileKernel(ScoreKernel):
         narrow = {rounded_type(x) for x in factors}
         by_units = panels.halves is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
         self.weight_type: DType = narrow.pop() if by_units else self.dtype  # type: ignore[assignment]
+        if by_units and products > 1 and whole(width) > WIDEST_BY_UNITS // 2:
+            most_keys //= 2
         self.block = max(LEAST_BY_UNITS * by_units, block(self.length, most_keys // wide))
         self.rows = most_rows if by_units else block(self.count, most_rows // wide)
         of_a_row = (2 * whole(width) + self.block) // SIDE + 3  # outputs, their sums, scores, and what softmax has of it

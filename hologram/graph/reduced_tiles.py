@@ -27,8 +27,7 @@ def lower_reduced(group: Group, roots: set[Node], panels: Panels) -> Lowered:
 
 
 class _Reduced(TileKernel):
-    """``found`` are scores, the last of them finished; the names are those of :class:`TileKernel`, with places of the own axis for rows and of the
-    walked axis for keys."""
+    """``found`` are the products; names are those of :class:`TileKernel`, with places of the own axis for rows and of the walked one for keys."""
 
     def __init__(self, group: Group, roots: set[Node], panels: Panels) -> None:
         (self.root,) = group.roots
@@ -39,8 +38,8 @@ class _Reduced(TileKernel):
         self.pairs = list(zip(factors[::2], factors[1::2], strict=True))
         self.made_of = products_in(scores)
         self.width = static(self.factor.shape[-1]) if self.factor is not None else 0
-        self.blocks_of(panels, self.width, factors if self.factor is None else [self.factor, *factors])
-        self.found = [self.scratch(f"scores{i}", self.rows * self.block) for i in range(max(1, len(self.pairs) - 1))]
+        self.blocks_of(panels, self.width, factors if self.factor is None else [self.factor, *factors], len(self.pairs))
+        self.found = [self.scratch(f"scores{i}", self.rows * self.block) for i in range(len(self.pairs))]
         self.outs = self.scratch("outs", self.rows * (whole(self.width) if self.factored else 1))
         self.r = counter("r", self.rows)
 
@@ -73,27 +72,25 @@ class _Reduced(TileKernel):
         rows.body.insert(1, columns)
 
     def _products(self, body: list[Stmt], i: int) -> None:
-        """Products of the ``i``-th pair; with the last, scores are finished."""
+        """Products of the ``i``-th pair."""
         rows, columns = self.by_keys(body)
         x, y = self.pairs[i]
         down = Loop("serial", "k", 0, static(x.shape[-1]))
         self.products(down, rows, columns, x, y)
-        columns.body.append(down)
-        (acc,) = down.accs
-        value: Value = acc
-        if i == len(self.pairs) - 1:
-            known: dict[Node, Value] = {n: load(columns.body, b, self._score()) for n, b in zip(self.made_of[:-1], self.found, strict=False)}
-            known[self.made_of[-1]] = acc
-            at = self.place(self.row + self.r, self.first + counter("t", self.block))
-            value = self.element(self.scores, at, columns.body, {"t"}, rows.body, known)
-        columns.body.append(Store(self.found[min(i, len(self.found) - 1)], self._score(), value))
+        columns.body += [down, Store(self.found[i], self._score(), down.accs[0])]
         rows.body.append(columns)
+
+    def _finished(self, rows: Loop, columns: Loop) -> Value:
+        """The score at hand, made of the products."""
+        known: dict[Node, Value] = {n: load(columns.body, b, self._score()) for n, b in zip(self.made_of, self.found, strict=True)}
+        at = self.place(self.row + self.r, self.first + counter("t", self.block))
+        return self.element(self.scores, at, columns.body, {"t"}, rows.body, known)
 
     def _sums(self, body: list[Stmt]) -> None:
         """Scores become weights, whose products with the factor are added to what earlier blocks gave."""
         assert self.factor is not None
         rows, columns = self.by_keys(body)
-        self.keep_weight(columns, load(columns.body, self.found[-1], self._score()))
+        self.keep_weight(columns, self._finished(rows, columns))
         rows.body.append(columns)
         rows, columns = self.by_elements(body, self.width)
         more = self.sums_of(columns, self.factor)
@@ -105,7 +102,7 @@ class _Reduced(TileKernel):
         rows, columns = self.by_keys(body)
         acc = Acc(TABLE[self.reduction], self.dtype, self.dtype)
         columns.accs.append(acc)
-        columns.body.append(Accumulate(acc, (load(columns.body, self.found[-1], self._score()),)))
+        columns.body.append(Accumulate(acc, (self._finished(rows, columns),)))
         rows.body.append(columns)
         monoid = TABLE[self.reduction].monoid
         assert monoid is not None

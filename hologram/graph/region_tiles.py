@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from hologram import dtypes
@@ -17,7 +18,8 @@ from hologram.graph.attention import REDUCED, SCORES, moved
 from hologram.graph.attention_match import above, compact, long_axes, product_of, reached, reshape, turned, walked
 from hologram.graph.attention_tiles import WIDEST_BY_UNITS, rounded_type
 from hologram.graph.regions import Region, Search
-from hologram.trace.node import Builder, Graph, Node
+from hologram.primitives.op import TABLE
+from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 MOST_PRODUCTS = 2  # of which scores are made: each is in registers
 
@@ -162,10 +164,19 @@ def _rewritten(graph: Graph, rows: dict[Node, _Plan], plans: dict[Node, _Plan]) 
     return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
 
 
+def _divided_once(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+    """``node`` on other inputs; what all of a row is divided by is divided once."""
+    if node.op.name != "div" or inputs[1].op.name != "broadcast" or inputs[1].inputs[0].ndim in (0, node.ndim):
+        return b.like(node, inputs)
+    (row,), attrs = inputs[1].inputs, inputs[1].attrs
+    share = b(TABLE["div"], (b(TABLE["const"], (), const_attrs(1.0, row.dtype)), row))
+    return b(TABLE["mul"], (inputs[0], b(TABLE["broadcast"], (share,), attrs)))
+
+
 def _made(b: Builder, p: _Plan, made: dict[Node, Node], reduced: dict[Node, Node], numbers: Iterator[int]) -> Node:
     """The node of a reduction, and what gives its result the form that the graph has."""
     products = {n: b(SCORES, (), (n.shape, n.dtype.name, next(numbers))) for n in p.products}
-    scores = compact(b, above(b, p.scores, {**reduced, **products}, made), p.axes)
+    scores = compact(b, above(b, p.scores, {**reduced, **products}, made, partial(_divided_once, b)), p.axes)
     inputs = [scores]
     if p.factor is not None:
         inputs.append(compact(b, made[p.factor[0]], p.factor[1]))

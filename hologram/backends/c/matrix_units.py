@@ -97,16 +97,33 @@ class ByWarps(NestWriter):
 
 
 class UnitNestWriter(ByWarps, ElementWriter):
-    """Writes a nest without a product, beside products on matrix units. Exponentials that are wanted as 16-bit floats, factors of these, and in
-    their sums, are the hardware's: in error by 2^-22 of ``exp(x)``, and 2^-24 for each unit of x."""
+    """Writes a nest without a product, beside products on matrix units. Exponentials of which nothing is wanted but 16-bit floats, factors of these,
+    and sums of rows, are the hardware's: in error by 2^-22 of ``exp(x)``, and 2^-24 for each unit of x."""
 
     def __init__(self, writer: KernelWriter, p: Nest) -> None:
         super().__init__(writer, p)
-        rounded = {a for s in p.order if s.opname == "cast" and s.dtype.is_float and s.dtype.bits == 16 for a in s.args}
-        read = {a for s in p.order if s.opname != "cast" for a in s.args} | {s.value for s in self._stores()}
-        self.short = {s for s in p.order if s.opname == "exp" and s.dtype is dtypes.float32 and s in rounded - read}
+        rough = self._rough()
+        self.short = {s for s in p.order if s.opname == "exp" and s in rough}
         if self.short:
             writer.scalars.functions.setdefault("hg_short_exp", _SHORT_EXP)
+
+    def _rough(self) -> set[Ins]:
+        """float32 of which all that is wanted is sums of rows, or 16-bit floats, after sums and products."""
+        users: dict[object, list[Ins | None]] = {}
+        for s in self.p.order:
+            for a in s.args:
+                users.setdefault(a, []).append(s)
+        for store in self._stores():
+            users.setdefault(store.value, []).append(None)
+        summed = {a for s in self.p.accumulates if s.acc.row.monoid is TABLE["add"] for a in s.args}
+        other = {a for s in self.p.accumulates if s.acc.row.monoid is not TABLE["add"] for a in s.args}
+        out: set[Ins] = set()
+        for s in reversed(self.p.order):
+            used = users.get(s, [])
+            is_plain = s.dtype is dtypes.float32 and s.opname in ("exp", "mul", "add", "sub", "neg", "select")
+            if is_plain and s not in other and (used or s in summed) and all(u is not None and (u in out or _rounds(u)) for u in used):
+                out.add(s)
+        return out
 
     def _instruction(self, s: Ins) -> None:
         if s not in self.short:
@@ -114,6 +131,11 @@ class UnitNestWriter(ByWarps, ElementWriter):
             return
         name = self.w.env[s] = self.w.fresh("v")
         self.f.do(f"const f32 {name} = hg_short_exp({self.w.env[s.args[0]]});")
+
+
+def _rounds(s: Ins) -> bool:
+    """Whether it is a cast to 16-bit floats."""
+    return s.opname == "cast" and s.dtype.is_float and s.dtype.bits == 16
 
 
 class MatrixWriter(ByWarps, PanelWriter):
