@@ -19,14 +19,15 @@ from runs import Chunk, Runs, collected, sanitized
 SANITIZER_TOOLS = ("memcheck", "racecheck", "synccheck")
 MANY = ("test_the_device_gives_the_reference", "test_random_graphs", "test_gathers_scatters")  # after all others
 CHUNK = 6  # tests of a process
+EACH = 150.0  # seconds that they take at most, on a GPU
 
 
 def main() -> int:
     options = _options()
     import hologram as hg
-    from hologram.backends.devices import accelerator
+    from hologram.backends.devices import accelerator, resolve
 
-    name = options.device or accelerator()
+    name = resolve(options.device) if options.device else accelerator()
     if name is None:
         print(f"there is no GPU to test:\n{hg.devices()}", file=sys.stderr)
         return 1
@@ -36,7 +37,8 @@ def main() -> int:
     if sanitizer is None:
         print("no compute-sanitizer for this device: its part is left out")
     workers = options.workers or (max(1, min(12, (os.cpu_count() or 2) - 2)) if cuda else 1)
-    runs = Runs(name, workers, options.seconds, options.each, options.report, sanitizer)
+    each = options.each or (EACH if cuda else 6 * EACH)  # PoCL compiles and computes on the processor
+    runs = Runs(name, workers, options.seconds, each, options.report, sanitizer)
     runs.run(_plan([t for t in collected() if options.keyword in t], () if options.sample else ("--all",), sanitizer, workers))
     print(runs.summary(), flush=True)
     return int(runs.failed)
@@ -49,7 +51,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("-k", "--keyword", default="", help="only tests whose name has this in it")
     parser.add_argument("--workers", type=int, default=0, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=480, help="after which no more tests begin")
-    parser.add_argument("--each", type=float, default=150, help="seconds after which a process hangs")
+    parser.add_argument("--each", type=float, default=0, help="seconds after which a process hangs")
     parser.add_argument("--report", type=Path, default=Path("out/gpu-tests.jsonl"))
     return parser.parse_args()
 

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hologram.backends.common.driver import Place
@@ -160,7 +161,7 @@ class CudaExecutable(Executable):
         super().__init__(*args)
         for k in self._kernels:
             if nbytes := self.program.mappings[k.kernel].dynamic:
-                self._maker.kernels[self.program.names[k.kernel]].supply(nbytes)
+                self.device.translated(partial(self._maker.kernels[self.program.names[k.kernel]].supply, nbytes))
         chosen = {self.program.names[k.kernel]: choice(k.kernel, self.precision) for k in self._kernels}
         wanted = {name: gemm for name, gemm in chosen.items() if gemm is not None}
         self.library = wanted if wanted and self.device.cuda.multiplies else {}
