@@ -6,8 +6,8 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.kernel_ir import Ins, Kernel
-from hologram.graph.loops import Tile
 from hologram.graph.schedule import Schedule
+from hologram.graph.tiles import Tile
 from hologram.graph.verify import verify_kernel
 from hologram.primitives import TABLE
 from hologram.primitives.op import Shape

@@ -16,7 +16,7 @@ from hologram import nn
 from hologram.backends import held
 from hologram.backends.cpu import target
 from hologram.backends.reference import evaluate
-from hologram.graph.loops import panel_width
+from hologram.graph.tiles import panel_width
 from hologram.settings import override
 
 Function = Callable[..., Any]

@@ -23,7 +23,7 @@ from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.backends.reference import evaluate
 from hologram.errors import UnsupportedError
-from hologram.graph import loops, prepare
+from hologram.graph import prepare, tiles
 from hologram.graph.kernel_ir import Buffer
 from hologram.graph.schedule import Schedule
 from hologram.primitives import TABLE, Op
@@ -354,7 +354,7 @@ def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis
 def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each product of two 16-bit floats is exact in float32; the sums differ in their order."""
     if name == "wide":
-        monkeypatch.setattr(loops, "MANY_PANELS", 1)
+        monkeypatch.setattr(tiles, "MANY_PANELS", 1)
     d = Draft()
     graph = d.graph(*MATRIX_UNITS[name](d))
     arrays = [_values(x, seeded(name)) for x in graph.inputs]

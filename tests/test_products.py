@@ -14,7 +14,7 @@ from hologram.backends.cpu import target
 from hologram.backends.cpu.abreast import widths_abreast
 from hologram.backends.reference import evaluate
 from hologram.graph.kernel_ir import Loop
-from hologram.graph.loops import block_width, lanes
+from hologram.graph.tiles import block_width, lanes
 from hologram.graph.verify import verify_kernel
 
 SHAPES = [

@@ -22,10 +22,10 @@ from hologram.backends.c.scalars import Scalars
 from hologram.backends.reference import evaluate
 from hologram.graph import radix, sorts
 from hologram.graph.fuse import Group
-from hologram.graph.loops import Panels
 from hologram.graph.radix import layout
 from hologram.graph.schedule import Schedule
 from hologram.graph.sort_kernels import TILE_BYTES
+from hologram.graph.tiles import Panels
 from hologram.graph.verify import verify_kernel
 from hologram.symbolic import var
 from hologram.trace.node import Graph

@@ -7,7 +7,7 @@ good as constant there: it is computed ahead of the loop (:mod:`hologram.graph.p
 - results of work (elementwise work, reductions, gathers, concatenations …) that are no larger than the constants that they are made of. So nothing
   is held that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.
 - factors of products whose elements the product's loops would have to pack in each call: they are held in *panels*, in the order in which a tile of
-  the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``loops.py``.
+  the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``tiles.py``.
 
 This works on prepared graphs (:mod:`hologram.graph.prepare`), where products have their final form.
 """
@@ -18,8 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hologram.graph.layout import places, step
-from hologram.graph.loops import FAR_BYTES, NARROW, Sharing, Tile, panel_width
+from hologram.graph.nest import NARROW
 from hologram.graph.prepare import Variation
+from hologram.graph.tiles import FAR_BYTES, Sharing, Tile, panel_width
 from hologram.primitives.leaves import Held, input_, leaf
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, prod

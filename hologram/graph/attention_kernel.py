@@ -20,9 +20,9 @@ from hologram.graph.attention import products_in
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
-from hologram.graph.loops import Tile
 from hologram.graph.score_kernel import ScoreKernel, static
 from hologram.graph.statements import const, counter, least, load, named, row
+from hologram.graph.tiles import Tile
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, floordiv
 from hologram.trace.node import Node

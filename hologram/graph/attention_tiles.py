@@ -26,9 +26,9 @@ from hologram.graph.attention import moved, products_in
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
-from hologram.graph.loops import Panels
 from hologram.graph.score_kernel import ScoreKernel, static
 from hologram.graph.statements import cast, const, counter, index, least, load, named, row
+from hologram.graph.tiles import Panels
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int
 from hologram.trace.node import Node

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hologram.graph.kernel_ir import Acc, Buffer, Ins, Loop, Store, Value
-from hologram.graph.loops import Nest
+from hologram.graph.nest import Nest
 from hologram.graph.values import Values, Write
 from hologram.primitives.reductions import identity_bits
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from hologram.graph.loops import NARROW, block_width, lanes
+from hologram.graph.nest import NARROW
+from hologram.graph.tiles import block_width, lanes
 from hologram.primitives.op import TABLE, Op
 from hologram.symbolic import Int, prod
 from hologram.trace.node import Builder, Node

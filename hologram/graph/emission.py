@@ -10,7 +10,8 @@ from hologram.graph.bands import Bands
 from hologram.graph.epilogue import Epilogue
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Store, Value, integers_of
-from hologram.graph.loops import PACK_BYTES, Nest
+from hologram.graph.nest import Nest
+from hologram.graph.tiles import PACK_BYTES
 from hologram.graph.unrolling import unroll
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE

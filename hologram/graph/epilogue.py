@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.kernel_ir import Acc, Buffer, Ins, Loop, Store, Value
-from hologram.graph.loops import Nest
+from hologram.graph.nest import Nest
 from hologram.graph.values import Write
 from hologram.symbolic import Expr, Int, substitute, var
 

@@ -16,9 +16,11 @@ from hologram.graph.boxes import find_boxes, is_interleaved, joined, side_by_sid
 from hologram.graph.emission import Emission, Lowered
 from hologram.graph.fuse import KERNEL_COST, Group
 from hologram.graph.kernel_ir import Ins, half_factors
-from hologram.graph.loops import Panels, Sharing, Tile, choose_nest, merge
+from hologram.graph.loops import choose_nest
+from hologram.graph.nest import merge
 from hologram.graph.pages import unpaged
 from hologram.graph.streams import row_starts
+from hologram.graph.tiles import Panels, Sharing, Tile
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, prod

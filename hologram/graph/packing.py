@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from hologram.control.body import Body
 from hologram.graph.ahead import Ahead, packed_ahead
-from hologram.graph.loops import Sharing
+from hologram.graph.tiles import Sharing
 from hologram.primitives.control import bodies, scan, switch, while_, with_bodies
 from hologram.primitives.leaves import input_, leaf
 from hologram.trace.node import Builder, Graph, Node, inlined, topological

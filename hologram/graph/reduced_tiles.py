@@ -13,9 +13,9 @@ from hologram.graph.attention_tiles import GFLOPS, SIDE, TileKernel, whole
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
-from hologram.graph.loops import Panels
 from hologram.graph.score_kernel import static
 from hologram.graph.statements import const, counter, load, row
+from hologram.graph.tiles import Panels
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int
 from hologram.trace.node import Node

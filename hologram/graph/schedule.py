@@ -22,7 +22,6 @@ from hologram.graph.control import ControlStep
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Call, Group, fuse, operands
 from hologram.graph.host import HostStep
-from hologram.graph.loops import Panels, Sharing, Tile
 from hologram.graph.lower import lower
 from hologram.graph.packing import pack_before_loops
 from hologram.graph.prepare import prepare
@@ -33,6 +32,7 @@ from hologram.graph.runs import lower_runs
 from hologram.graph.scatters import lower_scatter
 from hologram.graph.sort_kernels import lower_sort
 from hologram.graph.sorts import lower_native
+from hologram.graph.tiles import Panels, Sharing, Tile
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, atoms, is_static, split_linear, substitute, var
 from hologram.trace.node import Graph, Node, topological

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from hologram.graph.access import variables
 from hologram.graph.kernel_ir import Acc, Ins, Value
-from hologram.graph.loops import Tile
+from hologram.graph.tiles import Tile
 from hologram.graph.values import Values, Write
 from hologram.primitives.reductions import LANES
 from hologram.symbolic import Expr, Int, atoms, prod

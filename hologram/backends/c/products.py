@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hologram.backends.c.vectors import divides
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Store
-from hologram.graph.loops import Panels
+from hologram.graph.tiles import Panels
 from hologram.primitives.reductions import PAGE
 from hologram.symbolic import Expr, atoms, split_linear
 

@@ -20,7 +20,7 @@ from hologram.backends.c.dialects import Dialect
 from hologram.backends.c.products import PANELS
 from hologram.cached import cached_property
 from hologram.errors import DeviceError, OutOfMemory
-from hologram.graph.loops import Panels
+from hologram.graph.tiles import Panels
 
 if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime

@@ -22,7 +22,7 @@ from hologram import forks
 from hologram.backends.cpu.emission import emit
 from hologram.cached import cached_property
 from hologram.errors import CompileError
-from hologram.graph.loops import Tile
+from hologram.graph.tiles import Tile
 from hologram.settings import settings
 
 # Pass pipelines by name: the code generator's level, and passes in turn or, in their place, LLVM's own pipeline of that level with vectorisers.
