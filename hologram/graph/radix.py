@@ -33,7 +33,7 @@ MOST_TILE_BYTES = 16 * 1024  # a unit should have room for several groups
 # What a large GPU takes, in nanoseconds, by instructions and bytes (docs/gpu_kernels.md): to choose by.
 LAUNCH_NS = 3000.0
 STEP_NS, MERGE_NS = 0.0002, 0.005  # of an element: a step of a search in its tile, and a pass of merging
-PASS_NS = 0.001  # of a byte of an item in a pass
+PASS_NS, BYTE_NS = 0.004, 0.0005  # of an item in a pass by digits, and of each of its bytes
 PASS_LAUNCHES = 4
 
 RunningSum: TypeAlias = Callable[[Node], Node]  # along the last axis
@@ -80,7 +80,7 @@ def is_worth(n: Int, rows: Int, items: DType, low: int, shared_bytes: int) -> bo
     by_merging = (1 + merges) * LAUNCH_NS + rows * n * (STEP_NS * rounds * (rounds + 1) / 2 + MERGE_NS * merges)
     passes, tile = len(digits(low, items.bits)), layout(items.itemsize, shared_bytes).tile
     filled = rows * -(-n // tile) * tile
-    return passes * (PASS_LAUNCHES * LAUNCH_NS + filled * items.itemsize * PASS_NS) < by_merging
+    return passes * (PASS_LAUNCHES * LAUNCH_NS + filled * (PASS_NS + BYTE_NS * items.itemsize)) < by_merging
 
 
 def digits(low: int, high: int) -> list[tuple[int, int]]:

@@ -21,6 +21,7 @@ from hologram.trace.node import Builder, Node, const_attrs
 
 KEY_NS = 8.0  # of one key
 UNKNOWN_NS = 100_000.0
+HALVES_FROM = 65_536  # elements of a row whose 64-bit keys the CPU sorts by halves, rather than read through indices in each pass
 INDEX_BITS = 32  # rows of unknown length have fewer elements than these count
 
 # --- before fusion ---------------------------------------------------------------------------------------------------
@@ -84,7 +85,9 @@ def _order(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> 
     wide = next((d for d in (dtypes.uint32, dtypes.uint64) if keys.dtype.bits + carried <= d.bits), None)
     if wide is not None:
         return sorted_by(b, _pairs(b, keys, None, wide), *_below(wide, keys.dtype), long)
-    if long is not None and carried <= INDEX_BITS and is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes):
+    if carried <= INDEX_BITS and (
+        isinstance(n, int) and n >= HALVES_FROM if long is None else is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes)
+    ):
         return _in_halves(b, keys, long)
     return _first(b, b(order_keys, (_cast(b, keys, dtypes.uint64),)))
 
@@ -102,7 +105,7 @@ def _below(wide: DType, key: DType) -> tuple[int, Finish]:
     return low, (("and", (), (1 << low) - 1), ("cast", ("int64",), None))
 
 
-def _in_halves(b: Builder, keys: Node, long: LongSorts) -> Node:
+def _in_halves(b: Builder, keys: Node, long: LongSorts | None) -> Node:
     """The order by the lower halves of keys, and then that of the upper halves, in the order by the lower."""
     half, wide = dtypes.uint32, keys.dtype
     low, finish = _below(wide, half)

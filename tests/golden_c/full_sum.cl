@@ -19,7 +19,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
       f32 part1 = (-0.0f);
       #pragma unroll 8
       for (i64 i = hg_item; i < 3072; i += 32) {
-        const bool v2 = (u64)(i + 3072 * p) < (u64)(10000);
+        const bool v2 = (u32)(i + 3072 * p) < (u32)(10000);
         const f32 v3 = v2 ? b0[i + 3072 * p] : 0.0f;
         const f32 v4 = v2 ? v3 : (-0.0f);
         part1 = part1 + v4;

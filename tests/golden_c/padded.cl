@@ -16,7 +16,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
   b2 += b2_at;
   const i64 hg_group = (i64)get_group_id(0), hg_groups = (i64)get_num_groups(0), hg_item = (i64)get_local_id(0);
   for (i64 p = hg_group; p < 21; p += hg_groups) {
-    const bool v0 = (u64)(p - 1) < (u64)(20);
+    const bool v0 = (u32)(p - 1) < (u32)(20);
     #pragma unroll 1
     for (i64 at1 = hg_item * 4; at1 < 36; at1 += 128) {
       #pragma unroll
@@ -33,14 +33,14 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel0(__global c
           #pragma unroll
           for (int hg_near = 0; hg_near < 4; ++hg_near) {
             const i64 i = hg_first + hg_near;
-            const bool v3 = (u64)(i) < (u64)(32);
-            const bool v4 = (u64)(i) < (u64)(30);
+            const bool v3 = (u32)(i) < (u32)(32);
+            const bool v4 = (u32)(i) < (u32)(30);
             const bool v5 = (bool)(v0 & v4);
             const bool v6 = (bool)(v3 & v0);
             const bool v7 = (bool)(v4 & v6);
             const f32 v8 = v7 ? b0[i + 30 * p - 30] : 0.0f;
             const f32 v9 = v5 ? v8 : 7.0f;
-            const bool v10 = (u64)(i - 32) < (u64)(4);
+            const bool v10 = (u32)(i - 32) < (u32)(4);
             const f32 v11 = v10 ? b1[i + 4 * p - 32] : 0.0f;
             const f32 v12 = v3 ? v9 : v11;
             w2.v[hg_near] = v12;

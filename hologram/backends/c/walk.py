@@ -27,6 +27,14 @@ from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop,
 from hologram.primitives.reductions import LANES
 from hologram.symbolic import Atom, Expr, Int, bounds
 
+MOST_TURNS = 8  # written out: so many accesses of an item are under way
+
+
+def _is_short(e: Int) -> bool:
+    """Whether an index expression is compared as well in 32 bits."""
+    low, high = bounds(e)
+    return low is not None and high is not None and -(2**31) <= low and high < 2**31
+
 
 class Turns(NamedTuple):
     """``number`` vectors that an item takes, ``step`` elements apart; those from ``stop`` on are not there (None: all are)."""
@@ -196,8 +204,9 @@ class KernelWriter:
             case "index":
                 return self.scalars.cast(f"({self.integer(s.attrs[0])})", int64, s.dtype)
             case "inside":
-                e, size = (self.integer(x) for x in s.attrs)
-                return f"(u64)({e}) < (u64)({size})"
+                e, size = s.attrs
+                kind = "u32" if _is_short(e) and _is_short(size) else "u64"
+                return f"({kind})({self.integer(e)}) < ({kind})({self.integer(size)})"
         product = self.products.get(s)
         if product is not None:
             (other,) = [a for a in s.args if a is not product] or [product]
@@ -352,9 +361,7 @@ class KernelWriter:
         """Independent elements, several neighbours to an item where memory allows."""
         taken = vectors(loop)
         if taken is None:
-            self.f.open(f"for (i64 {name} = {after(start)}; {name} < {stop}; {name} += {self.mapping.width})")
-            self.block(loop.body)
-            self.f.close()
+            self._in_turn(loop, name, start, stop)
             return
         n, at, step = taken.width, self.fresh("at"), self.mapping.width * taken.width
         count = taken.together(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
@@ -370,6 +377,22 @@ class KernelWriter:
             self.f.do("continue;")
             self.f.close()
         self._neighbours(loop, name, at, taken, Turns(count, step, None if filled else stop))
+        self.f.close()
+
+    def _in_turn(self, loop: Loop, name: str, start: str, stop: str) -> None:
+        """An element a turn; where all items have as many, none is compared with the end."""
+        width = self.mapping.width
+        alike = start == "0" and loop.limit is None and isinstance(loop.extent, int) and loop.extent % width == 0
+        if alike and loop.extent == width:
+            self.f.open("")
+            self.f.do(f"const i64 {name} = {ITEM};")
+        elif alike and isinstance(loop.extent, int):
+            self.unroll(min(MOST_TURNS, loop.extent // width))
+            self.f.open(f"for (int hg_turn = 0; hg_turn < {loop.extent // width}; ++hg_turn)")
+            self.f.do(f"const i64 {name} = hg_turn * {width} + {ITEM};")
+        else:
+            self.f.open(f"for (i64 {name} = {after(start)}; {name} < {stop}; {name} += {width})")
+        self.block(loop.body)
         self.f.close()
 
     def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, turns: Turns) -> None:
