@@ -12,12 +12,13 @@ from hologram.backends.cpu.runtime.language import fields_of
 from hologram.backends.cpu.runtime.layout import UnknownLayout, slot_offset
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.cpu.runtime.replays import Replays
-from hologram.backends.cuda.device import Block, Device, Event
+from hologram.backends.cuda.device import Block, Device, Event, Queue
 
 if TYPE_CHECKING:
     from hologram.backends.cuda.executable import Replay
 
 LAUNCHES = "launches"  # a count of devices
+BESIDE = 2  # places of a table beside operands, results and the captured call's own memory: an arena and a workspace
 
 
 class Natively(NamedTuple):
@@ -48,14 +49,49 @@ def record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[Any, Any
     """A table with a :class:`records.Replay`, and what must live as long."""
     from hologram.backends.cpu.runtime.tables import table  # whose memory is a native Storage
 
-    queue, table_ = replay.queue, replay.table
-    device, runtime = queue.device, queue.device.runtime
-    pool, block = runtime.pool, sized.block
-    addresses = device.cuda.addresses
+    objects, results = _objects(replay), _results(replay.queue, sized)
+    arrays = {
+        "constants": [id(c) for c in constants],
+        "results": [id(r[name]) for r in results for name in fields_of(records.ReplayResult)],
+        "own": replay.own,
+        "fresh": [0] * replay.table.count,
+    }
+    values = {
+        **{name: id(x) for name, x in objects.items()},
+        **_numbers(replay, sized),
+        **_slots(),
+        "n_inputs": replay.table.count - len(constants) - len(results) - BESIDE - len(replay.own),
+        **{"n_" + name: len(arrays[name]) for name in ("constants", "own")},
+        "n_results": len(results),
+    }
+    return table(records.Replay, values, arrays), (objects, results, constants)
+
+
+def _numbers(replay: Replay, sized: Sized) -> dict[str, int]:
+    queue, table, block = replay.queue, replay.table, sized.block
+    addresses = queue.device.cuda.addresses
     assert addresses is not None
-    homes = [pool.home(size_class(a.nbytes, device.largest_buffer), queue) for a in sized.computed]
-    results = [(a, home, a.nbytes, name) for a, home, name in zip(sized.computed, homes, sized.results, strict=True)]
-    objects = {
+    is_alone = table.count == BESIDE + len(replay.own)  # so that no other place will do for an arena
+    return {
+        **addresses._asdict(),
+        "context": replay.context,
+        "current": 0,
+        "busy": 0,
+        "graph": replay.graph,
+        "stream": queue.stream,
+        "arena_bytes": block.arena if block.arena or is_alone else -1,
+        "workspace_bytes": block.workspace or -1,
+        "state": table.state_address,
+        "copies": table.host,
+        "n_copies": table.copies,
+        "device_table": table.address,
+    }
+
+
+def _objects(replay: Replay) -> dict[str, Any]:
+    queue, device = replay.queue, replay.queue.device
+    runtime, pool = device.runtime, device.runtime.pool
+    return {
         "queue": queue,
         "pool": pool,
         "returned": pool.returned,
@@ -64,7 +100,7 @@ def record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[Any, Any
         "under_way": runtime.under_way,
         "begun": runtime.under_way.append,
         "collect": runtime.collect,
-        "turn_over": table_.turn_over,
+        "turn_over": replay.table.turn_over,
         "acquire": device.lock.acquire,
         "release": device.lock.release,
         "counts": device.counts,
@@ -73,31 +109,11 @@ def record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[Any, Any
         "event_device": device,
         "event_api": device.cuda,
     }
-    arrays = {
-        "constants": [id(c) for c in constants],
-        "results": [id(x) for r in results for x in r],
-        "own": replay.own,
-        "fresh": [0] * table_.count,
-    }
-    assert len(fields_of(records.ReplayResult)) == 4
-    values = {
-        **addresses._asdict(),
-        **_slots(),
-        **{name: id(x) for name, x in objects.items()},
-        "context": replay.context,
-        "current": 0,
-        "busy": 0,
-        "graph": replay.graph,
-        "stream": queue.stream,
-        "n_inputs": table_.count - 2 - len(constants) - len(results) - len(replay.own),
-        "n_constants": len(constants),
-        "n_results": len(results),
-        "n_own": len(replay.own),
-        "arena_bytes": block.arena if block.arena or table_.count == 2 + len(replay.own) else -1,
-        "workspace_bytes": block.workspace or -1,
-        "state": table_.state_address,
-        "copies": table_.host,
-        "n_copies": table_.copies,
-        "device_table": table_.address,
-    }
-    return table(records.Replay, values, arrays), (objects, results, constants)
+
+
+def _results(queue: Queue, sized: Sized) -> list[dict[str, Any]]:
+    """Of each result what a :class:`records.ReplayResult` has."""
+    device = queue.device
+    homes = [device.runtime.pool.home(size_class(a.nbytes, device.largest_buffer), queue) for a in sized.computed]
+    found = zip(sized.computed, homes, sized.results, strict=True)
+    return [{"aval": a, "home": home, "nbytes": a.nbytes, "what": name} for a, home, name in found]
