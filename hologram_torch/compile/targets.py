@@ -127,9 +127,7 @@ class Cuda:
 
     def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> Check:
         """A program that finds an index out of range says so in the host's memory, and the next call reads it there: none waits for its own."""
-        from hologram.backends.cuda.bound import Flag
-
-        flag = Flag(program.bound)
+        flag = program.bound.flag()
 
         def complain() -> None:
             flag.clear()

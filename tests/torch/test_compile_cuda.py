@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 from cuda_stand_in import CUDA, PromptApi, StandIn
+from fake_cuda import FakeError
 from needs import needs_compilers
 from torch import nn
 from torch._subclasses.meta_utils import MetaTensorDescriber
@@ -17,6 +19,7 @@ from torch._subclasses.meta_utils import MetaTensorDescriber
 import hologram as hg
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.device import Device
+from hologram.errors import DeviceError
 from hologram_torch import cuda as bridge
 from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.report import Explanation, recorder
@@ -213,6 +216,54 @@ def matmul() -> Iterator[Any]:
     before = settings.fp32_precision
     yield settings
     settings.fp32_precision = before
+
+
+def test_a_full_device_takes_what_pytorch_keeps_for_reuse(there: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = there.tensor(torch.randn(64, 64))
+    kept = [there.tensor(torch.empty(1 << 20))]
+    limit = sum(a.nbytes for a in there.api.live.values()) + (24 << 10)  # there is room for the result
+    monkeypatch.setattr(torch.cuda, "empty_cache", kept.clear)
+    f = lambda x: torch.softmax(x @ x, -1) @ x.sin()  # noqa: E731
+    with torch.no_grad():
+        fast = compiled(f)
+        there.api.memory_bytes = limit
+        torch.testing.assert_close(fast(x), f(x), rtol=1e-4, atol=1e-5)
+        assert not kept
+
+
+def test_failures_of_the_driver(there: StandIn) -> None:
+    fast, x = compiled(lambda x: x.softmax(-1) @ x), there.tensor(torch.randn(8, 8))
+    want = fast(x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(there.api, "launch", failing)
+        with pytest.raises(DeviceError, match="cuda:0 failed: cudaErrorLaunchFailure"):
+            fast(x)
+    torch.testing.assert_close(fast(x), want)
+
+
+def failing(*args: Any) -> None:
+    raise FakeError("cudaErrorLaunchFailure")
+
+
+def test_threads(there: StandIn) -> None:
+    m = there.module(mlp())
+    inputs = [torch.randn(7, 24) for _ in range(3)]
+    results: dict[int, torch.Tensor] = {}
+    with torch.no_grad():
+        fast = compiled(m)
+        want = [fast(there.tensor(x)).clone() for x in inputs]
+
+    def work(i: int) -> None:
+        with torch.no_grad():
+            x = there.tensor(inputs[i])
+            results[i] = [fast(x) for _ in range(10)][-1]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    torch.testing.assert_close([results[i] for i in range(3)], want)
 
 
 def test_float32_products_in_the_precision_that_pytorch_is_told(there: StandIn, matmul: Any) -> None:

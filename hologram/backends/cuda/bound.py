@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from hologram.backends.common.memory import Memory
@@ -23,6 +23,7 @@ from hologram.trace.aval import aval
 
 ARENA, WORKSPACE = 0, 1  # what a call needs on its way
 _FLAG_BYTES = 2 * ALIGNMENT
+_captured: set[Bound] = set()  # what other libraries' graphs may launch at any time: they do not tell when they are gone
 
 
 class Bound:
@@ -42,6 +43,7 @@ class Bound:
             c.wait()  # so that they are there in whichever stream a call is
         self._between = [(c.memory.handle, 0) for c in self._constants]
         self.queues: set[Queue] = set()  # in which calls have been put
+        self._flags: list[Flag] = []
 
     @property
     def constants(self) -> list[int]:
@@ -80,10 +82,16 @@ class Bound:
             raise DeviceError(f"a stream of {device.name} is being captured, and the host has a part in this program")
         if any(a % ALIGNMENT for a in addresses):
             raise DeviceError(f"a stream of {device.name} is being captured, and an argument does not begin at a multiple of {ALIGNMENT} bytes")
+        _captured.add(self)
         slots = self._slots(addresses, Block(take(block.arena)) if block.arena else None)
         workspace = Block(take(block.workspace)) if block.workspace else None
         with device.lock:
             device.translated(lambda: self._one_by_one(device.queue_of(stream), slots, workspace))
+
+    def flag(self) -> Flag:
+        """A new flag for the program, which it keeps."""
+        self._flags.append(Flag(self.device, self.queues))
+        return self._flags[-1]
 
     # --- a call --------------------------------------------------------------------------------------------------------
 
@@ -157,10 +165,10 @@ def copy(device: Device, stream: int, to: int, source: int, nbytes: int) -> None
 
 class Flag:
     """Two bytes of the host's memory, at ``address`` and ``other``, that a program writes, and the host reads without waiting for it: page-locked, so
-    that devices can."""
+    that devices can. ``queues`` are those in which the program is put."""
 
-    def __init__(self, program: Bound) -> None:
-        self._device, self._queues, self.address = program.device, program.queues, 0
+    def __init__(self, device: Device, queues: Set[Queue]) -> None:
+        self._device, self._queues, self.address = device, queues, 0
         self.address = self._device.guarded(lambda: self._device.cuda.allocate_host(_FLAG_BYTES))
         self.other = self.address + ALIGNMENT
         self._bytes = [ctypes.c_uint8.from_address(a) for a in (self.address, self.other)]
