@@ -87,7 +87,8 @@ def kept_for(nodes: list[Node], halves: bool) -> set[Node]:
 
 
 def made_again(nodes: list[Node], halves: bool) -> set[Node]:
-    """What kernels of attention make wherever they read it: masks that are made of no array, and, if ``halves``, factors that are made float32."""
+    """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``halves``, factors that are
+    made float32."""
     inside = of_scores(nodes)
     users: dict[Node, list[Node]] = {}
     of_nothing: set[Node] = set()
@@ -96,11 +97,12 @@ def made_again(nodes: list[Node], halves: bool) -> set[Node]:
             of_nothing.add(n)
         for x in n.inputs:
             users.setdefault(x, []).append(n)
-    out: set[Node] = set()
+    own: set[Node] = set()  # read by attention alone
     for n in reversed(nodes):
-        if n in of_nothing and n in users and all(u in inside or u in out for u in users[n]):
-            out.add(n)
-    return out | {x for x in map(_unmoved, _read_again(nodes)) if halves and _is_widened(x)}
+        if n in of_nothing or is_simple(n) or _is_widened(n):
+            if n in users and all(u in inside or u in own or u.op in (ATTENTION, REDUCED) for u in users[n]):
+                own.add(n)
+    return {n for n in own if n in of_nothing or (halves and _is_widened(n))}
 
 
 def _read_again(nodes: list[Node]) -> list[Node]:

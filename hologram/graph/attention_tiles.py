@@ -28,14 +28,11 @@ from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.score_kernel import ScoreKernel, static
 from hologram.graph.statements import cast, const, counter, index, least, load, named, row
-from hologram.graph.tiles import Panels
+from hologram.graph.tiles import MOST_HELD, PAD, SIDE, Panels
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int
 from hologram.trace.node import Node
 
-SIDE = 16  # rows and columns of a nest are multiples of it
-PAD = 4  # elements between rows in shared memory, so that neighbours down a tile lie in different banks
-MOST_HELD = 160  # elements of 4 bytes that one of 16 x 16 items holds, with the sums of a product
 WIDEST_BY_UNITS = 128  # elements of a value: outputs and sums are in registers
 LEAST_BY_UNITS = 32  # keys of a block: terms that panels have
 WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least

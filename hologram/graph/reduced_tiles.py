@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from hologram.graph.access import linear
 from hologram.graph.attention import products_in
-from hologram.graph.attention_tiles import GFLOPS, SIDE, TileKernel, whole
+from hologram.graph.attention_tiles import GFLOPS, TileKernel, whole
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.score_kernel import static
 from hologram.graph.statements import const, counter, load, row
-from hologram.graph.tiles import Panels
+from hologram.graph.tiles import SIDE, Panels
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int
 from hologram.trace.node import Node

@@ -11,6 +11,9 @@ from hologram.graph.nest import MANY, NARROW, Block, Nest, counter, depends, nam
 from hologram.graph.unrolling import steps_at_once
 from hologram.symbolic import Expr, Int, floordiv, mod, substitute
 
+SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
+PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
+MOST_HELD = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
 FEW_ROWS = 48  # so many rows at least pay for packing what they share
 FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
 SHARED_COST = 0.25  # of reading what the rows of a chunk share, in rows

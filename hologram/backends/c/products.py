@@ -10,16 +10,14 @@ from typing import NamedTuple
 
 from hologram.backends.c.vectors import divides
 from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Store
-from hologram.graph.tiles import Panels
+from hologram.graph.tiles import PAD, SIDE, Panels
 from hologram.primitives.reductions import PAGE
 from hologram.symbolic import Expr, atoms, split_linear
 
-SIDE = 16  # items along each side of a group
 ITEMS = SIDE * SIDE
 PANELS = Panels(128, 128)  # of float32: what registers hold of sums
 UNIT_PANELS = Panels(128, 128, (128, 256), (128, 64), 48 * 1024)  # matrix units multiply 16-bit floats, whose factors need no registers
 DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
-PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
 MOST_SUMS = 128  # registers, of 4 bytes, that an item keeps sums in
 VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory at one time
 

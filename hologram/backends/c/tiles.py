@@ -16,9 +16,8 @@ from typing import NamedTuple
 from hologram.backends.c.analysis import statements
 from hologram.backends.c.products import DEPTHS, SIDE, Product, Side, product
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
+from hologram.graph.tiles import MOST_HELD
 from hologram.symbolic import Int, split_linear
-
-MOST_HELD = 160  # registers, of 4 bytes, that an item has for what it holds and for sums
 
 
 class Nest(NamedTuple):
