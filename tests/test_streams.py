@@ -78,6 +78,11 @@ def test_what_rows_share_is_read_once() -> None:
     assert str(kernel).count("load(") == 5
 
 
+def test_only_the_part_of_a_ragged_end_is_guarded() -> None:
+    first, _ = check(lambda x: hnp.sum(x), seeded(5).standard_normal(3072 * 150 + 100).astype(np.float32))
+    assert rows_at_once(first) == 4 and str(first).count("inside(") == 1
+
+
 def test_rows_that_run_twice_do_not_read_what_they_wrote() -> None:
     x, y = np.ones((131, 40), np.float32), np.ones(131, np.float32)
     f = hg.jit(lambda x, y: y + hnp.sum(x, axis=1), donate_argnums=1)

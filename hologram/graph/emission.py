@@ -16,7 +16,7 @@ from hologram.graph.unrolling import unroll
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Int, atoms, is_static, prod, split_linear
+from hologram.symbolic import Int, atoms, bounds, is_static, prod, split_linear
 from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
@@ -52,6 +52,7 @@ class Emission:
         self.row_level = nest.element_level - 1
         self.row_start: list[Ins] = []
         self.of_row: set[Value] = set()
+        self.always = Ins("const", (), const_attrs(True, dtypes.bool_), dtypes.bool_)
         self.packed: set[Value] = set()
         self.epilogue: Epilogue | None = None
         if nest.rows_at_once > 1:
@@ -85,14 +86,14 @@ class Emission:
         """Several rows a chunk: what depends on the row is there once for each, the rest once."""
         nest = self.nest
         of_row: dict[Value, list[Value]] = {}
-        order: list[Value] = []
+        order: dict[Value, None] = {}
         for v in self.order:
             copies = self._rows_of(v, of_row)
             of_row[v] = copies
             if len(set(copies)) > 1:
                 self.of_row.update(copies)
-            order += dict.fromkeys(copies)
-        self.order = order
+            order.update(dict.fromkeys(copies))
+        self.order = list(order)
         if self.epilogue is not None:
             self.stores = self.epilogue.keep(of_row)
             return
@@ -151,9 +152,21 @@ class Emission:
         for k in range(n):
             key = tuple(of_row[a][k] for a in v.args), tuple(self.nest.at_row(a, k) for a in v.attrs)
             if key not in made:
-                made[key] = Ins(v.op, *key, v.dtype)
+                made[key] = self._unguarded(Ins(v.op, *key, v.dtype))
             out.append(made[key])
         return out
+
+    def _unguarded(self, ins: Ins) -> Value:
+        """What an instruction is where the row at hand lies within its guard for certain, as only a last page does not."""
+        if ins.op == "inside":
+            e, size = ins.attrs
+            low, high = bounds(e)
+            return self.always if isinstance(size, int) and low is not None and high is not None and 0 <= low and high < size else ins
+        if not ins.args or ins.args[0] is not self.always:
+            return ins
+        if ins.op == "load":
+            return Ins("load", (), ins.attrs, ins.dtype)
+        return ins.args[1] if ins.opname == "select" else ins
 
     def _share_divisors(self) -> None:
         """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""
