@@ -9,6 +9,7 @@ from building import Draft, kernels, product
 from cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
 from test_c_walk import MATRIX_UNITS, PRODUCTS
 from test_lowering import PROGRAMS
+from test_scatter_kernels import scattered
 from test_sort_kernels import graph_of
 
 from hologram.backends.c.products import PANELS, UNIT_PANELS
@@ -32,6 +33,8 @@ def texts() -> dict[str, str]:
         out[name] = Program(kernels(Schedule(d.graph(*make_product(d)), "standard", UNIT_PANELS)), "cuda", "standard").text
     for name in ("many_short_rows", "long_rows", "order_of_wide_keys"):
         out[name] = Program(kernels(Schedule(graph_of(name), "exact", PANELS)), "cuda", "exact").text
+    for name, precision in (("sums", "standard"), ("in_pieces", "exact"), ("last_stays", "exact")):
+        out[f"scatter_{name}"] = Program(kernels(Schedule(scattered(name)[0], precision, UNIT_PANELS)), "cuda", precision).text
     for dtype, op in (("float32", "sort"), ("uint8", "argsort")):
         d = Draft()
         long = d.graph(d(op, d.input(2**22, dtype=dtype), 0, False))

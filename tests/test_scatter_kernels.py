@@ -33,7 +33,7 @@ SCATTERS: dict[str, tuple[str, str, tuple[int, ...], tuple[int, ...], int, int, 
 }
 
 
-def _graph(name: str, uniform: bool = False) -> tuple[Graph, list[np.ndarray]]:
+def scattered(name: str, uniform: bool = False) -> tuple[Graph, list[np.ndarray]]:
     op, dtype, shape, indices, axis, batch, hit = SCATTERS[name]
     d, rng = Draft(), seeded(name)
     updates = (*shape[:axis], *indices[batch:], *shape[axis + 1 :])
@@ -49,7 +49,7 @@ def _graph(name: str, uniform: bool = False) -> tuple[Graph, list[np.ndarray]]:
 @pytest.mark.parametrize("name", SCATTERS)
 def test_sorted_scatters_give_the_reference(name: str, uniform: bool, everything: bool) -> None:
     turn = list(SCATTERS).index(name) + uniform
-    graph, arrays = _graph(name, uniform)
+    graph, arrays = scattered(name, uniform)
     for dialect in ("c", "cuda", "metal") if everything else [("c", "cuda", "metal")[turn % 3]]:
         for precision in ("exact", "standard"):
             schedule = Schedule(graph, precision, PANELS)
