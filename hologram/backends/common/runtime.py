@@ -76,6 +76,7 @@ class Runtime:
 
     @property
     def queue(self) -> Queue:
+        """As :meth:`current_queue`."""
         return self.current_queue()
 
     def enter(self, queue: Queue) -> None:
