@@ -30,9 +30,7 @@ class Bound:
     """``executable``, without symbols, on addresses. ``reclaim()`` has the other library give back memory that it keeps for reuse."""
 
     def __init__(self, executable: CudaExecutable, reclaim: Callable[[], None]) -> None:
-        device = executable.device
-        assert isinstance(device, Device)
-        self.executable, self.device, self.runtime = executable, device, executable.runtime
+        self.executable, self.device, self.runtime = executable, executable.device, executable.runtime
         block, computed, _, _ = executable.static
         self._block, self._reclaim = block, reclaim
         inputs = executable.schedule.inputs
@@ -183,8 +181,9 @@ class Flag:
             b.value = 0
 
     def __del__(self) -> None:
-        with contextlib.suppress(*self._device.errors):  # of a device that is lost
-            if self.address and self._device.gone is None:
+        device = self._device
+        if self.address and device.gone is None and not device.cuda.ended:
+            with contextlib.suppress(*device.errors):  # of a device that is lost
                 for queue in self._queues:  # in which the program may still be under way
                     queue.finish()
-                self._device.cuda.free_host(self.address)
+                device.cuda.free_host(self.address)
