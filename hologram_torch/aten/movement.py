@@ -17,7 +17,7 @@ from hologram_torch.aten.types import cast, result_type, tensor_of, type_of
 SYS_MAX = 2**63 - 1  # the end of a slice that is left open
 
 
-@implements("alias", "clone", "detach", "lift", "lift_fresh", "lift_fresh_copy", "contiguous")
+@implements("alias", "alias_copy", "clone", "detach", "detach_copy", "lift", "lift_fresh", "lift_fresh_copy", "contiguous")
 def alias(x: Tensor, *, memory_format: Any = None) -> Tensor:
     return x
 

@@ -24,6 +24,7 @@ from hologram_torch.aten import lookup
 from hologram_torch.aten.factorizations import AMBIGUOUS
 from hologram_torch.aten.indexing import ranges
 from hologram_torch.aten.movement import LAYOUT_SENSITIVE
+from hologram_torch.compile.control import FORMS, Bodies, Refused
 from hologram_torch.compile.frozen import body_of
 from hologram_torch.compile.layout import Layout, contiguous, layout_of
 from hologram_torch.compile.targets import HOST, why_not
@@ -51,10 +52,6 @@ class Segment:
     indexing: list[str] = field(default_factory=list)
 
 
-class Refused(Exception):
-    """Why Hologram does not compute a node."""
-
-
 class Analysis:
     """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: segments, one a
     device, and then the nodes of PyTorch that may need them. Numbers on the CPU that depend on no tensor (``portable``) are computed in each segment
@@ -63,6 +60,7 @@ class Analysis:
     def __init__(self, graph: fx.Graph, sizes: Sizes, held: Mapping[fx.Node, torch.Tensor]) -> None:
         self.graph, self.held = graph, held
         self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes) for n in graph.nodes if n.op != "output"}
+        self.bodies = Bodies(self.types, sizes, self._computed)
         self.placeholders = list(graph.find_nodes(op="placeholder"))
         (output,) = graph.find_nodes(op="output")
         self.results: Sequence[Any] = output.args[0] if isinstance(output.args[0], (list, tuple)) else (output.args[0],)
@@ -130,8 +128,13 @@ class Analysis:
             if source in self.reasons:
                 raise Refused("a part of what PyTorch computes")
             return value_of(source)[index]  # type: ignore[arg-type]
+        value = functools.partial(fx.map_arg, fn=lambda n: self.types[n] if self._is_number(n) else value_of(n))
+        if node.target in FORMS and self.device_of(node) == HOST:
+            made = list(FORMS[node.target](self.bodies, value, *node.args))
+            self._check(made, self.types[node], HOST)
+            return made
         row = self._row(node)
-        args, options = fx.map_arg((node.args, node.kwargs), lambda n: self.types[n] if self._is_number(n) else value_of(n))
+        args, options = value((node.args, node.kwargs))
         made = row(*args, **{k: v for k, v in options.items() if k != "device"})  # it is the one where the results are
         self._check(made, self.types[node], self.device_of(node))
         return made
@@ -214,7 +217,7 @@ class Analysis:
             wanted = []
             for node in segment.nodes:
                 for x in node.all_input_nodes:
-                    if x not in own and not self._is_number(x):
+                    if x not in own and not self._is_number(x) and self.types[x] is not None:
                         inputs[x] = None
                 if isinstance(self.types[node], TensorType) and node in home and (node in returned or self._is_read_beyond(node, own)):
                     wanted.append(node)

@@ -1,0 +1,71 @@
+"""``torch.cond``, ``while_loop`` and ``scan`` in compiled graphs beside eager mode, with gradients; what they leave to PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+
+from hologram_torch.compile.backend import make_backend
+from hologram_torch.compile.report import Explanation, recorder
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch warns of what it does itself
+
+
+def branch(x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    return torch.cond(x.sum() > 0, lambda x: (x @ a).sin(), lambda x: x.cos(), (x,))
+
+
+def nested(x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    inner = lambda x: torch.cond(x.max() > 5, lambda x: x * 2, lambda x: x * 3, (x,))  # noqa: E731
+    return torch.cond(x.sum() > 0, inner, lambda x: x.cos(), (x * 3,)).exp()
+
+
+def recurrent(x: torch.Tensor, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return scan(lambda carry, row: (torch.tanh(carry @ a + row), (carry * row).sum()), torch.zeros(4), x)
+
+
+def loop(x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    return while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, y @ a * 0.1 + 1), (torch.tensor(0), x))[1] * 2
+
+
+def run(f: Callable[..., Any], args: tuple[torch.Tensor, ...], differentiated: bool) -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    given = [x.clone().requires_grad_(differentiated) for x in args]
+    found = f(*given)
+    results = list(found) if isinstance(found, tuple) else [found]
+    gradients = torch.autograd.grad(sum(x.sum() for x in results), given, allow_unused=True) if differentiated else ()
+    return [x.detach() for x in results] + [torch.zeros(()) if g is None else g for g in gradients]
+
+
+def assert_as_eager(f: Callable[..., Any], args: tuple[torch.Tensor, ...], differentiated: bool) -> Explanation:
+    told = Explanation()
+    torch._dynamo.reset()
+    compiled = torch.compile(f, backend=make_backend(recorder(told)), dynamic=False, fullgraph=True)
+    torch.testing.assert_close(run(compiled, args, differentiated), run(f, args, differentiated), rtol=1e-4, atol=1e-5)
+    return told
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("f", [branch, nested, recurrent, loop], ids=lambda f: f.__name__)
+def test_branches_and_loops_are_a_part_of_the_program(f, sign):
+    torch.manual_seed(0)
+    told = assert_as_eager(f, (torch.full((3, 4), sign), torch.randn(4, 4)), differentiated=f is not loop)
+    assert told.programs and not told.fallbacks, str(told)
+
+
+@pytest.mark.parametrize(
+    ("op", "f"),
+    {
+        "aten.rand.default": lambda x: torch.cond(x.sum() > 0, lambda x: x + torch.rand(4), lambda x: x.cos(), (x,)),
+        "which may be out of range": lambda x: torch.cond(x.sum() > 0, lambda x: x[x.long()], lambda x: x.cos(), (x,)),
+    }.items(),
+    ids=["random", "indexed"],
+)
+def test_what_has_random_numbers_or_indices_inside_is_left_to_pytorch(op, f):
+    told = assert_as_eager(f, (torch.ones(4),), differentiated=False)
+    assert any(op in fallback.reason for program in told.programs for fallback in program.fallbacks), str(told)
