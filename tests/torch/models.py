@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -301,6 +302,150 @@ def complex_layers() -> Case:
         return torch.fft.irfft(mixed, n=8).real + torch.polar(x.abs(), x).imag
 
     return Does(f, weight=nn.Linear(10, 16)), (torch.randn(2, 4, 8),)
+
+
+# --- further kinds ---------------------------------------------------------------------------------------------------
+
+
+@_model
+def shifted_windows() -> Case:
+    """Attention within windows of an image that is rolled by half a window."""
+
+    def f(own: Any, x: Tensor) -> Tensor:
+        n, height, width, channels = x.shape
+        windows = torch.roll(x, (-2, -2), (1, 2)).view(n, height // 4, 4, width // 4, 4, channels).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, channels)
+        q, k, v = own["qkv"](windows).reshape(-1, 16, 3, 2, channels // 2).permute(2, 0, 3, 1, 4)
+        y = ((q @ k.mT).softmax(-1) @ v).transpose(1, 2).reshape(-1, height // 4, width // 4, 4, 4, channels)
+        return x + torch.roll(y.permute(0, 1, 3, 2, 4, 5).reshape(x.shape), (2, 2), (1, 2))
+
+    return Does(f, qkv=nn.Linear(8, 24)), (torch.randn(2, 8, 8, 8),)
+
+
+@_model
+def selective_state_space() -> Case:
+    """The same recurrence as running sums of logarithms, and step by step."""
+
+    def f(own: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        step = F.softplus(own["step"](x))
+        decay = -step[..., None] * own["decay"].weight.exp()
+        driven = step[..., None] * own["into"](x)[:, :, None] * x[..., None]
+        total = decay.cumsum(1)
+        states = torch.exp(total) * (driven * torch.exp(-total)).cumsum(1)
+        state, outputs = torch.zeros(x.shape[0], 3, 4), []
+        for t in range(x.shape[1]):
+            state = torch.exp(decay[:, t]) * state + driven[:, t]
+            outputs.append((state * own["out"](x[:, t])[:, None]).sum(-1))
+        return (states * own["out"](x)[:, :, None]).sum(-1) * F.silu(x), torch.stack(outputs, 1)
+
+    layers = {"step": nn.Linear(3, 3), "into": nn.Linear(3, 4), "out": nn.Linear(3, 4), "decay": nn.Linear(4, 3)}
+    return Does(f, **layers), (torch.randn(2, 5, 3),)
+
+
+@_model
+def routed_experts() -> Case:
+    """Tokens sorted by their experts, weighted, and added back."""
+
+    def f(own: Any, x: Tensor) -> tuple[Tensor, ...]:
+        weights, chosen = own["gate"](x).softmax(-1).topk(2, -1)
+        flat = chosen.reshape(-1)
+        order = flat.argsort(stable=True)
+        token = order // 2
+        out = torch.zeros_like(x).index_add(0, token, own["expert"](x[token]) * weights.reshape(-1)[order][:, None])
+        load = torch.zeros(3).scatter_add(0, flat, torch.ones(flat.numel()))
+        places = (F.one_hot(flat, 3).cumsum(0) * F.one_hot(flat, 3)).sum(-1)
+        return out, load, places
+
+    return Does(f, gate=nn.Linear(4, 3), expert=nn.Linear(4, 4)), (torch.randn(6, 4),)
+
+
+@_model
+def rotated_by_complex_numbers() -> Case:
+    def f(own: Any, x: Tensor) -> Tensor:
+        angles = torch.outer(torch.arange(x.shape[1]).float(), torch.exp2(-torch.arange(4.0)))
+        turned = torch.view_as_complex(own["q"](x).unflatten(-1, (4, 2))) * torch.polar(torch.ones_like(angles), angles)
+        return torch.view_as_real(turned).flatten(-2)
+
+    return Does(f, q=nn.Linear(8, 8)), (torch.randn(2, 5, 8),)
+
+
+@_model
+def low_rank_adapter() -> Case:
+    def f(own: Any, x: Tensor) -> Tensor:
+        return own["frozen"](x) + own["up"](own["down"](x)) * 0.5
+
+    frozen = nn.Linear(6, 5).requires_grad_(False)
+    return Does(f, frozen=frozen, down=nn.Linear(6, 2, bias=False), up=nn.Linear(2, 5, bias=False)), (torch.randn(4, 6),)
+
+
+@_model
+def constrained_weights() -> Case:
+    spectral, orthogonal = nn.utils.parametrizations.spectral_norm, nn.utils.parametrizations.orthogonal
+    return nn.Sequential(spectral(nn.Linear(5, 4)), nn.ReLU(), orthogonal(nn.Linear(4, 4, bias=False))), (torch.randn(3, 5),)
+
+
+@_model
+def quantised() -> Case:
+    """Weights and activations rounded to 8 bits, and a product of integers."""
+
+    def f(own: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        weight = own["layer"].weight
+        scales = weight.detach().abs().amax(1) / 127
+        rounded = torch.fake_quantize_per_channel_affine(weight, scales, torch.zeros(5, dtype=torch.int32), 0, -128, 127)
+        whole = torch.round(weight / scales[:, None]).to(torch.int8).int()
+        return torch.fake_quantize_per_tensor_affine(x, 0.05, 3, -128, 127) @ rounded.T, torch.round(x * 20).int() @ whole.T
+
+    return Does(f, layer=nn.Linear(6, 5)), (torch.randn(4, 6),)
+
+
+@_model
+def beam_search_step() -> Case:
+    def f(own: Any, scores: Tensor, tokens: Tensor, cache: Tensor) -> tuple[Tensor, ...]:
+        found = own["embed"](tokens)
+        total = (scores[..., None] + found.log_softmax(-1)).flatten(1)
+        best, at = total.topk(scores.shape[1], -1)
+        beams = torch.div(at, 9, rounding_mode="floor")
+        cache = cache.index_copy(2, torch.tensor([2]), found[:, :, None, :4])
+        return best, at % 9, cache.gather(1, beams[:, :, None, None].expand(-1, -1, *cache.shape[2:]))
+
+    return Does(f, embed=nn.Embedding(9, 9)), (torch.randn(2, 3), torch.randint(9, (2, 3)), torch.randn(2, 3, 5, 4))
+
+
+@_model
+def transforms() -> Case:
+    """``torch.func`` inside: gradients of each sample, tangents, Jacobians, a Hessian."""
+
+    def f(own: Any, x: Tensor) -> tuple[Tensor, ...]:
+        w = own["layer"].weight.T
+        each = torch.func.vmap(torch.func.grad(lambda w, row: torch.tanh(row @ w).square().sum()), in_dims=(None, 0))(w, x)
+        tangent = torch.func.jvp(lambda a: torch.sin(a) * a, (x,), (torch.ones_like(x),))[1]
+        return each, tangent, torch.func.jacrev(lambda a: a.cos() * a.sum())(x[0]), torch.func.hessian(lambda a: (a**3).sum())(x[0])
+
+    return Does(f, layer=nn.Linear(4, 3)), (torch.randn(5, 4),)
+
+
+@_model
+def checkpointed() -> Case:
+    def f(own: Any, x: Tensor) -> Tensor:
+        return torch.utils.checkpoint.checkpoint(own["body"], x, use_reentrant=False) + x
+
+    return Does(f, body=nn.Sequential(nn.Linear(4, 9), nn.GELU(), nn.Linear(9, 4))), (torch.randn(3, 4),)
+
+
+@_model
+def overlaps() -> Case:
+    """Focal, Dice and contrastive losses."""
+
+    def f(own: Any, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        logits = own["layer"](x)
+        p, wanted = logits.sigmoid(), F.one_hot(y, 5).float()
+        hit = p * wanted + (1 - p) * (1 - wanted)
+        focal = 0.25 * (1 - hit) ** 2 * F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+        dice = 1 - (2 * (p * wanted).sum(0) + 1) / ((p + wanted).sum(0) + 1)
+        unit = F.normalize(logits, dim=-1)
+        alike = (unit @ unit.T / 0.1).masked_fill(torch.eye(len(x), dtype=torch.bool), -1e9)
+        return focal.mean(), dice.mean(), F.cross_entropy(alike, torch.arange(len(x)).roll(1)), F.pdist(logits).mean()
+
+    return Does(f, layer=nn.Linear(4, 5)), (torch.randn(6, 4), torch.tensor([0, 1, 2, 3, 4, 1]))
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,10 @@ MODES = ("training", "evaluation", "inference")
 CASES = [(name, mode) for name in MODELS for mode in MODES]
 SAMPLED = 5
 TESTS = {"aten._linalg_check_errors.default", "aten._assert_async.msg"}  # they raise or do nothing
-BY_TORCH = {"ctc": {"aten._ctc_loss.Tensor", "aten._ctc_loss_backward.Tensor"}}
+BY_TORCH = {
+    "ctc": {"aten._ctc_loss.Tensor", "aten._ctc_loss_backward.Tensor"},
+    "constrained_weights": {"aten.linalg_matrix_exp.default", "aten.copy_.default"},
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
