@@ -291,7 +291,7 @@ def test_precision_of_products_is_pytorchs() -> None:
     assert errors["ieee"] < 1e-3 < errors["tf32"] < 0.5
 
 
-@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there is one CUDA device")
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are fewer than two CUDA devices")
 def test_a_second_device() -> None:
     x = torch.randn(30, 40, device="cuda:1")
     f = lambda x: torch.softmax(x @ x.T, -1)  # noqa: E731
