@@ -146,7 +146,7 @@ class _Runs:
         total = self._combined(length, lambda body, j: self._update(body, self.k + j))
         out = self.values.buffer(self.root, "out")
         self.body.append(Store(out, linear((self.s, self.o, self.k, self.c), self.space), total, begins))
-        return self._finished(self.cut if isinstance(self.cut, int) else CUT_OF_UNKNOWN)
+        return self._finished()
 
     def scattered(self) -> Lowered:
         """Runs, or their pieces, to where they go."""
@@ -167,7 +167,7 @@ class _Runs:
             update = self._update(serial.body, self.k + counter("j", self.m))
             serial.body.append(Store(out, at, row(serial.body, self.monoid.name, load(serial.body, out, at), update)))
             self.body.append(serial)
-        return self._finished(1)
+        return self._finished()
 
     # --- pairs ---------------------------------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class _Runs:
         self.body.append(serial)
         return serial.accs[0]
 
-    def _finished(self, work: int) -> Lowered:
+    def _finished(self) -> Lowered:
         kernel = Kernel()
         kernel.params, kernel.chunks = list(self.values.buffers.values()), self.chunks
         parallel = Loop("parallel", "p", 0, kernel.chunks)
@@ -240,5 +240,5 @@ class _Runs:
         own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
         kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
         kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
-        kernel.cost = STEP_NS * (INDEX_BITS + work)
+        kernel.cost = STEP_NS * INDEX_BITS
         return Lowered(kernel, list(self.values.buffers), self.group)
