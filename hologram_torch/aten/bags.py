@@ -115,8 +115,6 @@ def embedding_bag_backward(
 ) -> Tensor:
     """The gradient in the weights; which bag an index is of is found anew."""
     _refuse_sparse("_embedding_bag_backward", sparse)
-    if scale_grad_by_freq and mode != MAX:  # torch divides by the count of another index
-        raise UnsupportedError("_embedding_bag_backward: gradients are not scaled by frequency")
     dtype, columns = type_of(gradient), gradient.shape[1]
     of_weights = hnp.zeros((num_weights, columns), dtype=gradient.dtype)
     if mode == MAX:
@@ -128,7 +126,17 @@ def embedding_bag_backward(
     shares = hnp.where(_present(indices, padding_idx), hnp.take(gradient, bag, axis=0), 0.0)
     if per_sample_weights is not None:
         shares = shares * hnp.expand_dims(per_sample_weights, axis=-1)
+    if scale_grad_by_freq:
+        shares = shares / hnp.expand_dims(hnp.take(_frequencies(indices, num_weights, dtype), indices, axis=0), axis=-1)
     return of_weights.at[indices].add(shares)
+
+
+def _frequencies(indices: Tensor, num_weights: int, dtype: torch.dtype) -> Tensor:
+    """What torch's CPU kernel divides the gradient of each weight by: for the k-th smallest index that occurs, how often the k-th of all sorted
+    indices does."""
+    counts = hnp.zeros((num_weights,), dtype=hnp.int64).at[indices].add(hnp.ones(indices.shape, dtype=hnp.int64))
+    rank = hnp.maximum(hnp.cumulative_sum(hnp.astype(counts > 0, hnp.int64)) - 1, 0)
+    return cast(hnp.maximum(hnp.take(counts, hnp.take(hnp.sort(indices), rank, axis=0), axis=0), 1), dtype)
 
 
 @implements("_embedding_bag_per_sample_weights_backward")

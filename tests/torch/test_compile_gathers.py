@@ -19,7 +19,7 @@ SAMPLED = 3  # of each kind
 PADDINGS = ("zeros", "border", "reflection")
 IMAGES = list(itertools.product(("bilinear", "nearest", "bicubic"), PADDINGS, (True, False)))
 VOLUMES = list(itertools.product(("bilinear", "nearest"), PADDINGS, (True, False)))
-BAGS = [b for b in itertools.product(("sum", "mean", "max"), (None, 1), (False, True), (False, True)) if b[0] == "sum" or not b[3]]
+BAGS = [b for b in itertools.product(("sum", "mean", "max"), (None, 1), (False, True), (False, True), (False, True)) if b[0] == "sum" or not b[3]]
 KINDS = {"image": IMAGES, "volume": VOLUMES, "bag": BAGS}
 
 
@@ -59,12 +59,12 @@ def test_volumes_at_the_points_of_a_grid(volume):
 
 
 def test_bags_of_embeddings(bag):
-    mode, padding, last, weighted = bag
+    mode, padding, last, weighted, by_frequency = bag
     torch.manual_seed(0)
     indices, offsets = torch.tensor([1, 2, 1, 5, 4, 3, 1, 9]), torch.tensor([0, 3, 3, 6, 8] if last else [0, 3, 3, 6])
 
     def f(table: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
-        options: dict[str, Any] = {"per_sample_weights": weights[0]} if weights else {}
+        options: dict[str, Any] = {"per_sample_weights": weights[0] if weights else None, "scale_grad_by_freq": by_frequency and mode != "max"}
         return F.embedding_bag(indices, table, offsets, mode=mode, include_last_offset=last, padding_idx=padding, **options)
 
     assert_as_eager(f, torch.randn(10, 4), *[torch.randn(8)] * weighted)
