@@ -172,6 +172,22 @@ def test_reverse_mode_through_while_is_refused() -> None:
         hg.grad(root(hg))(np.float64(2.0))
 
 
+def test_carries_that_forget_what_differs_between_examples() -> None:
+    x, h = R.standard_normal((4, 3)), R.standard_normal((5, 3))
+
+    def scanned(h: Any) -> Any:
+        return hg.scan(lambda c, row: (row, (c * row).sum()), h, x)
+
+    stacked = np.stack([[(c * row).sum() for c, row in zip([example, *x[:-1]], x, strict=True)] for example in h])
+    close(hg.vmap(scanned)(h), [np.stack([x[-1]] * 5), stacked])
+    close(hg.jit(hg.vmap(hg.grad(lambda h: sum(hnp.sum(r) for r in scanned(h)))))(h), [np.stack([x[0]] * 5)])
+
+    def counted(h: Any) -> Any:
+        return hg.while_loop(lambda c: c[1] < 3, lambda c: (hnp.asarray(x[0]), c[1] + 1, c[2] + c[0]), (h, 0, h))
+
+    close(hg.vmap(counted)(h), [np.stack([x[0]] * 5), np.full(5, 3), 2 * h + 2 * x[0]])
+
+
 # --- branches --------------------------------------------------------------------------------------------------------
 
 

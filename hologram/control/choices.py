@@ -79,13 +79,11 @@ def _while_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
         flags = grown
     starts = [stack_of(x, size) if f and not w else x for x, f, w in zip(inputs[consts:], flags[consts:], batched[consts:], strict=True)]
     test = batched_body("while_loop", cond.graph, flags, size)
-    step = batched_body("while_loop", body.graph, flags, size)
+    step = batched_body("while_loop", body.graph, flags, size, flags[consts:])
     if many:
         with step.trace:
             (going,) = stacked(lambda given: replayed(cond.graph, given), step.arguments, flags, size)
-            old = step.arguments[consts:]
-            new = [x if len(x.shape) == len(o.shape) else stack_of(x, size) for x, o in zip(step.nodes, old, strict=True)]
-            step.nodes = [select(spread(going, n.shape, (0,)), n, o) for n, o in zip(new, old, strict=True)]
+            step.nodes = [select(spread(going, n.shape, (0,)), n, o) for n, o in zip(step.nodes, step.arguments[consts:], strict=True)]
         with test.trace:
             test.nodes = [apply(TABLE["reduce_any"], test.nodes[0], attrs=((0,),))]
     return emitted(ops.while_, inputs[:consts], starts, [test, step], lambda bodies, n: (*bodies, n))
@@ -150,12 +148,7 @@ def _switch_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
     out = [any(column) for column in zip(*[depends(b.graph, flags) for b in branches], strict=True)]
     traces = []
     for b in branches:
-        made = batched_body("switch", b.graph, flags, size)
-        with made.trace:
-            made.nodes = [
-                stack_of(x, size) if f and len(x.shape) == len(o.shape) else x for x, f, o in zip(made.nodes, out, b.graph.outputs, strict=True)
-            ]
-        traces.append(made)
+        traces.append(batched_body("switch", b.graph, flags, size, out))
     return emitted(ops.switch, operands, (), traces, lambda bodies, _: (tuple(bodies),), (index,))
 
 

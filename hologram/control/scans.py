@@ -254,12 +254,13 @@ def _scan_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
     _, was, _ = parts.split(batched)
     starts = [stack_of(x, size) if f and not w else x for x, f, w in zip(starts, carry_flags, was, strict=True)]
     xs = [moved(x, 1, 0) if f else x for x, f in zip(xs, x_flags, strict=True)]
-    made = batched_body("scan", parts.body, flags, size)
+    made = batched_body("scan", parts.body, flags, size, [*carry_flags, *[False] * (len(out) - parts.carries)])
     return emitted(ops.scan, fixed, [*starts, *xs], [made], parts.attrs(parts.carries))
 
 
-def batched_body(what: str, graph: Any, flags: Sequence[bool], size: Int) -> Recorded:
-    """A body on stacks: arguments whose flag is set, and the results that depend on them, have the stack's axis in front."""
+def batched_body(what: str, graph: Any, flags: Sequence[bool], size: Int, anyway: Sequence[bool] | None = None) -> Recorded:
+    """A body on stacks: arguments whose flag is set, the results that depend on them, and those that are stacks ``anyway`` have the stack's axis in
+    front."""
     made = Recorded(what, ())
     with made.trace:
         for x, flag in zip(graph.inputs, flags, strict=True):
@@ -268,7 +269,7 @@ def batched_body(what: str, graph: Any, flags: Sequence[bool], size: Int) -> Rec
         alone = iter(replayed(graph, made.arguments, [o for o, f in zip(graph.outputs, out, strict=True) if not f]))
         together = [o for o, f in zip(graph.outputs, out, strict=True) if f]
         stacks = iter(stacked(lambda given: replayed(graph, given, together), made.arguments, flags, size))
-        made.nodes = [next(stacks) if f else next(alone) for f in out]
+        made.nodes = [next(stacks) if f else stack_of(next(alone), size) if a else next(alone) for f, a in zip(out, anyway or out, strict=True)]
     return made
 
 
