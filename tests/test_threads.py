@@ -50,6 +50,20 @@ def test_sleeping_workers_join_long_work(threads):
     assert any(seconds(2) < 1.2 * seconds(1) for _ in range(5))
 
 
+def test_sleeping_workers_stop_while_guests_take_their_place(threads):
+    threads(2)
+    run_add(parallel(1), np.ones(20 * CHUNK, np.float32))
+    time.sleep(0.02)  # now workers sleep
+    made = pool.the_pool()
+    workers, made.state.guests = list(made.threads), 1
+    try:
+        made.stop(timeout=5)
+    finally:
+        made.state.guests = 0
+    assert workers
+    assert not any(w.is_alive() for w in workers)
+
+
 def test_many_python_threads_at_once(threads, add8):
     threads(3)
     code, small = parallel(1), adder(add8, TensorLeaf(F8), TensorLeaf(F8))[0]

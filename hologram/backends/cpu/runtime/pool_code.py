@@ -75,9 +75,7 @@ def poll(context: Context) -> i64:
 
 @native
 def wake(count: i64) -> void:
-    """Wakes up to ``count`` sleeping workers; none where guests take their place."""
-    if acquire(pool.guests) != 0:
-        return
+    """Wakes up to ``count`` sleeping workers."""
     for i in range(pool.n_workers):
         if count == 0:
             return
@@ -89,12 +87,13 @@ def wake(count: i64) -> void:
 
 @native
 def wake_for(job: Job, started: i64, count: i64) -> void:
-    """Wakes workers if what is left of a job will take long, judging by the ``count`` chunks that were run since ``started``.
+    """Wakes workers if what is left of a job will take long, judging by the ``count`` chunks that were run since ``started``; none where guests take
+    their place.
 
     Short jobs that nobody joined add up: in a dense row of them a worker is woken too, which then stays awake from job to job.
     """
     left = job.chunks - acquire(job.next)
-    if left <= 0:
+    if left <= 0 or acquire(pool.guests) != 0:
         return
     now = ticks()
     expected = (now - started) * left // count
