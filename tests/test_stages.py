@@ -12,6 +12,9 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import settings
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.primitives.op import TABLE
+from hologram.primitives.sorting import sort_key
+from hologram.trace.node import Builder, Graph
 
 
 def test_reduction_counts_the_rules_that_fired() -> None:
@@ -63,6 +66,9 @@ def test_text_of_a_graph_tells_programs_apart() -> None:
     )
     assert len(texts(*functions)) == len(functions)
     assert len(texts(lambda a: a + 1, lambda b: b + 1)) == 1
+    b = Builder()
+    keys = [b(sort_key, (b(TABLE["input"], (), (0, (6,), "uint8", None)),), (of,)) for of in ("int8", "uint8")]
+    assert len({str(Graph(k.inputs, [k])) for k in keys}) == 2, "an attribute is a type, but not the result's"
 
 
 def test_common_subexpressions_vanish() -> None:
