@@ -364,6 +364,34 @@ def test_a_finaliser_that_calls_the_function_inside_of_a_call(cuda: NativeFakeAp
         assert np.allclose(np.asarray(t), want, rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["current_stream", "record", "is_done"])  # the queue, the table's copies, collecting what has ended
+def test_an_interrupt_inside_of_a_call_reaches_its_caller(cuda: NativeFakeApi, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    f, w = hg.jit(step, device="cuda"), there(20, 20, seed=1)
+    xs = [there(6, 20, seed=s) for s in range(3)]
+    warm(cuda, f, xs[0], w)
+    device = cuda_device.found()[0][0]
+    device.spare_events += [cuda.new_event() for _ in range(100)]  # so that native code serves every call
+    method, armed, interrupted = getattr(cuda, name), False, 0
+
+    def interrupt(*args: Any) -> Any:
+        nonlocal armed
+        if armed:
+            armed = False
+            raise KeyboardInterrupt
+        return method(*args)
+
+    monkeypatch.setattr(cuda, name, interrupt)
+    for k in range(80):
+        armed = True
+        try:
+            f(xs[k % 3], w)
+        except KeyboardInterrupt:
+            interrupted += 1
+    armed = False
+    assert interrupted >= 4
+    assert np.allclose(np.asarray(f(xs[0], w)), on_host(np.asarray(xs[0]), np.asarray(w)), rtol=1e-4)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_process_is_told(cuda: NativeFakeApi) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from hologram.backends.common.driver import Place
 from hologram.backends.common.executable import MOST_SIZES, Executable, Sized
 from hologram.backends.common.memory import Memory
+from hologram.backends.common.runtime import Runtime
 from hologram.backends.common.steps import Call, Steps
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime.replays import Replays
@@ -25,7 +26,7 @@ from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
 from hologram.backends.cuda.replays import Natively, can_be_replayed, record
-from hologram.errors import OutOfMemory
+from hologram.errors import DeviceError, OutOfMemory
 
 MOST_REPLAYS = 128  # of an executable
 ONCE, BY_KERNEL = "called once", "launched kernel by kernel"  # what is not captured yet, or cannot be
@@ -117,6 +118,14 @@ class Table:
         if self._halves[half] is not None:
             self._halves[half].wait()
 
+    def turned_over(self) -> bool:
+        """As :meth:`turn_over`, for native code: False where the device fails, of which the same call by Python tells."""
+        try:
+            self.turn_over()
+        except self.cuda.errors:
+            return False
+        return True
+
     def __del__(self) -> None:
         if self.host and not self.cuda.ended:
             with contextlib.suppress(*self.cuda.errors):
@@ -145,6 +154,16 @@ def _with_record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[An
     """What native code reads of a captured call, and what that keeps alive."""
     table, keep = record(replay, sized, constants)
     return table, (replay, keep)
+
+
+def _current_queue(runtime: Runtime) -> Any:
+    """Where a call goes; None where nothing can be put, of which the call by Python tells."""
+    try:
+        return runtime.current_queue()
+    except DeviceError:
+        return None
+    except runtime.device.errors:
+        return None
 
 
 def _least_launches(queue: Queue) -> int:
@@ -216,7 +235,7 @@ class CudaExecutable(Executable):
             if found is None:
                 if len(self._native) >= MOST_SIZES:
                     self._native.pop(next(iter(self._native))).replays.known = ()
-                found = self._native[sized.block] = Natively(sized, Replays(self.runtime.current_queue))
+                found = self._native[sized.block] = Natively(sized, Replays(partial(_current_queue, self.runtime)))
                 self._tell_native(sized.block)
         return found.replays
 

@@ -100,7 +100,7 @@ def _objects(replay: Replay) -> dict[str, Any]:
         "under_way": runtime.under_way,
         "begun": runtime.under_way.append,
         "collect": runtime.collect,
-        "turn_over": replay.table.turn_over,
+        "turn_over": replay.table.turned_over,
         "acquire": device.lock.acquire,
         "release": device.lock.release,
         "counts": device.counts,

@@ -140,6 +140,14 @@ def PyErr_Clear() -> void: ...
 
 
 @external
+def PyErr_Fetch(kind: ptr, value: ptr, trace: ptr) -> void: ...
+
+
+@external
+def PyErr_Restore(kind: ptr, value: ptr, trace: ptr) -> void: ...
+
+
+@external
 def PyErr_BadArgument() -> i32: ...
 
 

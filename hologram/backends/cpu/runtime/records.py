@@ -103,6 +103,9 @@ class Context(Struct):
     held: Array[ptr]  # owned object that keeps each leaf's memory alive
     scalars: Array[i64]
     results: Array[ptr]  # owned Storage of each output
+    raised: ptr  # an exception that is put aside: its type, value and traceback
+    raised_value: ptr
+    raised_trace: ptr
     # while it runs on another runtime's threads
     graph: ptr
     slots: ptr

@@ -7,14 +7,15 @@ from __future__ import annotations
 from hologram.backends.cpu.runtime.capi import (
     Py_DecRef,
     Py_IncRef,
-    PyErr_Clear,
+    PyErr_Fetch,
     PyErr_Occurred,
+    PyErr_Restore,
     PyList_New,
     PyList_SetItem,
     PyObject_CallNoArgs,
     PyObject_CallOneArg,
 )
-from hologram.backends.cpu.runtime.language import Array, i64, native, offset, ptr, void
+from hologram.backends.cpu.runtime.language import Array, address, i64, native, offset, ptr, void
 from hologram.backends.cpu.runtime.layout import layout
 from hologram.backends.cpu.runtime.match_code import drop_leaves
 from hologram.backends.cpu.runtime.records import Context, List, Object, Replay, Sized, Spec, Storage, process, remote
@@ -78,6 +79,14 @@ def replay_for(known: ptr, queue: ptr) -> Replay:
 
 
 @native
+def unlock(context: Context, replay: Replay) -> void:
+    """Gives the lock of the device back. An exception on its way is put aside: a function that is called under one is said to fail."""
+    PyErr_Fetch(address(context.raised), address(context.raised_value), address(context.raised_trace))
+    Py_DecRef(PyObject_CallNoArgs(replay.release))
+    PyErr_Restore(context.raised, context.raised_value, context.raised_trace)
+
+
+@native
 def replay_locked(context: Context, spec: Spec, replay: Replay) -> i64:
     """Replays the call with its device's lock, if that is free. Zero where it was not replayed, perhaps with an exception."""
     taken = PyObject_CallOneArg(replay.acquire, process.false)
@@ -89,13 +98,14 @@ def replay_locked(context: Context, spec: Spec, replay: Replay) -> i64:
         replay.busy = 1
         done = replayed(context, spec, replay)
         replay.busy = 0
-    Py_DecRef(PyObject_CallNoArgs(replay.release))
+    unlock(context, replay)
     return done
 
 
 @native
 def try_replay(context: Context, spec: Spec) -> i64:
-    """Whether the call was replayed: its results, owned, are in the context. An exception then is the caller's."""
+    """Whether the call was replayed: its results, owned, are in the context. An exception is the caller's either way: a signal's, or of memory. What
+    the driver refuses is none here: the way through Python finds it again, and says what it means."""
     known = slot(spec.replays, remote.replays_known)
     if Sized(known).size == 0:
         return 0
@@ -109,15 +119,13 @@ def try_replay(context: Context, spec: Spec) -> i64:
             done = replay_locked(context, spec, replay)
         Py_DecRef(known)
         Py_DecRef(queue)
-    if done == 0:
-        PyErr_Clear()  # the way through Python finds it again, and says what it means
     return done
 
 
 @native
 def run_held(context: Context, spec: Spec) -> ptr:
     if spec.replays is None or try_replay(context, spec) == 0:
-        return run_in_python(context, spec)
+        return run_in_python(context, spec) if PyErr_Occurred() is None else None
     give_up(context, spec)
     made: ptr = None
     if PyErr_Occurred() is None:

@@ -243,17 +243,15 @@ def has_changed(replay: Replay, words: i64) -> i64:
 
 @native
 def next_copy(replay: Replay, words: i64) -> i64:
-    """Puts the call's table in the next copy that is not under way any more. Zero, and an exception, where the device fails."""
+    """Puts the call's table in the next copy that is not under way any more. Zero, perhaps with an exception, where the device fails."""
     turn = replay.state[0] + 1
     if turn == replay.n_copies:
         turn = 0
     if turn == 0 or turn + turn == replay.n_copies:
         latest = replay.state[0]
-        waited = PyObject_CallNoArgs(replay.turn_over)
-        if waited is None:
-            return 0
-        Py_DecRef(waited)
-        if replay.state[0] != latest:  # a finaliser has made a call
+        turned = PyObject_CallNoArgs(replay.turn_over)
+        Py_DecRef(turned)
+        if turned != process.true or replay.state[0] != latest:  # a finaliser has made a call
             return 0
     copy(offset(replay.copies, (turn * words) << 3), replay.fresh, words << 3)
     replay.state[0] = turn

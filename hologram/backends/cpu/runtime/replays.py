@@ -13,7 +13,7 @@ from hologram.backends.cpu.runtime.module import immortal, module
 
 class Replays:
     """The captured calls of a program at given sizes. ``known`` holds a table (a record :class:`records.Replay`) and what it keeps alive for each;
-    ``queue`` is a Python callable that gives the queue of a call."""
+    ``queue`` is a Python callable that gives the queue of a call, None where Python is to make it."""
 
     __slots__ = ("known", "queue")
 
