@@ -4,7 +4,7 @@ Text is written in the types ``i8 … u64 f32 f64`` (``c64`` and ``c128`` for co
 functions that :data:`COMMON` and a row's ``prelude`` define. float16 and bfloat16 are their bits, in ``u16``.
 
 No compiler contracts or assumes anything: what is fused is written as ``fma`` by the walk, so every device that rounds as IEEE 754 does gives the
-same bits. ``options`` are the flags that say so, where text cannot.
+same bits. ``options`` are the flags that say so, where text cannot, and that keep a driver from printing what its optimiser left undone.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ OPENCL = Dialect(
     groups="(i64)get_num_groups(0)",
     item="(i64)get_local_id(0)",
     offsets=True,
-    options=("-cl-std=CL1.2",),
+    options=("-cl-std=CL1.2", "-w"),
 )
 METAL = Dialect(
     name="metal",
