@@ -123,6 +123,18 @@ def test_16_bit_floats_on_matrix_units(sizes: tuple[int, int, int, int], dtype: 
 
 
 @needs_compilers
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_terms_beyond_the_last_key_are_none(dtype: str, tmp_path: Path) -> None:
+    """What a query leaves in shared memory is in no other row's result: an infinite one makes its own NaN."""
+    q, k, v = (x.astype(dtypes.of(dtype).np) for x in _arrays((40, 24), (70, 24), (70, 24)))
+    q[33] = np.inf
+    (got,) = run(_schedule(nn.dot_product_attention, q, k, v), [q, k, v], tmp_path, "standard", dialect="cuda")
+    want = _formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: s / np.sqrt(24))
+    np.testing.assert_allclose(got.astype(F32), want, rtol=2**-6, atol=2**-6)
+    assert list(np.flatnonzero(np.isnan(want).any(1))) == [33]
+
+
+@needs_compilers
 def test_masks_and_other_work_on_scores(tmp_path: Path) -> None:
     """Of bools, added, causal, gathered; row 3 sees no key, row 5 none of the first block; heads that share keys."""
     q, k, v, far = _arrays((2, 3, 40, 16), (2, 1, 90, 16), (2, 1, 90, 24), (130,))

@@ -150,7 +150,10 @@ class HalfWriter(MatrixWriter):
         self.w.barrier()
         self._each([self._bring])
         f.do("hg_brought();")
+        # of panels that were not brought shared memory has anything, which times 0 may be NaN
+        f.open(f"if (hg_at < {self.there})" if not several and p.down.limit is not None else "")
         self._add_terms()
+        f.close()
         if not all(self.copied.values()):
             self._each([self._keep])
         f.do(f"hg_stage = (hg_stage + 1) % {STAGES};")
