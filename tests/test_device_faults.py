@@ -20,6 +20,7 @@ import hologram.numpy as hnp
 from hologram.backends import devices
 from hologram.backends.common.memory import MOST_LENT
 from hologram.backends.null.device import Device, Event, numbered
+from hologram.backends.opencl import device as opencl_device
 from hologram.errors import DeviceError, OutOfMemory
 
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -119,6 +120,47 @@ def test_a_child_is_told_that_a_driver_does_not_outlive_a_fork() -> None:
 
     assert status_of_child(child) == 0
     np.testing.assert_array_equal(np.asarray(y), X * 2)
+
+
+# --- calls inside of calls -------------------------------------------------------------------------------------------
+
+
+@needs_opencl
+def test_a_call_inside_of_a_call_shares_nothing_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, other = hg.jit(lambda x: hnp.cumulative_sum(hnp.exp(x), axis=0) @ x.T, device="opencl"), X[::-1].copy()
+    wanted = [np.cumsum(np.exp(x), axis=0) @ x.T for x in (X, other)]
+    inner: list[Any] = []
+    queue = type(devices.find("opencl").queue)
+    launch = queue._launch
+
+    def interrupted(*args: Any) -> None:
+        launch(*args)
+        if not inner:
+            inner.append(None)
+            inner[0] = f(other)  # as a finaliser may, or the handler of a signal
+
+    np.testing.assert_allclose(np.asarray(f(X)), wanted[0], rtol=1e-3)
+    monkeypatch.setattr(queue, "_launch", interrupted)
+    np.testing.assert_allclose(np.asarray(f(X)), wanted[0], rtol=1e-3)
+    np.testing.assert_allclose(np.asarray(inner[0]), wanted[1], rtol=1e-3)
+
+
+@needs_opencl
+def test_an_interrupt_between_arguments_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = hg.jit(lambda x: hnp.sin(x) * 2, device="opencl")
+    x, y = (hg.block_until_ready(hg.device_put(a, "opencl")) for a in (X, X + 1))
+    hg.block_until_ready(f(x))
+
+    def half_told(bound: Any, queue: Any, slots: Any, workspace: Any) -> None:
+        for i, (slot, _, _) in enumerate(bound.places):
+            bound.kernel.set_arg(2 * i, slots[slot][0])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opencl_device.Bound, "enqueue", half_told)
+        with pytest.raises(KeyboardInterrupt):
+            f(y)
+    assert np.allclose(np.asarray(f(x)), np.sin(X) * 2, rtol=1e-5)
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

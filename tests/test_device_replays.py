@@ -392,6 +392,33 @@ def test_an_interrupt_inside_of_a_call_reaches_its_caller(cuda: NativeFakeApi, m
     assert np.allclose(np.asarray(f(xs[0], w)), on_host(np.asarray(xs[0]), np.asarray(w)), rtol=1e-4)
 
 
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("name", ["launch", "record"])  # between kernels of a first call; while copies of a table are waited for
+def test_a_call_inside_of_a_call_by_python(cuda: NativeFakeApi, monkeypatch: pytest.MonkeyPatch, name: str, native: bool) -> None:
+    f, w = hg.jit(lambda x, w: hnp.cumsum(hnp.exp(x @ w), axis=0) @ w, device="cuda"), there(20, 20, seed=1)
+    xs = [there(6, 20, seed=s) for s in range(4)]
+    want = [np.cumsum(np.exp(np.asarray(x) @ np.asarray(w)), axis=0) @ np.asarray(w) for x in xs]
+    method, armed, inner = getattr(cuda, name), False, []
+
+    def interrupted(*args: Any) -> None:
+        nonlocal armed
+        method(*args)
+        if armed:
+            armed = False
+            inner.append(f(xs[3], w))
+
+    monkeypatch.setattr(cuda, name, interrupted)
+    with hg.settings.override(native=native):
+        for k in range(40):
+            armed = k == 0 or name == "record" and k % 5 > 0  # so that calls of either kind turn the table over
+            y = f(xs[k % 3], w)
+            armed = False
+            assert np.allclose(np.asarray(y), want[k % 3], rtol=1e-3)
+    assert inner
+    for z in inner:
+        assert np.allclose(np.asarray(z), want[3], rtol=1e-3)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_process_is_told(cuda: NativeFakeApi) -> None:

@@ -151,6 +151,7 @@ class Device(ABC):
     fails_for_good = False  # whether no work succeeds after work that failed
     survives_forks = False  # whether a child process may go on with it
     gone: str | None = None  # why nothing can be done with it any more
+    inside = 0  # calls that whoever has the lock is putting in queues; a second is made inside of the first, by a finaliser or a signal's handler
     executable: Any = None  # a class in the place of :class:`hologram.backends.common.executable.Executable`
 
     def __init__(self) -> None:
@@ -234,8 +235,10 @@ class Device(ABC):
 
     def unguarded(self, action: Callable[[], Any]) -> Any:
         """``action()``, a user's, inside of what is :meth:`guarded`: other threads may use the device meanwhile, and ``action`` may wait for them."""
+        inside, self.inside = self.inside, 0
         self.lock.release()
         try:
             return action()
         finally:
             self.lock.acquire()
+            self.inside = inside

@@ -149,6 +149,13 @@ class Executable(BaseExecutable):
         return self.device.translated(lambda: self._submitted(inputs, constants, sized))
 
     def _submitted(self, inputs: Sequence[Any], constants: Sequence[Any], sized: Sized) -> list[Any]:
+        self.device.inside += 1
+        try:
+            return self._operated(inputs, constants, sized)
+        finally:
+            self.device.inside -= 1
+
+    def _operated(self, inputs: Sequence[Any], constants: Sequence[Any], sized: Sized) -> list[Any]:
         with Work(self.runtime) as work:
             queue = work.queue
             memories: list[Memory] = []
@@ -177,7 +184,8 @@ class Executable(BaseExecutable):
     def _scratch(self, kind: int, nbytes: int, block: Block, queue: Queue) -> Memory:
         """What a call needs on its way: shared with all work of the queue, where that cannot come in between."""
         pool, name = self.runtime.pool, self._scratch_names[kind]
-        return pool.scratch(kind, nbytes, queue, name) if block.whole else pool.take(nbytes, queue, name)
+        alone = block.whole and self.device.inside < 2
+        return pool.scratch(kind, nbytes, queue, name) if alone else pool.take(nbytes, queue, name)
 
     def enqueue(self, steps: Steps, call: Call, slots: Sequence[Place]) -> None:
         """Puts steps of a call in its queue: its block, or a batch of a loop's. A backend that can record them and replay them as one launch does so

@@ -64,6 +64,7 @@ class Bound:
             queue = device.queue_of(stream)
             if queue not in self.queues:
                 self._enter(queue)
+            device.inside += 1
             try:
                 if merged % ALIGNMENT:
                     self._through_copies(queue, addresses)
@@ -71,6 +72,8 @@ class Bound:
                     self._put(queue, addresses)
             except device.errors as e:
                 raise device.failure(e) from None
+            finally:
+                device.inside -= 1
 
     def captured(self, stream: int, addresses: Sequence[int], take: Callable[[int], int]) -> None:
         """As a call, where ``stream`` is being captured by the other library: its graph will repeat the launches with these addresses. ``take(n)``
@@ -122,7 +125,7 @@ class Bound:
 
         def take() -> Memory:
             what = "workspaces" if kind else "intermediates"
-            if self._block.whole:
+            if self._block.whole and self.device.inside < 2:
                 return pool.scratch(kind, nbytes, queue, lambda: f"{what} of {line}")
             return pool.take(nbytes, queue, lambda: f"{what} of {line}")
 

@@ -88,12 +88,14 @@ class Queue(driver.Queue):
         addresses = [slots[s][0].address + slots[s][1] + offset for s, offset, _ in launch.places]
         if isinstance(launch.kernel, Gemm):
             return self._multiply(launch.kernel, addresses)
-        if launch.bound is None:
-            launch.bound = Arguments([0, *addresses, *launch.integers, *([0] if launch.workspace else [])])
-        launch.bound.set(addresses, workspace.address if launch.workspace else 0)
+        bound, launch.bound = launch.bound, None  # a call inside of this one makes its own
+        if bound is None:
+            bound = Arguments([0, *addresses, *launch.integers, *([0] if launch.workspace else [])])
+        bound.set(addresses, workspace.address if launch.workspace else 0)
         with self.cuda.on(self.device.number):
             kernel = launch.kernel
-            self.cuda.launch(kernel.function, launch.groups, launch.items, launch.bound.address, self.stream, kernel.shared)
+            self.cuda.launch(kernel.function, launch.groups, launch.items, bound.address, self.stream, kernel.shared)
+        launch.bound = bound
 
     def _multiply(self, gemm: Gemm, addresses: Sequence[int]) -> None:
         """By the library, which takes matrices by columns: ``out`` turned is ``right`` turned times ``left`` turned."""

@@ -157,9 +157,9 @@ def _with_record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[An
 
 
 def _current_queue(runtime: Runtime) -> Any:
-    """Where a call goes; None where nothing can be put, of which the call by Python tells."""
+    """Where a call goes; None where it is one inside of another, and where nothing can be put, of which the call by Python tells."""
     try:
-        return runtime.current_queue()
+        return runtime.current_queue() if runtime.device.inside == 0 else None
     except DeviceError:
         return None
     except runtime.device.errors:
@@ -199,6 +199,8 @@ class CudaExecutable(Executable):
         return {self.program.dialect.name: lambda: notes + self.program.text}
 
     def enqueue(self, steps: Steps, call: Call, slots: Sequence[Place]) -> None:
+        if self.device.inside > 1:  # the table and the captured call may be in the hands of the call around
+            return steps.run(call, slots)
         queue: Any = call.work.queue
         key = steps, queue
         found = self._calls.get(key)

@@ -102,9 +102,11 @@ class Queue(driver.Queue):
         self._commands.append(command)
 
     def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
-        if launch.bound is None:
-            launch.bound = Bound(self.cl, launch)
-        self._commands.append(launch.bound.enqueue(self.queue, slots, workspace))
+        bound, launch.bound = launch.bound, None  # a call inside of this one makes its own; what an interrupt leaves half told goes
+        if bound is None:
+            bound = Bound(self.cl, launch)
+        self._commands.append(bound.enqueue(self.queue, slots, workspace))
+        launch.bound = bound
 
     def record(self) -> Event:
         if self._commands:
