@@ -1,6 +1,7 @@
 """Sums, means and maxima of bags of embeddings, with their gradients.
 
-Bag i holds the indices from ``offsets[i]`` up to ``offsets[i + 1]``; indices equal to ``padding_idx`` count as absent. An empty bag gives 0.
+Bag i holds the indices from ``offsets[i]`` up to ``offsets[i + 1]``, the last bag all that follow, or those up to the last offset if there is one
+more than bags. Indices equal to ``padding_idx`` count as absent. An empty bag gives 0.
 """
 
 from __future__ import annotations
@@ -23,14 +24,22 @@ def _bags(indices: Tensor, offsets: Tensor, count: int) -> Tensor:
     return hnp.searchsorted(offsets[:count], hnp.arange(indices.shape[0], dtype=offsets.dtype), side="right") - 1
 
 
-def _present(indices: Tensor, padding_idx: int) -> Tensor:
-    """Whether each index counts: (indices, 1)."""
-    return hnp.expand_dims(indices != padding_idx, axis=-1)
+def _present(indices: Tensor, offsets: Tensor, count: int, padding_idx: int) -> Tensor:
+    """Whether each index counts."""
+    present = indices != padding_idx
+    if offsets.shape[0] > count:
+        present = present & (hnp.arange(indices.shape[0], dtype=offsets.dtype) < offsets[count])
+    return present
 
 
-def _sizes(indices: Tensor, bag: Tensor, count: int, padding_idx: int) -> Tensor:
+def _where(present: Tensor, rows: Tensor, other: float) -> Tensor:
+    """``rows`` (indices, columns) with ``other`` for those that do not count."""
+    return hnp.where(hnp.expand_dims(present, axis=-1), rows, other)
+
+
+def _sizes(present: Tensor, bag: Tensor, count: int) -> Tensor:
     """How many indices of each bag count."""
-    return hnp.zeros((count,), dtype=hnp.int64).at[bag].add(hnp.astype(indices != padding_idx, hnp.int64))
+    return hnp.zeros((count,), dtype=hnp.int64).at[bag].add(hnp.astype(present, hnp.int64))
 
 
 def _divisors(sizes: Tensor, dtype: torch.dtype) -> Tensor:
@@ -62,15 +71,16 @@ def _embedding_bag(
     dtype, number = type_of(weight), type_of(offsets)
     count = offsets.shape[0] - include_last_offset
     bag = _bags(indices, offsets, count)
-    sizes = _sizes(indices, bag, count, padding_idx)
+    present = _present(indices, offsets, count, padding_idx)
+    sizes = _sizes(present, bag, count)
     picked = cast(hnp.take(weight, indices, axis=0), opmath(dtype))
     largest = sizes
     if mode == MAX:
-        found, largest = _maxima(picked, indices, bag, sizes, padding_idx)
+        found, largest = _maxima(picked, indices, bag, sizes, present)
     else:
         if per_sample_weights is not None:
             picked = picked * hnp.expand_dims(cast(per_sample_weights, opmath(dtype)), axis=-1)
-        found = hnp.zeros((count, weight.shape[1]), dtype=picked.dtype).at[bag].add(hnp.where(_present(indices, padding_idx), picked, 0.0))
+        found = hnp.zeros((count, weight.shape[1]), dtype=picked.dtype).at[bag].add(_where(present, picked, 0.0))
         if mode == MEAN:
             found = found / _divisors(sizes, opmath(dtype))
     if mode == SUM and padding_idx < 0 and dtype in (torch.float32, torch.float16):
@@ -84,14 +94,14 @@ register("_embedding_bag", partial(_embedding_bag, sized_by_offsets=False))
 register("_embedding_bag_forward_only", partial(_embedding_bag, sized_by_offsets=True))
 
 
-def _maxima(picked: Tensor, indices: Tensor, bag: Tensor, sizes: Tensor, padding_idx: int) -> tuple[Tensor, Tensor]:
+def _maxima(picked: Tensor, indices: Tensor, bag: Tensor, sizes: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
     """The largest elements of the bags, and the indices that they are of: of equal ones the first."""
-    count, n, present = sizes.shape[0], indices.shape[0], _present(indices, padding_idx)
+    count, n = sizes.shape[0], indices.shape[0]
     if n == 0:
         return hnp.zeros((count, picked.shape[1]), dtype=picked.dtype), hnp.full((count, picked.shape[1]), -1, dtype=hnp.int64)
-    seen = hnp.where(present, picked, -hnp.inf)
+    seen = _where(present, picked, -hnp.inf)
     highest = hnp.full((count, picked.shape[1]), -hnp.inf, dtype=picked.dtype).at[bag].max(seen)
-    places = hnp.where(present & (seen == hnp.take(highest, bag, axis=0)), hnp.expand_dims(hnp.arange(n), axis=-1), n)
+    places = hnp.where(hnp.expand_dims(present, axis=-1) & (seen == hnp.take(highest, bag, axis=0)), hnp.expand_dims(hnp.arange(n), axis=-1), n)
     first = hnp.full(highest.shape, n, dtype=places.dtype).at[bag].min(places)
     held = hnp.expand_dims(sizes > 0, axis=-1)
     of = hnp.astype(hnp.take(indices, hnp.minimum(first, n - 1), axis=0), hnp.int64)
@@ -120,10 +130,11 @@ def embedding_bag_backward(
     if mode == MAX:
         shares = hnp.where(maximum_indices >= 0, gradient, 0.0)
         return of_weights.at[hnp.maximum(maximum_indices, 0), hnp.arange(columns)].add(shares)
-    bag = _bags(indices, offsets, offsets.shape[0])
+    count = gradient.shape[0]
+    bag, present = _bags(indices, offsets, count), _present(indices, offsets, count, padding_idx)
     if mode == MEAN:
-        gradient = gradient / _divisors(_sizes(indices, bag, gradient.shape[0], padding_idx), dtype)
-    shares = hnp.where(_present(indices, padding_idx), hnp.take(gradient, bag, axis=0), 0.0)
+        gradient = gradient / _divisors(_sizes(present, bag, count), dtype)
+    shares = _where(present, hnp.take(gradient, bag, axis=0), 0.0)
     if per_sample_weights is not None:
         shares = shares * hnp.expand_dims(per_sample_weights, axis=-1)
     if scale_grad_by_freq:
@@ -143,6 +154,6 @@ def _frequencies(indices: Tensor, num_weights: int, dtype: torch.dtype) -> Tenso
 def per_sample_weights_backward(
     gradient: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, offset2bag: Tensor, mode: int, padding_idx: int = -1
 ) -> Tensor:
-    bag = _bags(indices, offsets, offsets.shape[0])
-    shares = hnp.sum(hnp.take(gradient, bag, axis=0) * hnp.take(weight, indices, axis=0), axis=-1)
-    return hnp.where(indices != padding_idx, shares, 0.0)
+    count = gradient.shape[0]
+    shares = hnp.sum(hnp.take(gradient, _bags(indices, offsets, count), axis=0) * hnp.take(weight, indices, axis=0), axis=-1)
+    return hnp.where(_present(indices, offsets, count, padding_idx), shares, 0.0)

@@ -35,6 +35,11 @@ _ALONG = (
 _ROWS = ("embedding", "embedding_renorm", "_embedding_bag", "_embedding_bag_forward_only")
 PLACES = {"aten::" + name: Places(0, None, 1) for name in _ROWS} | {"aten::" + name: Places(0, 1, 2) for name in _ALONG}
 KEYS = ("aten::index.Tensor", "aten::index_put")  # ops of several indices, which may count from the end
+PUT = "aten::put"
+_BAGS = ("aten::_embedding_bag", "aten::_embedding_bag_forward_only")
+COUNTED = {"aten::masked_scatter": "as many elements of the source as the mask sets"} | dict.fromkeys(
+    _BAGS, "offsets that begin with 0, do not decrease and end within the indices"
+)  # ops that have conditions on numbers of elements, and these
 
 
 def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
@@ -42,15 +47,23 @@ def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
     if name in KEYS:
         x, indices = args[0], args[1]
         return [(i, -n, n) for i, n in zip(indices, x.shape, strict=False) if i is not None and type_of(i) is not torch.bool]
-    if name == "aten::put":
+    if name == PUT:
         return [(args[1], -args[0].size, args[0].size)]
     if name == "aten::masked_scatter":
-        return [(_taken_in_turn(args[0], args[1])[1], 0, args[2].size)]
+        return [(hnp.sum(hnp.broadcast_to(args[1], args[0].shape), dtype=hnp.int64), 0, args[2].size + 1)]  # how many elements are taken
     places = PLACES.get(name)
     if places is None:
         return []
     shape = args[places.x].shape or (1,)
-    return [(args[places.indices], 0, shape[0 if places.dim is None else args[places.dim]])]
+    found = [(args[places.indices], 0, shape[0 if places.dim is None else args[places.dim]])]
+    if name in _BAGS:
+        found += _of_bags(args[places.indices].shape[0], args[2])
+    return found
+
+
+def _of_bags(count: int, offsets: Tensor) -> list[tuple[Tensor, int, int]]:
+    """What makes offsets of bags valid: they begin with 0, do not decrease, and end within the ``count`` indices."""
+    return [(offsets[:1], 0, 1), (offsets[1:] - offsets[:-1], 0, count + 1), (offsets[-1:], 0, count + 1)]
 
 
 def _key(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:

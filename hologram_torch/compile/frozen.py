@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import torch
 from torch import fx
 from torch._guards import TracingContext
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from hologram_torch.compile.layout import contiguous
 from hologram_torch.compile.targets import HOST
@@ -33,16 +35,30 @@ def _is_constant(node: fx.Node) -> bool:
     return plain and all(u.target is not torch.ops.aten.copy_.default or u.args[0] is not node for u in node.users)
 
 
+@cache
+def _count_fused_steps() -> None:
+    """Has steps of fused optimisers counted as versions of their parameters: those of PyTorch's kernels are not."""
+    register_optimizer_step_post_hook(_count_step)
+
+
+def _count_step(optimiser: torch.optim.Optimizer, args: Any, options: Any) -> None:
+    for group in optimiser.param_groups:
+        if group.get("fused"):
+            torch.autograd.graph.increment_version([p for p in group["params"] if not p.is_inference()])
+
+
 class Frozen:
     """A graph as a function of a list, where the arguments ``places`` are held. ``write`` gives the program for given values of those.
 
     Each call compares the address and the version counter of what it is given with those of what is held, and where any differs, holds what it is
-    given. The version counts what PyTorch's operations do to a tensor; it does not count writes past them: through ``.data``, NumPy or DLPack.
+    given. The version counts what PyTorch's operations and optimisers do to a tensor; it does not count writes past them: through ``.data``, or a
+    tensor that was assigned to it, NumPy or DLPack.
     """
 
     _boxed_call = True
 
     def __init__(self, places: Sequence[int], write: Callable[[Mapping[int, torch.Tensor]], Call]) -> None:
+        _count_fused_steps()
         self._places, self._write, self._changes = places, write, 0
         self._state: tuple[list[tuple[int, int, int]], Call, Any] | None = None
 

@@ -8,17 +8,20 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from hologram.errors import ArgumentError
 from hologram.trace.apply import wrap
 from hologram.trace.recorder import constant
 from hologram_torch.aten import lookup
-from hologram_torch.devices.storage import make
-from hologram_torch.devices.values import store
+from hologram_torch.devices.cells import Cell
+from hologram_torch.devices.storage import cell_of, make
+from hologram_torch.devices.values import is_here, store
 from hologram_torch.devices.variants import applied, written
 from hologram_torch.interop import dtype_of
 
 aten = torch.ops.aten
 _PREFIX = "_foreach_"
-_LISTS = ("List[Tensor]", "List[number]")
+_TENSORS = "List[Tensor]"
+_LISTS = (_TENSORS, "List[number]")
 _OVERLOADS = {"List": ("Tensor",), "Tensor": ("Tensor",)} | dict.fromkeys(("Scalar", "ScalarList"), ("Tensor_Scalar", "Scalar", "Tensor"))
 _LIFTED = (torch.float32, torch.float64)  # types whose ops take a number as an element of that type
 
@@ -60,15 +63,30 @@ def _kernel(op: OpOverload, single: OpOverload, function: Callable[..., Any]) ->
 
     def run(*args: Any, **options: Any) -> list[torch.Tensor] | None:
         if numbers is not None:
-            args = (*args[:numbers], _elements(args[numbers], args[0]), *args[numbers + 1 :])
-        found = applied(op, each, args, options)
+            args = (*args[:numbers], _elements(op, args[numbers], args[0]), *args[numbers + 1 :])
         if not in_place:
-            return [make(x) for x in found]
-        for t, x in zip(args[0], found, strict=True):
-            store(op, t, x)
+            return [make(x) for x in applied(op, each, args, options)]
+        lists = [x for x, of in zip(args, types, strict=False) if of == _TENSORS]
+        if len(args[0]) == 1 or not _reads_written(lists):
+            write(args, options)
+            return None
+        for i in range(len(args[0])):
+            write(tuple([x[i : i + 1] if of in _LISTS else x for x, of in zip(args, types, strict=False)]), options)
         return None
 
+    def write(args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        for t, x in zip(args[0], applied(op, each, args, options), strict=True):
+            store(op, t, x)
+
     return run
+
+
+def _reads_written(lists: Sequence[Sequence[torch.Tensor]]) -> bool:
+    """Whether a tensor of the first list shares its storage with one that is further along in a list: what is written to the one is read there."""
+    first: dict[Cell, int] = {}
+    for i, t in enumerate(lists[0]):
+        first.setdefault(cell_of(t), i)
+    return any(first.get(cell_of(t), i) < i for tensors in lists for i, t in enumerate(tensors) if is_here(t))
 
 
 def _each(listed: Sequence[bool], function: Callable[..., Any], takes_value: bool) -> Callable[..., tuple[Any, ...]]:
@@ -85,6 +103,11 @@ def _each(listed: Sequence[bool], function: Callable[..., Any], takes_value: boo
     return each
 
 
-def _elements(numbers: Sequence[Any], tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """Numbers that may be others in the next step, as values of their tensors' types: what is recorded is then the same."""
-    return [wrap(constant(x, dtype_of(t.dtype))) if t.dtype in _LIFTED else x for x, t in zip(numbers, tensors, strict=True)]
+def _elements(op: OpOverload, numbers: Sequence[Any], tensors: Sequence[torch.Tensor]) -> list[Any]:
+    """Numbers that may be others in the next step, as values of their tensors' types: what is recorded is then the same. Raises ArgumentError unless
+    there is one for each tensor."""
+    if len(numbers) != len(tensors):
+        raise ArgumentError(f"{op.name()}: takes a number for each of {len(tensors)} tensors, not {len(numbers)}")
+    return [
+        wrap(constant(x, dtype_of(t.dtype))) if t.dtype in _LIFTED and type(x) is not complex else x for x, t in zip(numbers, tensors, strict=True)
+    ]

@@ -7,6 +7,7 @@ test is recorded beside the op, and fails when the values are computed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import IndexOutOfRange
 from hologram_torch import aten as table
-from hologram_torch.aten.indexing import PLACES
+from hologram_torch.aten.indexing import COUNTED, PLACES, PUT, ranges
 from hologram_torch.devices import pending, templates, values
 from hologram_torch.devices.storage import make
 
@@ -40,16 +41,31 @@ def check(op: OpOverload, index: torch.Tensor, low: int, size: int) -> None:
         raise error
 
 
+def _are_counts_right(name: str, *args: Any) -> hg.Tensor:
+    return reduce(hnp.logical_and, [_are_within(*found) for found in ranges(name, args)])
+
+
+def _check_counts(op: OpOverload, name: str, args: tuple[Any, ...]) -> None:
+    """Has IndexOutOfRange raised when values are computed, unless the arguments of ``op`` are right for the function of that name."""
+    pending.expect(templates.apply(_are_counts_right, [name, *map(values.operand, args)], {}), IndexOutOfRange(f"{op.name()}: takes {COUNTED[name]}"))
+
+
 def checked(op: OpOverload, functional: OpOverload, kernel: Kernel) -> Kernel:
     """``kernel`` of ``op``, which does the work of ``functional``, with a test of its index if it has one."""
-    places = PLACES.get(functional.name())
-    if places is None:
+    name = functional.name()
+    places = PLACES.get(name)
+    if places is None and name not in (PUT, *COUNTED):
         return kernel
 
     def run(*args: Any, **options: Any) -> Any:
-        x, index = args[places.x], args[places.indices]
-        size = x.shape[0 if places.dim is None else args[places.dim]] if x.ndim else 1
-        check(op, index, 0, size)
+        x = args[0]
+        if places is not None:
+            x, index = args[places.x], args[places.indices]
+            check(op, index, 0, x.shape[0 if places.dim is None else args[places.dim]] if x.ndim else 1)
+        elif name == PUT:
+            check(op, args[1], -x.numel(), x.numel())
+        if name in COUNTED:
+            _check_counts(op, name, args)
         return kernel(*args, **options)
 
     return run

@@ -136,3 +136,18 @@ def test_memory_of_old_values_is_given_back() -> None:
 def test_options_that_make_no_sense(options: Any) -> None:
     with pytest.raises(Exception, match="ArgumentError: .*the options of this backend are precision, one of .*, and freeze"):
         torch.compile(lambda x: x + 1, backend="hologram", options=options)(X)
+
+
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # PyTorch's own
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_steps_of_fused_optimisers_are_noticed(compiled: bool) -> None:
+    m = nn.Linear(8, 8)
+    fast, x = frozen(m), torch.randn(3, 8)
+    optimiser = torch.optim.Adam(m.parameters(), lr=0.5, fused=True)
+    step = torch.compile(optimiser.step, backend="hologram") if compiled else optimiser.step
+    for _ in range(3):
+        optimiser.zero_grad()
+        m(x).square().sum().backward()
+        step()
+        with torch.no_grad():
+            torch.testing.assert_close(fast(x), m(x), rtol=1e-4, atol=1e-5)

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+import hologram_torch  # noqa: F401  registers the device
 from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.report import Explanation, recorder
 
@@ -75,3 +76,39 @@ def test_an_index_beyond_the_table_of_a_bag_raises(at):
     f = torch.compile(lambda w, i: F.embedding_bag(i, w, torch.tensor([0])), backend="hologram")
     with pytest.raises(IndexError):
         f(torch.randn(10, 4), torch.tensor([1, at]))
+
+
+@pytest.mark.parametrize("offsets", [[1, 2], [0, 5], [0, 2, 1]], ids=str)
+@pytest.mark.parametrize("device", ["cpu", "hologram"])
+def test_offsets_of_bags_that_make_no_sense_raise(device, offsets):
+    torch._dynamo.reset()
+    bags = F.embedding_bag if device == "hologram" else torch.compile(F.embedding_bag, backend="hologram")
+    with pytest.raises(IndexError):
+        bags(torch.tensor([1, 2, 3]).to(device), torch.randn(10, 4).to(device), torch.tensor(offsets).to(device)).cpu()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_indices_beyond_the_last_offset_are_in_no_bag(mode):
+    torch._dynamo.reset()
+    indices, offsets, table = torch.tensor([1, 2, 3, 4]), torch.tensor([0, 1, 3]), torch.randn(6, 4)
+    f = lambda w, i, o: F.embedding_bag(i, w, o, mode=mode, include_last_offset=True)  # noqa: E731
+    found = values_and_gradients(lambda w: torch.compile(f, backend="hologram")(w, indices, offsets), (table,))
+    torch.testing.assert_close(found, values_and_gradients(lambda w: f(w, indices[:3], offsets), (table,)))
+
+
+@pytest.mark.parametrize("device", ["cpu", "hologram"])
+def test_elements_for_a_mask(device):
+    torch._dynamo.reset()
+    f = torch.Tensor.masked_scatter if device == "hologram" else torch.compile(torch.Tensor.masked_scatter, backend="hologram", dynamic=False)
+    x, source, none = (torch.arange(float(n)).to(device) for n in (3, 1, 0))
+    for mask in ([False, True, False], [False, False, False]):
+        set_ = torch.tensor(mask)
+        assert torch.equal(f(x, set_.to(device), source).cpu(), x.cpu().masked_scatter(set_, source.cpu()))
+    assert torch.equal(f(x, torch.tensor([False] * 3).to(device), none).cpu(), x.cpu())
+    with pytest.raises(IndexError):
+        f(x, torch.tensor([True, True, False]).to(device), source).cpu()
+
+
+def test_a_place_out_of_range_raises_on_the_device():
+    with pytest.raises(IndexError, match="aten::put"):
+        torch.zeros(3, device="hologram").put(torch.tensor([3], device="hologram"), torch.ones(1, device="hologram"))

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import hologram_torch
+from hologram.errors import ArgumentError
 
 DEVICE = hologram_torch.device()
 
@@ -28,6 +29,10 @@ LISTS: dict[str, Callable[[list[torch.Tensor], list[torch.Tensor]], Any]] = {
     "clamp_min_": lambda x, y: torch._foreach_clamp_min_(x, 0.1),
     "copy_": lambda x, y: torch._foreach_copy_(x, [t.cpu() for t in y]),
     "norm": lambda x, y: torch._foreach_norm(x, 2),
+    "the same tensor twice": lambda x, y: torch._foreach_add_([x[0], x[0]], 1),
+    "overlapping views": lambda x, y: torch._foreach_mul_([x[0][:1], x[0]], [2.0, 3.0]),
+    "what was just written": lambda x, y: torch._foreach_add_([x[0], y[0]], [y[0], x[0]]),
+    "complex": lambda x, y: torch._foreach_mul(x, [2.0, 1j, 3.0]),
 }
 
 
@@ -40,11 +45,16 @@ def test_ops_on_lists_are_those_on_each_tensor(name):
             torch.manual_seed(0)
             x = [torch.randn(2, 3).to(device), torch.randn(3, 4).to(device).T, torch.randn(()).to(device)]
             y = [torch.randn(t.shape).to(device) for t in x]
-            before = [t._version for t in x]
+            before = sum(t._version for t in x)
             made = LISTS[name](x, y)
-            assert made is not None or all(t._version > v for t, v in zip(x, before, strict=True))
-            results.append([t.cpu() for t in (*x, *(made or ()))])
+            assert made is not None or sum(t._version for t in x) > before
+            results.append([t.cpu() for t in (*x, *y, *(made or ()))])
         torch.testing.assert_close(results[1], results[0])
+
+
+def test_a_list_of_numbers_has_one_for_each_tensor():
+    with pytest.raises(ArgumentError, match="_foreach_add_.ScalarList: takes a number for each of 2 tensors, not 1"):
+        torch._foreach_add_([torch.ones(2, device=DEVICE), torch.ones(3, device=DEVICE)], [1.0])
 
 
 def test_lazy_conjugates_and_negatives_are_read_as_what_they_stand_for():
