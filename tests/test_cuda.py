@@ -25,7 +25,7 @@ from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda import executable, library
 from hologram.backends.cuda.device import Device
 from hologram.backends.reference import evaluate
-from hologram.errors import CompileError, DeviceError, OutOfMemory
+from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
 from hologram.graph.passes import canonicalise
 from hologram.trace.node import Graph
 
@@ -294,6 +294,15 @@ def test_consumers_wait_in_the_stream_that_they_name(cuda: FakeApi) -> None:
     assert np.array_equal(cuda.array_at(x.address, x.values), values(50) + 1)
 
 
+def test_a_consumer_that_asks_for_a_copy_may_write_to_it(cuda: FakeApi) -> None:
+    y = hg.jit(lambda a: a + 1, device="cuda")(values(50))
+    for stream in (None, cuda.new_stream()):
+        x = y.__dlpack__(stream=stream, copy=True)
+        cuda.finish()
+        assert np.array_equal(cuda.array_at(x.address, x.values), values(50) + 1)
+        assert x.address != y.__cuda_array_interface__["data"][0] == y.__dlpack__(copy=False).address
+
+
 def test_bfloat16_of_others(cuda: FakeApi) -> None:
     """The interface has no name for it, but the array has."""
     x = cuda.array(values(50).astype(ml_dtypes.bfloat16))
@@ -310,6 +319,29 @@ def test_an_array_that_is_refused_says_why(cuda: FakeApi) -> None:
 
     with pytest.raises(DeviceError, match="use detach"):
         hg.asarray(Followed())
+
+
+@pytest.mark.parametrize("more, words", [({"mask": 1}, "mask"), ({"typestr": ">f4"}, "byte order")])
+def test_an_array_whose_elements_mean_something_else_is_refused(cuda: FakeApi, more: dict[str, Any], words: str) -> None:
+    x = cuda.array(values(50))
+
+    class Other:
+        __cuda_array_interface__ = {**x.__cuda_array_interface__, **more}
+
+    for read in (hg.asarray, hg.jit(lambda a: a + 1, device="cuda")):
+        with pytest.raises(UnsupportedError, match=words):
+            read(Other())
+
+
+def test_the_stream_that_is_another_in_each_thread_is_refused(cuda: FakeApi) -> None:
+    f, y = hg.jit(lambda a: a + 1, device="cuda"), hg.device_put(values(50), "cuda")
+    with pytest.raises(DeviceError, match="per-thread default stream"):
+        y.__dlpack__(stream=2)
+    cuda.stream = 2
+    with pytest.raises(DeviceError, match="per-thread default stream"):
+        f(y)
+    with hg.stream("cuda"):
+        assert np.array_equal(np.asarray(f(y)), values(50) + 1)
 
 
 def test_finalisers_do_nothing_at_the_end(cuda: FakeApi) -> None:

@@ -182,7 +182,7 @@ class Tensor:
         ):
             from hologram.backends.cuda.interop import capsule
 
-            return capsule(storage, stream)
+            return capsule(storage, stream, bool(copy))
         view = self._view("__dlpack__()")
         old = max_version is None or max_version[0] < 1
         if old and copy is False:

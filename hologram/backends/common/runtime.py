@@ -145,7 +145,7 @@ class Runtime:
     def put(self, source: Any) -> DeviceStorage:
         """A storage of any device, or of the host, on this one."""
         if type(source) is DeviceStorage and source.runtime is self:
-            return source if source.owner is None else self.device.guarded(partial(self._own, source))
+            return source if source.owner is None else self.device.guarded(partial(self.copied, source))
         self.fetch([source])
         return self.device.guarded(partial(self.brought, source, lambda: f"a copy of {source.aval}"))
 
@@ -157,11 +157,11 @@ class Runtime:
                 if type(source) is DeviceStorage and source.memory.pool is not self.pool:
                     source.on_host()
 
-    def _own(self, source: DeviceStorage) -> DeviceStorage:
-        """A copy of borrowed memory."""
+    def copied(self, source: DeviceStorage) -> DeviceStorage:
+        """A copy on this device of a storage that is there, or of borrowed memory. To be called with the device's lock."""
         with Work(self) as work:
-            borrowed, memory = work.operand(source, str), work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
-            work.queue.copy((memory.handle, 0), (borrowed.handle, 0), source.nbytes)
+            given, memory = work.operand(source, str), work.memory(source.nbytes, lambda: f"a copy of {source.aval}")
+            work.queue.copy((memory.handle, 0), (given.handle, 0), source.nbytes)
             return DeviceStorage(source.aval, memory, self.submit(work))
 
     def brought(self, source: Any, what: Callable[[], str]) -> DeviceStorage:

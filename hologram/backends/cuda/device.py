@@ -24,8 +24,9 @@ from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT
 from hologram.cached import cached_property
-from hologram.errors import CompileError
+from hologram.errors import CompileError, DeviceError
 
+PER_THREAD_STREAM = 2  # a name for another stream in each thread
 OLDEST = 80  # whose matrix units take bfloat16
 INSTALL = 'pip install "hologram-compute[cuda]"'
 
@@ -229,9 +230,12 @@ class Device(driver.Device):
         return self.queue_of(self.cuda.current_stream(self.number))
 
     def queue_of(self, stream: int) -> Queue:
-        """The queue that puts work in a stream, which may be another library's."""
+        """The queue that puts work in a stream, which may be another library's. Raises DeviceError for the one that is another in each thread: memory
+        goes from thread to thread, and nobody but its own can wait for what is there."""
         found = self._queues.get(stream)
         if found is None:
+            if stream == PER_THREAD_STREAM:
+                raise DeviceError(f"{self.name}: the per-thread default stream of CUDA ({stream}) is no place for work: use a stream, or the default")
             found = self._queues.setdefault(stream, Queue(self, stream))
         return found
 

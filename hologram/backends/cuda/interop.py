@@ -16,7 +16,7 @@ from hologram.backends.common.runtime import Runtime, Work
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.device import Block, Device, Queue
-from hologram.errors import DeviceError
+from hologram.errors import DeviceError, UnsupportedError
 from hologram.graph.plan import LINE_BYTES
 from hologram.trace.aval import aval
 
@@ -52,7 +52,8 @@ def is_foreign(x: Any) -> bool:
 def adopted(x: Any) -> DeviceStorage:
     """The elements of ``x`` where they are, or those of a copy on its device, if they are not in C order or not aligned.
 
-    The caller holds what it gives no longer than ``x`` is unchanged. Raises DeviceError for memory that Hologram has no device for.
+    The caller holds what it gives no longer than ``x`` is unchanged. Raises DeviceError for memory that Hologram has no device for, and
+    UnsupportedError for masked arrays and those in another byte order.
     """
     device = _first_device()
     try:
@@ -62,6 +63,10 @@ def adopted(x: Any) -> DeviceStorage:
     except RuntimeError as e:  # as PyTorch says of tensors that autograd follows
         raise DeviceError(str(e)) from None
     shape, dtype = tuple(of["shape"]), _dtype_of(x, of["typestr"])
+    if of.get("mask") is not None:
+        raise UnsupportedError("an array on a CUDA device has a mask, and Hologram's arrays have none: fill it, or give the mask as an argument")
+    if not dtype.isnative:
+        raise UnsupportedError(f"an array on a CUDA device has elements {of['typestr']}, in another byte order than the device's")
     address = of["data"][0]
     there = cuda_device.found()[0][device.cuda.device_of(address) if address else device.number]
     if not _is_plain(of, shape, dtype):
@@ -123,12 +128,17 @@ def _handle(stream: int | None) -> int:
     return 0 if stream in (None, LEGACY_STREAM) else int(stream)
 
 
-def capsule(storage: DeviceStorage, stream: int | None) -> Any:
-    """DLPack's of the elements, for a consumer that works in ``stream``, which waits for them; -1: no stream is to wait."""
+def capsule(storage: DeviceStorage, stream: int | None, copy: bool) -> Any:
+    """DLPack's of the elements, or of a ``copy``, which its consumer may write to. The consumer works in ``stream``, which waits for them; -1: no
+    stream is to wait."""
     device = storage.runtime.device
     assert isinstance(device, Device)
     queue = device.queue if stream == -1 else device.queue_of(_handle(stream))
-    return device.guarded(lambda: _lent(storage, queue, stream != -1)).__dlpack__(stream=-1)
+
+    def made() -> Any:
+        return _lent(storage.runtime.copied(storage) if copy else storage, queue, stream != -1)
+
+    return device.guarded(made).__dlpack__(stream=-1)
 
 
 def exported(storage: DeviceStorage) -> Any:
