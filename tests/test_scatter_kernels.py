@@ -45,6 +45,21 @@ def scattered(name: str, uniform: bool = False) -> tuple[Graph, list[np.ndarray]
 
 
 @needs_compilers
+@pytest.mark.parametrize("updates", [12, 200])
+@pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
+def test_indices_are_compared_whole(dialect: str, updates: int) -> None:
+    """What is out of range stays so, though its lower half be in range."""
+    d, rng = Draft(), seeded("far", updates)
+    x, i, u = d.input(50), d.input(updates, dtype="int64"), d.input(updates)
+    indices = rng.integers(0, 50, updates)
+    indices[:8] = [2**32 + 3, 3 - 2**32, 2**63 - 1, -(2**63), 2**32 - 1, 2**31, -(2**31), 50]
+    arrays = [np.zeros(50, np.float32), indices, np.ones(updates, np.float32)]
+    graph = d.graph(d("scatter_add", x, i, u, 0, 0))
+    (got,) = run(Schedule(graph, "standard", PANELS), arrays, new_folder(), "standard", dialect=dialect)
+    np.testing.assert_array_equal(got, np.bincount(indices[8:], minlength=50))
+
+
+@needs_compilers
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("name", SCATTERS)
 def test_sorted_scatters_give_the_reference(name: str, uniform: bool, everything: bool) -> None:

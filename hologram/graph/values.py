@@ -14,7 +14,7 @@ from hologram.graph.fuse import Group, is_last, reduction_axes
 from hologram.graph.kernel_ir import Acc, Buffer, Ins, Value
 from hologram.graph.pages import is_reversed, unpaged
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, is_static, prod, var
+from hologram.symbolic import Int, atoms, is_static, prod, var
 from hologram.trace.node import Node, const_attrs
 
 
@@ -185,7 +185,9 @@ class Values:
         """Where an element of ``indices`` points, for an axis of extent ``size``, and whether that is in range."""
         value = self._cast(self.element(indices, index, ()), dtypes.int64)
         at = self._name(value, size)
-        return at, self.emit("inside", (), (at, size), dtypes.bool_)
+        (atom,) = atoms(at)
+        unchecked = var(atom.name, None, None)  # as it comes, any number of 64 bits
+        return at, self.emit("inside", (), (unchecked, size), dtypes.bool_)
 
     def _name(self, ins: Value, size: Int) -> Int:
         """A variable that stands for a value in index expressions."""
