@@ -100,6 +100,19 @@ def test_a_histogram_is_one_reading_of_its_elements(monkeypatch: pytest.MonkeyPa
     assert compiled.reduction().kernels <= 4 and compiled.memory_analysis().peak < n // 8
 
 
+@needs_compilers
+def test_numbers_of_updates_of_another_type() -> None:
+    """Updates that are all alike though nothing has simplified them: -1, as bytes 255, 700 times."""
+    d = Draft()
+    updates = d("cast", d.spread(d("cast", d.const(-1, "int8"), "uint8"), (700,)), "int32")
+    graph = d.graph(d("scatter_add", d.input(200, dtype="int32"), d.input(700, dtype="int32"), updates, 0, 0))
+    schedule = Schedule(graph, "exact", PANELS)
+    assert not any(g.roots[0].op.kind == "runs" for g in schedule.groups)  # type: ignore[union-attr]
+    indices = seeded("bytes").integers(0, 200, 700).astype(np.int32)
+    (got,) = run(schedule, [np.ones(200, np.int32), indices], new_folder())
+    np.testing.assert_array_equal(got, 1 + 255 * np.bincount(indices, minlength=200))
+
+
 @needs_opencl
 def test_histograms_of_any_length() -> None:
     f = hg.jit(lambda x: hnp.bincount(x, length=300), device="opencl", dynamic=True)

@@ -53,15 +53,15 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
         return None
     if op.monoid is not None and x.dtype.kind not in reduction_by(op.monoid).kinds:
         return None
-    alike = _is_uniform(updates)
+    only = _only_value(b, updates)
     key_bits = n.bit_length()
-    index_bits = 0 if alike else INDEX_BITS if not isinstance(m, int) else max(1, (m - 1).bit_length())
+    index_bits = 0 if only is not None else INDEX_BITS if not isinstance(m, int) else max(1, (m - 1).bit_length())
     width = next((bits for bits in (8, 16, 32, 64) if key_bits + index_bits <= bits), None)
     if width is None:
         return None
     low, keys = width - key_bits, _keys(b, indices, n, width)
-    if alike and op.name == "scatter_add" and x.dtype.is_integer and key_bits <= COUNTED_BITS and x.size == x.shape[0] * n:
-        return _counts_added(b, x, keys, updates, long.shared_bytes)
+    if only is not None and op.name == "scatter_add" and x.dtype.is_integer and key_bits <= COUNTED_BITS and x.size == x.shape[0] * n:
+        return _counts_added(b, x, keys, only, long.shared_bytes)
     d = keys.dtype
     items = b(TABLE["shl_low"], (keys, _const(b, low, d))) if low else keys
     if index_bits:
@@ -80,21 +80,22 @@ def _keys(b: Builder, indices: Node, n: int, width: int) -> Node:
     return _cast(b, b(TABLE["min"], (wide, _const(b, n, wide.dtype))), unsigned_of(width))
 
 
-def _is_uniform(updates: Node) -> bool:
-    while updates.op.name in ("broadcast", "reshape", "cast"):
-        (updates,) = updates.inputs
-    return updates.op.name == "const"
+def _only_value(b: Builder, updates: Node) -> Node | None:
+    """The number that all updates are; None where they may differ."""
+    if updates.op.name == "const":
+        return updates
+    if updates.op.name not in ("broadcast", "reshape", "cast"):
+        return None
+    value = _only_value(b, updates.inputs[0])
+    return value if value is None or updates.op.name != "cast" else _cast(b, value, updates.dtype)
 
 
-def _counts_added(b: Builder, x: Node, keys: Node, updates: Node, shared_bytes: int) -> Node:
+def _counts_added(b: Builder, x: Node, keys: Node, update: Node, shared_bytes: int) -> Node:
     """Integers wrap, so as many times an update is its product with their number."""
     n = x.shape[2]
     totals = counted(b, keys, n.bit_length(), x.dtype, shared_bytes)  # type: ignore[union-attr]
     known = b(TABLE["slice"], (totals,), ((0, 0), (totals.shape[0], n), (1, 1)))
-    one = updates
-    while one.op.name in ("broadcast", "reshape"):
-        (one,) = one.inputs
-    return b(TABLE["add"], (x, b(TABLE["reshape"], (b(TABLE["mul"], (known, one)),), (x.shape,))))
+    return b(TABLE["add"], (x, b(TABLE["reshape"], (b(TABLE["mul"], (known, update)),), (x.shape,))))
 
 
 def _const(b: Builder, value: float, d: dtypes.DType) -> Node:
