@@ -18,6 +18,7 @@ from needs import needs_compilers
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.common.runtime import APART_BYTES
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.api import Api
@@ -253,6 +254,28 @@ def test_nothing_is_left(cuda: NativeFakeApi) -> None:
     gc.collect()
     hg.clear_caches()
     assert not cuda.live and not cuda.host and not cuda.graphs
+
+
+def test_large_arguments_and_constants_that_came_from_the_host(cuda: NativeFakeApi) -> None:
+    """Their memory is of the queue of large copies."""
+    large, closed_over = values(300, 300), values(300, 300, seed=1)
+    f, x = hg.jit(lambda x: x * 2 + closed_over, device="cuda"), there(300, 300)
+    device = cuda_device.found()[0][0]
+    queue = device.queue
+    assert x._storage.memory.queue is not queue and x.nbytes >= APART_BYTES
+    warm(cuda, f, x)
+    device.spare_events += [cuda.new_event() for _ in range(10)]
+    for _ in range(3):  # until there is memory for two results
+        y, native = served(cuda, f, x)
+    assert native == 1
+    event = x._storage.memory.uses[queue]
+    assert not event.is_done()
+    piece = x._storage.memory.piece
+    del x
+    for seed in range(2, 6):  # may not take the memory while a call reads it
+        z = there(300, 300, seed=seed)
+        assert z._storage.memory.piece is not piece or event.is_done()
+    assert np.allclose(np.asarray(y), large * 2 + closed_over, rtol=1e-5)
 
 
 def test_memory_that_another_stream_uses_is_not_taken(cuda: NativeFakeApi) -> None:

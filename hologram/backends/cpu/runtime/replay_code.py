@@ -1,8 +1,9 @@
 """Native code that puts a captured call in its queue: a table of addresses, one launch, an event, and objects that stand for what comes of it.
 
 What is done for a call here is what :class:`hologram.backends.common.executable.Executable` does in Python, for calls where there is nothing else to
-do: all operands are in memory of the queue, results find free pieces, and events are there to be used again. Any other call is left to Python, and
-so is one that the driver refuses: until the driver has taken it, nothing has happened that cannot be undone.
+do: all operands are in memory of the queue, or written by work of others that has ended, as large copies from the host are; results find free
+pieces, and events are there to be used again. Any other call is left to Python, and so is one that the driver refuses: until the driver has taken
+it, nothing has happened that cannot be undone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from hologram.backends.cpu.runtime.capi import (
     Py_DecRef,
     Py_IncRef,
     PyDict_GetItemWithError,
+    PyDict_New,
     PyDict_SetItem,
     PyErr_Clear,
     PyEval_RestoreThread,
@@ -94,16 +96,15 @@ def place_operand(replay: Replay, storage: ptr, i: i64, after: ptr) -> ptr:
     made = slot(storage, remote.storage_made)
     if after is None:
         return None
-    if (
-        Object(memory).type != remote.memory_type
-        or slot(memory, remote.memory_queue) != replay.queue
-        or slot(storage, remote.storage_owner) != process.none
-    ):
+    if Object(memory).type != remote.memory_type or slot(storage, remote.storage_owner) != process.none:
         Py_DecRef(after)
         return None
     replay.fresh[i] = address_of(replay, slot(memory, remote.memory_handle))
     if slot(made, remote.submission_event) != process.none:
-        return follow(replay, made, after)
+        if slot(memory, remote.memory_queue) == replay.queue:
+            return follow(replay, made, after)
+        Py_DecRef(after)  # the queue is to wait for another
+        return None
     if slot(made, remote.submission_error) != process.none:
         Py_DecRef(after)
         return None
@@ -120,6 +121,33 @@ def place_operands(context: Context, replay: Replay) -> ptr:
     for i in range(replay.n_constants):
         after = place_operand(replay, replay.constants[i], replay.n_inputs + i, after)
     return after
+
+
+@native
+def note_use(replay: Replay, storage: ptr, event: ptr) -> void:
+    """Notes until when the call uses memory of another queue, as :meth:`Memory.used` does."""
+    memory = slot(storage, remote.storage_memory)
+    if slot(memory, remote.memory_queue) == replay.queue:
+        return
+    if slot(memory, remote.memory_uses) == process.none:
+        uses = PyDict_New()
+        if uses is not None:
+            set_slot(memory, remote.memory_uses, uses)
+            Py_DecRef(uses)
+    known = slot(memory, remote.memory_uses)
+    if known != process.none and PyDict_GetItemWithError(known, replay.queue) == process.none:
+        return  # in use as long as anybody holds it
+    if known == process.none or PyDict_SetItem(known, replay.queue, event) != 0:
+        Py_IncRef(memory)  # nobody could say when it is free: it never is
+        PyErr_Clear()
+
+
+@native
+def note_uses(context: Context, replay: Replay, event: ptr) -> void:
+    for i in range(replay.n_inputs):
+        note_use(replay, context.held[i], event)
+    for i in range(replay.n_constants):
+        note_use(replay, replay.constants[i], event)
 
 
 @native
@@ -373,6 +401,7 @@ def replayed(context: Context, spec: Spec, replay: Replay) -> i64:
     if submission is not None:
         done = put_results(context, replay, event, submission)
     if done != 0:
+        note_uses(context, replay, event)
         note(replay, submission)
     Py_DecRef(submission)
     Py_DecRef(event)
