@@ -12,13 +12,13 @@ from hologram import dtypes
 from hologram.graph.access import linear
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.radix import COUNTING, MOST_COUNTED, ROWS, Layout, layout
-from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row
+from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row, summarise
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE
 from hologram.primitives.sorting import Finish, digit_counts, finished_type
-from hologram.symbolic import Int, atoms, floordiv, mod
+from hologram.symbolic import Int, floordiv, mod
 from hologram.trace.node import Node
 
 ROUND = 4  # bits of a digit by which a tile is sorted at one time
@@ -65,9 +65,7 @@ class _Pass:
         parallel = Loop("parallel", "p", 0, kernel.chunks)
         parallel.body = self.body
         kernel.body.append(parallel)
-        own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
-        kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
-        kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
+        summarise(kernel)
         kernel.cost = cost * self.tile
         return Lowered(kernel, list(self.buffers.buffers), self.group)
 

@@ -15,16 +15,16 @@ from hologram import dtypes
 from hologram.graph.access import linear
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
+from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.lower import lower
 from hologram.graph.radix import COUNTED_BITS, counted
 from hologram.graph.sorts import INDEX_BITS, LongSorts, sorted_by
-from hologram.graph.statements import cast, const, counter, index, inside, load, named, row
+from hologram.graph.statements import cast, const, counter, index, inside, load, named, row, summarise
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE, Op
 from hologram.primitives.runs import run_sums, scatter_runs
 from hologram.primitives.sorting import unsigned_of
-from hologram.symbolic import Int, atoms, floordiv, mod, prod
+from hologram.symbolic import Int, floordiv, mod, prod
 from hologram.trace.node import Builder, Node, const_attrs
 
 LEAST_UPDATES = 128  # of a row, from which they are sorted
@@ -238,8 +238,6 @@ class _Runs:
         parallel = Loop("parallel", "p", 0, kernel.chunks)
         parallel.body = self.body
         kernel.body.append(parallel)
-        own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
-        kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
-        kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
+        summarise(kernel)
         kernel.cost = STEP_NS * INDEX_BITS
         return Lowered(kernel, list(self.values.buffers), self.group)

@@ -17,15 +17,16 @@ from hologram.dtypes import DType
 from hologram.graph.access import linear
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Ins, Kernel, Loop, Store, Value, integers_of
+from hologram.graph.kernel_ir import Kernel, Loop, Store, Value
 from hologram.graph.loops import COLUMNS
 from hologram.graph.lower import lower
 from hologram.graph.runs import in_runs, is_order_free, reduction_by
 from hologram.graph.sorts import LongSorts
+from hologram.graph.statements import counter, summarise
 from hologram.graph.values import Values
 from hologram.primitives.indexing import pieces
 from hologram.primitives.op import TABLE, Op, Shape
-from hologram.symbolic import Int, atoms, floordiv, mod, prod, var
+from hologram.symbolic import Int, floordiv, mod, prod
 from hologram.trace.node import Builder, Node, const_attrs
 
 LONG_NS = 100_000.0  # where sizes are not known
@@ -116,7 +117,7 @@ class _Updates:
     def lowered(self) -> Lowered:
         kernel = Kernel()
         kernel.chunks = self.shared * self.outer * self.blocks
-        p = _counter("p", kernel.chunks)
+        p = counter("p", kernel.chunks)
         row = floordiv(p, self.blocks)
         serial = Loop("serial", "j", 0, self.m)
         serial.body = self._update(floordiv(row, self.outer), mod(row, self.outer), mod(p, self.blocks) * self.block)
@@ -129,7 +130,7 @@ class _Updates:
     def _update(self, batch: Int, outer: Int, start: Int) -> list[Any]:
         """The body of the loop over updates: where it goes, and then the element or the elements there."""
         values, indices = self.values, self.root.inputs[1]
-        j = _counter("j", self.m)
+        j = counter("j", self.m)
         at, inside = values.place(indices, (batch, j), self.n)
         order: list[Any] = values.order
         before = len(order)
@@ -138,7 +139,7 @@ class _Updates:
             return [*order, store]
         stop = None if self.blocks == 1 else self.inner
         lanes = Loop("lanes", "i", start, self.block, stop)
-        store = self._combined(batch, outer, j, at, inside, _counter("i", self.inner))
+        store = self._combined(batch, outer, j, at, inside, counter("i", self.inner))
         lanes.body += [*order[before:], store]
         return [*order[:before], lanes]
 
@@ -154,12 +155,6 @@ class _Updates:
 
     def _finish(self, kernel: Kernel) -> None:
         kernel.params = list(self.values.buffers.values())
-        own = {"p", "j", "i"}
-        kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own - {v.name for v in self.values.order if v.name})
-        kernel.ops = sum(1 for v in self.values.order if isinstance(v, Ins) and not isinstance(v.op, str))
+        summarise(kernel)
         elements = self.m * (1 if self.inner == 1 else self.block)
         kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else LONG_NS
-
-
-def _counter(name: str, size: Int) -> Int:
-    return var(name, 0, size - 1 if isinstance(size, int) else None)

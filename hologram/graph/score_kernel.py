@@ -9,8 +9,8 @@ import numpy as np
 from hologram.graph.access import Index
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Value, integers_of
-from hologram.graph.statements import const, counter, index, named, row
+from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Value
+from hologram.graph.statements import const, counter, index, named, row, summarise
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Int, atoms, floordiv, mod, prod
@@ -94,9 +94,7 @@ class ScoreKernel:
 
     def finish(self, kernel: Kernel, scratch: list[Buffer], cost: float) -> Lowered:
         kernel.params, kernel.scratch = list(self.buffers.buffers.values()), scratch
-        own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
-        kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
-        kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
+        summarise(kernel)
         kernel.cost = cost
         return Lowered(kernel, list(self.buffers.buffers), self.group)
 

@@ -15,10 +15,10 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
-from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Stmt, Store, Value, integers_of
-from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row
+from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Stmt, Store, Value
+from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row, summarise
 from hologram.primitives.sorting import order_keys
-from hologram.symbolic import Int, atoms, floordiv, mod
+from hologram.symbolic import Int, floordiv, mod
 
 TILE_BYTES = 16 * 1024  # of keys in shared memory
 STEP_NS = 0.05  # of one step of one search
@@ -75,9 +75,7 @@ class _Sort:
         parallel = Loop("parallel", "p", 0, chunks)
         parallel.body = body
         kernel.body.append(parallel)
-        own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
-        kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
-        kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
+        summarise(kernel)
         kernel.cost = STEP_NS * steps
         return Lowered(kernel, list(buffers.values()), self.group)  # type: ignore[arg-type]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import Buffer, Ins, Stmt, Value
+from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Stmt, Value, integers_of
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, var
+from hologram.symbolic import Int, atoms, var
 from hologram.trace.node import const_attrs
 
 _OF_TRUTH = ("eq", "lt", "le")  # rows whose result is not of their operands' type
@@ -61,6 +61,13 @@ def inside(body: list[Stmt], e: Int, size: Int) -> Ins:
 
 def least(body: list[Stmt], x: Int, y: Int) -> Ins:
     return row(body, "min", index(body, x), index(body, y))
+
+
+def summarise(kernel: Kernel) -> None:
+    """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many rows of the table they are."""
+    own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
+    kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
+    kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
 
 
 def named(ins: Ins, name: str, size: Int | None = None) -> Int:

@@ -71,10 +71,14 @@ class Product(NamedTuple):
         """In which an item keeps sums: those of a page, and those of the pages before."""
         return self.sums * (2 if self.terms > PAGE else 1)
 
+    def panel_bytes(self, depth: int) -> int:
+        """Of shared memory, for panels of so many terms."""
+        return self.rows.nbytes(depth) + self.columns.nbytes(depth)
+
     @property
     def local(self) -> int:
         """Bytes of shared memory."""
-        return self.rows.nbytes(self.depth) + self.columns.nbytes(self.depth)
+        return self.panel_bytes(self.depth)
 
 
 def product_of(kernel: Kernel) -> Product | None:
@@ -110,7 +114,7 @@ def product(rows: Loop) -> Product | None:
 
 def in_panels(p: Product, local_bytes: int) -> Product | None:
     """With as many terms a panel as a group may share memory for, if an item has registers for its sums."""
-    depth = next((d for d in DEPTHS if p.rows.nbytes(d) + p.columns.nbytes(d) <= local_bytes), None)
+    depth = next((d for d in DEPTHS if p.panel_bytes(d) <= local_bytes), None)
     return p._replace(depth=depth) if depth is not None and p.registers <= MOST_SUMS else None
 
 

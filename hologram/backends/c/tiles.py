@@ -75,11 +75,11 @@ def tiles_of(kernel: Kernel, local_bytes: int, by_teams: bool) -> Tiles | None:
     taken = sum(shared_bytes(b) for b in kernel.scratch if b not in held) + (0 if by_teams else max(rows, default=0))
     for loop, p in nests.items():
         if isinstance(p, Product):
-            depth = next((d for d in DEPTHS if taken + panel_bytes(p, d) <= local_bytes), None)
+            depth = next((d for d in DEPTHS if taken + p.panel_bytes(d) <= local_bytes), None)
             if depth is None:
                 return None
             nests[loop] = p._replace(depth=depth)
-    panels = max((panel_bytes(p, p.depth) for p in nests.values() if isinstance(p, Product)), default=0)
+    panels = max((p.local for p in nests.values() if isinstance(p, Product)), default=0)
     tiles = Tiles(nests, held, panels, taken + panels)
     return tiles if tiles.local <= local_bytes and tiles.registers <= MOST_HELD else None
 
@@ -87,11 +87,6 @@ def tiles_of(kernel: Kernel, local_bytes: int, by_teams: bool) -> Tiles | None:
 def shared_bytes(b: Buffer) -> int:
     """Of scratch, as far as what follows it is aligned."""
     return -(-int(b.size) * b.dtype.itemsize // 64) * 64
-
-
-def panel_bytes(p: Product, depth: int) -> int:
-    """Of the panels of a product."""
-    return p.rows.nbytes(depth) + p.columns.nbytes(depth)
 
 
 def _inner(loop: Loop) -> Loop | None:
