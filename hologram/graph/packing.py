@@ -2,7 +2,8 @@
 
 A body reads its loop's constants in each step. Where they are factors of products, the step would pack them each time; so they are packed once, by
 work of the graph around the loop, and the loop takes the panels instead. Where these constants are the same in all calls, the panels are as well,
-and so :mod:`hologram.graph.ahead` packs them once for the program. A branch that is chosen is not run again, so what choices read is packed before
+and so :mod:`hologram.graph.ahead` packs them once for the program. A while loop that makes no step packs in vain: how many it
+makes is known too late. A branch that is chosen is not run again, so what choices read is packed before
 them only if it is the same in all calls, or in all steps of a loop around them.
 
 This works on prepared graphs, and prepares the bodies inside of them, the innermost first: panels move out of nested loops one after the other.
@@ -19,7 +20,7 @@ from hologram.primitives.control import bodies, scan, switch, while_, with_bodie
 from hologram.primitives.leaves import input_, leaf
 from hologram.trace.node import Builder, Graph, Node, inlined, topological
 
-PACKED_BYTES = 2**28  # of one loop
+PACKED_BYTES = 2**28  # for one body
 LEAST_STEPS = 4  # that pay for packing
 
 Prepared = Callable[[Graph, Collection[int]], Graph]
