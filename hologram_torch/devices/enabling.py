@@ -13,22 +13,6 @@ from hologram_torch.devices import NAME, backend, pending, registration
 from hologram_torch.devices.storage import storage_of_bytes, teach_torch_to_make_storages
 
 
-class _Hooks(torch._C._acc.PrivateUse1Hooks):
-    def is_available(self) -> bool:
-        return True
-
-    def has_primary_context(self, device_index: int) -> bool:
-        return True
-
-    def is_built(self) -> bool:
-        return True
-
-
-class _Guard(torch._C._acc.DeviceGuard):
-    def type_(self) -> Any:
-        return torch._C._autograd.DeviceType.PrivateUse1
-
-
 def _tag(storage: Any) -> None:
     """Torch's own tag for storages of a device outside of it serves."""
 
@@ -40,7 +24,9 @@ def _loaded(storage: Any, location: str) -> torch.UntypedStorage | None:
 
 def register() -> None:
     """Registers the device: its storages, its ops, and that an optimiser's step ends what is pending. To be called once."""
-    _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[backend.__name__], hook=_Hooks(), device_guard=_Guard())
+    # Torch's own hooks and guard, which say that there is one device without streams: Dynamo would trace methods of a guard of ours when torch calls
+    # them, and compiled code would then outlive ``torch._dynamo.reset``.
+    _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[backend.__name__])
     torch.serialization.register_package(15, _tag, _loaded)
     registration.register()
     teach_torch_to_make_storages()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import multiprocessing
 import os
 import threading
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -125,3 +128,17 @@ def test_a_forked_worker_of_a_data_loader():
     found = torch.cat(list(DataLoader(rows, batch_size=4, num_workers=1, multiprocessing_context="fork")))
     torch.testing.assert_close(found, rows.rows.sin() * 3)
     torch.testing.assert_close(rows[1], rows.rows[1].sin() * 3)
+
+
+def test_compiled_code_goes_when_dynamo_is_reset():
+    programs: list[weakref.ref[Any]] = []
+
+    def kept(module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        program = functools.partial(module.forward)
+        programs.append(weakref.ref(program))
+        return program
+
+    torch.compile(lambda x: x + 1, backend=kept)(torch.randn(3))
+    torch._dynamo.reset()
+    gc.collect()
+    assert [p() for p in programs] == [None]
