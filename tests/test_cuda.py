@@ -405,6 +405,18 @@ def test_calls_that_do_not_fit_captured_run_kernel_by_kernel(cuda: FakeApi, monk
     assert not cuda.graphs and not cuda.host
 
 
+def test_of_too_many_captured_calls_the_oldest_goes(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executable, "MOST_REPLAYS", 3)
+    f = hg.jit(lambda x: hnp.cumsum(x, axis=0) @ x.T, device="cuda")
+    x, streams = hg.device_put(values(6, 6), "cuda"), [hg.stream("cuda") for _ in range(6)]
+    for s in streams:
+        with s:
+            for _ in range(2):
+                assert np.allclose(np.asarray(f(x)), np.cumsum(values(6, 6), axis=0) @ values(6, 6).T, rtol=1e-4)
+    (found,) = f._specialisations.values()
+    assert [queue for _, queue in found.executable._calls] == [s._queue for s in streams[-3:]]
+
+
 def test_captured_calls_go_with_their_stream(cuda: FakeApi) -> None:
     f = hg.jit(layers, device="cuda")
     x, w = values(4, 20), values(20, 20)

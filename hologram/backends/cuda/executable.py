@@ -218,7 +218,7 @@ class CudaExecutable(Executable):
         """Notes a first call. What was captured for queues that are gone is let go."""
         gone = [k for k in self._calls if k[1].retired]
         if len(self._calls) - len(gone) >= MOST_REPLAYS:
-            gone.append(next(iter(self._calls.keys() - gone)))
+            gone.append(next(k for k in self._calls if k not in gone))  # the oldest
         for k in gone:
             del self._calls[k]
             self._tell_native(k[0])
