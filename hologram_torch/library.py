@@ -11,6 +11,7 @@ import inspect
 import typing
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from hologram_torch.operation import TABLE, WRITTEN, Row
 from hologram_torch.wrapping import wrap
 
 NAMESPACE = "hologram"
+_AUTOGRAD = [getattr(torch._C.DispatchKey, name) for name in ("AutogradFunctionality", "AutogradCPU", "AutogradMeta", "AutogradOther")]
 
 
 def _schema_type(annotation: Any) -> Any:
@@ -88,13 +90,21 @@ class _Ops:
         return [hnp.conj(found[i]) if i in found else hnp.zeros_like(arguments[i]) for i in places]
 
     def _fake(self, *arguments: Any) -> Tensor:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _above_autograd(), torch.no_grad():
             warnings.simplefilter("ignore")  # of torch's about its own defaults
             like = self.row.reference(*arguments)
         return torch.empty(like.shape, dtype=like.dtype, device=like.device)
 
     def _fake_backward(self, grad: Tensor, *arguments: Any) -> list[Tensor]:
         return [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in _tensors(arguments)]
+
+
+def _above_autograd() -> AbstractContextManager[None]:
+    """Dispatch as outside of an op: beneath autograd torch 2.13 takes losses of varying sizes apart by functions that give other shapes."""
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for key in _AUTOGRAD:
+        excluded = excluded.remove(key)
+    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
 
 
 def _tensors(arguments: Sequence[Any]) -> list[Tensor]:

@@ -7,6 +7,8 @@ import warnings
 import pytest
 import torch
 from samples import calls
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.library import opcheck
 
 import hologram_torch.library
@@ -50,6 +52,15 @@ def test_values_and_gradients_are_those_of_the_operation(name: str) -> None:
     found, expected = getattr(torch.ops.hologram, name)(*arguments), getattr(F, name)(*arguments)
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
     torch.testing.assert_close(torch.autograd.grad(found.sum(), floats), torch.autograd.grad(expected.sum(), floats))
+
+
+@pytest.mark.parametrize(("reduction", "shape"), [("none", (4,)), ("sum", ())])
+def test_losses_of_varying_sizes_have_their_shapes(reduction: str, shape: tuple[int, ...]) -> None:
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    x, y = mode.from_tensor(torch.randn(4, 5)), mode.from_tensor(torch.arange(4))
+    with mode:
+        found = torch.ops.hologram.cross_entropy(x, y, reduction=reduction)
+    assert any(isinstance(n, torch.SymInt) for n in x.shape) and tuple(int(n) for n in found.shape) == shape
 
 
 def test_ops_stay_whole_in_compiled_graphs() -> None:
