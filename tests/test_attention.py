@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attention_forms import by_hand, formula
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -22,20 +23,6 @@ F32, F64 = np.float32, np.float64
 def _arrays(*shapes: tuple[int, ...], dtype: Any = F32) -> list[Array]:
     rng = np.random.default_rng([len(s) + sum(s) for s in shapes])
     return [rng.standard_normal(s).astype(dtype) for s in shapes]
-
-
-def _by_hand(q: Any, k: Any, v: Any) -> Any:
-    s = hnp.matmul(q, hnp.swapaxes(k, -1, -2)) * 0.3
-    e = hnp.exp(s - hnp.max(s, axis=-1, keepdims=True))
-    return hnp.matmul(e / hnp.sum(e, axis=-1, keepdims=True), v)
-
-
-def _formula(q: Array, k: Array, v: Array, finish: Callable[[Array], Array] = lambda s: s * 0.3) -> Array:
-    """In float64; rows without a key give NaN."""
-    with np.errstate(invalid="ignore"):
-        s = finish(q.astype(F64) @ k.astype(F64).swapaxes(-1, -2))
-        e = np.exp(s - s.max(-1, keepdims=True))
-        return np.asarray(e / e.sum(-1, keepdims=True) @ v.astype(F64))
 
 
 def _kernels(f: Callable[..., Any], *args: Any, **options: Any) -> int:
@@ -64,15 +51,15 @@ SIZES = [
 def test_its_values_in_one_kernel(sizes: tuple[int, int, int, int], dtype: Any) -> None:
     rows, keys, depth, width = sizes
     q, k, v = _arrays((2, rows, depth), (2, keys, depth), (2, keys, width), dtype=dtype)
-    _near(hg.jit(_by_hand)(q, k, v), _formula(q, k, v))
-    assert _kernels(_by_hand, q, k, v) == 1
+    _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))
+    assert _kernels(by_hand, q, k, v) == 1
 
 
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v3"])
 def test_other_machines(target: str) -> None:
     q, k, v = _arrays((3, 70, 20), (3, 300, 20), (3, 300, 33))
     with override(target=target):
-        _near(hg.jit(_by_hand)(q, k, v), _formula(q, k, v))
+        _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))
 
 
 @pytest.mark.parametrize(
@@ -80,19 +67,19 @@ def test_other_machines(target: str) -> None:
 )
 def test_any_number_of_axes(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     q, k, v = _arrays(shapes[0], shapes[1], shapes[1])
-    _near(hg.jit(_by_hand)(q, k, v), _formula(q, k, v))
-    assert _kernels(_by_hand, q, k, v) == 1
+    _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))
+    assert _kernels(by_hand, q, k, v) == 1
 
 
 def test_no_row_of_scores_is_planned() -> None:
     q, k, v = _arrays((8, 512, 16), (8, 512, 16), (8, 512, 16))
-    assert hg.jit(_by_hand).lower(q, k, v).compile().memory_analysis().peak == 0
+    assert hg.jit(by_hand).lower(q, k, v).compile().memory_analysis().peak == 0
 
 
 def test_heads_that_share_keys() -> None:
     q, k, v = _arrays((2, 4, 33, 16), (2, 1, 40, 16), (2, 1, 40, 24))
-    _near(hg.jit(_by_hand)(q, k, v), _formula(q, k, v))
-    assert _kernels(_by_hand, q, k, v) == 1
+    _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))
+    assert _kernels(by_hand, q, k, v) == 1
 
 
 def test_axes_in_another_order() -> None:
@@ -103,7 +90,7 @@ def test_axes_in_another_order() -> None:
         return hnp.einsum("brhgt,bthd->brhgd", nn.softmax(hnp.einsum("brhgd,bthd->brhgt", q, k)), k)
 
     by_head = k.transpose(0, 2, 1, 3)[:, :, None]
-    want = _formula(q.transpose(0, 2, 3, 1, 4), by_head, by_head, lambda s: s)
+    want = formula(q.transpose(0, 2, 3, 1, 4), by_head, by_head, lambda s: s)
     _near(hg.jit(grouped)(q, k), want.transpose(0, 3, 1, 2, 4))
     assert _kernels(grouped, q, k) == 1
 
@@ -127,7 +114,7 @@ def test_axes_in_any_order(terms: str) -> None:
 def test_vmap_of_one_head() -> None:
     q, k, v = _arrays((2, 3, 30, 16), (2, 3, 40, 16), (2, 3, 40, 24))
     mapped = hg.vmap(hg.vmap(lambda q, k, v: nn.softmax(0.3 * q @ k.T) @ v))
-    _near(hg.jit(mapped)(q, k, v), _formula(q, k, v))
+    _near(hg.jit(mapped)(q, k, v), formula(q, k, v))
     assert _kernels(mapped, q, k, v) == 1
 
 
@@ -145,7 +132,7 @@ def test_masks(keys: int) -> None:
     def masked(s: Array) -> Array:
         return np.where(seen, s / 4, -np.inf)
 
-    want = _formula(q, k, v, masked)
+    want = formula(q, k, v, masked)
     assert np.all(np.isnan(want[:, 3])) and not np.any(np.isnan(want[:, 5]))
     plain = hg.jit(lambda q, k, v, b: nn.dot_product_attention(q, k, v, b))
     _near(plain(q, k, v, bias), want)
@@ -159,7 +146,7 @@ def test_causal() -> None:
     def causal(q: Any, k: Any, v: Any) -> Any:
         return nn.dot_product_attention(q, k, v, is_causal=True)
 
-    _near(hg.jit(causal)(q, k, v), _formula(q, k, v, lambda s: np.where(np.tri(300, dtype=bool), s / 4, -np.inf)))
+    _near(hg.jit(causal)(q, k, v), formula(q, k, v, lambda s: np.where(np.tri(300, dtype=bool), s / 4, -np.inf)))
     assert _kernels(causal, q, k, v) == 1
 
 
@@ -176,7 +163,7 @@ def test_any_work_on_scores() -> None:
         t = np.tanh(s / 5)
         return np.asarray(t * 5 + t * t + heads[:, None, None] + far[places])
 
-    _near(hg.jit(capped)(q, k, v, heads, far), _formula(q, k, v, finish))
+    _near(hg.jit(capped)(q, k, v, heads, far), formula(q, k, v, finish))
     assert "taken" in hg.jit(capped).lower(q, k, v, heads, far).as_text("kernels")
     assert _kernels(capped, q, k, v, heads, far) == 1
 
@@ -185,9 +172,9 @@ def test_keys_that_are_computed_are_computed_once() -> None:
     x, w = _arrays((40, 16), (16, 16))
 
     def self_attention(x: Any, w: Any) -> Any:
-        return _by_hand(x, hnp.exp(x @ w), x * 2)
+        return by_hand(x, hnp.exp(x @ w), x * 2)
 
-    _near(hg.jit(self_attention)(x, w), _formula(x, np.exp(x.astype(F64) @ w), x * 2))
+    _near(hg.jit(self_attention)(x, w), formula(x, np.exp(x.astype(F64) @ w), x * 2))
     assert _kernels(self_attention, x, w) == 3  # keys, values, attention
 
 
@@ -195,9 +182,9 @@ def test_keys_that_are_computed_are_computed_once() -> None:
 def test_special_values_are_those_of_separate_kernels(value: float) -> None:
     q, k, v = _arrays((33, 16), (2 * KEYS + 20, 16), (2 * KEYS + 20, 24))
     q[3, 2], k[7, 5], v[300, 1] = value, value, value
-    got = np.asarray(hg.jit(_by_hand)(q, k, v))
-    want = np.asarray(hg.jit(_by_hand, precision="exact")(q, k, v))
-    assert _kernels(_by_hand, q, k, v, precision="exact") > 1
+    got = np.asarray(hg.jit(by_hand)(q, k, v))
+    want = np.asarray(hg.jit(by_hand, precision="exact")(q, k, v))
+    assert _kernels(by_hand, q, k, v, precision="exact") > 1
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
 
 
@@ -206,16 +193,16 @@ def test_special_values_are_those_of_separate_kernels(value: float) -> None:
 
 def test_exact_leaves_the_written_order() -> None:
     q, k, v = _arrays((40, 16), (50, 16), (50, 24))
-    assert _kernels(_by_hand, q, k, v, precision="exact") == 3
-    assert _kernels(_by_hand, q, k, v, precision="fast") == 1
-    _near(hg.jit(_by_hand, precision="fast")(q, k, v), _formula(q, k, v))
+    assert _kernels(by_hand, q, k, v, precision="exact") == 3
+    assert _kernels(by_hand, q, k, v, precision="fast") == 1
+    _near(hg.jit(by_hand, precision="fast")(q, k, v), formula(q, k, v))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_16_bit_arguments_compute_in_float32(dtype: str) -> None:
     q, k, v = (hnp.astype(hg.tensor(x), dtype) for x in _arrays((40, 16), (50, 16), (50, 24)))
     got = hg.jit(nn.dot_product_attention)(q, k, v)
-    want = _formula(*(np.asarray(hnp.astype(x, "float32")) for x in (q, k, v)), finish=lambda s: s / 4)
+    want = formula(*(np.asarray(hnp.astype(x, "float32")) for x in (q, k, v)), finish=lambda s: s / 4)
     eps = 2**-11 if dtype == "float16" else 2**-8
     assert str(got.dtype) == dtype
     np.testing.assert_allclose(np.asarray(hnp.astype(got, "float32")), want, rtol=1.01 * eps, atol=1e-6)
@@ -223,7 +210,7 @@ def test_16_bit_arguments_compute_in_float32(dtype: str) -> None:
 
 def test_bits_do_not_depend_on_threads() -> None:
     q, k, v = _arrays((3, 200, 16), (3, 300, 16), (3, 300, 24))
-    f = hg.jit(_by_hand)
+    f = hg.jit(by_hand)
     results = []
     for n in (1, 2, 3):
         hg.set_num_threads(n)
@@ -235,7 +222,7 @@ def test_bits_do_not_depend_on_threads() -> None:
 def test_the_last_rows_twice_are_the_same_bits() -> None:
     """Chunks overlap where rows are not blocks: a row's bits do not depend on its place in one."""
     q, k, v = _arrays((2 * ROWS + 9, 16), (300, 16), (300, 24))
-    whole, part = (np.asarray(hg.jit(_by_hand)(x, k, v)) for x in (q, q[: ROWS + 1]))
+    whole, part = (np.asarray(hg.jit(by_hand)(x, k, v)) for x in (q, q[: ROWS + 1]))
     np.testing.assert_array_equal(whole[: ROWS + 1], part)
 
 
@@ -258,7 +245,7 @@ def test_scores_that_are_wanted_elsewhere_stay() -> None:
 
     p, out = hg.jit(weights_too)(q, k, v)
     np.testing.assert_allclose(np.asarray(p).sum(-1), 1, rtol=1e-6)
-    _near(out, _formula(q, k, v))
+    _near(out, formula(q, k, v))
     assert _kernels(weights_too, q, k, v) == 3
 
 
@@ -283,11 +270,11 @@ def test_scores_that_no_block_of_keys_gives(scores: Callable[[Any], Any]) -> Non
 
 def test_one_query_stays() -> None:
     q, k, v = _arrays((1, 16), (300, 16), (300, 24))
-    _near(hg.jit(_by_hand)(q, k, v), _formula(q, k, v))
-    assert _kernels(_by_hand, q, k, v) > 1
+    _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))
+    assert _kernels(by_hand, q, k, v) > 1
 
 
-@pytest.mark.parametrize("f", [_by_hand, nn.dot_product_attention])
+@pytest.mark.parametrize("f", [by_hand, nn.dot_product_attention])
 def test_gradients(f: Callable[..., Any]) -> None:
     args = _arrays((2, 20, 8), (2, 24, 8), (2, 24, 16), dtype=F64)
     weights = _arrays((2, 20, 16), dtype=F64)[0]
@@ -344,7 +331,7 @@ def test_causal_in_parts(keys: int) -> None:
     def causal(q: Any, k: Any, v: Any) -> Any:
         return nn.dot_product_attention(q, k, v, is_causal=True)
 
-    _near(hg.jit(causal)(q, k, v), _formula(q, k, v, lambda s: np.where(np.tri(rows, keys, dtype=bool), s / 4, -np.inf)))
+    _near(hg.jit(causal)(q, k, v), formula(q, k, v, lambda s: np.where(np.tri(rows, keys, dtype=bool), s / 4, -np.inf)))
     scores = [int(n.inputs[0].size) for n in hg.make_graph(causal)(q, k, v).nodes() if n.op.name == "reduce_max"]
     assert len(scores) == nn.attention.MOST_PARTS and sum(scores) < 0.75 * 2 * rows * keys
 
@@ -377,12 +364,12 @@ def test_many_layers_share_their_kernel() -> None:
 
 def test_a_number_of_heads_that_varies() -> None:
     """One program, one kernel; a number of keys that varies leaves separate kernels."""
-    f = hg.jit(_by_hand, dynamic=dict.fromkeys(range(3), 0))
+    f = hg.jit(by_hand, dynamic=dict.fromkeys(range(3), 0))
     assert f.lower(*_arrays((3, 20, 16), (3, 24, 16), (3, 24, 16))).compile().reduction().kernels == 1
     for heads in (1, 2, 3, 7):
         q, k, v = _arrays((heads, 70, 16), (heads, 300, 16), (heads, 300, 16))
-        _near(f(q, k, v), _formula(q, k, v))
-    g = hg.jit(_by_hand, dynamic={1: 1, 2: 1})
+        _near(f(q, k, v), formula(q, k, v))
+    g = hg.jit(by_hand, dynamic={1: 1, 2: 1})
     for keys in (20, 24, 31):
         q, k, v = _arrays((2, 20, 16), (2, keys, 16), (2, keys, 16))
-        _near(g(q, k, v), _formula(q, k, v))
+        _near(g(q, k, v), formula(q, k, v))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attention_forms import by_hand, formula
 from c_harness import SHARED_BYTES, run
 from cuda_compilers import NVCC, compile_with_nvcc
 from needs import needs_compilers, needs_opencl
@@ -50,20 +51,6 @@ def _results(f: Callable[..., Any], args: list[Array], dialect: str, folder: Pat
     return run(_schedule(f, *args, dialect=dialect), args, folder, "standard", dialect=dialect)
 
 
-def _by_hand(q: Any, k: Any, v: Any, finish: Callable[[Any], Any] = lambda s: s * 0.3) -> Any:
-    s = finish(hnp.matmul(q, hnp.swapaxes(k, -1, -2)))
-    e = hnp.exp(s - hnp.max(s, axis=-1, keepdims=True))
-    return hnp.matmul(e / hnp.sum(e, axis=-1, keepdims=True), v)
-
-
-def _formula(q: Array, k: Array, v: Array, finish: Callable[[Array], Array] = lambda s: s * 0.3) -> Array:
-    """In float64; rows without a key give NaN."""
-    with np.errstate(invalid="ignore"):
-        s = finish(q.astype(F64) @ k.astype(F64).swapaxes(-1, -2))
-        e = np.exp(s - s.max(-1, keepdims=True))
-        return np.asarray(e / e.sum(-1, keepdims=True) @ v.astype(F64))
-
-
 def _near(got: Any, want: Array, tolerance: float = 5e-6) -> None:
     np.testing.assert_allclose(np.asarray(got), want, rtol=tolerance, atol=tolerance)
 
@@ -80,8 +67,8 @@ def test_its_values_in_every_dialect(sizes: tuple[int, int, int, int], dialect: 
     if sizes != SIZES[0] and not everything:
         pytest.skip("with --all")
     q, k, v = _arrays((2, rows, depth), (2, keys, depth), (2, keys, width))
-    (got,) = _results(_by_hand, [q, k, v], dialect, tmp_path)
-    _near(got, _formula(q, k, v))
+    (got,) = _results(by_hand, [q, k, v], dialect, tmp_path)
+    _near(got, formula(q, k, v))
 
 
 @needs_opencl
@@ -91,8 +78,8 @@ def test_opencl_runs_it(sizes: tuple[int, int, int, int], everything: bool) -> N
     if sizes[0] != 33 and not everything:
         pytest.skip("with --all")
     q, k, v = _arrays((2, rows, depth), (2, keys, depth), (2, keys, width))
-    f = hg.jit(_by_hand, device="opencl")
-    _near(f(q, k, v), _formula(q, k, v))
+    f = hg.jit(by_hand, device="opencl")
+    _near(f(q, k, v), formula(q, k, v))
     assert f.lower(q, k, v).compile().reduction().kernels == 1
 
 
@@ -117,7 +104,7 @@ def test_16_bit_floats_on_matrix_units(sizes: tuple[int, int, int, int], dtype: 
     assert mapping.fragments and mapping.local == mapping.dynamic <= SHARED_BYTES
     assert {b.dtype.name for b in schedule.kernels[0].kernel.params if b.role == "in"} == {dtype, "bool"}
     (got,) = run(schedule, args, tmp_path, "standard", dialect="cuda")
-    want = _formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: np.where(seen, s / np.sqrt(depth), -np.inf))
+    want = formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: np.where(seen, s / np.sqrt(depth), -np.inf))
     eps = 2.0 ** (-8 if dtype == "bfloat16" else -11)
     np.testing.assert_allclose(got.astype(F32), np.where(np.isnan(want), 0, want), rtol=2 * eps, atol=2 * eps)
 
@@ -129,7 +116,7 @@ def test_terms_beyond_the_last_key_are_none(dtype: str, tmp_path: Path) -> None:
     q, k, v = (x.astype(dtypes.of(dtype).np) for x in _arrays((40, 24), (70, 24), (70, 24)))
     q[33] = np.inf
     (got,) = run(_schedule(nn.dot_product_attention, q, k, v), [q, k, v], tmp_path, "standard", dialect="cuda")
-    want = _formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: s / np.sqrt(24))
+    want = formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: s / np.sqrt(24))
     np.testing.assert_allclose(got.astype(F32), want, rtol=2**-6, atol=2**-6)
     assert list(np.flatnonzero(np.isnan(want).any(1))) == [33]
 
@@ -145,16 +132,16 @@ def test_masks_and_other_work_on_scores(tmp_path: Path) -> None:
 
     def f(q: Any, k: Any, v: Any, seen: Any, bias: Any, far: Any, places: Any) -> Any:
         attend = nn.dot_product_attention
-        gathered = _by_hand(q, k, v, lambda s: hnp.tanh(s / 5) + far[places])
+        gathered = by_hand(q, k, v, lambda s: hnp.tanh(s / 5) + far[places])
         return attend(q, k, v, seen), attend(q, k, v, bias), attend(q, k, v, is_causal=True), gathered
 
     of_bools, added, causal, gathered = _results(f, [q, k, v, seen, bias, far, places], "c", tmp_path)
-    want = _formula(q, k, v, lambda s: np.where(seen, s / 4, -np.inf))
+    want = formula(q, k, v, lambda s: np.where(seen, s / 4, -np.inf))
     assert np.all(np.isnan(want[:, :, 3])) and not np.any(np.isnan(want[:, :, 5]))
     _near(of_bools, np.where(np.isnan(want), 0, want))
     _near(added, want)
-    _near(causal, _formula(q, k, v, lambda s: np.where(np.tri(40, 90, dtype=bool), s / 4, -np.inf)))
-    _near(gathered, _formula(q, k, v, lambda s: np.tanh(s / 5) + far[places]))
+    _near(causal, formula(q, k, v, lambda s: np.where(np.tri(40, 90, dtype=bool), s / 4, -np.inf)))
+    _near(gathered, formula(q, k, v, lambda s: np.tanh(s / 5) + far[places]))
 
 
 @pytest.mark.parametrize("dialect", ["opencl", *DIALECT_NAMES])
@@ -167,7 +154,7 @@ def test_items_share_it_whatever_the_sizes(dialect: str, dtype: Any) -> None:
         if width * np.dtype(dtype).itemsize > WIDEST_BYTES:
             continue
         args = _arrays((rows, depth), (keys, depth), (keys, width), dtype=dtype)
-        (low,) = _schedule(_by_hand, *args, dialect=dialect).kernels
+        (low,) = _schedule(by_hand, *args, dialect=dialect).kernels
         mapping = Mapping(low.kernel, Scalars(DIALECTS[dialect]), "standard")
         assert mapping.tiles is not None and not mapping.workspace
         assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.held} == {"weights"}
@@ -176,7 +163,7 @@ def test_items_share_it_whatever_the_sizes(dialect: str, dtype: Any) -> None:
 
 def test_no_scores_are_planned() -> None:
     q, k, v = _arrays((8, 512, 16), (8, 512, 16), (8, 512, 16))
-    compiled = hg.jit(_by_hand, device="null:0").lower(q, k, v).compile()
+    compiled = hg.jit(by_hand, device="null:0").lower(q, k, v).compile()
     assert compiled.memory_analysis().peak == 0 and compiled.reduction().kernels == 1
 
 
@@ -225,8 +212,8 @@ def test_derivatives_of_16_bit_floats_make_scores_again(case: str, tmp_path: Pat
 
 def test_exact_leaves_the_written_order() -> None:
     args = _arrays((40, 16), (50, 16), (50, 24))
-    assert len(_schedule(_by_hand, *args, precision="exact").kernels) == 3
-    assert len(_schedule(_by_hand, *args, precision="fast").kernels) == 1
+    assert len(_schedule(by_hand, *args, precision="exact").kernels) == 3
+    assert len(_schedule(by_hand, *args, precision="fast").kernels) == 1
 
 
 @pytest.mark.skipif(NVCC is None, reason="there is no nvcc")

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kernel_graphs import small_graphs
 from needs import needs_compilers
 from optable import assert_agree, cases_of, mismatch, rows, seeded
+from some_devices import install
 from test_cpu_optable import KINDS, batch_graph, runs_alone
 from test_random_graphs import arguments, exact_graphs, seeds
 
@@ -23,7 +24,6 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda import executable, library
-from hologram.backends.cuda.device import Device
 from hologram.backends.reference import evaluate
 from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
 from hologram.graph.passes import canonicalise
@@ -36,8 +36,7 @@ pytestmark = needs_compilers
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
     """Two devices that are not there."""
     fake = FakeApi(devices=2)
-    found = [Device(fake, i) for i in range(2)]  # type: ignore[arg-type]
-    monkeypatch.setattr(cuda_device, "found", lambda: (found, None))
+    install(fake, monkeypatch)
     yield fake
     hg.clear_caches()
     gc.collect()

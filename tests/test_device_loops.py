@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_cuda import FakeApi
-from needs import NO_COMPILERS, NO_OPENCL, needs_compilers
+from needs import needs_compilers
+from some_devices import available
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import devices
 from hologram.backends.common import loops
 from hologram.backends.cuda import device as cuda_device
 
@@ -21,14 +21,7 @@ X = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
 
 @pytest.fixture(params=["opencl", "cuda"])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    if request.param == "opencl" and NO_OPENCL is not None:
-        pytest.skip(f"OpenCL: {NO_OPENCL}")
-    if request.param == "cuda":
-        if NO_COMPILERS is not None:
-            pytest.skip(NO_COMPILERS)
-        fake = cuda_device.Device(FakeApi(), 0)  # type: ignore[arg-type]
-        monkeypatch.setattr(cuda_device, "found", lambda: ([fake], None))
-    yield devices.find(request.param)
+    yield available(request.param, monkeypatch)
     hg.clear_caches()
 
 

@@ -15,6 +15,7 @@ import pytest
 from fake_cuda import FakeError
 from fake_driver import NativeFakeApi
 from needs import needs_compilers
+from some_devices import install
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -22,7 +23,6 @@ from hologram.backends.common.runtime import APART_BYTES
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.api import Api
-from hologram.backends.cuda.device import Device
 from hologram.errors import DeviceError, DonatedBufferError, OutOfMemory
 
 pytestmark = [needs_compilers, pytest.mark.skipif(why_not_native() is not None, reason="native calls are off")]
@@ -32,8 +32,7 @@ pytestmark = [needs_compilers, pytest.mark.skipif(why_not_native() is not None, 
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[NativeFakeApi]:
     """Two devices that are not there, and a driver in C."""
     fake = NativeFakeApi(devices=2)
-    found = [Device(fake, i) for i in range(2)]  # type: ignore[arg-type]
-    monkeypatch.setattr(cuda_device, "found", lambda: (found, None))
+    install(fake, monkeypatch)
     yield fake
     hg.clear_caches()
     gc.collect()

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_cuda import FakeApi
-from needs import NO_COMPILERS, NO_OPENCL
+from some_devices import available
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import devices, held
-from hologram.backends.cuda import device as cuda_device
+from hologram.backends import held
 from hologram.errors import OutOfMemory
 from hologram.settings import override
 
@@ -23,14 +21,7 @@ Function = Callable[..., Any]
 
 @pytest.fixture(params=["opencl", "cuda", "null"])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    if request.param == "opencl" and NO_OPENCL is not None:
-        pytest.skip(f"OpenCL: {NO_OPENCL}")
-    if request.param == "cuda":
-        if NO_COMPILERS is not None:
-            pytest.skip(NO_COMPILERS)
-        fake = cuda_device.Device(FakeApi(), 0)  # type: ignore[arg-type]
-        monkeypatch.setattr(cuda_device, "found", lambda: ([fake], None))
-    yield devices.find(request.param)
+    yield available(request.param, monkeypatch)
     hg.clear_caches()
 
 

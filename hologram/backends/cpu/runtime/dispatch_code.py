@@ -19,7 +19,7 @@ from hologram.backends.cpu.runtime.layout import layout
 from hologram.backends.cpu.runtime.match_code import drop_leaves, match_call
 from hologram.backends.cpu.runtime.records import Context, Object, Sized, Spec, Storage, heap, process
 from hologram.backends.cpu.runtime.remote_code import run_remote
-from hologram.backends.cpu.runtime.result_code import build, set_slot
+from hologram.backends.cpu.runtime.result_code import build, drop_results, set_slot
 
 Pointers = Array[ptr]
 
@@ -52,12 +52,6 @@ def take_result(context: Context, spec: Spec, i: i64) -> Storage:
             set_slot(storage, layout.storage_aval, output.aval)
             return storage
     return storage_take(output.aval, output.nbytes, output.size_class)
-
-
-@native
-def drop_results(context: Context, n: i64) -> void:
-    for i in range(n):
-        Py_DecRef(context.results[i])
 
 
 @native

@@ -32,7 +32,7 @@ from hologram.backends.cpu.runtime.capi import (
 )
 from hologram.backends.cpu.runtime.language import Array, address, copy, i64, inlined, native, offset, ptr, void
 from hologram.backends.cpu.runtime.records import Context, List, Object, Replay, ReplayResult, Sized, Spec, process, remote
-from hologram.backends.cpu.runtime.result_code import set_slot
+from hologram.backends.cpu.runtime.result_code import drop_results, set_slot
 
 Words, Pointers = Array[i64], Array[ptr]
 
@@ -248,12 +248,6 @@ def new_result(context: Context, replay: Replay, i: i64, submission: ptr) -> i64
     return 0 if context.results[i] is None else 1
 
 
-@native
-def drop_new(context: Context, n: i64) -> void:
-    for i in range(n):
-        Py_DecRef(context.results[i])
-
-
 # --- the driver -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -380,7 +374,7 @@ def put_results(context: Context, replay: Replay, event: ptr, submission: ptr) -
         Py_DecRef(arena)
         Py_DecRef(workspace)
     if done == 0:
-        drop_new(context, made)
+        drop_results(context, made)
     return done
 
 

@@ -25,6 +25,12 @@ Pointers, Doubles, Singles = Array[ptr], Array[f64], Array[f32]
 
 
 @native
+def drop_results(context: Context, n: i64) -> void:
+    for i in range(n):
+        Py_DecRef(context.results[i])
+
+
+@native
 def set_slot(obj: ptr, at: i64, value: ptr) -> void:
     """Replaces what a slot holds."""
     slot = Pointers(offset(obj, at))
