@@ -26,7 +26,7 @@ from hologram.trace.node import Builder, Graph, Node, const_attrs
 SMALL, LARGE = 16, 1 << 22  # elements of float32
 BUSY, ROUNDS = 1 << 18, 32  # elements, and multiply-adds of each
 CHAIN = 16  # kernels, one after the other
-REPEATS = 5
+REPEATS, ATTEMPTS = 5, 4
 NULL = Rates(20_000.0, 5_000.0, 2e-5, 1e-3, 10_000.0, 0.05)  # what a device that computes nothing passes for: a GPU on a PCI Express bus
 
 
@@ -60,6 +60,15 @@ def _key(name: str) -> str:
 
 
 def _measured(device: Device | None) -> Rates:
+    """Again where other work on the machine disturbed it so much that operations seem to take no time."""
+    for _ in range(ATTEMPTS):
+        found = _once(device)
+        if found.operation > 0:
+            break
+    return found
+
+
+def _once(device: Device | None) -> Rates:
     graphs = _increment(SMALL), _sums(), _increment(LARGE), _increment(BUSY), _polynomial()
     small, chain, large, idle, busy = (_time(_runner(device, g)) for g in graphs)
     launch = max(0.0, chain - small) / (CHAIN - 1)

@@ -34,6 +34,9 @@ from hologram.dtypes import DType
 from hologram.settings import listeners, settings
 from hologram.trace.aval import Aval
 
+if why_not_native() is None:
+    from hologram.backends.cpu.runtime.tables import table  # with this module: what a thread is importing at a fork, no child can import any more
+
 MOST_SHARED = 62  # leaves of a call that writes into buffers: a bit of a word each
 DEEPEST = 64  # nesting of patterns; native code walks them by recursion
 
@@ -306,8 +309,6 @@ def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
         "n_results": spec.results,
         "replays": 0 if spec.replays is None else id(spec.replays),
     }
-    from hologram.backends.cpu.runtime.tables import table
-
     return table(SpecRecord, values, arrays), tuple(keep)
 
 
