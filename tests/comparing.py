@@ -27,3 +27,20 @@ def same_canonically(f: Callable[..., Any], args: list[np.ndarray]) -> None:
             if precision == "exact":
                 np.testing.assert_array_equal(a, b)
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def same_values(f: Callable[..., Any], *args: Any, exact: bool = True) -> None:
+    """``f`` has the reference's values: in ``exact``, unless its functions round, its bits; before and after canonical reduction, and compiled."""
+    graph = hg.make_graph(f)(*args)
+    leaves = [np.asarray(a) for a in hg.tree.leaves(args)]
+    want = evaluate(graph, leaves)
+    for precision in ("exact", "standard", "fast"):
+        canonical = canonicalise(graph, precision)
+        verify(canonical)
+        assert str(canonicalise(canonical, precision)) == str(canonical)
+        compiled = [np.asarray(x) for x in hg.tree.leaves(hg.jit(f, precision=precision)(*args))]
+        for got in (evaluate(canonical, leaves), compiled):
+            for a, b in zip(got, want, strict=True):
+                if precision == "exact" and exact:
+                    np.testing.assert_array_equal(a, b)
+                np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * max(1.0, float(np.abs(b).max(initial=0))))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import same_canonically
+from comparing import same_canonically, same_values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.reference import evaluate
 from hologram.graph import fission
-from hologram.graph.passes import canonicalise, verify
+from hologram.graph.passes import canonicalise
 from hologram.primitives.control import bodies, scan
 from hologram.trace.node import Graph, Node
 
@@ -39,23 +39,6 @@ def _inside(graph: Graph) -> int:
     return sum(fission._is_product(n) for s in _scans(graph) for b in bodies(s) for n in b.graph.nodes())
 
 
-def _check(f: Function, *args: Any, exact: bool = True) -> None:
-    """``f`` has the reference's values: in ``exact``, unless its functions round, its bits; before and after canonical reduction, and compiled."""
-    graph = hg.make_graph(f)(*args)
-    leaves = [np.asarray(a) for a in hg.tree.leaves(args)]
-    want = evaluate(graph, leaves)
-    for precision in ("exact", "standard", "fast"):
-        canonical = canonicalise(graph, precision)
-        verify(canonical)
-        assert str(canonicalise(canonical, precision)) == str(canonical)
-        compiled = [np.asarray(x) for x in hg.tree.leaves(hg.jit(f, precision=precision)(*args))]
-        for got in (evaluate(canonical, leaves), compiled):
-            for a, b in zip(got, want, strict=True):
-                if precision == "exact" and exact:
-                    np.testing.assert_array_equal(a, b)
-                np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * max(1.0, float(np.abs(b).max(initial=0))))
-
-
 def _bounded(x: Any) -> Any:
     return hnp.clip(x, -1, 1)
 
@@ -76,7 +59,7 @@ def test_products_of_elements_are_made_before(rows: int, reverse: bool) -> None:
 
     args = [_array(24, 32) / 6, _array(16, 32) / 6, _array(rows, 16), _array(9, rows, 24)]
     assert _inside(_canonical(f, *args)) == 1
-    _check(f, *args)
+    same_values(f, *args)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -90,7 +73,7 @@ def test_products_for_results_are_made_after(reverse: bool) -> None:
 
     args = [_array(24, 24) / 6, _array(24, 24, seed=1), _array(24, 24), _array(9, 24, 24)]
     assert _inside(_canonical(f, *args)) == 1
-    _check(f, *args)
+    same_values(f, *args)
 
 
 def test_a_scan_whose_steps_need_nothing_of_each_other_is_no_loop() -> None:
@@ -99,7 +82,7 @@ def test_a_scan_whose_steps_need_nothing_of_each_other_is_no_loop() -> None:
 
     args = [_array(24, 32), _array(9, 5, 24)]
     assert not _scans(_canonical(f, *args))
-    _check(f, *args)
+    same_values(f, *args)
 
 
 def test_loops_in_loops() -> None:
@@ -114,7 +97,7 @@ def test_loops_in_loops() -> None:
     (outer,) = _scans(_canonical(f, *args))
     (inner,) = _scans(bodies(outer)[0].graph)
     assert sum(map(fission._is_product, bodies(inner)[0].graph.nodes())) == 1
-    _check(f, *args)
+    same_values(f, *args)
 
 
 # --- sums ------------------------------------------------------------------------------------------------------------
@@ -145,7 +128,7 @@ def test_gradients_of_recurrent_cells(cell: Function, rows: int) -> None:
 
     args = [_array(12, 64) / 4, _array(16, 64) / 4, _array(64), _array(rows, 16), _array(rows, 16, seed=1), _array(8, rows, 12)]
     f = hg.value_and_grad(loss, argnums=(0, 1, 2, 3, 4, 5))
-    _check(f, *args, exact=False)
+    same_values(f, *args, exact=False)
     canonical = _canonical(f, *args)
     assert _inside(canonical) == 2  # one a step forward, one a step back
     assert all(x.shape[0] == rows for s in _scans(canonical) for x in s.inputs[s.attrs[1] : s.attrs[1] + s.attrs[2]])  # no gradient of weights
@@ -165,7 +148,7 @@ def test_floats_are_added_in_order_in_exact() -> None:
     args = [_array(9, 4, 24), _array(9, 4, 40), _array(24, 40)]
     assert _inside(_canonical(_sum, *args, precision="exact")) == 1
     assert _inside(_canonical(_sum, *args)) == 0
-    _check(_sum, *args)
+    same_values(_sum, *args)
 
 
 def test_integers_are_added_in_any_order() -> None:
@@ -180,7 +163,7 @@ def test_sums_of_the_same_in_each_step_stay() -> None:
     def f(w: Any, x: Any) -> Any:
         return hg.scan(lambda s, _: ((s[0] + w @ w, _bounded(s[1] @ w)), None), (w, x), None, length=5)[0]
 
-    _check(f, _array(16, 16) / 6, _array(3, 16))
+    same_values(f, _array(16, 16) / 6, _array(3, 16))
 
 
 def test_sums_that_something_reads_stay() -> None:
