@@ -166,6 +166,24 @@ class Device(driver.Device):
             return f"its work-groups have {self.most_items} items at most; kernels use up to {MOST_ITEMS}"
         return None
 
+    def why_no_compiler(self) -> str | None:
+        """Why the driver of a CPU compiles nothing: one that is older than the processor may not know it. GPUs are taken to know their own."""
+        if self.kind == "gpu":
+            return None
+        program = self.cl.Program(self.context, "__kernel void nothing(__global int *x) { *x = 0; }")
+        try:
+            self._built(program, [])
+        except self.cl.Error as e:
+            return " ".join(self._log(program, e).split())
+        return None
+
+    def _log(self, program: Any, error: Exception) -> str:
+        """What the compiler says of a program that does not build."""
+        try:
+            return program.get_build_info(self.device, self.cl.program_build_info.LOG).strip() or str(error)
+        except self.cl.Error:
+            return str(error)
+
     def build(self, source: str, names: Sequence[str]) -> dict[str, Any]:
         if not names:
             return {}
@@ -196,11 +214,8 @@ class Device(driver.Device):
         try:
             return self._built(program, options)
         except self.cl.Error as e:
-            try:
-                log = program.get_build_info(self.device, self.cl.program_build_info.LOG) or str(e)
-            except self.cl.Error:
-                log = str(e)
-            raise CompileError(f"{self.name} does not compile a program:\n{log.strip()}\n\n{numbered(source, log)}") from None
+            log = self._log(program, e)
+            raise CompileError(f"{self.name} does not compile a program:\n{log}\n\n{numbered(source, log)}") from None
 
     def _built(self, program: Any, options: list[str]) -> Any:
         with warnings.catch_warnings():
@@ -234,5 +249,11 @@ def found() -> tuple[list[Device], str | None]:
             there += platform.get_devices()
         except cl.Error as e:
             reasons.append(f"{platform.name.strip()}: {e}")
-    devices = [Device(cl, i, d) for i, d in enumerate(there)]
+    devices: list[Device] = []
+    for d in there:
+        device = Device(cl, len(devices), d)
+        if (reason := device.why_no_compiler()) is None:
+            devices.append(device)
+        else:
+            reasons.append(f"{device.describe()}: {reason}")
     return devices, None if devices else "no OpenCL platform has a device" + (f" ({'; '.join(reasons)})" if reasons else "")
