@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from optable import seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -245,6 +246,24 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
     assert product.lower(a, b).compile().reduction().kernels == (2 if rows % loops.BAND == 0 else 1)
     assert hg.jit(hnp.matmul, precision="exact").lower(a, b).compile().reduction().kernels == 1
     hg.clear_caches()
+
+
+@pytest.mark.parametrize("precision", ["exact", "standard"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 17, 130])
+@pytest.mark.parametrize(("rows", "terms"), [(2, 8), (5, 9), (20, 8), (33, 40), (13, 300)])
+@pytest.mark.parametrize("cheap", [False, True])
+def test_elements_beside_their_sums(rows: int, terms: int, columns: int, precision: Any, cheap: bool) -> None:
+    """What every term of a sum is multiplied with afterwards is as large as the terms: another pass over them, be the work on a sum cheap or dear."""
+    draw = seeded(f"{rows} {terms} {columns}")
+    x, w = draw.standard_normal((rows, terms)).astype(np.float32), draw.standard_normal((terms, columns)).astype(np.float32)
+
+    def f(np_: Any, x: Any, w: Any) -> Any:
+        y = x @ w
+        y = y + 1 if cheap else np_.tanh(y)
+        return x[:, :, None] * y[:, None, :]
+
+    got = np.asarray(hg.jit(lambda x, w: f(hnp, x, w), precision=precision)(x, w))
+    np.testing.assert_allclose(got, f(np, x.astype(np.float64), w.astype(np.float64)), rtol=2e-5, atol=2e-4)
 
 
 def test_products_summed_over_leading_axes_keep_no_terms() -> None:

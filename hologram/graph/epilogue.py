@@ -12,7 +12,7 @@ from typing import Any
 from hologram.graph.kernel_ir import Acc, Buffer, Ins, Loop, Store, Value
 from hologram.graph.nest import Nest
 from hologram.graph.values import Write
-from hologram.symbolic import Expr, Int, substitute, var
+from hologram.symbolic import Expr, Int, atoms, substitute, var
 
 DEAR = 8  # cost of an element's work from which it is done in a loop of its own
 
@@ -59,8 +59,10 @@ class Epilogue:
 
 
 def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None:
-    """The work between the sums of one pass and ``stores``, if it is dear."""
+    """The work between the sums of one pass and ``stores``, if it is dear and once a sum: elements of the summed axes need a pass of their own."""
     needed = made_of([v for w in stores for v in (w.value, w.mask) if v is not None])
+    if any(_is_of_element(x, nest) for x in (*(w.index for w in stores), *(a for v in needed if isinstance(v, Ins) for a in v.attrs))):
+        return None
     after: set[Value] = set()
     cost = 0
     for v in order:
@@ -70,6 +72,11 @@ def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None
         elif isinstance(v, Acc) and v not in needed:
             return None  # sums of sums
     return Epilogue([v for v in order if v in needed], stores, nest) if cost >= DEAR else None
+
+
+def _is_of_element(x: Any, nest: Nest) -> bool:
+    """Whether an attribute is an index expression that differs between the elements of a sum."""
+    return isinstance(x, Expr) and any(nest.level_of.get(a.name) == nest.element_level for a in atoms(x))
 
 
 def made_of(values: list[Value]) -> set[Value]:
