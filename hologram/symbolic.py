@@ -121,6 +121,11 @@ def var(name: str, low: int | None = 0, high: int | None = None) -> Expr:
     return Expr({(Atom.variable(name, low, high),): 1})
 
 
+def counter(name: str, size: Int | None) -> Expr:
+    """A variable that counts from 0 up to ``size`` - 1; None: without end."""
+    return var(name, 0, size - 1 if isinstance(size, int) else None)
+
+
 def is_static(x: Int) -> bool:
     return not isinstance(x, Expr)
 

@@ -186,3 +186,54 @@ def test_derivatives_of_slices_grow_linearly() -> None:
     assert kernels_and_peak(5)[0] == 1
     kernels_of_twenty, peak = kernels_and_peak(20)
     assert kernels_of_twenty <= 2 and peak <= 4 * 24_000 * 1.2
+
+
+# --- gathers in boxes ------------------------------------------------------------------------------------------------
+
+PIECES: dict[str, Callable[[Any, Any], Any]] = {  # (namespace, array): what falls into boxes, some of one element
+    "roll": lambda np_, x: np_.roll(x, 1),
+    "roll back": lambda np_, x: np_.roll(x, -3),
+    "pad": lambda np_, x: np_.pad(x, (1, 70)),
+    "concatenate": lambda np_, x: np_.concatenate([x[:1], x, x[5:], x[:2]]),
+    "prepended": lambda np_, x: np_.diff(x, prepend=0.0),
+    "joined ends": lambda np_, x: np_.concatenate([x[-1:], x[:-1] * 2, x[:1]]),
+    "elements": lambda np_, x: _with_elements(x),
+    "stack": lambda np_, x: np_.stack([x, np_.roll(x, 2)], 1),
+}
+
+
+def _with_elements(x: Any) -> Any:
+    """``x`` with 1 added at 7 and 2 taken away at 9."""
+    if isinstance(x, np.ndarray):
+        x = x.copy()
+        x[7] += 1
+        x[9] -= 2
+        return x
+    return x.at[7].add(1).at[9].add(-2)
+
+
+@pytest.mark.parametrize("n", [50, 1100, 5000])
+@pytest.mark.parametrize("name", PIECES)
+def test_boxes_of_gathered_elements(name: str, n: int) -> None:
+    """Each box gathers for itself: several values of a kernel are indices, each by a name of its own."""
+    draw = seeded(name + str(n))
+    x, i, j = draw.standard_normal(n).astype(np.float32), draw.integers(0, n, n), draw.integers(0, n, n)
+
+    def f(np_: Any, x: Any, i: Any, j: Any) -> Any:
+        return PIECES[name](np_, x[i] + x[j[i]])
+
+    want = f(np, x, i, j)
+    for precision in ("exact", "standard", "fast"):
+        got = np.asarray(hg.jit(lambda x, i, j: f(hnp, x, i, j), precision=precision)(x, i, j))
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(f(hnp, hg.tensor(x), hg.tensor(i), hg.tensor(j))), want, rtol=1e-6, atol=1e-6)
+
+
+def test_one_value_indexes_axes_of_several_extents() -> None:
+    """What is in range of one axis need not be in range of another."""
+    x, y = np.arange(20.0, dtype=np.float32), np.arange(30.0, dtype=np.float32)
+    i = np.array([0, 7, 19, 3])
+    f = hg.jit(lambda x, y, i: (x[i] * y[i]).at[i % 4].add(x[i]), precision="exact")
+    want = x[i] * y[i]
+    np.add.at(want, i % 4, x[i])
+    assert np.array_equal(np.asarray(f(x, y, i)), want)

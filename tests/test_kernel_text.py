@@ -118,7 +118,7 @@ kernel(b0: float32[320] in, b1: float32[320] out, b2: float32[8] out, n0: symbol
       v5 = load(s0, i) : float32
       v6 = sub(v5, a1) : float32
       v7 = cast(v6, int64) : int64
-      taken1 = cast(v6, int64) : int64
+      taken1 = cast(v6, int64) : int64 below 960
       v9 = load(v4, b0, (taken1//3)) : float32
       v10 = mul(v9, v0) : float32
       b1[i+40*p] = v10 where v4
@@ -156,10 +156,18 @@ DEFECTS = [
     ("b0: float32[320] in", "b0: float16[320] in", "a float32 is loaded"),
     ("v2 = load(b0, i+40*p)", "v2 = load(b1, i+40*p)", "only written"),
     ("v2 = load(b0, i+40*p)", "v2 = load(b0, i+40*p+320)", "outside of b0"),
+    ("v2 = load(b0, i+40*p)", "v2 = load(b0, i+40*p+1)", "may lie outside of b0"),
+    ("v2 = load(b0, i+40*p)", "v2 = load(b0, i+40*p-1)", "may lie outside of b0"),
+    ("b1[i+40*p] = v10", "b1[i+41*p] = v10", "may lie outside of b1"),
+    ("s0[i] = v3", "s0[i+p] = v3", "may lie outside of s0"),
+    ("int64 below 960", "int64 below 961", "may lie outside of b0"),
+    (" below 960", "", "may lie outside of b0"),
+    ("      v9 = load", "      taken2 = cast(v6, int64) : int64\n      taken1 = cast(v6, int64) : int64\n      v9 = load", "hides"),
+    ("      s0[i] = v3\n", "      taken1 = cast(v3, int64) : int64\n      s0[i] = v3\n", "the name of two values"),
     ("v2 = load(b0, i+40*p)", "v2 = load(b0, i+40*t)", "t is not known"),
     ("v2 = load(b0, i+40*p)", "v2 = load(v0, b0, i+40*p)", "at most a mask"),
     ("(taken1//3)", "(taken2//3)", "taken2 is not known"),
-    ("taken1 = cast(v6, int64) : int64", "taken1 = abs(v6) : float32", "goes through a float32"),
+    ("taken1 = cast(v6, int64) : int64 below 960", "taken1 = abs(v6) : float32", "goes through a float32"),
     ("b1[i+40*p] = v10", "b0[i+40*p] = v10", "only read"),
     ("b1[i+40*p] = v10", "b1[i+40*p] = v7", "a int64 is stored"),
     ("where v4", "where v10", "mask is a bool"),

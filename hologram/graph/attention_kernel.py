@@ -21,10 +21,10 @@ from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.score_kernel import ScoreKernel, static
-from hologram.graph.statements import const, counter, least, load, named, row
+from hologram.graph.statements import const, least, load, named, row
 from hologram.graph.tiles import Tile
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, floordiv
+from hologram.symbolic import Int, counter, floordiv
 from hologram.trace.node import Node
 
 ROWS = 64  # of a chunk: what is read of keys and values serves that many

@@ -27,10 +27,10 @@ from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.score_kernel import ScoreKernel, static
-from hologram.graph.statements import cast, const, counter, index, least, load, named, row
+from hologram.graph.statements import cast, const, index, least, load, named, row
 from hologram.graph.tiles import MOST_HELD, PAD, SIDE, Panels
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int
+from hologram.symbolic import Int, counter
 from hologram.trace.node import Node
 
 WIDEST_BY_UNITS = 128  # elements of a value: outputs and sums are in registers

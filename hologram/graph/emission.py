@@ -16,7 +16,7 @@ from hologram.graph.unrolling import unroll
 from hologram.graph.values import Values, Write
 from hologram.primitives.op import TABLE
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Int, atoms, bounds, is_static, prod, split_linear
+from hologram.symbolic import Expr, Int, atoms, bounds, is_static, prod, split_linear, substitute, var
 from hologram.trace.node import Node, const_attrs
 
 KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
@@ -35,6 +35,24 @@ class Lowered:
     def __init__(self, kernel: Kernel, bindings: list[Node], group: Group) -> None:
         self.kernel, self.bindings, self.group = kernel, bindings, group
         self.in_place: list[tuple[int, int]] = []
+
+
+class Renamed(dict[Value, Value]):
+    """What values have become in a pass that computes them again. ``names``: of those that index expressions go through, the old and the new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, str] = {}
+
+    def index(self, x: Any) -> Any:
+        """An index expression with the names that values have in this pass; any other attribute as it is."""
+        if not isinstance(x, Expr) or not self.names:
+            return x
+        return substitute(x, {a.name: var(self.names[a.name], a.low, a.high) for a in atoms(x) if a.name in self.names})
+
+    def changes(self, v: Ins) -> bool:
+        """Whether an instruction reads what has become something else."""
+        return any(self.get(a, a) is not a for a in v.args) or any(self.index(x) != x for x in v.attrs)
 
 
 class Emission:
@@ -76,7 +94,7 @@ class Emission:
         first = Ins("index", (), (nest.row,), dtypes.int64)
         last = Ins("const", (), const_attrs(nest.last_row, dtypes.int64), dtypes.int64)
         start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
-        start.name = "row"
+        start.name, start.extent = "row", nest.last_row + 1
         self.row_start = [first, last, start]
         self.epilogue = epilogue.find(self.order, self.stores, nest)
         if self.epilogue is not None:
@@ -128,7 +146,7 @@ class Emission:
             if isinstance(v, Ins) and v not in needed and v.level > 1:
                 needed.add(v)
                 stack.extend(v.args)
-        renamed: dict[Value, Value] = {}
+        renamed = Renamed()
         for v in self.order:
             if v in needed and isinstance(v, Ins):
                 copy = renamed[v] = self._copy(v, renamed)
@@ -350,17 +368,16 @@ class Emission:
     def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Write]) -> list[Any]:
         outer, inner = self.nest.element_loops()
         inner.accs = accs
-        renamed: dict[Value, Value] = {}
+        renamed = Renamed()
         body = inner.body
         for v in run:
             if v in self.packed or (v in kept and kept[v] < stage):
                 load = Ins("load", (), (self._scratch(v), self.nest.scratch_index), v.dtype)
-                load.name = v.name  # an index may go through it
+                self._name_copy(v, load, renamed)
                 renamed[v] = load
                 body.append(load)
                 continue
-            same = stage == v.stage and all(renamed.get(a, a) is a for a in v.args)
-            copy = v if same else self._copy(v, renamed)
+            copy = v if stage == v.stage and not renamed.changes(v) else self._copy(v, renamed)
             renamed[v] = copy
             body.append(copy)
             if v in kept:
@@ -373,7 +390,9 @@ class Emission:
             body += self._rows_ahead(inner)
         if stage == 1:
             body += self._next_row()
-        body += [Store(w.buffer, w.index, renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores]
+        body += [
+            Store(w.buffer, renamed.index(w.index), renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores
+        ]
         return [*unroll(inner, steps), *outer] if (steps := self._steps_of(inner)) > 1 else outer
 
     def _steps_of(self, loop: Loop) -> int:
@@ -407,11 +426,18 @@ class Emission:
                 out[b] = Prefetch(b, index + row)
         return list(out.values())
 
-    def _copy(self, v: Ins, renamed: dict[Value, Value]) -> Ins:
+    def _copy(self, v: Ins, renamed: Renamed) -> Ins:
         """The instruction again, on what its operands have become in this pass."""
-        out = Ins(v.op, tuple(renamed.get(a, a) for a in v.args), v.attrs, v.dtype)
-        out.level, out.stage, out.name = v.level, v.stage, v.name
+        out = Ins(v.op, tuple(renamed.get(a, a) for a in v.args), tuple(map(renamed.index, v.attrs)), v.dtype)
+        out.level, out.stage = v.level, v.stage
+        self._name_copy(v, out, renamed)
         return out
+
+    def _name_copy(self, v: Ins, copy: Ins, renamed: Renamed) -> None:
+        """Where index expressions go through ``v``, those of this pass go through its copy, by a name of its own."""
+        if v.name:
+            copy.name = renamed.names[v.name] = self.values.fresh_name()
+            copy.extent = v.extent
 
     def _scratch(self, v: Ins) -> Buffer:
         for b in self.kernel.scratch:

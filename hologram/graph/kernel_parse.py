@@ -11,7 +11,7 @@ from hologram import dtypes
 from hologram.errors import CompileError
 from hologram.graph.kernel_ir import KERNEL_OPS, Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Stmt, Store, Value
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, bounds, floordiv, mod, var
+from hologram.symbolic import Int, bounds, counter, floordiv, mod, var
 
 _BUFFER = re.compile(r"(\w+): (\w+)\[(.+)\](?: (in|out|inout))?$")
 _READY = re.compile(r"  ready (\w+)\((.*)\) (.+?) times$")
@@ -19,7 +19,8 @@ _LOOP = re.compile(r"(parallel|lanes|serial) (\w+) from (.+?) count (.+?)(?: bel
 _ACC = re.compile(r"(\w+) = (\w+) (\w+) -> (\w+)$")
 _STORE = re.compile(r"(\w+)\[(.+)\] = (\w+)(?: where (\w+))?$")
 _PREFETCH = re.compile(r"prefetch (\w+)\[(.+)\]$")
-_INS = re.compile(r"(\w+) = (\w+)\((.*)\) : (\w+)$")
+_INS = re.compile(r"(\w+) = (\w+)\((.*)\) : (\w+)( assumed)?(?: below (.+))?$")
+_NUMBERED = re.compile(r"v\d+$")
 _ACCUMULATE = re.compile(r"(\w+) <- (.+)$")
 
 
@@ -172,7 +173,9 @@ class _Parser:
             ins = Ins(row, tuple(self.values[p] for p in parts[:n]), tuple(_attribute(p) for p in parts[n:]), d)
         else:
             ins = self._kernel_op(op, parts, d)
-        ins.name = name if name.startswith(("taken", "row")) else ""  # what index expressions name
+        if not _NUMBERED.match(name):  # what index expressions name
+            ins.name, ins.assumed, ins.extent = name, bool(m[5]), self._integer(m[6]) if m[6] else None
+            self.variables[name] = var(name, None, None) if ins.extent is None else counter(name, ins.extent)
         return ins
 
     def _kernel_op(self, op: str, parts: list[str], d: Any) -> Ins:

@@ -51,7 +51,8 @@ def statement_text(s: Stmt, names: Names) -> str:
         return f"{names[s.acc]} <- {', '.join(names[a] for a in s.args)}"
     args = ", ".join([*(names[a] for a in s.args), *(_attr(a, names) for a in s.attrs)])
     names[s] = s.name or f"v{len(names)}"
-    return f"{names[s]} = {s.opname}({args}) : {s.dtype}"
+    known = f"{' assumed' if s.assumed else ''}{'' if s.extent is None else f' below {s.extent}'}"
+    return f"{names[s]} = {s.opname}({args}) : {s.dtype}{known}"
 
 
 def _attr(x: object, names: Names) -> str:

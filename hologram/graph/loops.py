@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hologram.graph.kernel_ir import Loop
-from hologram.graph.nest import MANY, NARROW, Block, Nest, counter, merge, name_of, size_of
+from hologram.graph.nest import MANY, NARROW, Block, Nest, merge, name_of, size_of
 from hologram.graph.tiles import IDLE, Panels, Sharing, Tile, least_cost, panel_width, panelled_column, rows_share, tiled_column
 from hologram.primitives.op import Shape
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Int, floordiv, mod, split_linear
+from hologram.symbolic import Int, counter, floordiv, mod, split_linear
 
 COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
 SQUARE = 64  # rows and columns of a chunk where elements are read down and written across

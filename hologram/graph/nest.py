@@ -8,7 +8,7 @@ from typing import Any
 from hologram.graph.access import variables
 from hologram.graph.kernel_ir import Loop
 from hologram.primitives.op import Shape
-from hologram.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linear, substitute, var
+from hologram.symbolic import Expr, Int, atoms, counter, floordiv, mod, prod, split_linear, substitute, var
 
 MANY = 1 << 40  # elements: too many to be kept in scratch
 NARROW = 8  # a last axis shorter than this is no loop of its own
@@ -176,10 +176,6 @@ class Nest:
     def inner(self, kind: str, name: str, start: Int, extent: Int, limit: Int | None = None) -> None:
         self._inner = (kind, name, start, extent, limit)
         self.level_of[name] = self.element_level
-
-
-def counter(name: str, size: Int) -> Expr:
-    return var(name, 0, size - 1 if isinstance(size, int) else None)
 
 
 def size_of(blocks: list[Block]) -> Int:

@@ -14,11 +14,11 @@ from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.radix import COUNTING, MOST_COUNTED, ROWS, Layout, layout
-from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row, summarise
+from hologram.graph.statements import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE
 from hologram.primitives.sorting import Finish, digit_counts, finished_type
-from hologram.symbolic import Int, floordiv, mod
+from hologram.symbolic import Int, counter, floordiv, mod
 from hologram.trace.node import Node
 
 ROUND = 4  # bits of a digit by which a tile is sorted at one time
@@ -57,7 +57,7 @@ class _Pass:
         if isinstance(self.n, int) and self.n == self.tiles * self.tile:
             return self.tile
         rest = least(self.body, self.n - self.t * self.tile, self.tile)
-        return named(row(self.body, "max", rest, const(self.body, 0, rest.dtype)), "count", self.tile + 1)
+        return named(row(self.body, "max", rest, const(self.body, 0, rest.dtype)), "count", self.tile + 1, assumed=True)
 
     def kernel(self, scratch: list[Buffer], cost: float) -> Lowered:
         kernel = Kernel()
@@ -123,7 +123,7 @@ class _Counts(_Pass):
         digit = self.digit(body, item, self.low, self.bits)
         place = i
         if self._words > 1:
-            place = named(row(body, "shr_low", digit, const(body, 2, WORD)), name, self._words) * COUNTING + i
+            place = named(row(body, "shr_low", digit, const(body, 2, WORD)), name, self._words, assumed=True) * COUNTING + i
         byte = row(body, "shl_low", row(body, "and", digit, const(body, 3, WORD)), const(body, 3, WORD))
         one = row(body, "shl_low", const(body, 1, WORD), byte)
         body.append(Store(words, place, row(body, "add", load(body, words, place), one)))
@@ -183,13 +183,14 @@ class _Move(_Pass):
         lanes, d = Loop("lanes", "d", 0, 1 << self.bits), counter("d", 1 << self.bits)
         after, j = Loop("serial", "j", 0, self.block - mod(self.t, self.block)), counter("j", self.block)
         after.accs = [Acc(TABLE["reduce_sum"], WORD, WORD)]
+        body = lanes.body
+        tile = named(index(body, self.t), "tile", assumed=True)  # whole blocks of them are counted
         values = Values(self.group, self.roots, whole=self.buffers)
-        following = values.element(counts, (self.row_at, self.t + j, d), ())
+        following = values.element(counts, (self.row_at, tile + j, d), ())
         after.body += [*values.order, Accumulate(after.accs[0], (following,))]  # type: ignore[list-item]
         values = Values(self.group, self.roots, whole=self.buffers)
-        own = values.element(counts, (self.row_at, self.t, d), ())
-        end = values.element(upto, (self.row_at, d, floordiv(self.t, self.block)), ())
-        body = lanes.body
+        own = values.element(counts, (self.row_at, tile, d), ())
+        end = values.element(upto, (self.row_at, d, floordiv(tile, self.block)), ())
         body += [after, *values.order]  # type: ignore[list-item]
         lanes.accs = [Acc(TABLE["cumsum"], WORD, WORD)]
         stands = Ins("scan", (own,), (lanes.accs[0],), WORD)
@@ -203,8 +204,8 @@ class _Move(_Pass):
         body = lanes.body
         there = inside(body, i, self.count) if self.count is not self.tile else None
         item: Value = load(body, tile, i)
-        d = named(self.digit(body, item, self.low, self.bits), "d", 1 << self.bits)
-        place = named(row(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n)
+        d = named(self.digit(body, item, self.low, self.bits), "d", 1 << self.bits, assumed=True)
+        place = named(row(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n, assumed=True)
         out = self.buffers.buffer(self.root, "out")
         body.append(Store(out, self.row_at * self.n + place, _finished(body, item, self.root.attrs[-1]), there))
         return lanes
@@ -240,7 +241,7 @@ class _Round:
         digit = self.move.digit(body, item, self.low, self.bits)
         r: Int = 0
         if self.rows > 1:
-            r = named(row(body, "and", digit, const(body, self.rows - 1, WORD)), "r", self.rows)
+            r = named(row(body, "and", digit, const(body, self.rows - 1, WORD)), "r", self.rows, assumed=True)
         upper = row(body, "shr_low", digit, const(body, self.bits - 1, WORD))
         return self._at(r, i), row(body, "shl_low", upper, const(body, 4, WORD))
 
@@ -301,6 +302,6 @@ class _Round:
         one = row(body, "shl_low", const(body, 1, WORD), shift)
         body.append(Store(self.words, at, row(body, "add", word, one)))
         half = row(body, "and", row(body, "shr_low", word, shift), const(body, 0xFFFF, WORD))
-        body.append(Store(to, named(half, "place", self.move.tile), item))
+        body.append(Store(to, named(half, "place", self.move.tile, assumed=True), item))
         lanes.body.append(serial)
         return lanes

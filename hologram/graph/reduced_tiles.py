@@ -14,10 +14,10 @@ from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.score_kernel import static
-from hologram.graph.statements import const, counter, load, row
+from hologram.graph.statements import const, load, row
 from hologram.graph.tiles import SIDE, Panels
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int
+from hologram.symbolic import Int, counter
 from hologram.trace.node import Node
 
 

@@ -19,12 +19,12 @@ from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Stmt, S
 from hologram.graph.lower import lower
 from hologram.graph.radix import COUNTED_BITS, counted
 from hologram.graph.sorts import INDEX_BITS, LongSorts, sorted_by
-from hologram.graph.statements import cast, const, counter, index, inside, load, named, row, summarise
+from hologram.graph.statements import cast, const, index, inside, load, named, row, summarise
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE, Op
 from hologram.primitives.runs import run_sums, scatter_runs
 from hologram.primitives.sorting import unsigned_of
-from hologram.symbolic import Int, floordiv, mod, prod
+from hologram.symbolic import Int, counter, floordiv, mod, prod
 from hologram.trace.node import Builder, Node, const_attrs
 
 LEAST_UPDATES = 128  # of a row, from which they are sorted
@@ -142,7 +142,9 @@ class _Runs:
         begins = self._begins(cut=True)
         rest = self.cut - mod(self.k, self.cut)
         length = self._length(
-            begins, named(row(self.body, "min", index(self.body, rest), index(self.body, self.m - self.k)), "most", self.cut + 1), self.cut
+            begins,
+            named(row(self.body, "min", index(self.body, rest), index(self.body, self.m - self.k)), "most", self.cut + 1, assumed=True),
+            self.cut,
         )
         total = self._combined(length, lambda body, j: self._update(body, self.k + j))
         out = self.values.buffer(self.root, "out")
@@ -153,7 +155,7 @@ class _Runs:
         """Runs, or their pieces, to where they go."""
         n = self.root.shape[2]
         begins = self._begins(cut=False)
-        place = named(cast(self.body, self._place_of(self.body, self.k, None), dtypes.int64), "place", n)  # type: ignore[arg-type]
+        place = named(cast(self.body, self._place_of(self.body, self.k, None), dtypes.int64), "place", n, assumed=True)  # type: ignore[arg-type]
         begins = row(self.body, "and", begins, inside(self.body, place, n))
         at = linear((self.s, self.o, place, self.c), self.root.shape)
         out = self.values.buffer(self.root, "inout")
@@ -193,21 +195,21 @@ class _Runs:
         for step in (1 << e for e in range(steps - 1, -1, -1)):
             there = row(body, "and", begins, inside(body, at + step, most))
             same = row(body, "and", there, row(body, "eq", self._place_of(body, self.k + at + step, there), self.own))
-            at = named(row(body, "select", same, index(body, at + step), index(body, at)), f"at{step}", size)
+            at = named(row(body, "select", same, index(body, at + step), index(body, at)), f"at{step}", size, assumed=True)
         length = row(body, "select", begins, index(body, at + 1), const(body, 0, dtypes.int64))
-        return named(length, "length", None if size is None else size + 1)
+        return named(length, "length", None if size is None else size + 1, assumed=True)
 
     def _pieces(self, begins: Value) -> Int:
         """In how many pieces the run is cut that begins here."""
         length = self._length(begins, self.m - self.k, self.m)
         first = floordiv(self.k, self.cut)
         count = index(self.body, floordiv(self.k + length + (self.cut - 1), self.cut) - first)
-        return named(row(self.body, "select", begins, count, const(self.body, 0, dtypes.int64)), "pieces")
+        return named(row(self.body, "select", begins, count, const(self.body, 0, dtypes.int64)), "pieces", assumed=True)
 
     def _piece(self, body: list[Stmt], j: Int) -> Value:
         start = row(body, "max", index(body, (floordiv(self.k, self.cut) + j) * self.cut), index(body, self.k))
         values = Values(self.group, self.values.roots, whole=self.values)
-        value = values.element(self.updates, (self.s, self.o, named(start, "start", self.m), self.c), ())
+        value = values.element(self.updates, (self.s, self.o, named(start, "start", self.m, assumed=True), self.c), ())
         body += values.order  # type: ignore[arg-type]
         return value
 
@@ -217,7 +219,7 @@ class _Runs:
         if self.index_bits:
             pair = load(body, self.buffer, self.s * self.m + k)
             low = row(body, "and", pair, const(body, (1 << self.index_bits) - 1, pair.dtype))
-            j = named(cast(body, low, dtypes.int64) if low.dtype.bits == 64 else low, "update", self.m)  # type: ignore[arg-type]
+            j = named(cast(body, low, dtypes.int64) if low.dtype.bits == 64 else low, "update", self.m, assumed=True)  # type: ignore[arg-type]
         values = Values(self.group, self.values.roots, whole=self.values)
         value = values.element(self.updates, (self.s, self.o, j, self.c), ())
         body += values.order  # type: ignore[arg-type]

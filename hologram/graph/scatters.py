@@ -22,11 +22,11 @@ from hologram.graph.loops import COLUMNS
 from hologram.graph.lower import lower
 from hologram.graph.runs import in_runs, is_order_free, reduction_by
 from hologram.graph.sorts import LongSorts
-from hologram.graph.statements import counter, summarise
+from hologram.graph.statements import summarise
 from hologram.graph.values import Values
 from hologram.primitives.indexing import pieces
 from hologram.primitives.op import TABLE, Op, Shape
-from hologram.symbolic import Int, floordiv, mod, prod
+from hologram.symbolic import Int, counter, floordiv, mod, prod
 from hologram.trace.node import Builder, Node, const_attrs
 
 LONG_NS = 100_000.0  # where sizes are not known

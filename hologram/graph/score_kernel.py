@@ -10,10 +10,10 @@ from hologram.graph.access import Index
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Value
-from hologram.graph.statements import const, counter, index, named, row, summarise
+from hologram.graph.statements import const, index, named, row, summarise
 from hologram.graph.values import Values
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, floordiv, mod, prod
+from hologram.symbolic import Int, atoms, counter, floordiv, mod, prod
 from hologram.trace.node import Node
 
 

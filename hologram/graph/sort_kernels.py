@@ -16,9 +16,9 @@ from hologram.dtypes import DType
 from hologram.graph.emission import Lowered
 from hologram.graph.fuse import Group
 from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Stmt, Store, Value
-from hologram.graph.statements import cast, const, counter, index, inside, least, load, named, row, summarise
+from hologram.graph.statements import cast, const, index, inside, least, load, named, row, summarise
 from hologram.primitives.sorting import order_keys
-from hologram.symbolic import Int, floordiv, mod
+from hologram.symbolic import Int, counter, floordiv, mod
 
 TILE_BYTES = 16 * 1024  # of keys in shared memory
 STEP_NS = 0.05  # of one step of one search
@@ -147,7 +147,7 @@ class _Sort:
         (source, to), lanes, i = pair, Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         body = lanes.body
         second = mod(floordiv(i, run), 2)
-        other = named(index(body, i - mod(i, run) + run - second * (2 * run), dtypes.int32), "other", self.tile - run + 1)
+        other = named(index(body, i - mod(i, run) + run - second * (2 * run), dtypes.int32), "other", self.tile - run + 1, assumed=True)
         key = load(body, source, i)
         bound, all_before = self._bound(body, key, row(body, "lt", const(body, 0, dtypes.int64), index(body, second)))
         at: Int = 0
@@ -156,7 +156,7 @@ class _Sort:
         after = row(body, "lt", load(body, source, other + at), bound)
         last = row(body, "select", after, index(body, at + 1, dtypes.int32), index(body, at, dtypes.int32))
         before = row(body, "select", all_before, const(body, run, dtypes.int32), last)
-        place = i - mod(i, 2 * run) + mod(i, run) + named(before, "before", run + 1)
+        place = i - mod(i, 2 * run) + mod(i, run) + named(before, "before", run + 1, assumed=True)
         body.append(Store(to, place, key))
         if self.moves_indices:
             body.append(Store(places[1], place, load(body, places[0], i)))
@@ -166,7 +166,7 @@ class _Sort:
         """``at + step`` if so many elements of the run at ``first`` are below ``bound``, else ``at``."""
         below = row(body, "lt", load(body, source, first + at + (step - 1)), bound)
         further, here = index(body, at + step, dtypes.int32), index(body, at, dtypes.int32)
-        return named(row(body, "select", below, further, here), name, size)
+        return named(row(body, "select", below, further, here), name, size, assumed=True)
 
     def _bound(self, body: list[Stmt], key: Value, is_second: Value) -> tuple[Value, Value]:
         """What keys of the other run are below if they come before ``key``: equal ones do if they are of the first run. And whether all do, ``key``
@@ -219,28 +219,28 @@ class _Merge:
         value = load(body, self.source, self.at + place, mask)
         if not self.sort.moves_indices:
             return value
-        return load(body, self.keys, self.row_at + named(value, name, self.sort.n), mask)
+        return load(body, self.keys, self.row_at + named(value, name, self.sort.n, assumed=True), mask)
 
     def find(self) -> None:
         """Where the tile begins and ends in both runs."""
         body, n, run = self.body, self.sort.n, self.run
-        self.first = named(least(body, n - self.start, run), "long0", run + 1)
+        self.first = named(least(body, n - self.start, run), "long0", run + 1, assumed=True)
         rest = row(body, "max", least(body, n - self.start - run, run), const(body, 0, dtypes.int64))
-        self.second = named(rest, "long1", run + 1)
-        end = named(least(body, self.diagonal + self.sort.merged, self.first + self.second), "end", 2 * run + 1)
+        self.second = named(rest, "long1", run + 1, assumed=True)
+        end = named(least(body, self.diagonal + self.sort.merged, self.first + self.second), "end", 2 * run + 1, assumed=True)
         begins, ends = _Split(self, "from", self.diagonal), _Split(self, "upto", end)
         for k in range(_log2(run), -1, -1):
             begins.step(1 << k)
             ends.step(1 << k)
-        self.begin, self.count = begins.at, named(index(body, end - self.diagonal), "count", self.sort.merged + 1)
-        self.left = named(index(body, ends.at - begins.at), "left", self.sort.merged + 1)
+        self.begin, self.count = begins.at, named(index(body, end - self.diagonal), "count", self.sort.merged + 1, assumed=True)
+        self.left = named(index(body, ends.at - begins.at), "left", self.sort.merged + 1, assumed=True)
 
     def brought(self, tile: Buffer) -> Loop:
         """The tile's elements of the first run, and then those of the second, to shared memory."""
         lanes, i = Loop("lanes", "i", 0, self.sort.merged), counter("i", self.sort.merged)
         body = lanes.body
         is_there = inside(body, i, self.count)
-        place = named(self._from(body, i), "place", self.sort.n)
+        place = named(self._from(body, i), "place", self.sort.n, assumed=True)
         body.append(Store(tile, i, self.key(body, place, is_there, "moved")))
         return lanes
 
@@ -259,7 +259,7 @@ class _Merge:
         value: Value = load(body, tile, i)
         bound, all_before = self.sort._bound(body, value, of_second)
         zero, left = const(body, 0, dtypes.int32), index(body, self.left, dtypes.int32)
-        other = named(row(body, "select", of_first, left, zero), "other", most + 1)
+        other = named(row(body, "select", of_first, left, zero), "other", most + 1, assumed=True)
         others = row(body, "select", of_first, index(body, self.count - self.left, dtypes.int32), left)
         before: Int = 0
         for k in range(_log2(most), -1, -1):
@@ -267,11 +267,11 @@ class _Merge:
             fits = row(body, "le", further, others)
             below = row(body, "lt", load(body, tile, other + before + ((1 << k) - 1), fits), bound)
             here = index(body, before, dtypes.int32)
-            before = named(row(body, "select", row(body, "and", fits, below), further, here), f"at{k}", most + 1)
-        passed = named(row(body, "select", all_before, others, index(body, before, dtypes.int32)), "passed", most + 1)
-        own = named(row(body, "select", of_first, index(body, i), index(body, i - self.left)), "own", most)
+            before = named(row(body, "select", row(body, "and", fits, below), further, here), f"at{k}", most + 1, assumed=True)
+        passed = named(row(body, "select", all_before, others, index(body, before, dtypes.int32)), "passed", most + 1, assumed=True)
+        own = named(row(body, "select", of_first, index(body, i), index(body, i - self.left)), "own", most, assumed=True)
         if self.sort.moves_indices:
-            value = load(body, self.source, self.at + named(self._from(body, i), "place", self.sort.n), is_there)
+            value = load(body, self.source, self.at + named(self._from(body, i), "place", self.sort.n, assumed=True), is_there)
         body.append(Store(out, at + self.start + self.diagonal + own + passed, value, is_there))
         return lanes
 
@@ -284,8 +284,8 @@ class _Split:
         self.merge, self.name, self.diagonal = merge, name, diagonal
         body, limit = merge.body, merge.run + 1
         least_ = row(body, "max", index(body, diagonal - merge.second), const(body, 0, dtypes.int64))
-        self.at: Int = named(least_, f"{name}_least", limit)
-        self.most = named(least(body, diagonal, merge.first), f"{name}_most", limit)
+        self.at: Int = named(least_, f"{name}_least", limit, assumed=True)
+        self.most = named(least(body, diagonal, merge.first), f"{name}_most", limit, assumed=True)
 
     def step(self, step: int) -> None:
         merge, body = self.merge, self.merge.body
@@ -294,4 +294,4 @@ class _Split:
         following = merge.key(body, merge.start + merge.run + self.diagonal - self.at - step, fits, f"{self.name}{step}_next")
         moves = row(body, "and", fits, row(body, "le", last, following))
         further, here = index(body, self.at + step), index(body, self.at)
-        self.at = named(row(body, "select", moves, further, here), f"{self.name}{step}", merge.run + 1)
+        self.at = named(row(body, "select", moves, further, here), f"{self.name}{step}", merge.run + 1, assumed=True)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Stmt, Value, integers_of
+from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop, Prefetch, Stmt, Store, Value, integers_of
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, var
+from hologram.symbolic import Expr, Int, atoms, counter, substitute
 from hologram.trace.node import const_attrs
 
 _OF_TRUTH = ("eq", "lt", "le")  # rows whose result is not of their operands' type
-
-
-def counter(name: str, size: Int | None) -> Int:
-    """A loop's variable, or an integer that is named so, from 0 up to ``size`` - 1."""
-    return var(name, 0, size - 1 if isinstance(size, int) else None)
 
 
 def row(body: list[Stmt], op: str, *args: Value) -> Ins:
@@ -64,13 +62,36 @@ def least(body: list[Stmt], x: Int, y: Int) -> Ins:
 
 
 def summarise(kernel: Kernel) -> None:
-    """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many rows of the table they are."""
+    """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many rows of the table they are. Gives values
+    that have one name, in different places, a name each."""
+    _tell_apart(kernel.body, {}, set())
     own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
     kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
     kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
 
 
-def named(ins: Ins, name: str, size: Int | None = None) -> Int:
-    """The value as an integer that index expressions may hold, from 0 up to ``size`` - 1 where that is known."""
-    ins.name = name
+def _tell_apart(body: list[Stmt], names: dict[str, Int], seen: set[str]) -> None:
+    """``names``: what stands for the values that have another name here than they were given."""
+    names = dict(names)
+
+    def renamed(e: Any) -> Any:
+        return substitute(e, names) if isinstance(e, Expr) else e
+
+    for s in body:
+        if isinstance(s, Loop):
+            s.start, s.extent, s.limit = renamed(s.start), renamed(s.extent), renamed(s.limit)
+            _tell_apart(s.body, names, seen)
+        elif isinstance(s, Store | Prefetch):
+            s.index = renamed(s.index)
+        elif isinstance(s, Ins):
+            s.attrs, s.extent = tuple(map(renamed, s.attrs)), renamed(s.extent)
+            if s.name in seen:
+                name = next(f"{s.name}_{k}" for k in itertools.count(2) if f"{s.name}_{k}" not in seen)
+                names[s.name], s.name = counter(name, s.extent), name
+            seen |= {s.name} - {""}
+
+
+def named(ins: Ins, name: str, size: Int | None = None, assumed: bool = False) -> Int:
+    """The value as an integer that index expressions may hold, from 0 up to ``size`` - 1 where that is known; ``assumed``: see :class:`Ins`."""
+    ins.name, ins.extent, ins.assumed = name, size, assumed
     return counter(name, size)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from hologram.graph.kernel_ir import Loop
-from hologram.graph.nest import MANY, NARROW, Block, Nest, counter, depends, name_of, size_of, step_along
+from hologram.graph.nest import MANY, NARROW, Block, Nest, depends, name_of, size_of, step_along
 from hologram.graph.unrolling import steps_at_once
-from hologram.symbolic import Expr, Int, floordiv, mod, substitute
+from hologram.symbolic import Expr, Int, counter, floordiv, mod, substitute
 
 SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hologram import dtypes
@@ -14,7 +14,7 @@ from hologram.graph.fuse import Group, is_last, reduction_axes
 from hologram.graph.kernel_ir import Acc, Buffer, Ins, Value
 from hologram.graph.pages import is_reversed, unpaged
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, is_static, prod, var
+from hologram.symbolic import Int, counter, is_static, prod, var
 from hologram.trace.node import Node, const_attrs
 
 
@@ -39,7 +39,8 @@ class Values:
         self.defined: dict[Node, Value] = {}
         self.accumulates: dict[Acc, tuple[Value, ...]] = {}
         self.buffers: dict[Node, Buffer] = {} if whole is None else whole.buffers
-        self.taken = 0
+        self.numbers: Iterator[int] = itertools.count(1) if whole is None else whole.numbers  # of the names in a kernel, whatever its boxes
+        self.taken = 0  # how many values index expressions go through
 
     def _index_of(self, root: Node) -> Index:
         index = self.group.index_of(root) if self.box is None else self.box.elements()
@@ -177,26 +178,35 @@ class Values:
         if first not in self.made:
             return [first]
         (axis,) = node.attrs
-        at = self._name(self._cast(self.made[first], dtypes.int64), x.shape[axis])
+        at = counter(self._name(self._cast(self.made[first], dtypes.int64), x.shape[axis]), x.shape[axis])
         second = (x, then(at), guard)
         return self.made[second] if second in self.made else [second]
 
     def place(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
         """Where an element of ``indices`` points, for an axis of extent ``size``, and whether that is in range."""
         value = self._cast(self.element(indices, index, ()), dtypes.int64)
-        at = self._name(value, size)
-        (atom,) = atoms(at)
-        unchecked = var(atom.name, None, None)  # as it comes, any number of 64 bits
-        return at, self.emit("inside", (), (unchecked, size), dtypes.bool_)
+        name = self._name(value, None)
+        unchecked = var(name, None, None)  # as it comes, any number of 64 bits
+        return counter(name, size), self.emit("inside", (), (unchecked, size), dtypes.bool_)
 
-    def _name(self, ins: Value, size: Int) -> Int:
-        """A variable that stands for a value in index expressions."""
-        if not isinstance(ins, Ins):
-            ins = self.emit(TABLE["cast"], (ins,), ("int64",), dtypes.int64)  # only instructions have names
-        if not ins.name:
+    def _name(self, value: Value, extent: Int | None) -> str:
+        """What index expressions call a value: an index from 0 up to ``extent`` - 1, or any integer (None). Each extent has a name of its own."""
+        key = ("named", value, extent)
+        if key not in self.made:
+            if not isinstance(value, Ins):
+                value = self.emit(TABLE["cast"], (value,), ("int64",), dtypes.int64)  # only instructions have names
+            elif value.name:
+                value = self.emit("index", (), (var(value.name, None, None),), dtypes.int64)
             self.taken += 1
-            ins.name = f"taken{self.taken}"
-        return var(ins.name, 0, size - 1 if isinstance(size, int) else None)
+            value.name, value.extent = self.fresh_name(), extent
+            self.made[key] = value
+        made = self.made[key]
+        assert isinstance(made, Ins)
+        return made.name
+
+    def fresh_name(self) -> str:
+        """A name that no other value of the kernel has."""
+        return f"taken{next(self.numbers)}"
 
     def _mask(self, guard: Guard) -> Value | None:
         out: Value | None = None

@@ -6,6 +6,7 @@ the op table say; memory is that of declared buffers; an index names nothing tha
 
 from __future__ import annotations
 
+import itertools
 from typing import NoReturn
 
 from hologram import dtypes
@@ -13,8 +14,9 @@ from hologram.dtypes import DType
 from hologram.errors import CompileError, DTypeError, ShapeError
 from hologram.graph.kernel_ir import KERNEL_OPS, Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Stmt, Store, Value
 from hologram.graph.kernel_text import Names, statement_text
+from hologram.graph.verify_bounds import Ranges, guards_of
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, atoms, bounds
+from hologram.symbolic import Atom, Int, atoms, substitute, var
 
 ROLES = ("in", "out", "inout")
 LOOP_KINDS = ("parallel", "lanes", "serial")
@@ -32,7 +34,9 @@ def verify_kernel(kernel: Kernel) -> None:
     - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
     - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; 16-bit floats are
       only moved and cast;
-    - loads and stores are of declared buffers, of their type, in a direction that their role allows, and not certainly out of range;
+    - loads and stores are of declared buffers, of their type, in a direction that their role allows, and inside of them for all values of the
+      variables in their index expressions (:mod:`hologram.graph.verify_bounds`); an index that was gathered is taken to be in range,
+      and of ``assumed`` values no more is asked than that they do not lie outside for certain;
     - index expressions name symbols, variables of enclosing loops, and values that are computed by then.
     """
     _Verifier(kernel).run()
@@ -47,6 +51,10 @@ class _Verifier:
         self.visible: set[Value] = set()
         self.integers: set[str] = set(kernel.symbols)
         self.seen: set[Value] = set()
+        self.named: set[str] = set()  # by values, which index expressions go through
+        self.assumed: set[str] = set()  # those of which more is known than their extents
+        self.ranges = Ranges()
+        self.claims: set[Atom] = set()  # atoms whose bounds are those of their variables
         self.loops: list[Loop] = []
 
     def run(self) -> None:
@@ -78,7 +86,7 @@ class _Verifier:
 
     def block(self, body: list[Stmt]) -> None:
         """A list of statements; what it computes is forgotten after it."""
-        visible, integers = set(self.visible), set(self.integers)
+        visible, integers, ranges = set(self.visible), set(self.integers), self.ranges.copy()
         for s in body:
             self.line = statement_text(s, self.names)
             if not self.loops and not isinstance(s, Ins) and not (isinstance(s, Loop) and s.kind == "parallel"):
@@ -94,7 +102,7 @@ class _Verifier:
                 self.integer(s.index)
             else:
                 self.instruction(s)
-        self.visible, self.integers = visible, integers
+        self.visible, self.integers, self.ranges = visible, integers, ranges
 
     def loop(self, s: Loop) -> None:
         if s.kind not in LOOP_KINDS:
@@ -115,7 +123,10 @@ class _Verifier:
             self.accumulator(a, s)
         self.loops.append(s)
         self.integers.add(s.var)
+        claims, ranges = set(self.claims), self.ranges.copy()
+        self.ranges.loop(s.var, s.start, s.extent, s.limit)
         self.block(s.body)
+        self.claims, self.ranges = claims, ranges
         self.integers.discard(s.var)
         self.loops.pop()
         self.visible.update(s.accs)
@@ -156,7 +167,7 @@ class _Verifier:
             self.fail(f"a {s.value.dtype} is stored among {s.buffer.dtype}")
         if s.mask is not None and self.read(s.mask) is not dtypes.bool_:
             self.fail("a mask is a bool")
-        self.place(s.buffer, s.index, s.mask is not None)
+        self.place(s.buffer, s.index, s.mask)
 
     # --- instructions --------------------------------------------------------------------------------------------------
 
@@ -175,7 +186,14 @@ class _Verifier:
                 self.fail(f"the value {s.name} hides another name")
             if not s.dtype.is_integer:
                 self.fail(f"an index goes through a {s.dtype}")
+            if s.name in self.named:
+                self.fail(f"{s.name} is the name of two values")
+            self.named.add(s.name)
+            self.assumed |= {s.name} if s.assumed else set()
             self.integers.add(s.name)
+            if s.extent is not None:
+                self.integer(s.extent)
+            self.ranges.value(s)
 
     def row(self, s: Ins, types: list[DType]) -> None:
         row = s.op
@@ -220,7 +238,7 @@ class _Verifier:
             self.fail(f"a {s.dtype} is loaded from {buffer.dtype}")
         if types not in ([], [dtypes.bool_]):
             self.fail("a load takes at most a mask")
-        self.place(buffer, index, bool(types))
+        self.place(buffer, index, s.args[0] if s.args else None)
 
     def _scan(self, s: Ins, types: list[DType]) -> None:
         (acc,) = s.attrs
@@ -247,16 +265,25 @@ class _Verifier:
         if b not in self.buffers:
             self.fail(f"the buffer {b.name} is not declared")
 
-    def place(self, b: Buffer, index: Int, masked: bool) -> None:
+    def place(self, b: Buffer, index: Int, mask: Value | None) -> None:
         self.integer(index)
-        low, high = bounds(index)
-        if not masked and ((high is not None and high < 0) or (isinstance(b.size, int) and low is not None and low >= b.size)):
-            self.fail(f"{index} is outside of {b.name}, which has {b.size} elements")
+        guards = guards_of(mask)
+        free: dict[str, Int] = {name: var(name, None, None) for name in self.named - self.ranges.of.keys()}
+        index, guards = substitute(index, free), [(substitute(e, free), size) for e, size in guards]
+        if self.ranges.is_inside(index, b.size, guards):
+            return
+        where = "".join(f" where 0 <= {e} < {size}" for e, size in guards)
+        if self.ranges.is_outside(index, b.size) or self.assumed.isdisjoint(self.ranges.behind((index, *itertools.chain(*guards)))):
+            self.fail(f"{index} may lie outside of {b.name}, which has {b.size} elements{where}")
 
     def integer(self, e: Int) -> None:
         for a in atoms(e):
             if a.name not in self.integers:
                 self.fail(f"the integer {a.name} is not known here")
+            if a not in self.claims:
+                if not self.ranges.holds(a):
+                    self.fail(f"{a.name} is taken for an integer from {a.low} to {a.high}")
+                self.claims.add(a)
 
 
 class _Operand:

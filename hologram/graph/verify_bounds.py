@@ -1,0 +1,354 @@
+"""Proofs that accesses stay inside their buffers, by interval arithmetic over index expressions.
+
+An index is a polynomial in loop variables, symbols, values that index expressions go through, and quotients and remainders of such. A bound of it
+holds for all values of these: each variable in turn, the innermost first, is replaced by the end of its range at which the polynomial is
+largest (or smallest), until only symbols are left. A mask adds what its ``inside`` tests say: in ``c*x + rest``, a guarded expression, all that
+is known is replaced by a fresh variable of the guard's range. Where quotients and remainders of one number stand beside each other this proves too
+little; there, all values of the variables are tried, if they are static and few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from hologram.graph.kernel_ir import Ins, Value
+from hologram.symbolic import Atom, Expr, Int, Monomial, atoms, bounds, floordiv, mod, substitute, var
+
+MAX_ALTERNATIVES = 32  # bounds of one expression that are tried: a loop with a limit has two ends, either of which may be what proves it
+MAX_VARIABLES = 64  # that are replaced in one expression
+MAX_POINTS = 2**22  # of the space of an access that is tried point by point
+
+Guard = tuple[Int, Int]
+
+
+class Range:
+    """Where a variable runs: every one of ``lows`` is a lower bound, every one of ``highs`` an upper bound, both inclusive."""
+
+    __slots__ = ("lows", "highs")
+
+    def __init__(self, lows: Iterable[Int], highs: Iterable[Int]) -> None:
+        self.lows, self.highs = list(lows), list(highs)
+
+
+class Ranges:
+    """The variables in scope, outermost first, and what follows from their ranges."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Range] = {}
+        self.positive: dict[str, Int] = {}  # symbols that are not 0 where a loop's body runs, as 1 and what is left
+
+    def copy(self) -> Ranges:
+        out = Ranges()
+        out.of, out.positive = dict(self.of), dict(self.positive)
+        return out
+
+    def loop(self, name: str, start: Int, extent: Int, limit: Int | None) -> None:
+        """``name`` counts ``start .. min(start + extent, limit)``, in a body that runs at least once."""
+        start, extent, limit = self._opaque(start), self._opaque(extent), None if limit is None else self._opaque(limit)
+        highs = [start + extent - 1] if limit is None else [limit - 1, start + extent - 1]
+        self.of[name] = Range([start], highs)
+        if self._is_at_least(start, 0):
+            self._are_positive(extent)
+            self._are_positive(limit if limit is not None else 1)
+
+    def _are_positive(self, product: Int) -> None:
+        """Notes that a product of symbols is not 0: none of them is."""
+        if isinstance(product, Expr) and len(product.terms) == 1:
+            ((m, _),) = product.terms.items()
+            self.positive.update({a.name: var(a.name, 0, None) + 1 for a in m if not a.args and a.name not in self.of})
+
+    def value(self, v: Ins) -> None:
+        """A named value: an index expression, the least of some, or an index whose extent is known."""
+        ends = [a.attrs[0] for a in ((v,) if v.op == "index" else v.args) if isinstance(a, Ins) and a.op == "index"]
+        if v.op == "index":
+            r = Range(ends, ends)
+        elif v.opname == "min" and len(ends) == 2:
+            lows = [[e for e in self.bounds_of(end, -1) if isinstance(e, int)] for end in ends]
+            r = Range([min(map(max, lows))] if all(lows) else [], ends)
+        else:
+            r = Range([], ends if v.opname == "min" else [])
+        if v.extent is not None:
+            r = Range([0, *r.lows], [v.extent - 1, *r.highs])
+        if r.lows or r.highs:
+            self.of[v.name] = r
+
+    def is_inside(self, index: Int, size: Int, guards: Iterable[Guard] = ()) -> bool:
+        """Whether ``0 <= index < size`` wherever the guards hold."""
+        scope = self.copy()
+        index, size = self._opaque(index), self._opaque(size)
+        guards = [(self._opaque(e), self._opaque(n)) for e, n in (_without_division(*g) for g in guards)]
+        for _, n in guards:
+            scope._are_positive(n)
+        for at in _guarded(index, guards, scope):
+            if scope._is_at_least(at, 0) and scope._is_at_least(size - at, 1):
+                return True
+        return self._is_inside_everywhere(index, size, guards)
+
+    def _opaque(self, e: Int) -> Int:
+        """``e`` with each quotient and remainder that is made of symbols alone as a symbol of its own."""
+        if not isinstance(e, Expr):
+            return e
+        out: Int = 0
+        for m, c in e.terms.items():
+            term: Int = c
+            for a in m:
+                if not a.args:
+                    term = term * Expr({(a,): 1})
+                elif any(b.name in self.of for x in a.args for b in atoms(x)):
+                    x, y = map(self._opaque, a.args)
+                    term = term * (floordiv(x, y) if a.key[0] == "floordiv" else mod(x, y))
+                else:
+                    term = term * var(a.name, a.low, a.high)
+            out = out + term
+        return out
+
+    def is_outside(self, index: Int, size: Int) -> bool:
+        """Whether ``index`` is certainly no element of ``size``."""
+        return self._is_at_least(-index, 1) or self._is_at_least(index - size, 0)
+
+    def behind(self, expressions: Iterable[Int]) -> set[str]:
+        """The names in expressions, and in the ends of their ranges."""
+        out: set[str] = set()
+        waiting = list(expressions)
+        while waiting:
+            for a in atoms(waiting.pop()):
+                if a.name not in out:
+                    out.add(a.name)
+                    r = self.of.get(a.name)
+                    waiting += [*r.lows, *r.highs] if r is not None else []
+        return out
+
+    def _is_inside_everywhere(self, index: Int, size: Int, guards: list[Guard]) -> bool:
+        """Tries each point of a static space of at most :data:`MAX_POINTS`."""
+        names = {a.name for e in (index, *(e for e, _ in guards)) for a in atoms(e)}
+        order = [name for name in self.of if name in names]
+        if len(order) < len(names) or not all(isinstance(n, int) for n in (size, *(n for _, n in guards))):
+            return False
+        ends = [[e for e in self.bounds_of(var(name, None, None), sign) if isinstance(e, int)] for name in order for sign in (-1, 1)]
+        if not all(ends):
+            return False
+        boxes = [(max(lows), min(highs)) for lows, highs in zip(ends[::2], ends[1::2], strict=True)]
+        if math.prod(high - low + 1 for low, high in boxes) > MAX_POINTS:
+            return False
+        axes = [np.arange(low, high + 1) for low, high in boxes]
+        point = dict(zip(order, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
+        live = np.ones((), bool)
+        for e, n in guards:
+            value = _evaluated(e, point)
+            live = live & (value >= 0) & (value < n)
+        at = _evaluated(index, point)
+        return bool(np.all(~live | ((at >= 0) & (at < size))))
+
+    def holds(self, a: Atom) -> bool:
+        """Whether the bounds that an atom claims are those of its variable."""
+        if a.name not in self.of:
+            return True
+        x: Int = var(a.name, None, None)
+        return (a.low is None or self._is_at_least(x, a.low)) and (a.high is None or self._is_at_least(a.high - x, 0))
+
+    def _is_at_least(self, e: Int, least: int) -> bool:
+        return any(self._is_certainly(low, least) for low in self.bounds_of(e, -1))
+
+    def _is_certainly(self, e: Int, least: int) -> bool:
+        """Whether an expression in symbols is at least so much."""
+        low, _ = bounds(substitute(e, self.positive))
+        return low is not None and low >= least
+
+    def bounds_of(self, e: Int, sign: int) -> list[Int]:
+        """Upper bounds (``sign`` 1) or lower ones (-1) of ``e``, in terms of symbols alone."""
+        done: dict[Int, None] = {}
+        waiting: list[tuple[Int, int]] = [(e, 0)]
+        while waiting and len(done) < MAX_ALTERNATIVES:
+            e, replaced = waiting.pop()
+            a = self._innermost(e)
+            if a is None or replaced == MAX_VARIABLES:
+                done[e] = None
+                continue
+            waiting += [(x, replaced + 1) for x in self._without(e, a, sign)]
+        return list(done)
+
+    def _innermost(self, e: Int) -> Atom | None:
+        """The atom of ``e`` to be replaced next: one inside which nothing stands that is replaced later."""
+        found = [a for m in e.terms for a in m if a.args or a.name in self.of] if isinstance(e, Expr) else []
+        return max(found, key=self._depth, default=None)
+
+    def _depth(self, a: Atom) -> tuple[int, bool]:
+        if a.args:
+            inner = [self._depth(b)[0] for e in a.args if isinstance(e, Expr) for m in e.terms for b in m if b.args or b.name in self.of]
+            return max(inner, default=-1), True
+        return list(self.of).index(a.name), False
+
+    def _without(self, e: Int, a: Atom, sign: int) -> Iterator[Int]:
+        """``e`` with ``a`` at the end of its range where ``e`` is largest (smallest); nothing where that is not known."""
+        split = _linear(e, a)
+        if split is None:
+            return
+        factor, rest = split
+        if a.key[0] == "mod":
+            x, y = a.args
+            yield rest + factor * (x - y * floordiv(x, y))  # where x itself stands beside it, that tells more
+        if self._is_certainly(factor, 0):
+            ends = self._ends(a, sign)
+        elif self._is_certainly(-factor, 0):
+            ends = self._ends(a, -sign)
+        else:
+            return
+        for end in ends:
+            yield rest + factor * end
+
+    def _ends(self, a: Atom, sign: int) -> list[Int]:
+        """The ends of an atom's range: the best of the static ones, and those that hold symbols or variables."""
+        ends = self._ends_of_variable(a, sign) if not a.args else [0] if sign < 0 else self._ends_of_division(a)
+        static = [e for e in (*ends, a.high if sign > 0 else a.low) if isinstance(e, int)]
+        best = [] if not static else [min(static) if sign > 0 else max(static)]
+        return [*(e for e in ends if not isinstance(e, int)), *best]
+
+    def _ends_of_variable(self, a: Atom, sign: int) -> list[Int]:
+        r = self.of[a.name]
+        return r.highs if sign > 0 else r.lows
+
+    def _ends_of_division(self, a: Atom) -> list[Int]:
+        """Upper bounds; the lower one is 0, since machines divide unsigned numbers."""
+        x, y = a.args
+        if not self._is_certainly(y, 1):
+            return []
+        if a.key[0] == "mod":
+            return [y - 1, *self.bounds_of(x, 1)]
+        return [self._quotient(high, y) for high in self.bounds_of(x, 1)]
+
+    def _quotient(self, x: Int, y: Int) -> Int:
+        """An upper bound of ``x // y`` for a positive ``y``."""
+        times, rest = _divided(x, y)
+        _, high = bounds(rest)
+        if high is not None and high < 0:
+            return times - 1
+        return times if self._is_certainly(y - rest, 1) else times + floordiv(rest, y)
+
+
+def _divided(x: Int, y: Int) -> tuple[Int, Int]:
+    """``(q, r)`` with ``x = q*y + r``, by the terms of ``x`` that are multiples of the first of ``y``."""
+    if isinstance(y, int):
+        q = Expr({m: c // y for m, c in x.terms.items() if c >= y}) if isinstance(x, Expr) else x // y
+    elif isinstance(x, Expr):
+        q = next(_multiples(x, *next(iter(y.terms.items()))), 0)
+    else:
+        q = 0
+    return q, x - q * y
+
+
+def _linear(e: Int, a: Atom) -> tuple[Int, Int] | None:
+    """``(factor, rest)`` with ``e = factor*a + rest``; None where ``a`` has a power."""
+    factor: Int = 0
+    rest: Int = 0
+    assert isinstance(e, Expr)
+    for m, c in e.terms.items():
+        if m.count(a) > 1:
+            return None
+        if a in m:
+            others = list(m)
+            others.remove(a)
+            factor = factor + (Expr({tuple(others): c}) if others else c)
+        else:
+            rest = rest + (Expr({m: c}) if m else c)
+    return factor, rest
+
+
+def _evaluated(e: Int, point: dict[str, np.ndarray]) -> np.ndarray:
+    """The values of an index expression at points; quotients and remainders are of unsigned numbers."""
+    total = np.zeros((), np.int64)
+    for m, c in e.terms.items() if isinstance(e, Expr) else [((), e)]:
+        term = np.asarray(c)
+        for a in m:
+            if a.args:
+                x, y = (_evaluated(v, point).astype(np.uint64) for v in a.args)
+                term = term * (x // y if a.key[0] == "floordiv" else x % y).astype(np.int64)
+            else:
+                term = term * point[a.name]
+        total = total + term
+    return total
+
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+
+def guards_of(mask: Value | None) -> list[Guard]:
+    """The tests ``0 <= e < size`` that hold where ``mask`` does."""
+    out: list[Guard] = []
+    stack = [mask] if mask is not None else []
+    while stack:
+        v = stack.pop()
+        if isinstance(v, Ins) and v.op == "inside":
+            out.append((v.attrs[0], v.attrs[1]))
+        elif isinstance(v, Ins) and v.opname == "and":
+            stack += v.args
+    return out
+
+
+def _without_division(e: Int, size: Int) -> Guard:
+    """A test of ``x // n + c`` as one of ``x``."""
+    if isinstance(e, Expr):
+        divisions = [m[0] for m, c in e.terms.items() if len(m) == 1 and c == 1 and m[0].key[0] == "floordiv"]
+        rest = e - Expr({(divisions[0],): 1}) if len(divisions) == 1 else None
+        if isinstance(rest, int) and isinstance(divisions[0].args[1], int):
+            x, n = divisions[0].args
+            return _without_division(x + rest * n, size * n)
+    return e, size
+
+
+def _guarded(index: Int, guards: list[Guard], scope: Ranges) -> Iterator[Int]:
+    """``index`` in terms of the guarded expressions, each a fresh variable, in the ways in which that can be done."""
+    yield index
+    forms = [index]
+    for k, (e, size) in enumerate(guards):
+        if not isinstance(e, Expr):
+            continue
+        name = f"guarded {k}"
+        scope.of[name] = Range([0], [size - 1])
+        forms = [form for x in forms for form in (x, *_in_terms_of(x, e, var(name, 0, size - 1 if isinstance(size, int) else None)))][
+            -MAX_ALTERNATIVES:
+        ]
+    yield from reversed(forms[1:])
+
+
+def _in_terms_of(index: Int, e: Expr, guarded: Expr) -> Iterator[Int]:
+    """``index`` with a multiple of ``e`` replaced by one of ``guarded``, so that a term of ``e`` goes."""
+    if not isinstance(index, Expr):
+        return
+    if (inside := _in_divisions(index, e, guarded)) != index:
+        yield inside
+    seen: set[Int] = set()
+    for m, c in e.terms.items():
+        for times in _multiples(index, m, c):
+            if times not in seen:
+                seen.add(times)
+                yield index - times * e + times * guarded
+
+
+def _in_divisions(index: Expr, e: Expr, guarded: Expr) -> Int:
+    """``index`` with ``guarded`` for ``e`` where it is divided, but for a constant."""
+    out: Int = 0
+    for m, c in index.terms.items():
+        term: Int = c
+        for a in m:
+            if a.args and isinstance(a.args[0], Expr) and not isinstance(rest := a.args[0] - e, Expr):
+                term = term * (floordiv if a.key[0] == "floordiv" else mod)(guarded + rest, a.args[1])
+            else:
+                term = term * Expr({(a,): 1})
+        out = out + term
+    return out
+
+
+def _multiples(index: Expr, m: Monomial, c: int) -> Iterator[Int]:
+    """What times ``c*m`` is all that ``index`` has of ``m``."""
+    if not m:
+        return
+    times: Int = 0
+    for n, d in index.terms.items():
+        rest = list(n)
+        if d % c == 0 and all(a in rest and (rest.remove(a) or True) for a in m):  # type: ignore[func-returns-value]
+            times = times + (Expr({tuple(rest): d // c}) if rest else d // c)
+    if times != 0:
+        yield times
