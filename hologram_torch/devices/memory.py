@@ -145,6 +145,24 @@ def _local_scalar_dense(t: torch.Tensor) -> Any:
     return values.host(t).item()
 
 
+# --- assignment to .data ---------------------------------------------------------------------------------------------
+
+_EXCHANGEABLE = ("CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "MTIA", "PrivateUse1")  # torch's own list, and this device
+
+
+def _is_dense(t: torch.Tensor) -> bool:
+    """Whether ``t`` is a strided tensor of a device that torch lets take over the memory of another: not sparse, not on meta, nor a wrapper."""
+    keys = torch._C._dispatch_keys(t)
+    return any(keys.has(getattr(torch._C.DispatchKey, name)) for name in _EXCHANGEABLE)
+
+
+@_kernel_of(aten._has_compatible_shallow_copy_type.default)
+def has_compatible_shallow_copy_type(t: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether ``t.data = source`` may be assigned. Torch's own answer knows no devices outside of it, so that ``Module.to`` would make other
+    Parameters, which neither optimisers nor tied layers have."""
+    return _is_dense(t) and _is_dense(source)
+
+
 # --- geometry --------------------------------------------------------------------------------------------------------
 
 
