@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +23,11 @@ from hologram_torch.compile.recompute import partition
 from hologram_torch.compile.simplify import simplify
 from hologram_torch.compile.values import UnknownSize, is_dynamic, sizes_of
 
+PLAIN_MODES = ("default", "reduce-overhead")  # what the backend does: a graph is one native call, on CUDA one launch
+MODES = (*PLAIN_MODES, "max-autotune", "max-autotune-no-cudagraphs")
 SIZES_KEPT = 64  # programs of one graph whose sizes vary
+
+log = logging.getLogger(__name__)
 
 Call = Callable[[list[Any]], Any]
 Observer = Callable[[str, fx.GraphModule, Any], None]
@@ -103,12 +108,26 @@ def make_backend(observe: Observer | None = None, precision: str = "standard", f
 _with_options = functools.cache(functools.partial(make_backend, None))
 
 
-def backend(module: fx.GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
+@functools.cache
+def _check_mode(mode: str) -> None:
+    """Raises ArgumentError for a mode that ``torch.compile`` has not, and logs, once, what this backend does in place of tuning."""
+    if mode not in MODES:
+        raise ArgumentError(f"torch.compile: the modes of this backend are {', '.join(MODES)}; not {mode!r}")
+    if mode not in PLAIN_MODES:
+        log.warning("torch.compile: backend 'hologram' has nothing to tune by timing: mode %r compiles as mode 'default' does", mode)
+
+
+def backend(
+    module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
     """What ``torch.compile(model, backend="hologram")`` calls with each graph that Dynamo captures.
 
     ``torch.compile(…, options={"precision": "exact"})`` chooses one of :func:`hologram.jit`'s precisions; ``{"freeze": True}`` holds parameters that
-    are on the CPU in graphs for inference (:mod:`frozen`). Raises ArgumentError for other options.
+    are on the CPU in graphs for inference (:mod:`frozen`). ``mode`` is one of torch's, all of which compile alike; a mode that asks for tuning is
+    told of in the log. Raises ArgumentError for other options and modes.
     """
+    if mode is not None:
+        _check_mode(mode)
     try:
         given = Options(**dict(options or {}))
     except TypeError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 import torch
 from torch import nn
@@ -210,6 +212,25 @@ def test_precision_is_an_option():
     assert torch.equal(exact(x), x * 3 + x / 7)
     with pytest.raises(Exception, match="precision"):
         compiled(lambda x: x + 1, options={"speed": "high"})(x)
+
+
+MODES = {"default": 0, "reduce-overhead": 0, "max-autotune": 1, "max-autotune-no-cudagraphs": 1}  # and how often each is told of
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes_of_torch_are_taken_and_those_without_effect_are_told_of_once(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    backend = import_module("hologram_torch.compile.backend")
+    backend._check_mode.cache_clear()
+    for f in (lambda x: x * 2 + 1, lambda x: x * 3):
+        torch.testing.assert_close(compiled(f, mode=mode)(torch.ones(3)), f(torch.ones(3)))
+    told = [r.message for r in caplog.records if r.name == backend.__name__]
+    assert len(told) == MODES[mode] and all(repr(mode) in line for line in told)
+
+
+@pytest.mark.parametrize("mode", ["lite", "fastest", "max_autotune"])
+def test_other_modes_are_refused_and_the_known_are_named(mode: str) -> None:
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=rf"default, reduce-overhead, max-autotune, .*not '{mode}'"):
+        compiled(lambda x: x + 1, mode=mode)(torch.ones(3))
 
 
 def test_explain_is_not_deceived_by_a_module_that_dynamo_skipped():
