@@ -1,7 +1,7 @@
 """Hologram for PyTorch: ``torch.compile(model, backend="hologram")``, zero-copy conversion, and what else torch's users reach Hologram by.
 
-Importing it makes the backend known to torch, and ``device="hologram"`` unless torch has a GPU (:mod:`hologram_torch.devices` says why); names are
-imported when they are first used.
+Importing it makes the backend known to torch, and ``device="hologram"`` unless torch has a GPU (:mod:`hologram_torch.devices` says why). When torch
+imports it, because a program compiles for the backend by its name, it changes nothing. Names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ __all__ = [
     "match_device", "nn", "set_backend", "tensor_to_buffer", "to_torch", "utils", "validate_tensor_compatible", "wrap",
 ]  # fmt: skip
 
-discovery.register()
+if not discovery.is_lookup():
+    discovery.register()
+    devices.enable_beside_no_gpu()
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,9 @@
 Torch finds backends by the entry points of installed distributions, which it reads when Dynamo first looks a name up. A tree that has merely been put
 on the path has no entry points; here it becomes a distribution of the same name, with those of pyproject.toml that torch reads. Where the package
 is installed, the installed distribution comes first, and of two of one name Python takes the first. Dynamo is not imported for it.
+
+A program that names the backend, and imports nothing of Hologram, wants its functions compiled and no new device: :func:`is_lookup` tells the package
+that torch is importing it for that.
 """
 
 from __future__ import annotations
@@ -41,6 +44,16 @@ class _Finder(DistributionFinder):
 
     def find_distributions(self, context: DistributionFinder.Context = DistributionFinder.Context()) -> Iterable[Distribution]:  # noqa: B008 - as Python's
         return [SourceTree()] if context.name is None or context.name.replace("_", "-").lower() == NAME else []
+
+
+def is_lookup() -> bool:
+    """Whether the import under way is that of the backend's entry point, which torch loads when a program names the backend."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is EntryPoint.load.__code__ and frame.f_locals["self"].value == ENTRY.value:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def register() -> None:

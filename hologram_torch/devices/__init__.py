@@ -1,8 +1,9 @@
 """``device="hologram"``: tensors of torch whose ops are recorded, and compiled and run when a value is read.
 
-Importing this package registers the device with torch, unless torch has a GPU: to torch a device that a library adds is the one accelerator there
-is, and its autograd engine then fails in an internal assertion for tensors on the GPU. There :func:`enable` registers it, for programs without such
-tensors.
+To torch a device that a library adds is the one accelerator there is: ``torch.accelerator`` and what asks it (pinned memory, data loaders) then mean
+that device, and beside a GPU torch's autograd engine fails in an internal assertion for tensors on the GPU. So the device is registered on purpose
+alone: by ``import hologram_torch`` where torch has no GPU, by :func:`device`, or by :func:`enable`. Importing this module changes nothing, nor does
+torch's lookup of the backend (:mod:`hologram_torch.discovery`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import torch
 
 from hologram.errors import DeviceError
 
-__all__ = ["device", "enable", "get_backend", "is_available", "list_available_backends", "set_backend"]
+__all__ = ["device", "enable", "enable_beside_no_gpu", "get_backend", "is_available", "list_available_backends", "set_backend"]
 
 NAME = "hologram"
 _enabled = False
@@ -37,14 +38,22 @@ def enable() -> None:
         _enabled = True
 
 
+def enable_beside_no_gpu() -> bool:
+    """Registers the device with torch where torch has no GPU. Whether it is registered then."""
+    if not _enabled and gpu() is None:
+        enable()
+    return _enabled
+
+
 def is_available() -> bool:
-    """Whether ``device="hologram"`` is registered: once this package is imported, and where torch has a GPU once :func:`enable` was called."""
+    """Whether ``device="hologram"`` is registered: once ``hologram_torch`` is imported, and where torch has a GPU once :func:`enable` was called."""
     return _enabled
 
 
 def device(index: int = 0) -> torch.device:
-    """The device. Raises DeviceError for another index than 0, and where it is not registered."""
-    if not _enabled:
+    """The device, which is registered if it was not yet. Raises DeviceError for another index than 0, and where torch has a GPU and :func:`enable`
+    was not called."""
+    if not enable_beside_no_gpu():
         raise DeviceError(
             f"device={NAME!r} is not registered, because torch has a GPU ({gpu()}), whose autograd fails beside another library's device: "
             "call hologram_torch.devices.enable() if no tensor on the GPU is differentiated"
@@ -69,7 +78,3 @@ def set_backend(name: str) -> None:
     """Chooses the backend: ``"cpu"``, or ``"auto"`` for the best there is. Raises DeviceError for others."""
     if name not in ("auto", *list_available_backends()):
         raise DeviceError(f"tensors of device={NAME!r} are not computed on {name!r}; there is {', '.join(map(repr, list_available_backends()))}")
-
-
-if gpu() is None:
-    enable()
