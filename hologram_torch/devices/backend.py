@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 
-from hologram.errors import DeviceError
+from hologram.backends.cpu import target
+from hologram.backends.cpu.runtime import storage
+from hologram.backends.cpu.runtime.processors import usable_processors
+from hologram.errors import DeviceError, UnsupportedError
+from hologram.settings import settings
 from hologram_torch.devices import NAME, pending
+from hologram_torch.devices.cells import TYPES
 from hologram_torch.devices.storage import DEVICE
+
+
+class DeviceProperties(NamedTuple):
+    """What :func:`get_device_properties` tells: ``multi_processor_count`` is the number of threads, ``architecture`` LLVM's name of the processor,
+    ``total_memory`` the machine's in bytes, None where the system does not tell; ``L2_cache_size`` is in bytes a core."""
+
+    name: str
+    type: str
+    architecture: str
+    multi_processor_count: int
+    total_memory: int | None
+    L2_cache_size: int
+    vector_bytes: int
 
 
 def check_index(device: Any = None) -> None:
@@ -51,6 +71,46 @@ def get_device_name(device: Any = None) -> str:
     """What the device is."""
     check_index(device)
     return "Hologram, native code on the CPU"
+
+
+def get_device_properties(device: Any = None) -> DeviceProperties:
+    """The processor that the device computes on."""
+    host, threads = target.host(), settings.num_threads or usable_processors()
+    return DeviceProperties(get_device_name(device), NAME, host.cpu, threads, _total_memory(), host.l2_bytes, host.vector_bytes)
+
+
+def get_device_capability(device: Any = None) -> dict[str, Any]:
+    """``{"supported_dtypes": …}``: the set of the types that tensors on the device may have."""
+    check_index(device)
+    return {"supported_dtypes": set(TYPES.values())}
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the device computes in bfloat16: always; without emulation, whether the processor multiplies it."""
+    return including_emulation or any(map(target.host().has, ("avx512bf16", "bf16")))
+
+
+def _total_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes of the machine's memory: available, and in all. Raises UnsupportedError on systems other than Linux."""
+    check_index(device)
+    try:
+        rows = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        free, total = (int(rows[name].split()[0]) << 10 for name in ("MemAvailable", "MemTotal"))
+    except (OSError, KeyError, ValueError):
+        raise UnsupportedError("mem_get_info: this system has no /proc/meminfo to read") from None
+    return free, total
+
+
+def empty_cache() -> None:
+    """Gives back memory that is kept for results to come."""
+    storage.clear_caches()
 
 
 def synchronize(device: Any = None) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from hologram_torch.devices import NAME, backend, pending, registration
+from hologram_torch.devices import NAME, accelerator, backend, generators, pending, pinned, registration
 from hologram_torch.devices.storage import storage_of_bytes, teach_torch_to_make_storages
 
 
@@ -23,11 +23,15 @@ def _loaded(storage: Any, location: str) -> torch.UntypedStorage | None:
 
 
 def register() -> None:
-    """Registers the device: its storages, its ops, and that an optimiser's step ends what is pending. To be called once."""
+    """Registers the device: its storages, its ops, what torch asks of an accelerator, and that an optimiser's step ends what is pending. To be called
+    once."""
     # Torch's own hooks and guard, which say that there is one device without streams: Dynamo would trace methods of a guard of ours when torch calls
     # them, and compiled code would then outlive ``torch._dynamo.reset``.
     _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[backend.__name__])
     torch.serialization.register_package(15, _tag, _loaded)
     registration.register()
     teach_torch_to_make_storages()
+    pinned.register()
+    generators.install()
+    accelerator.install()
     register_optimizer_step_post_hook(lambda *_: pending.synchronize())
