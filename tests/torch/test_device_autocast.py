@@ -56,7 +56,7 @@ def test_a_training_step() -> None:
                 assert model(ROWS.to(device)).dtype is torch.float32
         assert (y.dtype, loss.dtype) == (torch.bfloat16, torch.float32)
         loss.backward()
-        losses.append([loss.detach().cpu(), *[p.grad.cpu() for p in model.parameters() if p.grad is not None]])
+        losses.append([loss.detach().cpu(), *[p.grad.cpu().clone() for p in model.parameters() if p.grad is not None]])  # which move with it
     torch.testing.assert_close(losses[1], losses[0], rtol=5e-2, atol=1e-2)
 
 
