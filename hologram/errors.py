@@ -100,6 +100,11 @@ class CompileError(HologramError, RuntimeError):
     """A kernel that does not verify or compile: a defect of Hologram, with the kernel's text."""
 
 
+class BoundsError(HologramError, RuntimeError):
+    """A kernel that was compiled with ``checked`` set was about to access memory beyond a buffer, which it then did not: a defect of Hologram,
+    with the buffer, the index, the statement and the kernel's text."""
+
+
 class RewriteError(HologramError, RuntimeError):
     """A rewrite rule that changed a shape or type, or a cycle of rules: names the rule."""
 

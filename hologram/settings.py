@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit")
+_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked")
 listeners: list[Callable[[], None]] = []  # called when a field has changed on which the code that serves a call depends
 
 
@@ -33,6 +33,7 @@ class Settings:
     memory_limit: int = 0  # HOLOGRAM_MEMORY_LIMIT, bytes that results may hold; 0: no limit
     hold_limit: int = 2**30  # HOLOGRAM_HOLD_LIMIT, bytes that a program may hold of what it computes once from constants; 0: nothing is held
     tf32: bool = False  # HOLOGRAM_TF32: products of float32 on CUDA may round factors to TF32, except in precision="exact"
+    checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -34,11 +34,11 @@ def test_misspelt_names_are_errors() -> None:
 
 
 def test_override_restores_what_was_there() -> None:
-    assert Settings().code == ((), "", False, 2**30)
+    assert Settings().code == ((), "", False, 2**30, False)
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
-        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30))
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False))
         raise KeyError
-    assert settings.debug == 0 and settings.code == ((), "", False, 2**30)
+    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,7 @@ def test_override_restores_what_was_there() -> None:
         ("HOLOGRAM_NATIVE", "0", "native", False),
         ("HOLOGRAM_DISABLE_PASSES", "simplify, sink", "disabled_passes", ("simplify", "sink")),
         ("HOLOGRAM_MEMORY_LIMIT", "1000", "memory_limit", 1000),
+        ("HOLOGRAM_CHECKED", "1", "checked", True),
     ],
 )
 def test_environment(variable: str, text: str, name: str, value: Any) -> None:

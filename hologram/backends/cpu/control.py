@@ -242,7 +242,9 @@ class _InRegisters:
                 pointers[x] = self.room(x)
 
     def room(self, x: Node) -> Reg:
-        return Reg(self.loop.f.slot(f"[{max(1, nbytes(x))} x i8]", 1, LINE_BYTES), "ptr", 1)  # one array type: LLVM takes no other apart
+        place = Reg(self.loop.f.slot(f"[{max(1, nbytes(x))} x i8]", 1, LINE_BYTES), "ptr", 1)  # one array type: LLVM takes no other apart
+        self.w.poison(place, nbytes(x))
+        return place
 
     def kept(self, p: Reg, x: Node) -> Reg:
         """A copy of an operand."""

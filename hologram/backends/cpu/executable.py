@@ -39,6 +39,7 @@ class Executable(BaseExecutable):
         super().__init__(traced, precision, canonical)
         self.target = target.host()
         self.tile = self.target.tile
+        self.checked = settings.checked
         self.dynamic = any(not isinstance(n, int) for x in traced.inputs for n in x.shape)
         leaves = _leaves(traced)
         entry = self._load(leaves)
@@ -61,7 +62,13 @@ class Executable(BaseExecutable):
         host = host_nodes(self.traced)
         natively = any(x.inputs and lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
         stored = not self.dynamic and not any(is_bound(x.attrs) for x in host)
-        settled = [self.precision, ",".join(settings.disabled_passes), str(settings.hold_limit), "lapack" if natively else ""]
+        settled = [
+            self.precision,
+            ",".join(settings.disabled_passes),
+            str(settings.hold_limit),
+            "lapack" if natively else "",
+            "checked" if self.checked else "",
+        ]
         text = str(self.traced) if stored else ""
         self._code, known = load(
             cache.key("graph", text, *settled) if stored else None, lambda: self._written, lambda s: _meta(s, self.precision, leaves)
@@ -77,7 +84,7 @@ class Executable(BaseExecutable):
 
         def make() -> Scheduled:
             assert self.schedule.ahead is not None
-            return Scheduled(self.schedule.ahead, self.precision, self.target)
+            return Scheduled(self.schedule.ahead, self.precision, self.target, self.checked)
 
         code, known = load(key, make, lambda s: {"constants": _numbered(s.constants, leaves)})
         constants = [on_host(leaves[i]) for _, i in known["constants"]]
@@ -87,7 +94,7 @@ class Executable(BaseExecutable):
 
     @cached_property
     def _written(self) -> Scheduled:
-        return Scheduled(self.schedule, self.precision, self.target)
+        return Scheduled(self.schedule, self.precision, self.target, self.checked)
 
     # --- running -------------------------------------------------------------------------------------------------------
 

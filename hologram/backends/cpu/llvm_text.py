@@ -36,6 +36,13 @@ def suffix(t: str, width: int) -> str:
     return s if width == 1 else f"v{width}{s}"
 
 
+def literal(name: str, text: str) -> str:
+    """A text that ends in a zero, as the global ``name`` of its module."""
+    raw = text.encode() + b"\0"
+    spelled = "".join(rf"\{b:02X}" for b in raw)
+    return f'@{name} = private unnamed_addr constant [{len(raw)} x i8] c"{spelled}"'
+
+
 def float_bits(value: float, t: str) -> str:
     """A floating-point constant as LLVM reads it exactly: the bits of its double, or of the half itself."""
     if t == "half":

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from hologram.backends.cpu.bounds_checks import BoundsChecks
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, alignment, lane_numbers, memory_type, suffix, vector
 from hologram.backends.cpu.scalar_code import ScalarCode
 from hologram.backends.cpu.strided import interleave, largest_step, pick, spread, vector_starts
@@ -91,14 +92,25 @@ class MemoryWriter(Integers):
         self.values: dict[str, Ins] = {}  # values that index expressions name
         self.pointers: dict[Any, str] = {}
         self.blocks: dict[Any, list[Reg]] = {}  # neighbouring vectors that were loaded
+        self.checks: BoundsChecks | None = None
+        self.statement: Any = None  # the load or store being written
 
     def named(self, name: str) -> Reg:
         return self.vars[name] if name in self.vars else self.code.operand(self.values[name], self.env, 1)
 
     # --- memory --------------------------------------------------------------------------------------------------------
 
-    def address(self, buffer: Any, index: Int) -> tuple[str, Reg | None, int]:
-        """``(kind, pointer or vector of pointers, stride)``: kind is uniform, strided (pointer of lane 0) or scattered."""
+    def checked(self, p: Reg, buffer: Buffer, first: Reg, count: int = 1, step: int = 1, live: Reg | None = None, offset: int = 0) -> Reg:
+        """``p``, the place of the element ``first + offset``. Where indices are checked it is another unless all elements of the access are in the
+        buffer: see :meth:`BoundsChecks.guard`."""
+        if self.checks is None:
+            return p
+        if offset:
+            first = self.f.int_op("add", first, Reg(str(offset), "i64", 1))
+        return self.checks.guard(p, self.statement, buffer, first, count, step, live)
+
+    def address(self, buffer: Any, index: Int) -> tuple[str, Reg, int, Reg]:
+        """``(kind, pointer or vector of pointers, stride, index)``: kind is uniform, strided (those of lane 0) or scattered."""
         t = memory_type(buffer.dtype)
         base = self.pointers[buffer]
         lane = self.lane
@@ -108,15 +120,15 @@ class MemoryWriter(Integers):
                 x = self.integer(index)
                 if x.width > 1:
                     ptrs = self.f.emit(f"getelementptr {t}, ptr {base}, {x.typed}", "ptr", x.width)
-                    return "scattered", ptrs, 0
-                return "uniform", self.f.emit(f"getelementptr {t}, ptr {base}, {x.typed}", "ptr", 1), 0
+                    return "scattered", ptrs, 0, x
+                return "uniform", self.f.emit(f"getelementptr {t}, ptr {base}, {x.typed}", "ptr", 1), 0, x
             c, rest = linear
             first = self.integer(rest)
             if c:
                 first = self.f.int_op("add" if c == 1 else "sub", first, lane.base)
-            return ("strided" if c else "uniform"), self.f.emit(f"getelementptr {t}, ptr {base}, i64 {first.text}", "ptr", 1), int(c)
+            return ("strided" if c else "uniform"), self.f.emit(f"getelementptr {t}, ptr {base}, i64 {first.text}", "ptr", 1), int(c), first
         x = self.integer(index)
-        return "uniform", self.f.emit(f"getelementptr {t}, ptr {base}, {x.typed}", "ptr", 1), 0
+        return "uniform", self.f.emit(f"getelementptr {t}, ptr {base}, {x.typed}", "ptr", 1), 0, x
 
     def narrow(self, e: Int, size: Int) -> tuple[Reg, Reg] | None:
         """``e``, along the lanes, and ``size`` in 32 bits, of which a register holds twice as many; None where they may need more."""
@@ -141,19 +153,20 @@ class MemoryWriter(Integers):
         buffer, index = ins.attrs
         f, t = self.f, memory_type(buffer.dtype)
         mask = self.env[ins.args[0]] if ins.args else None
+        self.statement = ins
         apart = self._load_apart(buffer, index, mask)
         if apart is not None:
             return self._from_memory(apart, buffer.dtype)
-        kind, p, stride = self.address(buffer, index)
-        assert p is not None
+        kind, p, stride, first = self.address(buffer, index)
         if kind == "uniform" and (mask is None or mask.width == 1):
-            return self._uniform_load(p, t, buffer.dtype, mask)
+            return self._uniform_load(self.checked(p, buffer, first, live=mask), t, buffer.dtype, mask)
         if kind == "strided" and mask is not None and mask.width == 1:
             p = self._mapped(p, mask, buffer)
         live = self._mask(mask, width)
         if kind == "uniform":  # one address, some lanes: a gather from it
             p = f.splat(p, width)
             kind = "scattered"
+        p = self.checked(p, buffer, first, width, stride, live)
         align = alignment(buffer.dtype)
         vt, s = vector(t, width), suffix(t, width)
         if kind == "scattered":
@@ -240,6 +253,7 @@ class MemoryWriter(Integers):
             got = self.blocks[key] = []
             for i, at in enumerate(starts):
                 q = f.emit(f"getelementptr {t}, ptr {p.text}, i64 {at}", "ptr", 1)
+                q = self.checked(q, buffer, base, unit, live=within[i] if within else None, offset=at)
                 if within:
                     got.append(self._masked_load(q, t, unit, align, within[i]))
                 else:
@@ -309,8 +323,8 @@ class MemoryWriter(Integers):
     def store(self, s: Store) -> None:
         f, d = self.f, s.buffer.dtype
         width = self.lane.width if self.lane else 1
-        kind, p, stride = self.address(s.buffer, s.index)
-        assert p is not None
+        self.statement = s
+        kind, p, stride, first = self.address(s.buffer, s.index)
         t, align = memory_type(d), alignment(d)
         if kind == "uniform":
             width = 1
@@ -321,9 +335,10 @@ class MemoryWriter(Integers):
             v = f.emit(f"zext {v.typed} to {vector('i8', width)}", "i8", width)
         mask = self.env[s.mask] if s.mask is not None else None
         if width == 1 and mask is not None:
-            self._store_if(mask, v, p, align)
+            self._store_if(mask, v, self.checked(p, s.buffer, first, live=mask), align)
             return
         live = self._mask(mask, width) if width > 1 else None
+        p = self.checked(p, s.buffer, first, width, stride or 1, live)
         if kind == "uniform":
             f.do(f"store {v.typed}, ptr {p.text}, align {align}")
         elif kind == "scattered":
@@ -361,9 +376,11 @@ class MemoryWriter(Integers):
             columns = [f.emit(f"zext {c.typed} to {vector('i8', lane.width)}", "i8", lane.width) for c in columns]
         base = f.int_op("add", self.integer(rest), f.int_op("mul", lane.base, Reg(str(step), "i64", 1)))
         how = "align 64, !nontemporal !2" if self._streams(s) else f"align {alignment(d)}"
+        self.statement = s
         p = f.emit(f"getelementptr {memory_type(d)}, ptr {self.pointers[s.buffer]}, {base.typed}", "ptr", 1)
         for k, v in enumerate(interleave(f, columns, unit)):
             q = f.emit(f"getelementptr {memory_type(d)}, ptr {p.text}, i64 {k * unit}", "ptr", 1)
+            q = self.checked(q, s.buffer, base, unit, offset=k * unit)
             f.do(f"store {v.typed}, ptr {q.text}, {how}")
         return group
 
@@ -372,8 +389,8 @@ class MemoryWriter(Integers):
         lane = self.lane
         if lane is None or lane.width == 1 or lane.mask is not None:
             return
-        kind, p, stride = self.address(s.buffer, s.index)
-        if kind != "strided" or stride != 1 or p is None:
+        kind, p, stride, _ = self.address(s.buffer, s.index)
+        if kind != "strided" or stride != 1:
             return
         for offset in range(0, lane.width * s.buffer.dtype.itemsize, CACHE_LINE):
             at = self.f.emit(f"getelementptr i8, ptr {p.text}, i64 {offset}", "ptr", 1)

@@ -3,6 +3,9 @@
 ``i64 graph(ptr bufs, ptr ctx)``: ``bufs`` holds an 8-byte slot for each input, hidden constant, output and integer symbol, in this
 order; ``ctx`` is the call's context (scratch pages at offset 0, arena at 8). Returns 0, or non-zero where the call was cancelled.
 
+A checked graph (``settings.checked``) compares every index with its buffer's size (:mod:`bounds_checks`), and fills memory with NaNs before it is
+written: results and the arena when it begins, an intermediate's place before the step that writes it.
+
 Loops and branches of control steps stand in this function, around calls of their bodies' kernels.
 """
 
@@ -11,10 +14,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hologram.backends.cpu.llvm_text import FunctionText, Reg, alignment
+from hologram.backends.cpu.bounds_checks import DECLARATIONS, symbolic_sizes
+from hologram.backends.cpu.llvm_text import FunctionText, Reg, alignment, literal
 from hologram.backends.cpu.memory_code import Integers
 from hologram.backends.cpu.render import KernelWriter
+from hologram.backends.cpu.runtime.language import offset_of
+from hologram.backends.cpu.runtime.records import Context
 from hologram.backends.cpu.scalar_code import Functions
+from hologram.errors import CompileError
 from hologram.graph.control import ControlStep, nbytes
 from hologram.graph.emission import Lowered
 from hologram.graph.host import HostStep
@@ -22,6 +29,7 @@ from hologram.graph.kernel_ir import Kernel
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.plan import Plan
 from hologram.graph.schedule import Schedule
+from hologram.symbolic import bounds
 from hologram.trace.node import Node
 
 SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
@@ -45,9 +53,9 @@ attributes #1 = { nounwind alwaysinline }
 _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
 
 
-def render_module(schedule: Schedule, plan: Plan | None, precision: str, target: Any) -> str:
+def render_module(schedule: Schedule, plan: Plan | None, precision: str, target: Any, checked: bool = False) -> str:
     """The module's text. ``plan`` places the intermediates; None where symbols will hold their offsets."""
-    return GraphWriter(precision, target).render(schedule, plan).whole()
+    return GraphWriter(precision, target, checked).render(schedule, plan).whole()
 
 
 class Frame:
@@ -62,8 +70,8 @@ class Frame:
 class GraphWriter:
     """Writes the graph function, and the kernels that it comes to call."""
 
-    def __init__(self, precision: str, target: Any) -> None:
-        self.precision, self.target = precision, target
+    def __init__(self, precision: str, target: Any, checked: bool = False) -> None:
+        self.precision, self.target, self.checked = precision, target, checked
         self.functions = Functions(target)
         self.texts: list[str] = []
         self.names: dict[Any, str] = {}
@@ -72,6 +80,7 @@ class GraphWriter:
         self.literals: dict[str, str] = {}  # names of texts
         self.f = FunctionText()
         self.integers = Integers(self.f)
+        self.declarations = ATTRIBUTES + DECLARATIONS * checked
 
     def render(self, schedule: Schedule, plan: Plan | None) -> GraphWriter:
         f = self.f
@@ -79,9 +88,11 @@ class GraphWriter:
         arena = f.emit(f"load ptr, ptr {f.emit('getelementptr i8, ptr %ctx, i64 8').text}, align 8", "ptr", 1)
         for name, index in schedule.symbol_slots.items():
             self.integers.vars[name] = self._slot(index, "i64")
-        size = max((len(k.kernel.params) + len(k.kernel.integers()) for k in schedule.kernels), default=0)
+        size = max((len(k.kernel.params) + len(k.kernel.integers()) + self._extra(k.kernel) for k in schedule.kernels), default=0)
         self.args = f.slot("i64", max(1, size), 8)
         pointers = {n: self._slot(i, "ptr") for n, i in schedule.slot_of.items()}
+        if self.checked:
+            self._poison_all(schedule, arena, pointers)
         self.run(Frame(schedule, plan, arena, pointers, inside_loop=False))
         f.do("ret i64 0")
         self.graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
@@ -89,7 +100,7 @@ class GraphWriter:
 
     def whole(self) -> str:
         """All of it as one module."""
-        return "\n".join([*self._ready(), *self.functions.text.values(), *self.texts, self.graph, ATTRIBUTES])
+        return "\n".join([*self._ready(), *self.functions.text.values(), *self.texts, self.graph, self.declarations])
 
     def modules(self, most: int) -> list[str]:
         """The same as up to ``most`` modules of about the same size, the graph in the first."""
@@ -100,8 +111,8 @@ class GraphWriter:
         for text in sorted(self.texts, key=len, reverse=True):
             min(parts, key=lambda p: sum(map(len, p))).append(text)
         elsewhere = [f"declare void {_KERNEL.findall(t)[0]}(ptr, i64, i64, ptr)" for p in parts[1:] for t in p]
-        first = [*self._ready(), *elsewhere, *self._helpers(parts[0]), *parts[0], self.graph, ATTRIBUTES]
-        return ["\n".join(m) for m in [first, *([*self._helpers(p), *p, ATTRIBUTES] for p in parts[1:])]]
+        first = [*self._ready(), *elsewhere, *self._helpers(parts[0]), *parts[0], self.graph, self.declarations]
+        return ["\n".join(m) for m in [first, *([*self._helpers(p), *p, self.declarations] for p in parts[1:])]]
 
     def _helpers(self, texts: list[str]) -> list[str]:
         """The functions that ``texts`` call, and those that these call."""
@@ -118,7 +129,7 @@ class GraphWriter:
         """What the graph names that comes from elsewhere, and its literals."""
         ready = [f"declare void @{name}(ptr, i64, i64, ptr)" for name in sorted(self.declared)]
         ready += [f"@{name} = external global i8" for name in sorted(self.externals)]
-        ready += [_literal(name, text) for text, name in self.literals.items()]
+        ready += [literal(name, text) for text, name in self.literals.items()]
         return ready
 
     def _slot(self, index: int, t: str) -> Reg:
@@ -130,7 +141,9 @@ class GraphWriter:
         from hologram.backends.cpu.control import write_step  # which write with this class
         from hologram.backends.cpu.host import write_host
 
-        for step in frame.schedule.steps:
+        for k, step in enumerate(frame.schedule.steps):
+            if self.checked:
+                self._poison_fresh(k, frame)
             if isinstance(step, ControlStep):
                 write_step(self, step, frame)
             elif isinstance(step, HostStep):
@@ -171,11 +184,50 @@ class GraphWriter:
         f.do(f"ret i64 {status.text}")
         f.start(on)
 
+    # --- poison --------------------------------------------------------------------------------------------------------
+
+    def poison(self, place: Reg, nbytes: int) -> None:
+        """Fills memory with NaNs where the graph is checked."""
+        if self.checked and nbytes:
+            self.f.do(f"call void @hg_poison({place.typed}, i64 {nbytes})")
+
+    def _poison_all(self, schedule: Schedule, arena: Reg, pointers: dict[Node, Reg]) -> None:
+        """Results, but for those in the memory of arguments, and the whole arena of the context."""
+        f, given = self.f, len(schedule.inputs) + len(schedule.constants)
+        for n in schedule.computed:
+            nbytes = f.int_op("mul", self.integers.integer(n.size), Reg(str(n.dtype.itemsize), "i64", 1))
+            f.do(f"call void @hg_poison_result(ptr %bufs, i64 {given}, {pointers[n].typed}, {nbytes.typed})")
+        place = f.emit(f"getelementptr i8, ptr %ctx, i64 {offset_of(Context, 'arena_bytes')}")
+        capacity = f.emit(f"load i64, ptr {place.text}, align 8", "i64", 1)
+        f.do(f"call void @hg_poison({arena.typed}, {capacity.typed})")
+
+    def _poison_fresh(self, step: int, frame: Frame) -> None:
+        """The places of intermediates that ``step`` is the first to use, unless it may take over what another one left there."""
+        if frame.plan is None:
+            return
+        places = frame.plan.buffers.values()
+        for p in places:
+            others = (q for q in places if q is not p and q.first <= step <= q.last)
+            if p.first == step and not any(q.offset < p.offset + p.nbytes and p.offset < q.offset + q.nbytes for q in others):
+                self.poison(self.at(frame.arena, p.offset), p.nbytes)
+
     # --- kernels -------------------------------------------------------------------------------------------------------
+
+    def _extra(self, k: Kernel) -> int:
+        """How many arguments a checked kernel takes besides."""
+        return 1 + len(symbolic_sizes(k)) if self.checked and k.ready is None else 0
+
+    def _arguments(self, low: Lowered, frame: Frame) -> list[Reg]:
+        k = low.kernel
+        values = [self.pointer(n, frame) for n in low.bindings] + [self.integers.integer(e) for e in k.integers()]
+        if self.checked and k.ready is None:
+            _check_sizes(low)
+            values += [Reg("%ctx", "ptr", 1), *(self.integers.integer(e) for e in symbolic_sizes(k))]
+        return values
 
     def _launch(self, low: Lowered, frame: Frame) -> None:
         f, k = self.f, low.kernel
-        values = [self.pointer(n, frame) for n in low.bindings] + [self.integers.integer(e) for e in k.integers()]
+        values = self._arguments(low, frame)
         if serial(k) and frame.inside_loop and k.ready is None:
             name = self._name(k, direct=True)
             f.do(f"call void @{name}({', '.join(v.typed for v in [*values, self.scratch])})")
@@ -198,16 +250,18 @@ class GraphWriter:
         key = (print_kernel(k), direct)
         if key not in self.names:
             name = self.names[key] = f"kernel{len(self.names)}"
-            writer = KernelWriter(k, self.functions, self.precision, self.target)
+            writer = KernelWriter(k, self.functions, self.precision, self.target, self.checked)
             inline = sum(1 for _ in k.walk()) <= INLINE_STATEMENTS
             self.texts.append(writer.render_direct(name, inline) if direct else writer.render(name))
         return self.names[key]
 
 
-def _literal(name: str, text: str) -> str:
-    raw = text.encode() + b"\0"
-    spelled = "".join(rf"\{b:02X}" for b in raw)
-    return f'@{name} = private unnamed_addr constant [{len(raw)} x i8] c"{spelled}"'
+def _check_sizes(low: Lowered) -> None:
+    """Raises CompileError where a kernel takes its memory for larger than it is."""
+    for b, n in zip(low.kernel.params, low.bindings, strict=True):
+        slack = n.size - b.size
+        if b.dtype is not n.dtype or (bounds(slack)[1] or 0) < 0:
+            raise CompileError(f"a kernel takes {b.name} for {b.size} elements of {b.dtype}, but it is {n.dtype}[{n.size}]\n{low.kernel}")
 
 
 def routines_of(text: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 A ``lanes`` loop becomes a loop over vectors and one masked (or scalar) tail; values that do not depend on the lane stay
 scalars. A kernel is ``void kernel(ptr args, i64 begin, i64 end, ptr scratch)``: it runs iterations [begin, end) of its parallel
-loop; ``args`` holds one 8-byte slot a parameter, then a symbol.
+loop; ``args`` holds one 8-byte slot a parameter, then a symbol. Checked ones (:mod:`bounds_checks`) take the call's context and sizes of parameters
+besides.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from hologram.backends.cpu.abreast import Part, parts_abreast, widths_abreast
 from hologram.backends.cpu.accumulate import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
 from hologram.backends.cpu.bfloat16_pairs import add_pairs, summed_pairs
+from hologram.backends.cpu.bounds_checks import BoundsChecks, symbolic_sizes
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, memory_type, vector
 from hologram.backends.cpu.memory_code import Lane, MemoryWriter
 from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
@@ -27,11 +29,12 @@ WIDEST = 128  # lanes
 
 
 class KernelWriter(MemoryWriter):
-    """Writes one kernel function."""
+    """Writes one kernel function, ``checked`` or not."""
 
-    def __init__(self, kernel: Kernel, functions: Functions, precision: str, target: Any) -> None:
+    def __init__(self, kernel: Kernel, functions: Functions, precision: str, target: Any, checked: bool = False) -> None:
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.kernel = kernel
+        self.checks = BoundsChecks(self.f, kernel) if checked else None
         self.state: dict[Acc, list[Reg]] = {}
         self.parts: list[Part] = []  # of the lanes loop being written, where it is several vectors side by side
         self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
@@ -43,17 +46,21 @@ class KernelWriter(MemoryWriter):
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
 
     def render(self, name: str) -> str:
-        f, n = self.f, 0
+        f, n = self.f, itertools.count()
+
+        def argument(t: str) -> Reg:
+            slot = f.emit(f"getelementptr i64, ptr %args, i64 {next(n)}")
+            return f.emit(f"load {t}, ptr {slot.text}, align 8, !invariant.load !1", t, 1)
+
         for b in self.kernel.params:
-            slot = f.emit(f"getelementptr i64, ptr %args, i64 {n}")
-            self.pointers[b] = f.emit(f"load ptr, ptr {slot.text}, align 8, !invariant.load !1").text
-            n += 1
+            self.pointers[b] = argument("ptr").text
         for s in self.kernel.symbols:
-            slot = f.emit(f"getelementptr i64, ptr %args, i64 {n}")
-            self.vars[s] = f.emit(f"load i64, ptr {slot.text}, align 8, !invariant.load !1", "i64", 1)
-            n += 1
+            self.vars[s] = argument("i64")
+        if self.checks is not None:
+            context = argument("ptr")
+            self.checks.begin(name, context, [argument("i64") for _ in symbolic_sizes(self.kernel)])
         self._body()
-        return f.text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
+        return self._text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
 
     def render_direct(self, name: str, inline: bool) -> str:
         """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``."""
@@ -64,10 +71,17 @@ class KernelWriter(MemoryWriter):
         for i, s in enumerate(self.kernel.symbols):
             self.vars[s] = Reg(f"%s{i}", "i64", 1)
             arguments.append(f"i64 %s{i}")
+        if self.checks is not None:
+            sizes = [Reg(f"%z{i}", "i64", 1) for i, _ in enumerate(symbolic_sizes(self.kernel))]
+            self.checks.begin(name, Reg("%ctx", "ptr", 1), sizes)
+            arguments += ["ptr %ctx", *(z.typed for z in sizes)]
         stop = self.integer(self.kernel.chunks)
         self.begin, self.end = Reg("0", "i64", 1), stop
         self._body()
-        return self.f.text(f"define internal void @{name}({', '.join([*arguments, 'ptr %scratch'])}) #{1 if inline else 0}")
+        return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr %scratch'])}) #{1 if inline else 0}")
+
+    def _text(self, header: str) -> str:
+        return "\n".join([self.f.text(header), *(self.checks.literals if self.checks is not None else ())])
 
     def _body(self) -> None:
         f, offset = self.f, 0
@@ -75,6 +89,8 @@ class KernelWriter(MemoryWriter):
             self.pointers[b] = f.emit(f"getelementptr i8, ptr %scratch, i64 {offset}").text
             assert isinstance(b.size, int)
             offset += -(-b.size * b.dtype.itemsize // 64) * 64
+        if self.checks is not None:
+            self.checks.poison_scratch(self.pointers)
         self.block(self.kernel.body)
         f.do("ret void")
 
@@ -315,13 +331,16 @@ class KernelWriter(MemoryWriter):
         f, (buffer, index) = self.f, load.attrs
         self.vars[loop.var], self.vars[lanes.var] = i, t
         of_lane, row = split_linear(index, lanes.var), row_of(load, loop.var)
-        assert of_lane is not None and row is not None
+        assert of_lane is not None and isinstance(of_lane[0], int) and row is not None
         step, offset = row
+        self.statement = load
         kind, align = memory_type(buffer.dtype), buffer.dtype.itemsize
-        corner = f.emit(f"getelementptr {kind}, ptr {self.pointers[buffer]}, {self.integer(index - offset).typed}", "ptr", 1)
+        first = self.integer(index - offset)
+        corner = f.emit(f"getelementptr {kind}, ptr {self.pointers[buffer]}, {first.typed}", "ptr", 1)
         rows = []
         for k in range(side):
             p = f.emit(f"getelementptr {kind}, ptr {corner.text}, i64 {k * of_lane[0]}", "ptr", 1)
+            p = self.checked(p, buffer, first, side * step, offset=k * of_lane[0])
             whole = f.emit(f"load {vector(kind, side * step)}, ptr {p.text}, align {align}", kind, side * step)
             rows.append(whole if step == 1 else every(f, whole, step, offset))
         return rows

@@ -22,11 +22,11 @@ TEAM_NS = 15_000.0
 
 
 class Scheduled:
-    """The code of ``schedule`` for ``machine``, as text."""
+    """The code of ``schedule`` for ``machine``, ``checked`` or not, as text."""
 
-    def __init__(self, schedule: Schedule, precision: str, machine: target.Target) -> None:
+    def __init__(self, schedule: Schedule, precision: str, machine: target.Target, checked: bool = False) -> None:
         self.schedule, self.target = schedule, machine
-        self._writer = GraphWriter(precision, machine).render(schedule, schedule.plan({}) if schedule.static else None)
+        self._writer = GraphWriter(precision, machine, checked).render(schedule, schedule.plan({}) if schedule.static else None)
         self.llvm = self._writer.whole()
         # LLVM's passes
         self.pipeline = "loops" if any(isinstance(s, ControlStep) for s in schedule.steps) else "kernel"

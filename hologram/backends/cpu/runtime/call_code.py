@@ -15,6 +15,7 @@ from hologram.backends.cpu.runtime.capi import (
     PyObject_CallOneArg,
     PyThread_get_thread_ident,
 )
+from hologram.backends.cpu.runtime.checked_code import raise_violation
 from hologram.backends.cpu.runtime.heap_code import block_free, block_new, bytes_of_class, out_of_memory, size_class_of
 
 # None is the null pointer.
@@ -115,7 +116,7 @@ def need_arena(context: Context, nbytes: i64) -> i64:
 
 @native
 def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flags: i64) -> i64:
-    """Runs a graph, without the GIL if it is long. Zero, and an exception, where it was cancelled or lacks memory."""
+    """Runs a graph, without the GIL if it is long. Zero, and an exception, where it was cancelled, lacks memory or violates bounds."""
     if need_arena(context, arena_bytes) == 0:
         return 0
     hosted = flags & TEAM != 0 and pool.fork is not None
@@ -140,6 +141,7 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
         write_fp_control(control)
     if status | context.cancelled == 0:
         return 1
+    raise_violation(context)
     if PyErr_Occurred() is None:
         PyErr_NoMemory()
     return 0

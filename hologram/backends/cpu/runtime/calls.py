@@ -31,9 +31,13 @@ def symbols() -> dict[str, int]:
       ``void kernel(ptr args, i64 begin, i64 end, ptr scratch)``; nonzero: the call is cancelled and the graph must return;
     - ``i64 hg_poll(ptr ctx)``: for long loops outside of kernels: handles signals; nonzero likewise;
     - ``i64 hg_call_host(ptr ctx, ptr args)``: runs a host op through Python; nonzero likewise;
+    - what checked graphs call: :mod:`checked_code`;
     - the kernels of :data:`READY`.
     """
-    return {name: module().address(name) for name in ("hg_parallel_for", "hg_poll", "hg_call_host", *READY)}
+    return {
+        name: module().address(name)
+        for name in ("hg_parallel_for", "hg_poll", "hg_call_host", "hg_violated", "hg_poison", "hg_poison_result", *READY)
+    }
 
 
 @cache
@@ -62,7 +66,7 @@ def run(
     """Runs the graph at ``address`` on Storages: inputs and hidden constants, then outputs; then the values of integer symbols.
 
     ``long``, ``parallel``: see :func:`flags`; workers are started if they do not run. Raises
-    KeyboardInterrupt, or what else a signal's handler raises, where that cancels the run; OutOfMemory for the arena.
+    KeyboardInterrupt, or what else a signal's handler raises, where that cancels the run; OutOfMemory for the arena; BoundsError.
     """
     slots = [s.data for s in inputs]
     slots += [s.data for s in outputs]

@@ -9,6 +9,7 @@ from hologram.backends.cpu.runtime.capi import (
     Py_IncRef,
     PyBuffer_FillInfo,
     PyErr_BadArgument,
+    PyErr_Clear,
     PyErr_NoMemory,
     PyErr_Occurred,
     PyLong_AsLongLong,
@@ -57,8 +58,36 @@ class Advise(Function):
 
 
 @native
+def guarded_new(nbytes: i64) -> ptr:
+    """Memory between guard pages, with zero just before; None where there is none."""
+    data: ptr = None
+    size = PyLong_FromLongLong(nbytes)
+    if size is not None:
+        found = PyObject_CallOneArg(heap.guarded_new, size)
+        Py_DecRef(size)
+        if found is not None:
+            data = PyLong_AsVoidPtr(found)
+            Py_DecRef(found)
+    if data is None:
+        PyErr_Clear()
+    return data
+
+
+@native
+def guarded_free(data: ptr) -> void:
+    place = PyLong_FromLongLong(integer(data))
+    if place is not None:
+        Py_DecRef(PyObject_CallOneArg(heap.guarded_free, place))
+        Py_DecRef(place)
+
+
+@native
 def block_new(nbytes: i64) -> ptr:
     """Memory aligned to 64 bytes, with the address that frees it just before; None where there is none."""
+    if heap.guarded_new is not None:
+        guarded = guarded_new(nbytes)
+        if guarded is not None:
+            return guarded
     align = 64
     extra = 0
     if nbytes >= COLOURED:
@@ -79,7 +108,11 @@ def block_new(nbytes: i64) -> ptr:
 @native
 def block_free(data: ptr) -> void:
     if data is not None:
-        PyMem_RawFree(Pointers(offset(data, -8))[0])
+        raw = Pointers(offset(data, -8))[0]
+        if raw is None:
+            guarded_free(data)
+        else:
+            PyMem_RawFree(raw)
 
 
 # --- size classes: 64, 128, 192, 256 bytes, then four steps to each power of two ------------------------------------------------------------

@@ -6,7 +6,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,27 @@ import numpy as np
 from hologram import forks
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu import target
-from hologram.backends.cpu.runtime import address_code, call_code, capi, dispatch_code, heap_code, lapack_code, layout, pool_code, sort_code, tracing
+from hologram.backends.cpu.runtime import (
+    address_code,
+    call_code,
+    capi,
+    checked_code,
+    dispatch_code,
+    guarded_memory,
+    heap_code,
+    lapack_code,
+    layout,
+    pool_code,
+    sort_code,
+    tracing,
+)
 from hologram.backends.cpu.runtime.language import Routine, Struct, fields_of
-from hologram.backends.cpu.runtime.records import SIZE_CLASSES, heap, pool, process, remote
+from hologram.backends.cpu.runtime.records import SIZE_CLASSES, Context, heap, pool, process, remote
 from hologram.backends.cpu.runtime.translate import module_ir
-from hologram.errors import OutOfMemory
-from hologram.settings import settings
+from hologram.errors import BoundsError, OutOfMemory
+from hologram.settings import listeners, settings
 
-_SOURCES = (heap_code, pool_code, call_code, dispatch_code, address_code, sort_code, lapack_code)
+_SOURCES = (heap_code, pool_code, checked_code, call_code, dispatch_code, address_code, sort_code, lapack_code)
 METH_VARARGS, METH_FASTCALL, METH_KEYWORDS, METH_O = 1, 0x80, 2, 8
 
 
@@ -149,6 +162,19 @@ def _set_up(m: Module) -> None:
     p.ndarray_type = id(np.ndarray)
     p.host = id(immortal(_call_host))
     p.tracing = ctypes.addressof(tracing.open_traces)
+    p.violation = id(immortal(_raise_violation))
+    m.heap.guarded_free = id(immortal(guarded_memory.free))
+    follow = partial(_guard_blocks, m)
+    follow()
+    listeners.append(follow)
+
+
+def _guard_blocks(m: Module) -> None:
+    """Fresh memory is between guard pages while checked programs are made. What was free before is of the other kind and goes."""
+    if bool(m.heap.guarded_new) != settings.checked:
+        m.heap.guarded_new = id(immortal(guarded_memory.allocate)) if settings.checked else 0
+        m.function("hg_heap_trim", None)()
+        m.function("hg_context_trim", None)()
 
 
 def _call_host(args: int) -> None:
@@ -172,6 +198,17 @@ def _raise_out_of_memory(nbytes: int) -> None:
     from hologram.trace.recorder import located  # which this package is imported by
 
     raise located(OutOfMemory(f"a result or arena of {nbytes:,} bytes cannot be allocated: {limit}{state.live:,} bytes are in use"))
+
+
+def _raise_violation(address: int) -> None:
+    from hologram.trace.recorder import where
+
+    context = Record(Context, address)
+    statement, kernel = (ctypes.string_at(text).decode() for text in (context.statement, context.kernel))
+    buffer, _, line = statement.partition("\n")
+    done = "written" if context.writes else "read"
+    trouble = f"element {context.index} of {buffer}, which has {context.size}, would have been {done} by a kernel{where()}: {line}"
+    raise BoundsError(f"{trouble}\n{kernel}")
 
 
 def _madvise() -> int:

@@ -13,6 +13,7 @@ import threading
 import time
 from functools import cache
 
+from hologram.backends.cpu.runtime import guarded_memory
 from hologram.backends.cpu.runtime.language import size_of
 from hologram.backends.cpu.runtime.module import Module, Record, immortal, module
 from hologram.backends.cpu.runtime.processors import usable_processors
@@ -65,8 +66,7 @@ class _Pool:
         worker = Record(Worker, self.state.workers + i * size_of(Worker))
         if not worker.lock:
             worker.lock = _new_lock()
-            memory = immortal((ctypes.c_char * (SCRATCH_BYTES + _LINE))())
-            worker.scratch = _aligned(memory)
+            worker.scratch = _new_scratch()
         worker.sleeping = 0
         return worker
 
@@ -118,8 +118,7 @@ class _Pool:
             records = immortal((ctypes.c_char * (n * size_of(Worker) + _LINE))())
             start = _aligned(records)
             for i in range(n):
-                memory = immortal((ctypes.c_char * (SCRATCH_BYTES + _LINE))())
-                Record(Worker, start + i * size_of(Worker)).scratch = _aligned(memory)
+                Record(Worker, start + i * size_of(Worker)).scratch = _new_scratch()
             s = self.state
             s.seats, s.n_seats, s.team, s.thread_number = start, n, self.count(), thread_number
             s.fork = fork if n else 0
@@ -128,6 +127,11 @@ class _Pool:
         self.closed = True
         self.stop(EXIT_SECONDS)
         self.state.wanted = 0
+
+
+def _new_scratch() -> int:
+    """Scratch of a thread, which stays; between guard pages where checked programs are made."""
+    return (settings.checked and guarded_memory.allocate(SCRATCH_BYTES)) or _aligned(immortal((ctypes.c_char * (SCRATCH_BYTES + _LINE))()))
 
 
 def _aligned(memory: ctypes.Array[ctypes.c_char]) -> int:

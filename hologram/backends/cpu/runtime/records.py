@@ -8,6 +8,7 @@ from hologram.backends.cpu.runtime.language import Array, Function, Struct, at, 
 SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
 JOB_SLOTS = 16  # parallel kernels in flight at one time; a caller that finds none free works alone
 SCRATCH_BYTES = 96 * 12_288
+NOWHERE_BYTES = 4096  # no access of a kernel reaches so far from its first lane
 
 # --- objects of the interpreter and NumPy; layout.py verifies each field --------------------------------------------------------------------
 
@@ -69,6 +70,8 @@ class Heap(Struct):
     aval_dtype: i64
     raise_out_of_memory: ptr  # Python callable of the bytes wanted
     advise: ptr  # madvise, or None
+    guarded_new: ptr  # Python callables of a size and of an address, for blocks between guard pages, or None
+    guarded_free: ptr
     limit: i64  # of live bytes; 0: none
     live: i64
     peak: i64
@@ -111,6 +114,13 @@ class Context(Struct):
     slots: ptr
     status: i64
     done: i64
+    # the first access of a checked kernel that would have left its buffer, checked_code.py
+    violated: i64
+    kernel: ptr  # texts
+    statement: ptr
+    index: i64
+    size: i64
+    writes: i64
 
 
 class Graph(Function):
@@ -321,6 +331,7 @@ class Process(Struct):
     dispatcher_fallback: i64
     tracing: Array[i64]  # its first element counts open traces: nonzero sends every call to Python
     host: ptr  # Python callable of the address of a host op's arguments
+    violation: ptr  # Python callable of the address of a Context whose kernel has violated bounds
     epoch: i64
     clock: i64
     free_contexts: ptr
@@ -384,7 +395,14 @@ class Pool(Struct):
     n_seats: i64
 
 
+class Nowhere(Struct):
+    """Memory of nobody, for accesses that are not made: zeros to load, and as much to store into."""
+
+    end_of_record: i64 = at(4 * NOWHERE_BYTES - 8)
+
+
 heap = instance(Heap, "hg_heap")
+nowhere = instance(Nowhere, "hg_nowhere")
 process = instance(Process, "hg_process")
 remote = instance(Remote, "hg_remote")
 pool = instance(Pool, "hg_pool")

@@ -1,0 +1,51 @@
+"""Kernels written as text, compiled for the CPU and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from building import Draft
+
+from hologram.backends.cpu import target
+from hologram.backends.cpu.module import render_module
+from hologram.backends.cpu.runtime import calls, storage
+from hologram.graph.emission import Lowered
+from hologram.graph.kernel_ir import Kernel
+from hologram.graph.kernel_parse import parse_kernel
+from hologram.graph.verify import verify_kernel
+from hologram.settings import override
+from hologram.trace.aval import aval
+
+
+def compiled(text: str, level: str = "", checked: bool = True, cost: float = 0.0) -> Callable[..., list[np.ndarray]]:
+    """A function of the arrays that a kernel of static sizes reads, which gives those that it writes, flat.
+
+    ``cost``: nanoseconds of a chunk, by which threads share the kernel or not.
+    """
+    kernel = parse_kernel(text)
+    verify_kernel(kernel)
+    kernel.cost = cost
+    with override(target=level):
+        of = target.host()
+    code = target.link(target.compile_ir(render_module(_lone(kernel), None, "exact", of, checked), of), calls.symbols())
+
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        outs = [storage.empty(aval(b.dtype, (b.size,))) for b in kernel.params if b.role != "in"]
+        calls.run(code.address("graph"), [storage.copy_of(a) for a in arrays], outs)
+        return [storage.view(s) for s in outs]
+
+    return run
+
+
+def _lone(kernel: Kernel) -> Any:
+    """As much of a schedule as rendering asks of it, for one kernel. Its parameters are the slots of the call, those that are read first."""
+    d = Draft()
+    nodes = [d.input(b.size, dtype=b.dtype.name) for b in kernel.params]
+    inputs = [n for n, b in zip(nodes, kernel.params, strict=True) if b.role == "in"]
+    computed = [n for n in nodes if n not in inputs]
+    low = Lowered(kernel, nodes, None)  # type: ignore[arg-type]
+    slot_of = {n: i for i, n in enumerate(inputs + computed)}
+    return SimpleNamespace(steps=[low], kernels=[low], inputs=inputs, constants=[], computed=computed, slot_of=slot_of, symbol_slots={})
