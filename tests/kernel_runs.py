@@ -25,12 +25,10 @@ def compiled(text: str, level: str = "", checked: bool = True, cost: float = 0.0
 
     ``cost``: nanoseconds of a chunk, by which threads share the kernel or not.
     """
-    kernel = parse_kernel(text)
-    verify_kernel(kernel)
-    kernel.cost = cost
     with override(target=level):
         of = target.host()
-    code = target.link(target.compile_ir(render_module(_lone(kernel), None, "exact", of, checked), of), calls.symbols())
+    kernel, module = rendered(text, of, checked, cost)
+    code = target.link(target.compile_ir(module, of), calls.symbols())
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
         outs = [storage.empty(aval(b.dtype, (b.size,))) for b in kernel.params if b.role != "in"]
@@ -38,6 +36,14 @@ def compiled(text: str, level: str = "", checked: bool = True, cost: float = 0.0
         return [storage.view(s) for s in outs]
 
     return run
+
+
+def rendered(text: str, of: target.Target, checked: bool, cost: float = 0.0) -> tuple[Kernel, str]:
+    """A kernel, verified, and a module that runs it."""
+    kernel = parse_kernel(text)
+    verify_kernel(kernel)
+    kernel.cost = cost
+    return kernel, render_module(_lone(kernel), None, "exact", of, checked)
 
 
 def _lone(kernel: Kernel) -> Any:

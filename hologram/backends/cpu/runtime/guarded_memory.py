@@ -16,6 +16,7 @@ from hologram.backends.cpu.runtime.checked_code import POISON
 
 PAGE = mmap.PAGESIZE
 LINE = 64
+MOST_BLOCKS = 8192  # each takes three of the mappings that a process may have, some 65,000 on Linux
 _PAGE_NOACCESS = 1  # Windows
 _blocks: dict[int, mmap.mmap] = {}
 
@@ -25,6 +26,8 @@ def allocate(nbytes: int) -> int:
 
     The page after its last line is guarded, and the page before the one in which it starts.
     """
+    if len(_blocks) >= MOST_BLOCKS:
+        return 0
     size = -(-nbytes // LINE) * LINE
     inner = -(-(size + LINE) // PAGE) * PAGE
     try:
