@@ -40,7 +40,7 @@ def allocate(nbytes: int) -> int:
         return 0
     data = start + PAGE + inner - size
     _blocks[data] = block
-    np.ctypeslib.as_array((ctypes.c_uint64 * (size // 8)).from_address(data)).fill(POISON)
+    np.ndarray((size // 8,), np.uint64, block, data - start).fill(POISON)
     return data
 
 
