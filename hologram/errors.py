@@ -105,6 +105,10 @@ class BoundsError(HologramError, RuntimeError):
     with the buffer, the index, the statement and the kernel's text."""
 
 
+class PassLimitError(CompileError):
+    """A pass of the compiler that does not end within its bound: a defect of Hologram, with the name of the pass."""
+
+
 class RewriteError(HologramError, RuntimeError):
     """A rewrite rule that changed a shape or type, or a cycle of rules: names the rule."""
 

@@ -32,6 +32,7 @@ class Settings:
     explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
     memory_limit: int = 0  # HOLOGRAM_MEMORY_LIMIT, bytes that results may hold; 0: no limit
     hold_limit: int = 2**30  # HOLOGRAM_HOLD_LIMIT, bytes that a program may hold of what it computes once from constants; 0: nothing is held
+    verify: bool = False  # HOLOGRAM_VERIFY: the compiler proves what it makes: graphs after each pass, kernels, plans
     tf32: bool = False  # HOLOGRAM_TF32: products of float32 on CUDA may round factors to TF32, except in precision="exact"
     checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code

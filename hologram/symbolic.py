@@ -162,6 +162,14 @@ def atoms(x: Int) -> Iterable[Atom]:
                     yield a
 
 
+def symbols_of(values: Any) -> set[str]:
+    """The names of all variables in ``values``: an integer, or tuples and lists of such, in which anything else has none. As the attributes of
+    nodes are."""
+    if isinstance(values, Expr):
+        return {a.name for a in atoms(values)}
+    return set().union(*map(symbols_of, values)) if isinstance(values, (tuple, list)) else set()
+
+
 def bounds(x: Int) -> tuple[int | None, int | None]:
     """Inclusive bounds of ``x`` by interval arithmetic; None where unbounded."""
     if not isinstance(x, Expr):

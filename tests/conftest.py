@@ -42,22 +42,10 @@ def disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def verified_kernels() -> Iterator[None]:
-    """Every kernel that a test of this process makes is verified."""
-    from hologram.graph.kernel_ir import Kernel
-    from hologram.graph.schedule import Schedule
-    from hologram.graph.verify import verify_kernel
-
-    plain = Schedule.__init__
-
-    def verifying(self: Schedule, *args: Any, **options: Any) -> None:
-        plain(self, *args, **options)
-        for step in self.steps:
-            if isinstance(kernel := getattr(step, "kernel", None), Kernel):
-                verify_kernel(kernel)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Schedule, "__init__", verifying)
+def verified() -> Iterator[None]:
+    """The compiler proves what it makes, in this process and in those it starts."""
+    with pytest.MonkeyPatch.context() as environment, override(verify=True):
+        environment.setitem(os.environ, "HOLOGRAM_VERIFY", "1")
         yield
 
 

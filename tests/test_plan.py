@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hologram.errors import CompileError
 from hologram.graph.plan import (
     LINE_BYTES,
     MAX_PAGES,
     PAGE_BYTES,
     POOL_PAGES,
     Lifetime,
-    Placement,
     Plan,
     class_coordinates,
     class_index,
     plan,
 )
+from hologram.graph.verify_plan import verify_plan
 
 MIB = 2**20
 _sizes = st.one_of(
@@ -40,39 +42,48 @@ def lifetimes(draw: st.DrawFn) -> list[Lifetime]:
     return out
 
 
-def _extent(p: Placement) -> tuple[int, int]:
-    """The bytes that a placement owns: whole pages, or whole lines."""
-    unit = PAGE_BYTES if p.kind == "page" else LINE_BYTES
-    return p.offset, p.offset + -(-p.nbytes // unit) * unit
-
-
-def _hands_over(old: Placement, new: Placement, asked: Lifetime) -> bool:
-    """Whether ``new`` may be where ``old`` is: the same bytes, at the one kernel where the old one dies and the new one is written."""
-    return old.id in asked.may_alias and old.last == new.first and (old.offset, old.nbytes) == (new.offset, new.nbytes)
-
-
 def _verify(asked: list[Lifetime], got: Plan) -> None:
-    by_id = {b.id: b for b in asked}
-    placed = list(got.buffers.values())
-    assert [(p.id, p.nbytes, p.first, p.last) for p in placed] == [(b.id, b.nbytes, b.first, b.last) for b in asked]
-    for p in placed:
-        low, high = _extent(p)
-        assert low % LINE_BYTES == 0 and 0 <= low <= high <= got.arena_bytes
-        if p.kind == "page":
-            assert p.class_index is not None and p.offset == p.class_index * PAGE_BYTES
-            assert high <= POOL_PAGES * PAGE_BYTES
-        else:
-            assert p.class_index is None
-    for a, b in combinations(placed, 2):
-        if a.first <= b.last and b.first <= a.last:
-            (alow, ahigh), (blow, bhigh) = _extent(a), _extent(b)
-            assert ahigh <= blow or bhigh <= alow or _hands_over(a, b, by_id[b.id]) or _hands_over(b, a, by_id[a.id])
+    verify_plan(asked, got)
     assert got.lower_bound <= got.peak == got.arena_bytes
 
 
 @given(lifetimes())
 def test_live_buffers_never_overlap(asked: list[Lifetime]) -> None:
     _verify(asked, plan(asked))
+
+
+@given(lifetimes(), st.data())
+def test_a_plan_with_overlaps_is_refused(asked: list[Lifetime], data: st.DataObject) -> None:
+    """Whatever buffer with bytes is moved onto another of its time: the verifier sees it."""
+    got = plan(asked)
+    filled = [p for p in got.buffers.values() if p.nbytes]
+    pairs = [(a, b) for a in filled for b in filled if a is not b and a.first <= b.last and b.first <= a.last and a.last != b.first != b.last]
+    if pairs:
+        a, b = data.draw(st.sampled_from(pairs))
+        moved = replace(a, kind="linear", class_index=None, offset=b.offset)
+        wrong = Plan({**got.buffers, a.id: moved}, got.arena_bytes + a.nbytes + LINE_BYTES, got.lower_bound)
+        if a.offset != b.offset:
+            with pytest.raises(CompileError, match="live at one time and overlap"):
+                verify_plan(asked, wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "trouble"),
+    [
+        ({"offset": 1}, "no whole number of lines"),
+        ({"offset": 64 * MIB}, "inside of the arena"),
+        ({"nbytes": 1}, "does not place the buffers"),
+        ({"last": 9}, "does not place the buffers"),
+        ({"kind": "page", "class_index": 3}, "is not in its page"),
+        ({"class_index": 3}, "has a page and is linear"),
+    ],
+)
+def test_a_plan_with_a_wrong_place_is_refused(change: dict[str, Any], trouble: str) -> None:
+    asked = [Lifetime("a", MIB, 0, 1), Lifetime("b", MIB, 1, 2)]
+    got = plan(asked)
+    verify_plan(asked, got)
+    with pytest.raises(CompileError, match=trouble):
+        verify_plan(asked, Plan({**got.buffers, "a": replace(got.buffers["a"], **change)}, got.arena_bytes, got.lower_bound))
 
 
 @given(lifetimes())

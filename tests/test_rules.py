@@ -17,10 +17,10 @@ from hologram import dtypes
 from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
-from hologram.graph.passes import verify
 from hologram.graph.pattern import Var
 from hologram.graph.rewrite import FunctionRule, PatternRule, Rewriter, Rule, RuleSet, inputs_first, users_first
 from hologram.graph.rules import ALL, USERS_FIRST, parts
+from hologram.graph.verify_graph import verify_graph
 from hologram.trace.node import Graph, Node
 from tests.optable import REAL, mismatch, seeded, special_values
 
@@ -137,7 +137,7 @@ def test_rule_on_its_examples(rule: FunctionRule) -> None:
         for node in rule.examples(b, d):
             before = Graph(arguments_of(b), [node])
             after = run(before, RuleSet([rule]), rule.guarantee, total)
-            verify(after)
+            verify_graph(after)
             rng = seeded(rule.name, d.name)
             arrays = [friendly(x.dtype, int(x.size), rule.guarantee, rng).reshape(x.shape) for x in before.inputs]  # type: ignore[arg-type]
             assert_equal(evaluate(after, arrays)[0], evaluate(before, arrays)[0], rule.guarantee, (d, str(before)))

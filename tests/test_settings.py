@@ -51,6 +51,8 @@ def test_override_restores_what_was_there() -> None:
         ("HOLOGRAM_CACHE_DIR", "", "cache_dir", None),
         ("HOLOGRAM_NATIVE", "0", "native", False),
         ("HOLOGRAM_DISABLE_PASSES", "simplify, sink", "disabled_passes", ("simplify", "sink")),
+        ("HOLOGRAM_VERIFY", "yes", "verify", True),
+        ("HOLOGRAM_VERIFY", "0", "verify", False),
         ("HOLOGRAM_MEMORY_LIMIT", "1000", "memory_limit", 1000),
         ("HOLOGRAM_CHECKED", "1", "checked", True),
     ],

@@ -23,6 +23,7 @@ from hologram.graph.pages import unpaged
 from hologram.graph.short_rows import taken_apart
 from hologram.primitives.leaves import Held
 from hologram.primitives.op import MULTIPLE, Shape
+from hologram.primitives.reductions import LAST
 from hologram.symbolic import is_static, var
 from hologram.trace.node import Graph, Node, topological
 
@@ -86,7 +87,7 @@ class Call:
 
 def is_last(node: Node) -> bool:
     """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.prepare`."""
-    return node.op.kind == "scan" and node.attrs[1] == "last"
+    return node.op.kind == "scan" and node.attrs[1] == LAST
 
 
 def is_alone(node: Node) -> bool:

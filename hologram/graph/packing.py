@@ -87,7 +87,7 @@ class _Packed:
             del operands[i]
             for g in made:
                 del g.inputs[i]
-        return build(self.old.op, tuple(operands), self._attrs([Body(g) for g in made], len(panels) - len(unread)))
+        return build(self.old.op, tuple(operands), self._attrs([Body(_numbered(g)) for g in made], len(panels) - len(unread)))
 
     def _attrs(self, made: list[Body], more: int) -> tuple[object, ...]:
         """Those of the node with other bodies, which take so many ``more`` constants."""
@@ -101,6 +101,19 @@ def _unread(graphs: Sequence[Graph], count: int) -> list[int]:
     """Which of the first ``count`` arguments no graph reads, the last first."""
     read = [set(topological(g.outputs)) for g in graphs]
     return [i for i in reversed(range(count)) if all(g.inputs[i] not in r for g, r in zip(graphs, read, strict=True))]
+
+
+def _numbered(graph: Graph) -> Graph:
+    """``graph`` with its inputs numbered in their order; those that hold panels stay marked."""
+    if all(x.attrs[0] == i for i, x in enumerate(graph.inputs)):
+        return graph
+    build = Builder()
+    image = {x: build(input_, (), (i, *x.attrs[1:])) for i, x in enumerate(graph.inputs)}
+    for n in graph.nodes():
+        if n not in image:
+            image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
+    lines = {image[n]: line for n, line in graph.lines.items() if n in image}
+    return Graph([image[x] for x in graph.inputs], [image[x] for x in graph.outputs], lines)
 
 
 def _stranger(number: int, like: Node) -> Node:

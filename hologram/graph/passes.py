@@ -1,7 +1,7 @@
 """The list of passes of canonical reduction, and what runs any list of passes.
 
 A :class:`Pass` has a name, by which ``HOLOGRAM_DISABLE_PASSES`` leaves it out unless what comes after it takes it for granted. At
-``HOLOGRAM_DEBUG=6`` each prints its result if it changed something, with the rules that fired, and graphs are verified between passes.
+``HOLOGRAM_DEBUG=6`` each prints its result if it changed something, with the rules that fired; with ``HOLOGRAM_VERIFY`` that is verified.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hologram.errors import CompileError
 from hologram.graph.bodies import canonical_body, simplify_control
 from hologram.graph.complexes import split_complex
 from hologram.graph.rewrite import inputs_first, users_first
 from hologram.graph.rules import SIMPLIFY, SINK
-from hologram.primitives.op import TABLE
+from hologram.graph.verify_graph import verified
 from hologram.settings import settings
 from hologram.trace.node import Builder, Graph, Node
 
@@ -27,10 +26,9 @@ MAX_ROUNDS = 64  # of a Repeat; every round needs a movement that the one before
 
 @dataclass(slots=True)
 class Context:
-    """What passes share: the precision, whether to verify, and, by pass, how often each rule fired."""
+    """What passes share: the precision, and, by pass, how often each rule fired."""
 
     precision: str
-    verify: bool = False
     fired: dict[str, Counter[str]] = field(default_factory=dict)
 
     def rules(self) -> Counter[str]:
@@ -78,8 +76,8 @@ def _run(value: Any, p: Pass, context: Context) -> Any:
     if out is not value and debugging:
         counts = ", ".join(f"{name} {n}" for name, n in fired.most_common())
         print(f"--- {p.name}{': ' if counts else ''}{counts}\n{out}", file=sys.stderr)
-    if (debugging or context.verify) and isinstance(out, Graph):
-        verify(out, f"after {p.name}")
+    if out is not value and isinstance(out, Graph):
+        verified(out, f"the pass {p.name}")
     return out
 
 
@@ -106,7 +104,7 @@ def _arguments(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
 def _bodies(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
     """Control flow, and what is inside of it."""
     key = context.precision, settings.disabled_passes
-    inside = Context(context.precision, context.verify)
+    inside = Context(context.precision)
     out = simplify_control(
         graph, lambda body: canonical_body(body, lambda g: run_passes(g, CANONICAL, inside), key), fired, context.precision != "exact"
     )
@@ -128,34 +126,4 @@ def canonicalise(graph: Graph, precision: str, context: Context | None = None) -
 
     Inputs stay as they are in number and order, used or not. Raises :class:`hologram.errors.RewriteError` for a defective rule.
     """
-    return run_passes(graph, CANONICAL, context or Context(precision))
-
-
-# --- verifying -------------------------------------------------------------------------------------------------------
-
-
-def verify(graph: Graph, when: str = "") -> None:
-    """Raises :class:`CompileError` unless ops have their arity and attributes, shapes and types follow from the rows, nodes are interned, and
-    inputs are the arguments 0, 1, … in order."""
-    seen: dict[Any, Node] = {}
-    for node in graph.nodes():
-        trouble = _trouble(node)
-        if seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
-            trouble = "is there twice"
-        if trouble:
-            raise CompileError(f"{node!r} {trouble} {when}".strip())
-    for i, x in enumerate(graph.inputs):
-        if x.op.name != "input" or x.attrs[0] != i:
-            raise CompileError(f"input {i} of the graph is {x!r} {when}".strip())
-
-
-def _trouble(node: Node) -> str:
-    op = node.op
-    if TABLE.get(op.name) is not op:
-        return "has no row in the op table"
-    if op.arity is not None and len(node.inputs) != op.arity:
-        return f"has {len(node.inputs)} inputs, not {op.arity}"
-    if len(node.attrs) != len(op.attrs):
-        return f"has {len(node.attrs)} attributes, not {len(op.attrs)}"
-    shape, dtype = op.infer(node.inputs, node.attrs)
-    return "" if shape == node.shape and dtype is node.dtype else f"should be {dtype}{list(shape)}"
+    return run_passes(verified(graph, "tracing"), CANONICAL, context or Context(precision))

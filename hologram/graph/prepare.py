@@ -27,7 +27,7 @@ from hologram.graph.scatters import prepare_scatter
 from hologram.graph.short_rows import is_short, reduced
 from hologram.graph.sorts import LongSorts, prepare_sort
 from hologram.primitives.op import MULTIPLE, TABLE, Shape
-from hologram.primitives.reductions import PAGE, adjacent_runs
+from hologram.primitives.reductions import LAST, PAGE, adjacent_runs
 from hologram.symbolic import Int, floordiv, prod
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
@@ -422,14 +422,9 @@ def _scan_of_pages(b: Builder, op: Any, x: Node, axis: int, at_once: bool) -> No
     """The running values of a long axis, (…, pages, PAGE)."""
     pages = _in_pages(b, x, axis, x.shape[axis], op.identity(x.dtype))
     inside = b(op, (pages,), (axis + 1, False))
-    carry = _carry(b, op, _last_of_scan(pages, op, axis + 1), axis, at_once)
+    carry = _carry(b, op, b(op, (pages,), (axis + 1, LAST)), axis, at_once)
     spread = b(TABLE["broadcast"], (carry,), (inside.shape, tuple(range(carry.ndim))))
     return b(op.monoid, (spread, inside))
-
-
-def _last_of_scan(x: Node, op: Any, axis: int) -> Node:
-    """The last running value along ``axis``: a reduction in the order of the scan. It exists only between here and lowering."""
-    return Node(op, (x,), (axis, "last"), x.shape[:axis], x.dtype)
 
 
 def _carry(b: Builder, op: Any, totals: Node, axis: int, at_once: bool) -> Node:

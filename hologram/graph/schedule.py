@@ -33,7 +33,11 @@ from hologram.graph.scatters import lower_scatter
 from hologram.graph.sort_kernels import lower_sort
 from hologram.graph.sorts import lower_native
 from hologram.graph.tiles import Panels, Sharing, Tile
+from hologram.graph.verify import verify_kernel
+from hologram.graph.verify_graph import verified
+from hologram.graph.verify_plan import verify_plan
 from hologram.primitives.op import Shape
+from hologram.settings import settings
 from hologram.symbolic import Int, atoms, is_static, split_linear, substitute, var
 from hologram.trace.node import Graph, Node, topological
 
@@ -60,7 +64,8 @@ class Schedule:
         graph = graph if prepared else self._prepared(graph)
         apart = computed_ahead(graph, hold, tile, precision == "exact") if hold else None
         if apart is not None:
-            graph, self.ahead = apart.graph, Schedule(apart.values, precision, tile, prepared=True)
+            graph = verified(apart.graph, "computed_ahead")
+            self.ahead = Schedule(verified(apart.values, "computed_ahead"), precision, tile, prepared=True)
         self.graph = graph
         nodes = topological(graph.outputs)
         self.inputs = graph.inputs
@@ -88,12 +93,14 @@ class Schedule:
         if tile is not None and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
             nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, Panels) else (None, None)
             if isinstance(tile, Panels) and tile.halves is not None:
-                graph = reduce_in_tiles(graph)
-            graph = join_attention(block_regions(graph, self.precision, 1, nbytes), widest)
-            graph = block_regions(graph, self.precision, 0, nbytes)
+                graph = verified(reduce_in_tiles(graph), "reduce_in_tiles")
+            graph = verified(block_regions(graph, self.precision, 1, nbytes), "block_regions")
+            graph = verified(join_attention(graph, widest), "join_attention")
+            graph = verified(block_regions(graph, self.precision, 0, nbytes), "block_regions")
         shared = tile.shared_bytes if isinstance(tile, Panels) else None
         graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
-        return pack_before_loops(graph, constants, self._prepared, tile, self.precision == "exact")
+        packed = pack_before_loops(verified(graph, "prepare"), constants, self._prepared, tile, self.precision == "exact")
+        return verified(packed, "pack_before_loops")
 
     def result_shape(self, node: Node) -> Shape:
         """The shape that a computed value is handed out with: that of the reshape it stands for."""
@@ -143,6 +150,10 @@ class Schedule:
                 steps.append(ControlStep(g, lambda body: Schedule(body, self.precision, self.tile, prepared=True)))
             else:
                 steps += self._kernels_of(g, roots, stored)
+        if settings.verify:
+            for step in steps:
+                if isinstance(step, Lowered):
+                    verify_kernel(step.kernel)
         return steps
 
     def _kernels_of(self, group: Group, roots: set[Node], stored: set[Node]) -> list[Lowered]:
@@ -204,7 +215,10 @@ class Schedule:
         for n, first, last, heirs in self.temporaries:
             nbytes = n.nbytes if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
             lifetimes.append(planner.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in heirs if h in number)))
-        return planner.plan(lifetimes)
+        plan = planner.plan(lifetimes)
+        if settings.verify:
+            verify_plan(lifetimes, plan)
+        return plan
 
     def offset(self, node: Node | ControlStep, plan: planner.Plan | None) -> Int:
         """The arena offset of an intermediate: a number, or the symbol that will hold it."""

@@ -21,6 +21,7 @@ from hologram.symbolic import prod
 LANES = 32  # partial results side by side in a page's row
 PAGE = 3072  # elements reduced or scanned as one piece
 GROUP = 16  # elements scanned by Hillis and Steele's steps
+LAST = "last"  # in the place of a scan's ``reverse``: its last running value alone; only the compiler writes it
 
 INDEX_MAX = 2**63 - 1  # what an accumulator of positions starts from
 
@@ -74,10 +75,10 @@ def _infer_arg(name: str) -> Any:
 
 def _infer_scan(name: str, kinds: str) -> Any:
     def infer(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-        (x,), (axis, _) = inputs, attrs
+        (x,), (axis, reverse) = inputs, attrs
         dtype = _element_type(name, kinds, x)
         _require_axis(name, x.shape, axis)
-        return x.shape, dtype
+        return (*x.shape[:axis], *x.shape[axis + 1 :]) if reverse == LAST else x.shape, dtype
 
     return infer
 
@@ -218,8 +219,10 @@ def _scan_in_turn(combine: Combine, x: np.ndarray, identity: Any) -> np.ndarray:
 
 
 def _scan(monoid: Op, identity: Any) -> Any:
-    def reference(x: np.ndarray, axis: int, reverse: bool) -> np.ndarray:
+    def reference(x: np.ndarray, axis: int, reverse: bool | str) -> np.ndarray:
         d = dtypes.of(x.dtype)
+        if reverse == LAST:
+            return reference(x, axis, False).take(-1, axis)
         if x.size == 0:
             return x.copy()
         elements = np.moveaxis(x, axis, -1).astype(dtypes.compute_type(d).np)

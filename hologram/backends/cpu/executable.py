@@ -68,6 +68,7 @@ class Executable(BaseExecutable):
             str(settings.hold_limit),
             "lapack" if natively else "",
             "checked" if self.checked else "",
+            "verified" if settings.verify else "",
         ]
         text = str(self.traced) if stored else ""
         self._code, known = load(

@@ -1,0 +1,84 @@
+"""What every graph must keep: :func:`verify_graph` checks it, node by node.
+
+With ``settings.verify`` the compiler calls it on what it is given and on what each pass makes of that, the bodies of loops and branches included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram.errors import CompileError
+from hologram.graph.attention import ROWS
+from hologram.primitives.control import bodies, project, result_types, scan
+from hologram.primitives.op import MULTIPLE, TABLE
+from hologram.settings import settings
+from hologram.symbolic import symbols_of
+from hologram.trace.node import Graph, Node
+
+
+def verified(graph: Graph, name: str) -> Graph:
+    """``graph``, which the pass called ``name`` made; it is verified where ``settings.verify`` is on."""
+    if settings.verify:
+        verify_graph(graph, f"after {name}")
+    return graph
+
+
+def verify_graph(graph: Graph, when: str = "") -> None:
+    """Raises :class:`CompileError`, naming the node and ``when``, unless ``graph`` is well formed:
+
+    - its inputs are the arguments 0, 1, … in order, and it reads no others;
+    - a node's op is a row of the op table, or one of those of attention, with the inputs and attributes that the row asks for;
+    - its shape and type are those that the row's type rule gives, and a ``project`` node has those of the result that it picks;
+    - nodes are interned: no two have one op, inputs and attributes;
+    - the symbols of shapes and attributes are those of the inputs' shapes, so that a call says what they are;
+    - graphs inside of nodes keep the same.
+    """
+    for i, x in enumerate(graph.inputs):
+        if x.op.name != "input" or x.attrs[0] != i:
+            raise CompileError(f"input {i} of the graph is {x!r} {when}".strip())
+    inputs = set(graph.inputs)
+    symbols = symbols_of([x.shape for x in graph.inputs])
+    seen: dict[Any, Node] = {}
+    for node in graph.nodes():
+        trouble = _trouble(node)
+        if node.op.name == "input" and node not in inputs:
+            trouble = "is no input of this graph"
+        elif seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
+            trouble = "is there twice"
+        elif unknown := sorted(symbols_of((node.shape, node.attrs)) - symbols):
+            trouble = f"depends on {', '.join(unknown)}, which no input binds"
+        if trouble:
+            raise CompileError(f"{node!r} {trouble} {when}".strip())
+        if node.op.kind == "control":
+            for body in bodies(node):
+                verify_graph(body.graph, f"in the body of {node!r} {when}".strip())
+
+
+def _trouble(node: Node) -> str:
+    op = node.op
+    if TABLE.get(op.name) is not op and op not in ROWS:
+        return "has no row in the op table"
+    if op.arity is not None and len(node.inputs) != op.arity:
+        return f"has {len(node.inputs)} inputs, not {op.arity}"
+    if len(node.attrs) != len(op.attrs):
+        return f"has {len(node.attrs)} attributes, not {len(op.attrs)}"
+    if op is project:
+        return _projected(node)
+    try:
+        shape, dtype = op.infer(node.inputs, node.attrs)
+    except Exception as e:  # whatever the rule trips over
+        return f"is refused by its row: {e}"
+    return "" if shape == node.shape and dtype is node.dtype else f"should be {dtype}{list(shape)}"
+
+
+def _projected(node: Node) -> str:
+    (source,), (index, *_) = node.inputs, node.attrs
+    if source.op.kind not in MULTIPLE:
+        return f"picks a result of {source!r}, which has but one"
+    types = result_types(source)
+    if not 0 <= index < len(types):
+        return f"picks result {index} of {len(types)}"
+    shape, dtype = types[index]
+    if source.op is scan and index >= source.attrs[2]:
+        shape = (source.attrs[3], *shape)
+    return "" if shape == node.shape and dtype is node.dtype else f"should be {dtype}{list(shape)}"
