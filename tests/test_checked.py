@@ -34,7 +34,7 @@ from hologram.trace.node import Graph
 # Kernels that access every element of x or y, some of the first and the last in one vector. ``row1`` is 0: any other value leads beyond an end.
 # Each stands for a way in which memory is accessed.
 HEAD = "kernel(x: {d}[{x}] in, at: int64[{a}] in, off: int64[1] in, y: {d}[{y}] out)\n"
-CHUNK = "  parallel p from 0 count 4\n    row1 = load(off, 0) : int64\n"
+CHUNK = "  parallel p from 0 count 4\n    row1 = load(off, 0) : int64 assumed\n"
 Sizes = tuple[int, int, int]  # of x, at and y
 
 
