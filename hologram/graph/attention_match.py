@@ -16,6 +16,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.graph.access import Index, is_simple, linear, requests, variables
 from hologram.graph.attention import ATTENTION, SCORES, moved
+from hologram.graph.bounded import Worklist
 from hologram.graph.prepare import Variation
 from hologram.primitives.op import TABLE, Shape
 from hologram.symbolic import Int, atoms, split_linear, substitute, var
@@ -274,13 +275,11 @@ def _between(root: Node, p: Node) -> set[Node]:
 def reached(scores: Node) -> dict[Node, set[Index]]:
     """What finished scores are made of, and which elements of it an element of theirs reads."""
     reached: dict[Node, set[Index]] = {}
-    stack = [(scores, variables(scores.shape))]
-    while stack:
-        node, index = stack.pop()
-        if index not in reached.setdefault(node, set()):
-            reached[node].add(index)
-            if _is_inside(node):
-                stack += [(x, at) for x, at, _ in requests(node, index, ())]
+    stack = Worklist("join_attention", [(scores, variables(scores.shape))])
+    for node, index in stack:
+        reached.setdefault(node, set()).add(index)
+        if _is_inside(node):
+            stack.add((x, at) for x, at, _ in requests(node, index, ()))
     return reached
 
 

@@ -9,13 +9,14 @@ windows the numbers. The order of the sum is the same.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hologram.graph.nest import NARROW
 from hologram.graph.tiles import block_width, lanes
 from hologram.primitives.op import TABLE, Op
 from hologram.symbolic import Int, prod
-from hologram.trace.node import Builder, Node
+from hologram.trace.node import Builder, Node, topological
 
 LONG = 28  # windows in a row from which they make good columns
 WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
@@ -118,9 +119,20 @@ def written_out(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
 
 def _at(b: Builder, x: Node, places: dict[int, int]) -> Node:
     """``x`` at a place along some axes, which go; of a product each factor there, lest the whole product be kept."""
-    if x.op.name == "mul":
-        return b(x.op, tuple(_at(b, f, places) for f in x.inputs))
+    return by_factors(b, x, lambda f: _place(b, f, places))[x]
+
+
+def _place(b: Builder, x: Node, places: dict[int, int]) -> Node:
     start = tuple(places.get(a, 0) for a in range(x.ndim))
     stop = tuple(places[a] + 1 if a in places else n for a, n in enumerate(x.shape))
     part = b(TABLE["slice"], (x,), (start, stop, (1,) * x.ndim))
     return b(TABLE["reshape"], (part,), (tuple(n for a, n in enumerate(x.shape) if a not in places),))
+
+
+def by_factors(b: Builder, x: Node, change: Callable[[Node], Node]) -> dict[Node, Node]:
+    """A product of what ``change`` makes of the factors of ``x``, these being products of others as well: each part once, by the part of ``x``
+    that it stands for. What is no product is its own only factor."""
+    made: dict[Node, Node] = {}
+    for n in topological([x], stop=lambda n: n.op.name != "mul"):
+        made[n] = b(n.op, tuple([made[f] for f in n.inputs]), n.attrs) if n.op.name == "mul" else change(n)
+    return made

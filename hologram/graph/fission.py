@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hologram.control.body import close
+from hologram.graph.bounded import rounds
 from hologram.graph.control import nbytes
 from hologram.graph.invariants import MOVABLE, elements
 from hologram.primitives.op import TABLE
@@ -93,7 +94,9 @@ def after_loop(steps: Steps, reorder: bool) -> After | None:
     if not _is_worth_a_look(steps):
         return None
     sums = _sums(steps, reorder)
-    while sums:
+    for _ in rounds("bodies", len(sums) + 1):
+        if not sums:
+            break
         found = _Late(steps, sums)
         if found.sums == sums.keys() and found.fits():
             return found.after()

@@ -18,6 +18,7 @@ from typing import TypeAlias
 from hologram import dtypes
 from hologram.graph import attention
 from hologram.graph.access import Guard, Index, requests, take_index, variables
+from hologram.graph.bounded import Worklist
 from hologram.graph.boxes import is_assembled
 from hologram.graph.pages import unpaged
 from hologram.graph.short_rows import taken_apart
@@ -399,24 +400,18 @@ class Grouping:
     def reads(self, root: Node, index: Index, g: Group) -> Reads:
         """Follows a root's inputs down to other roots and leaves."""
         out = Reads()
-        seen: set[tuple[Node, Index, Guard]] = set()
-        stack: list[tuple[Node, Index, Guard]] = []
+        stack: Worklist[tuple[Node, Index, Guard]] = Worklist("fuse")
         if reduction_axes(root) is not None:
-            stack.append((root.inputs[0], variables(g.shape), ()))
+            stack.add([(root.inputs[0], variables(g.shape), ())])
             out.cost += root.op.cost
         elif (base := unpaged(root)) is not None:
-            stack.append((base, index, ()))
+            stack.add([(base, index, ())])
         elif is_alone(root):
-            stack += [(x, variables(x.shape), ()) for x in root.inputs]
+            stack.add((x, variables(x.shape), ()) for x in root.inputs)
             out.cost += root.op.cost
         elif root.op.kind != "leaf":
             self._descend(root, index, (), stack, out)
-        while stack:
-            item = stack.pop()
-            if item in seen:
-                continue
-            seen.add(item)
-            node, at, guard = item
+        for node, at, guard in stack:
             if node.op.kind == "leaf":
                 continue
             if node in self.roots:
@@ -425,11 +420,11 @@ class Grouping:
                 self._descend(node, at, guard, stack, out)
         return out
 
-    def _descend(self, node: Node, at: Index, guard: Guard, stack: list[tuple[Node, Index, Guard]], out: Reads) -> None:
+    def _descend(self, node: Node, at: Index, guard: Guard, stack: Worklist[tuple[Node, Index, Guard]], out: Reads) -> None:
         out.cost += node.op.cost
         if node.op.kind == "gather":
             where, then = take_index(node, at)
-            stack.append((node.inputs[1], where, guard))
-            stack.append((node.inputs[0], then(var(f"taken{len(stack)}")), guard))
+            stack.add([(node.inputs[1], where, guard)])
+            stack.add([(node.inputs[0], then(var(f"taken{len(stack.waiting)}")), guard)])
         else:
-            stack.extend(requests(node, at, guard))
+            stack.add(requests(node, at, guard))

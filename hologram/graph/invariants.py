@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from hologram.graph.bounded import Worklist, rounds
 from hologram.graph.control import nbytes
 from hologram.graph.fuse import DEAR
 from hologram.trace.node import Graph, Node
@@ -101,25 +102,22 @@ def _is_dear(x: Node, made: _Made) -> bool:
 
 def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) -> list[Node]:
     """``chosen`` without large values of cheap work whose sources the body reads even so."""
-    while True:
+    for _ in rounds("bodies", len(chosen) + 1):
         read = _reached(graph, set(chosen))
         beside = {x for x in chosen if any(elements(s) > 1 and s in read for s in made[x].sources)}
         stay = [x for x in chosen if x not in beside or _is_dear(x, made[x]) or nbytes(x) <= SMALL_BYTES]
         if stay == chosen:
-            return chosen
+            break
         chosen = stay
+    return chosen
 
 
 def _reached(graph: Graph, stop: set[Node]) -> set[Node]:
     """What the results need, if the values ``stop`` are given."""
-    seen: set[Node] = set()
-    stack = list(graph.outputs)
-    while stack:
-        n = stack.pop()
-        if n not in seen and n not in stop:
-            seen.add(n)
-            stack += n.inputs
-    return seen
+    needed = Worklist("bodies", (x for x in graph.outputs if x not in stop))
+    for n in needed:
+        needed.add(x for x in n.inputs if x not in stop)
+    return needed.seen
 
 
 def elements(n: Node) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hologram.control.body import Body, close
+from hologram.graph.bounded import rounds
 from hologram.graph.fission import Steps, after_loop, before_loop
 from hologram.graph.invariants import invariant_work
 from hologram.primitives.control import scan
@@ -151,7 +152,7 @@ class Loop:
         needed = {k for k in range(len(self.names)) if self.names[k] in self.wanted}
         test = self.bodies[0].graph
         used = set() if self.is_scan else positions_of(test, reached(test.outputs))
-        while True:
+        for _ in rounds("bodies", carries + 1):
             used |= positions_of(body, reached([body.outputs[k] for k in sorted(needed)]))
             more = {i - count for i in used if count <= i < count + carries} - needed
             if not more:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hologram.control.body import Body, close
+from hologram.graph.bounded import rounds
 from hologram.primitives.control import project, scan
 from hologram.trace.node import Builder, Graph, Node, topological
 
@@ -19,11 +20,12 @@ LARGEST = 2000  # nodes of a body that grows no further
 
 def merge_scans(graph: Graph, canonical: Callable[[Body], Body]) -> Graph:
     """``graph`` with scans put together; the graph itself where none can be."""
-    while True:
+    for _ in rounds("merge_scans", MOST):  # each of which leaves a scan less
         pair = _pair(graph)
         if pair is None:
-            return graph
+            break
         graph = _Merged(*pair, canonical).into(graph)
+    return graph
 
 
 def _pair(graph: Graph) -> tuple[Node, Node] | None:
@@ -72,7 +74,7 @@ class _Merged:
         self.scans = (a, b)
         self.canonical = canonical
         alike = {j: i for j in range(b.attrs[2]) for i in range(a.attrs[2]) if self._start(b, j) is self._start(a, i)}
-        while True:  # carries that start alike are taken to be alike until they turn out not to be
+        for _ in rounds("merge_scans", len(alike) + 1):  # carries that start alike are taken to be alike until they turn out not to be
             self._join(alike)
             stay = {j: i for j, i in alike.items() if self._same(i, j)}
             if stay == alike:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hologram.errors import PassLimitError, RewriteError
 from hologram.graph.bodies import canonical_body, simplify_control
 from hologram.graph.complexes import split_complex
 from hologram.graph.rewrite import inputs_first, users_first
 from hologram.graph.rules import SIMPLIFY, SINK
-from hologram.graph.verify_graph import verified
+from hologram.graph.verify_graph import verified, verify_graph
 from hologram.settings import settings
 from hologram.trace.node import Builder, Graph, Node
 
@@ -56,13 +57,26 @@ def run_passes(value: Any, passes: Sequence[Pass | Repeat], context: Context) ->
     """``value`` after all passes that are not disabled. Raises :class:`CompileError` where a pass leaves a malformed graph."""
     for p in passes:
         if isinstance(p, Repeat):
-            for _ in range(MAX_ROUNDS):
-                moved = _run(value, p.passes[0], context)
-                if moved is value:
-                    break
-                value = run_passes(moved, p.passes[1:], context)
+            value = _repeat(value, p, context)
         else:
             value = _run(value, p, context)
+    return value
+
+
+def _repeat(value: Any, p: Repeat, context: Context) -> Any:
+    """``value`` when nothing changes any more, or after :data:`MAX_ROUNDS`, each of which gives what is right. Where passes are verified, those that
+    undo one another are refused."""
+    seen = set[str]()
+    for _ in range(MAX_ROUNDS):
+        moved = _run(value, p.passes[0], context)
+        if moved is value:
+            break
+        value = run_passes(moved, p.passes[1:], context)
+        if settings.verify:
+            text = str(value)
+            if text in seen:
+                raise PassLimitError(f"the passes {' and '.join(q.name for q in p.passes)} undo one another, and never end:\n{text}")
+            seen.add(text)
     return value
 
 
@@ -70,7 +84,10 @@ def _run(value: Any, p: Pass, context: Context) -> Any:
     if p.name in settings.disabled_passes and not p.required:
         return value
     fired: Counter[str] = Counter()
-    out = p.run(value, context, fired)
+    try:
+        out = p.run(value, context, fired)
+    except RewriteError as e:
+        raise RewriteError(f"in the pass {p.name}, {e}") from e
     context.fired.setdefault(p.name, Counter()).update(fired)
     debugging = settings.debug >= DEBUG_LEVEL
     if out is not value and debugging:
@@ -126,4 +143,6 @@ def canonicalise(graph: Graph, precision: str, context: Context | None = None) -
 
     Inputs stay as they are in number and order, used or not. Raises :class:`hologram.errors.RewriteError` for a defective rule.
     """
-    return run_passes(verified(graph, "tracing"), CANONICAL, context or Context(precision))
+    if settings.verify:
+        verify_graph(graph, "after tracing", interned=False)
+    return run_passes(graph, CANONICAL, context or Context(precision))

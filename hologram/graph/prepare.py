@@ -17,7 +17,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.convolutions import PART, few_terms, in_parts, window_products, written_out
+from hologram.graph.convolutions import PART, by_factors, few_terms, in_parts, window_products, written_out
 from hologram.graph.layout import places, step
 from hologram.graph.loops import BAND, COLUMNS, LONG_ROW_BYTES, UNCACHED_BYTES
 from hologram.graph.pages import in_pages, side_by_side
@@ -29,7 +29,7 @@ from hologram.graph.sorts import LongSorts, prepare_sort
 from hologram.primitives.op import MULTIPLE, TABLE, Shape
 from hologram.primitives.reductions import LAST, PAGE, adjacent_runs
 from hologram.symbolic import Int, floordiv, prod
-from hologram.trace.node import Builder, Graph, Node, const_attrs
+from hologram.trace.node import Builder, Graph, Node, const_attrs, topological
 
 MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
 BAND_PIECES = 32  # pieces of bands that keep threads busy, where rows are as many
@@ -87,19 +87,18 @@ def _products(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
     """A sum over the last axis whose terms are products, or sums of products, by :func:`_product`; None for anything else."""
     if op.name != "reduce_sum" or not x.dtype.is_float:
         return None
-    terms, waiting = [], [x]
-    while waiting:
-        term = waiting.pop()
-        if term.op.name == "add" and all(f.shape == x.shape for f in term.inputs):
-            waiting += term.inputs[::-1]
-        else:
-            terms.append(_product(b, op, term, varies) if term.op.name == "mul" else None)
-    total: Node | None = None
-    for product in terms:
-        if product is None:
+    made: dict[Node, Node] = {}
+    for n in topological([x], stop=lambda n: not _adds(n, x)):
+        total = b(n.op, tuple([made[i] for i in n.inputs])) if _adds(n, x) else _product(b, op, n, varies) if n.op.name == "mul" else None
+        if total is None:
             return None
-        total = product if total is None else b(TABLE["add"], (total, product))
-    return total
+        made[n] = total
+    return made[x]
+
+
+def _adds(n: Node, x: Node) -> bool:
+    """Whether the terms of ``x`` go on as those of the inputs of ``n``."""
+    return n.op.name == "add" and all(f.shape == x.shape for f in n.inputs)
 
 
 def _product(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
@@ -219,18 +218,20 @@ def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
 def _without_ones(b: Builder, x: Node, rank: int, varies: Variation) -> Node:
     """``x`` without the axes after the first ``rank``, of one element all; of a product each factor, lest the product be kept from its sum."""
     shape = x.shape[:rank]
+
+    def narrowed(f: Node) -> Node:
+        if f.shape in ((), shape):
+            return f
+        if f.op.name == "broadcast" and all(d < rank for d in f.attrs[1]):
+            return b(f.op, f.inputs, (shape, f.attrs[1]))
+        return f.inputs[0] if f.op.name == "reshape" and f.inputs[0].shape == shape else _reshape(b, f, shape)
+
     if x.shape in ((), shape):
         return x
-    if x.op.name == "mul":
-        new = b(x.op, tuple(_without_ones(b, f, rank, varies) for f in x.inputs), x.attrs)
-    elif x.op.name == "broadcast" and all(d < rank for d in x.attrs[1]):
-        new = b(x.op, x.inputs, (shape, x.attrs[1]))
-    elif x.op.name == "reshape" and x.inputs[0].shape == shape:
-        new = x.inputs[0]
-    else:
-        new = _reshape(b, x, shape)
-    varies.note(new)
-    return new
+    made = by_factors(b, x, narrowed)
+    for new in made.values():
+        varies.note(new)
+    return made[x]
 
 
 def _full(b: Builder, value: Any, d: DType, shape: Shape) -> Node:

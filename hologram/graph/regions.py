@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from hologram.graph.access import is_simple, requests, variables
 from hologram.graph.attention import moved
+from hologram.graph.bounded import Worklist
 from hologram.graph.prepare import Variation
 from hologram.symbolic import atoms
 from hologram.trace.node import Node
@@ -167,11 +168,10 @@ def remade(nodes: Sequence[Node]) -> set[Node]:
 
 def products(node: Node) -> list[Node]:
     """The products that are added up to the terms of a sum; none if anything else is."""
-    found, waiting = [], [node.inputs[0]]
-    while waiting:
-        x = waiting.pop()
+    found, terms = [], Worklist("block_regions", node.inputs[:1])
+    for x in terms:
         if x.op.name == "add" and all(y.shape == x.shape for y in x.inputs):
-            waiting += x.inputs
+            terms.add(x.inputs)
         elif x.op.name == "mul":
             found.append(x)
         else:

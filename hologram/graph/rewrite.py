@@ -22,6 +22,7 @@ from hologram.primitives.op import TABLE, Op, Shape
 from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 STEPS = 10_000  # rewrites nested in one another before the rules count as growing without end
+STEPS_PER_NODE = 64  # of a graph, and STEPS more, before they do so side by side; rules in use take two or three
 
 RuleFunction = Callable[[Node, "Rewriter"], Node | None]
 # (builder, element type) -> graph outputs on which a rule is tried by the generated tests; () where the type does not fit
@@ -214,14 +215,15 @@ class RuleSet:
 class Rewriter(Builder):
     """Interns the nodes of one run, applies rules at one node, and gives rules their shorthand.
 
-    ``users`` counts each node's distinct users, outputs included (None while inputs go first). ``rank`` orders nodes by structure.
+    ``users`` counts each node's distinct users, outputs included (None while inputs go first). ``rank`` orders nodes by structure. ``fuel`` is how
+    many rules may fire.
     """
 
-    __slots__ = ("candidates", "fired", "users", "rank", "lines")
+    __slots__ = ("candidates", "fired", "fuel", "users", "rank", "lines")
 
-    def __init__(self, candidates: Callable[[Node], tuple[Rule, ...]], fired: Counter[str]) -> None:
+    def __init__(self, candidates: Callable[[Node], tuple[Rule, ...]], fired: Counter[str], fuel: int = STEPS) -> None:
         super().__init__()
-        self.candidates, self.fired = candidates, fired
+        self.candidates, self.fired, self.fuel = candidates, fired, fuel
         self.users: dict[Node, int] | None = None
         self.rank: dict[Node, int] = {}
         self.lines: dict[Node, Any] = {}
@@ -279,6 +281,9 @@ class Rewriter(Builder):
                 raise RewriteError(f"rule {r.name} ({r.algebra}) made {node.dtype}{list(node.shape)} into {out.dtype}{list(out.shape)}")
             if out is not node:
                 self.fired[r.name] += 1
+                self.fuel -= 1
+                if self.fuel < 0:
+                    raise RewriteError(f"rules run without end: {', '.join(name for name, _ in self.fired.most_common(8))}")
                 return out, r.name
         return None
 
@@ -308,9 +313,10 @@ def inputs_first(graph: Graph, rules: RuleSet, precision: str, fired: Counter[st
 
     Raises :class:`RewriteError` where rules run in a circle or without end, or where one changes a shape or type.
     """
-    b = Rewriter(rules.index(precision), fired)
+    nodes = graph.nodes()
+    b = Rewriter(rules.index(precision), fired, _fuel(nodes))
     normal: dict[Node, Node] = {}
-    for node in graph.nodes():
+    for node in nodes:
         _normalise(node, graph.lines.get(node), normal, b)
     return _result(graph, normal, b.lines)
 
@@ -379,18 +385,17 @@ def users_first(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str
     order = graph.nodes()
     if not any(map(candidates, order)):
         return graph
-    b = Rewriter(candidates, fired)
+    b = Rewriter(candidates, fired, _fuel(order))
     for node in order:
         b.table.setdefault((node.op, node.inputs, node.attrs), node)
     b.users = _count_users(order, graph.outputs)
     done: dict[Node, Node] = {i: i for i in graph.inputs}
-    fuel = [64 * len(order) + STEPS]
     for root in graph.outputs:
-        _descend(root, graph.lines, done, b, fuel)
+        _descend(root, graph.lines, done, b)
     return _result(graph, done, {**graph.lines, **b.lines})
 
 
-def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewriter, fuel: list[int]) -> None:
+def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewriter) -> None:
     stack: list[tuple[Node, Any]] = [(root, lines.get(root))]
     opened: dict[Node, Node] = {}
     while stack:
@@ -401,7 +406,7 @@ def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewr
         top = opened.get(node)
         if top is None:
             line = lines.get(node, line)
-            top = opened[node] = _exhaust(node, b, fuel)
+            top = opened[node] = _exhaust(node, b)
         missing = [i for i in top.inputs if i not in done]
         if missing:
             if any(i in opened for i in missing):
@@ -414,13 +419,12 @@ def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewr
         stack.pop()
 
 
-def _exhaust(node: Node, b: Rewriter, fuel: list[int]) -> Node:
+def _exhaust(node: Node, b: Rewriter) -> Node:
     """Applies rules at ``node`` until none fires."""
     trail: list[tuple[Node, str]] = []
     while (step := b.step(node)) is not None:
         trail.append(step)
-        fuel[0] -= 1
-        if len(trail) > STEPS or fuel[0] < 0:
+        if len(trail) > STEPS:
             raise RewriteError(f"rules run without end: {_names(trail[-64:])}")
         _move_users(node, step[0], b)
         node = step[0]
@@ -456,6 +460,10 @@ def _move_users(old: Node, new: Node, b: Rewriter) -> None:
             users[i] -= 1
             if not users[i]:
                 stack.append(i)
+
+
+def _fuel(nodes: list[Node]) -> int:
+    return STEPS_PER_NODE * len(nodes) + STEPS
 
 
 def _result(graph: Graph, image: dict[Node, Node], lines: dict[Node, Any]) -> Graph:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from hologram.graph.bounded import Worklist
 from hologram.graph.boxes import is_interleaved
 from hologram.primitives.op import TABLE, Op
 from hologram.primitives.reductions import LANES
@@ -67,14 +68,11 @@ def _is_place(r: Node, n: Node) -> bool:
 
 def _stays_in_rows(n: Node, users: dict[Node, list[Node]]) -> bool:
     """Whether all that is made of a value is elementwise, until one place of a row is taken."""
-    waiting, seen = [n], {n}
-    while waiting:
-        x = waiting.pop()
+    made = Worklist("short_rows", [n])
+    for x in made:
         for r in users.get(x, ()):
             if r.op.kind == "elementwise" and r.shape == n.shape:
-                if r not in seen:
-                    seen.add(r)
-                    waiting.append(r)
+                made.add([r])
             elif not _is_place(r, x):
                 return False
     return True
@@ -82,11 +80,10 @@ def _stays_in_rows(n: Node, users: dict[Node, list[Node]]) -> bool:
 
 def _spread(n: Node, users: dict[Node, list[Node]]) -> bool:
     """Whether all readers of a row's value, reshapes passed by, broadcast it along a short last axis."""
-    waiting = list(users[n])
-    while waiting:
-        r = waiting.pop()
-        if r.op.name == "reshape":
-            waiting += users.get(r, [r.inputs[0]])
+    readers = Worklist("short_rows", users[n])
+    for r in readers:
+        if r.op.name == "reshape" and r in users:
+            readers.add(users[r])
         elif r.op.name != "broadcast" or not r.ndim or not is_interleaved(r.shape, (r.ndim - 1,)) or r.inputs[0].size * r.shape[-1] != r.size:
             return False
         elif not _stays_in_rows(r, users):

@@ -23,13 +23,13 @@ def verified(graph: Graph, name: str) -> Graph:
     return graph
 
 
-def verify_graph(graph: Graph, when: str = "") -> None:
+def verify_graph(graph: Graph, when: str = "", interned: bool = True) -> None:
     """Raises :class:`CompileError`, naming the node and ``when``, unless ``graph`` is well formed:
 
     - its inputs are the arguments 0, 1, … in order, and it reads no others;
     - a node's op is a row of the op table, or one of those of attention, with the inputs and attributes that the row asks for;
     - its shape and type are those that the row's type rule gives, and a ``project`` node has those of the result that it picks;
-    - nodes are interned: no two have one op, inputs and attributes;
+    - nodes are ``interned``: no two have one op, inputs and attributes. What is traced may be of several traces, each of which interns its own;
     - the symbols of shapes and attributes are those of the inputs' shapes, so that a call says what they are;
     - graphs inside of nodes keep the same.
     """
@@ -43,7 +43,7 @@ def verify_graph(graph: Graph, when: str = "") -> None:
         trouble = _trouble(node)
         if node.op.name == "input" and node not in inputs:
             trouble = "is no input of this graph"
-        elif seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
+        elif interned and seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
             trouble = "is there twice"
         elif unknown := sorted(symbols_of((node.shape, node.attrs)) - symbols):
             trouble = f"depends on {', '.join(unknown)}, which no input binds"

@@ -14,6 +14,7 @@ from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.products import SIDE, Product, Side, integers_in
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.backends.c.tiles import Nest
+from hologram.graph.bounded import Worklist
 from hologram.graph.kernel_ir import Ins, Store, Value
 
 if TYPE_CHECKING:
@@ -186,12 +187,11 @@ class ElementWriter(NestWriter):
 
     def _follows(self, s: Ins) -> bool:
         """Whether an instruction needs what reduces the row."""
-        stack: list[Value] = [s]
-        while stack:
-            v = stack.pop()
+        needed = Worklist[Value]("nests", [s])
+        for v in needed:
             if v in self.p.accs:
                 return True
-            stack += v.args if isinstance(v, Ins) else ()
+            needed.add(v.args if isinstance(v, Ins) else ())
         return False
 
     def _finish_row(self) -> None:

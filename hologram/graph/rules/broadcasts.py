@@ -84,12 +84,13 @@ def _all_broadcast(b: Rewriter, dtype: DType) -> list[Node]:
     ("@elementwise",), "broadcast-out", "f(broadcast(x), broadcast(y)) = broadcast(f(x, y))", "exact", among=("broadcast",), examples=_all_broadcast
 )
 def broadcast_out(node: Node, b: Rewriter) -> Node | None:
-    """Along the axes that no input has; inputs that have fewer of the others are broadcast along those."""
+    """Along the axes that no input has; inputs that have fewer of the others are broadcast along those. Where all of these axes have one element
+    nothing is computed twice, and what came of it would be a reshape, which sinks below ``f`` again."""
     wide = [i for i in node.inputs if i.shape]
     if any(i.op.name != "broadcast" for i in wide):
         return None
     used = tuple(sorted({a for i in wide for a in i.attrs[1]}))
-    if len(used) == node.ndim:
+    if all(n == 1 for a, n in enumerate(node.shape) if a not in used):
         return None
     inner = taken(node.shape, used)
     inputs = tuple(_along(i, used, inner, b) if i.shape else i for i in node.inputs)

@@ -21,8 +21,8 @@ def _maxima(b: Rewriter, dtype: DType) -> Node:
 
 def _below_elementwise(node: Node, b: Rewriter) -> Node | None:
     f = node.inputs[0]
-    if not b.sole(f):
-        return None
+    if not b.sole(f) or not any(i.shape for i in f.inputs):
+        return None  # of scalars nothing is moved
     return b(f.op, tuple(b(node.op, (i,), node.attrs) if i.shape else i for i in f.inputs), f.attrs)
 
 
