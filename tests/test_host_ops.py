@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import subprocess
 import sys
@@ -19,6 +20,9 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu import lapack
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError, TransformError, TreeError
+from hologram.linalg import factors
+from hologram.primitives import TABLE
+from hologram.trace.apply import node_of
 
 F32 = hg.ShapeDtypeStruct((), np.float32)
 
@@ -277,6 +281,41 @@ def test_factorizations_need_no_python() -> None:
     assert lapack.available()
     text = hg.jit(lambda x: hg.linalg.cholesky(x)).lower(positive).as_text("llvm")
     assert "hg_dpotrf" in text and "call i64 @hg_call_host" not in text
+
+
+_ATTRIBUTES: dict[str, list[tuple[Any, ...]]] = {
+    "lu_solve": [(False,), (True,)],
+    "triangular_solve": list(itertools.product((False, True), repeat=3)),
+    "lq": [(False,), (True,)],
+    "svd": [("values",), ("reduced",), ("full",)],
+    "eigh": [(False,), (True,)],
+}
+
+
+@pytest.mark.parametrize("name", sorted(lapack._DESCRIBED))
+@pytest.mark.parametrize("dtype", sorted(lapack._LETTERS))
+def test_every_routine_of_every_type_is_native(name: str, dtype: str) -> None:
+    """Each variant of a factorization is one call of LAPACK, for each element type, and none of Python."""
+    row, cases = TABLE[name], _ATTRIBUTES.get(name, [()])
+    matrix = (positive + np.triu(positive)).astype(dtype)
+    vectors = np.ones(4, np.int32)
+    operands = [matrix, matrix, vectors, matrix][: row.arity] if name == "lu_solve" else [matrix] * (row.arity or 1)
+
+    def every(*arrays: Any) -> Any:
+        nodes = [node_of(hnp.asarray(a)) for a in arrays]
+        return [factors.run(row, nodes, *attrs) for attrs in cases]
+
+    text = hg.jit(every).lower(*operands).as_text("llvm")
+    assert text.count(f"call void @hg_lapack_{name}(") == len(cases) and "call i64 @hg_call_host" not in text
+
+
+@pytest.mark.parametrize("dtype", sorted(lapack._LETTERS))
+def test_derivatives_of_factorizations_need_no_python(dtype: str) -> None:
+    def f(x: Any) -> Any:
+        return hnp.real(hnp.sum(hg.linalg.cholesky(x)) + hg.linalg.det(x) + hnp.sum(hg.linalg.solve(x, x + 1)))
+
+    text = hg.jit(hg.grad(f)).lower(positive.astype(dtype)).as_text("llvm")
+    assert text.count("@hg_lapack_") > 3 and "call i64 @hg_call_host" not in text
 
 
 def test_without_scipy_python_is_called(monkeypatch: pytest.MonkeyPatch) -> None:

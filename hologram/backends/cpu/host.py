@@ -52,7 +52,7 @@ def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> No
     w.externals.update(r for r in native.routines if r is not None)
     w.declared.add(native.kernel)
     routines = [Reg("null" if r is None else f"@{r}", "ptr", 1) for r in native.routines]
-    integers = [w.integers.integer(n) for n in native.integers]
+    integers = [w.integers.integer(n) for n in (*native.integers, *native.bits)]
     args = _stored(w, [Reg("%ctx", "ptr", 1), *routines, *integers, *[arrays[i] for i in native.arrays]])
     chunks = w.integers.integer(native.chunks)
     if isinstance(native.chunks, int) and (native.chunks == 1 or native.chunks * native.cost < SERIAL_NS):

@@ -29,12 +29,14 @@ _BLOCK = 64  # columns that blocked routines work on at one time
 
 @dataclass(frozen=True)
 class Native:
-    """How a host op runs natively: the runtime's kernel, and what its arguments hold: addresses of ``routines`` (None: no address), ``integers``,
-    and then the operands and results of which ``arrays`` gives the numbers. ``chunks`` matrices of ``cost`` rough nanoseconds each."""
+    """How a host op runs natively: the runtime's kernel, and what its arguments hold: addresses of ``routines`` (None: no address), ``integers``
+    that routines read as C ints and chars, words of ``bits`` that they read as something else, and then the operands and results of which
+    ``arrays`` gives the numbers. ``chunks`` matrices of ``cost`` rough nanoseconds each."""
 
     kernel: str
     routines: tuple[str | None, ...]
     integers: tuple[Int, ...]
+    bits: tuple[int, ...]
     arrays: tuple[int, ...]
     chunks: Int
     cost: float
@@ -91,14 +93,16 @@ def native(step: HostStep) -> Native | None:
     return None if found is None or any(is_static(n) and n > _MOST for n in found.integers) else found  # type: ignore[operator]
 
 
-def _made(step: HostStep, kernel: str, routines: tuple[str | None, ...], integers: tuple[Int, ...], arrays: tuple[int, ...]) -> Native:
+def _made(
+    step: HostStep, kernel: str, routines: tuple[str | None, ...], integers: tuple[Int, ...], arrays: tuple[int, ...], bits: tuple[int, ...] = ()
+) -> Native:
     x = step.node.inputs[0]
     chunks = prod(x.shape[:-2])
     whole = _FLOP_NS * work(step.node)
     cost = _MATRIX_NS + (whole / max(1, chunks) if isinstance(chunks, int) else 10 * _MATRIX_NS)
     letter = _LETTERS[x.dtype.name]
     names = tuple(None if r is None else PREFIX + letter + r for r in routines)
-    return Native(PREFIX + "lapack_" + kernel, names, integers, arrays, chunks, cost)
+    return Native(PREFIX + "lapack_" + kernel, names, integers, bits, arrays, chunks, cost)
 
 
 def _cholesky(step: HostStep) -> Native | None:
@@ -123,8 +127,8 @@ def _triangular_solve(step: HostStep) -> Native | None:
     letters = "R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"
     one = np.zeros(2, np.int64)
     one.view(np.uint8)[: b.dtype.itemsize] = np.ones(1, b.dtype.np).view(np.uint8)
-    integers = (b.shape[-2], b.shape[-1], b.dtype.itemsize, *map(ord, letters), *map(int, one))
-    return _made(step, "triangular_solve", ("trsm",), integers, (0, 1, 2))
+    integers = (b.shape[-2], b.shape[-1], b.dtype.itemsize, *map(ord, letters))
+    return _made(step, "triangular_solve", ("trsm",), integers, (0, 1, 2), bits=tuple(map(int, one)))
 
 
 def _lq(step: HostStep) -> Native | None:
