@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -41,6 +42,51 @@ def test_quantiles(method: str, axis: Any) -> None:
         same("nanquantile", HOLES, q, axis=axis, method=method)
     same("percentile", X, [20, 50], axis=axis, keepdims=True)
     same("nanpercentile", GAP, 70, axis=axis)
+
+
+EXTREMES = [-np.inf, np.inf, np.nan, 1.0, 2.0, float(np.finfo(np.float32).max), -float(np.finfo(np.float32).max)]
+
+
+def _defined_quantile(x: np.ndarray, q: float, method: str, skip_nan: bool) -> float:
+    """The definition, in a wider type; between an infinite end and another one that end, between the two infinities NaN."""
+    values = np.sort(x[~np.isnan(x)]).astype(np.float64)
+    if len(values) == 0 or (len(values) < len(x) and not skip_nan):
+        return np.nan
+    place = q * (len(values) - 1)
+    place = np.rint(place) if method == "nearest" else place
+    at = int(np.floor(place))
+    low, high = float(values[at]), float(values[min(at + 1, len(values) - 1)])
+    if place == at or low == high or method == "lower":
+        return low
+    if method == "higher":
+        return high
+    part = 0.5 if method == "midpoint" else place - at
+    infinite = [end for end in (low, high) if np.isinf(end)]
+    return float(sum(infinite) if infinite else low + (high - low) * part)
+
+
+@pytest.mark.parametrize("skip_nan", [False, True])
+def test_quantiles_of_infinities_and_of_the_largest_numbers(skip_nan: bool) -> None:
+    """Every row of up to four extreme numbers, by every method; where NumPy gives a number it is this one."""
+    methods, shares = ("linear", "lower", "higher", "midpoint", "nearest"), (0.0, 0.25, 0.5, 0.75, 1.0)
+    function, median = (hnp.nanquantile, hnp.nanmedian) if skip_nan else (hnp.quantile, hnp.median)
+    for n in (1, 2, 3, 4):
+        rows = np.array(list(itertools.combinations_with_replacement(EXTREMES, n)), np.float32)
+        for method in methods:
+            got = np.asarray(hg.jit(lambda r, m=method: function(r, list(shares), axis=1, method=m))(rows))
+            want = np.array([[_defined_quantile(r, q, method, skip_nan) for r in rows] for q in shares])
+            np.testing.assert_allclose(got, want.astype(np.float32), rtol=3e-7, err_msg=method)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            numpys = (np.nanmedian if skip_nan else np.median)(rows.astype(np.float64), axis=1)
+        np.testing.assert_allclose(median(rows, axis=1), numpys.astype(np.float32), rtol=3e-7)
+
+
+def test_derivatives_of_quantiles_beside_infinities() -> None:
+    for q in (0.25, 0.5):
+        slopes = hg.grad(lambda x, q: hnp.quantile(x, q), argnums=(0, 1))(np.array([np.inf, 1.0, 3.0, -np.inf, 2.0]), q)
+        np.testing.assert_array_equal(slopes[0], [0, float(q == 0.25), 0, 0, float(q == 0.5)])
+        assert np.isfinite(np.asarray(slopes[1]))
 
 
 @pytest.mark.parametrize("name", ["median", "nanmedian", "nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"])

@@ -12,7 +12,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy import reductions as plain
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.complexes import conj, squared_modulus
-from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.elementwise import FUNCTIONS, limits, where
 from hologram.numpy.indexing import take_along_axis
 from hologram.numpy.manipulation import concat, diagonal, moveaxis
 from hologram.numpy.sorting import sort
@@ -49,8 +49,18 @@ def _between(low: Tensor, high: Tensor, part: Tensor, method: str) -> Tensor:
     if method == "higher":
         return where(part == 0, low, high)
     if method == "midpoint":
-        return where(part == 0, low, (low + high) / 2)
-    return low + (high - low) * part  # linear
+        part = where(part == 0, part, 0.5)
+    return _interpolated(low, high, part)
+
+
+def _interpolated(low: Tensor, high: Tensor, part: Tensor) -> Tensor:
+    """``low + (high - low) * part``, also where the difference overflows or an end is infinite: ``low`` where ``part`` is 0 or the ends are equal,
+    NaN between the two infinities."""
+    wide = FUNCTIONS["maximum"](FUNCTIONS["abs"](low), FUNCTIONS["abs"](high)) > limits(low._aval()[1])[1] / 2
+    near = low + where(wide, 0.0, high - low) * part
+    apart = wide & (part > 0) & (low != high)
+    far = where(apart, low, 0.0) * (1 - part) + where(apart, high, 0.0) * part
+    return where(apart, far, near)
 
 
 def _share(q: Any, what: str) -> Tensor:
