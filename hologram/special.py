@@ -2,7 +2,7 @@
 
 Every function takes Tensors, NumPy arrays and numbers that broadcast, computes integers in the default float type, has derivatives, and fuses.
 
-Largest errors, in ULP: 2 for erf, erfc, erfinv and expit, 3 for gammaln and digamma of positive arguments, ndtr and ndtri, 4 for erfcx, i0e and i1e,
+Largest errors, in ULP: 2 for erf, erfc, erfinv and expit, 3 for gammaln and digamma of positive arguments, xlogy, xlog1py, ndtr and ndtri, 4 for erfcx, i0e and i1e,
 8 for polygamma up to order 5. Below zero gammaln, digamma and polygamma come from reflection formulas and err by up to 4 ULP of the sum of two terms.
 float32, but for erf and its kin, is computed in float64 and rounded. The other functions are short compositions of these.
 """
@@ -23,7 +23,7 @@ from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.reductions import logsumexp
 from hologram.primitives import TABLE
-from hologram.trace.apply import promoted, unary_operator
+from hologram.trace.apply import elementwise, promoted, unary_operator
 from hologram.trace.recorder import cast_node, located, record
 from hologram.trace.tensor import Tensor
 
@@ -106,21 +106,14 @@ def log_ndtr(x: Any) -> Tensor:
     return where(negative, below, FUNCTIONS["log1p"](-ndtr(-high)))
 
 
-def _product_with(what: str, x: Any, y: Any, logarithm: Callable[[Any], Tensor], one: float) -> Tensor:
-    """``x * logarithm(y)``, 0 where x is 0 unless y is NaN."""
-    a, b = _floats(what, x, y)
-    nothing = (a == 0) & ~FUNCTIONS["isnan"](b)
-    return where(nothing, 0.0, a * logarithm(where(nothing, one, b)))
-
-
 def xlogy(x: Any, y: Any) -> Tensor:
-    """``x * log(y)``, 0 for ``x = 0``."""
-    return _product_with("xlogy", x, y, FUNCTIONS["log"], 1.0)
+    """``x * log(y)``, 0 for ``x = 0``. The derivative by ``x`` is ``log(y)``, for ``x = 0`` too."""
+    return elementwise(TABLE["xlogy"], x, y)
 
 
 def xlog1py(x: Any, y: Any) -> Tensor:
-    """``x * log1p(y)``, 0 for ``x = 0``."""
-    return _product_with("xlog1py", x, y, FUNCTIONS["log1p"], 0.0)
+    """``x * log1p(y)``, 0 for ``x = 0``. The derivative by ``x`` is ``log1p(y)``, for ``x = 0`` too."""
+    return elementwise(TABLE["xlog1py"], x, y)
 
 
 def entr(x: Any) -> Tensor:
@@ -132,10 +125,11 @@ def entr(x: Any) -> Tensor:
 def rel_entr(x: Any, y: Any) -> Tensor:
     """``x * log(x / y)`` of positive numbers; 0 for ``x = 0 <= y``, infinite elsewhere."""
     a, b = _floats("rel_entr", x, y)
-    both = (a > 0) & (b > 0)
-    inside = a * FUNCTIONS["log"](where(both, a, 1.0) / where(both, b, 1.0))
+    inside = (a >= 0) & (b > 0)
+    share = where(inside, a, 1.0)
     nan = FUNCTIONS["isnan"](a) | FUNCTIONS["isnan"](b)
-    return where(both, inside, where(nan, np.nan, where((a == 0) & (b >= 0), 0.0, np.inf)))
+    outside = where(nan, np.nan, where((a == 0) & (b == 0), 0.0, np.inf))
+    return where(inside, xlogy(share, share / where(inside, b, 1.0)), outside)
 
 
 def kl_div(x: Any, y: Any) -> Tensor:

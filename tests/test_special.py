@@ -144,8 +144,30 @@ def test_derivatives(name: str) -> None:
     np.testing.assert_allclose(second, (np.asarray(g(x + step)) - np.asarray(g(x - step))) / (2 * step), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("f", "log", "shift"), [(special.xlogy, np.log, 0.0), (special.xlog1py, np.log1p, 1.0)])
+def test_derivatives_of_products_with_logarithms(f: Any, log: Any, shift: float, dtype: Any) -> None:
+    """By x the logarithm and by y the quotient, everywhere; the quotient is 0 where x is. Second derivatives too."""
+    x, y = (g.ravel() for g in np.meshgrid(np.array([0.0, 0.3, 2.5, -1.5], dtype), np.array([0.0, 1e-30, 0.25, 1.0, 7.0, np.inf], dtype)))
+    y = y - dtype(shift)
+    with np.errstate(all="ignore"):
+        wants = log(y), np.where(x == 0, 0, x / (y + dtype(shift)))
+    slopes = hg.jit(hg.vmap(hg.grad(f, (0, 1))))(x, y)
+    for got, want in zip(slopes, wants, strict=True):
+        np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
+    for (of_one, at), want in zip([(lambda a: f(a, y), x), (lambda b: f(x, b), y)], wants, strict=True):
+        np.testing.assert_allclose(hg.jvp(of_one, (at,), (np.ones_like(x),))[1], want, rtol=4 * np.finfo(dtype).eps)
+    inside = np.isfinite(y) & (y + shift > 1e-3)
+    x, y = x[inside], y[inside]
+    second = hg.vmap(hg.hessian(lambda p: f(p[0], p[1])))(np.stack([x, y], 1))
+    mixed = 1 / (y + dtype(shift))
+    want = np.stack([np.zeros_like(x), mixed, mixed, -x * mixed**2], 1).reshape(-1, 2, 2)
+    np.testing.assert_allclose(second, want, rtol=8 * np.finfo(dtype).eps)
+
+
 def test_derivatives_at_edges() -> None:
-    assert float(hg.grad(special.xlogy)(np.float64(0.0), np.float64(0.0))) == 0.0
+    assert float(hg.grad(special.entr)(np.float64(0.0))) == np.inf
+    assert [float(g) for g in hg.grad(special.rel_entr, (0, 1))(np.float64(0.0), np.float64(2.0))] == [-np.inf, 0.0]
     assert float(hg.grad(special.i1e)(np.float64(0.0))) == 0.5
     for x in (-30.0, -1.0, 0.0, 30.0):
         want = np.exp(-x * x / 2 - scipy_special.log_ndtr(x)) / np.sqrt(2 * np.pi)

@@ -19,8 +19,8 @@ from hologram.primitives.vector_math import bessel, gamma, normal
 
 
 def _row(name: str, reference: Callable[..., Any], lower: Callable[..., Any], cost: int, tests: dict[str, Any], **more: Any) -> Op:
-    more.setdefault("infer", same_type(name, "f"))
-    return register(Op(name, "elementwise", 1, reference=rounded(reference), lower=lower, cost=cost, exact=False, kinds="f", tests=tests, **more))
+    more = {"infer": same_type(name, "f"), "arity": 1, **more}
+    return register(Op(name, "elementwise", reference=rounded(reference), lower=lower, cost=cost, exact=False, kinds="f", tests=tests, **more))
 
 
 # --- gamma -----------------------------------------------------------------------------------------------------------
@@ -239,4 +239,23 @@ ndtr = _row("ndtr", in_wider_type(_ndtr), normal.ndtr, 64, {"low": -6.0, "high":
 ndtri = _row("ndtri", in_wider_type(_ndtri), normal.ndtri, 70, {"low": 0.0, "high": 1.0, "ulps": 3})
 erfcx = _row("erfcx", in_wider_type(_erfcx), normal.erfcx, 90, {"low": -3.0, "high": 10.0, "ulps": 4})
 
-__all__ = ["digamma", "erfcx", "i0e", "i1e", "lgamma", "ndtr", "ndtri", "normal_within", "polygamma"]
+
+# --- products with logarithms ----------------------------------------------------------------------------------------
+
+
+def _product_with(name: str) -> Op:
+    """``x * log(y)`` or ``x * log1p(y)``, 0 where x is 0 unless y is NaN. A row, as its slope at x = 0 is the logarithm, infinite or not."""
+
+    def reference(x: Any, y: Any) -> Any:
+        return np.where((x == 0) & ~np.isnan(y), 0.0, x * getattr(np, name)(y))
+
+    def lower(x: Any, y: Any) -> Any:
+        return (x.eq(0.0) & y.eq(y)).select(x.const(0.0), x * y.op(name))
+
+    return _row(f"x{name}y", in_wider_type(reference), lower, 26, {"low": 0.0, "high": 10.0, "ulps": 3}, arity=2)
+
+
+xlogy = _product_with("log")
+xlog1py = _product_with("log1p")
+
+__all__ = ["digamma", "erfcx", "i0e", "i1e", "lgamma", "ndtr", "ndtri", "normal_within", "polygamma", "xlog1py", "xlogy"]

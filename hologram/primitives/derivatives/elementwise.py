@@ -86,6 +86,12 @@ def _bessel_slope(out: Node, x: Node) -> Node:
     return select(zero, number(0.5, x), slope)
 
 
+def _over(x: Node, y: Node) -> Node:
+    """x / y, 0 where both are 0."""
+    nothing = call("and", call("eq", x, number(0, x)), call("eq", y, number(0, y)))
+    return div(x, select(nothing, number(1, y), y))
+
+
 _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "sqrt": (lambda out, x: div(number(0.5, out), out),),
     "copysign": (lambda out, x, y: mul(_sign_of(x), _sign_of(y)), None),
@@ -132,6 +138,8 @@ _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "lgamma": (lambda out, x: call("digamma", x),),
     "digamma": (lambda out, x: apply(TABLE["polygamma"], x, attrs=(1,)),),
     "polygamma": (lambda out, x, order: apply(TABLE["polygamma"], x, attrs=(order + 1,)),),
+    "xlogy": (lambda out, x, y: call("log", y), lambda out, x, y: _over(x, y)),
+    "xlog1py": (lambda out, x, y: call("log1p", y), lambda out, x, y: _over(x, add(y, number(1, y)))),
     "i0e": (lambda out, x: sub(call("i1e", x), mul(call("sign", x), out)),),
     "i1e": (_bessel_slope,),
 }
