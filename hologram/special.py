@@ -2,9 +2,9 @@
 
 Every function takes Tensors, NumPy arrays and numbers that broadcast, computes integers in the default float type, has derivatives, and fuses.
 
-Largest errors, in ULP: 2 for erf, erfc, erfinv and expit, 3 for gammaln and digamma of positive arguments, xlogy, xlog1py, ndtr and ndtri, 4 for erfcx, i0e and i1e,
-8 for polygamma up to order 5. Below zero gammaln, digamma and polygamma come from reflection formulas and err by up to 4 ULP of the sum of two terms.
-float32, but for erf and its kin, is computed in float64 and rounded. The other functions are short compositions of these.
+Largest errors, in ULP: 2 for erf, erfc, erfinv and expit, 3 for gammaln and digamma of positive arguments, xlogy, xlog1py, ndtr and ndtri, 4 for
+erfcx, i0e and i1e, 8 for polygamma up to order 5. Below zero gammaln, digamma and polygamma come from reflection formulas and err by up to 4 ULP of
+the sum of two terms. float32, but for erf and its kin, is computed in float64 and rounded. The other functions are short compositions of these.
 """
 
 from __future__ import annotations

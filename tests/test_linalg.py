@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -172,6 +173,65 @@ def test_singular_matrices_give_what_is_not_finite(routines: str) -> None:
     np.testing.assert_array_equal(lower[0], np.eye(2))
     assert np.isnan(np.tril(lower[1])[np.tril_indices(2)]).all()
     assert np.isinf(np.asarray(la.triangular_solve(np.zeros((1, 1)), np.ones(1)))).all()
+
+
+def minors(x: np.ndarray, kept: int) -> np.ndarray:
+    """The derivative number ``n - kept`` of the determinant, from its definition: signed minors of ``kept`` rows and columns."""
+    n = x.shape[-1]
+    out = np.zeros((n, n) * (n - kept), x.dtype)
+    for rows in itertools.permutations(range(n), n - kept):
+        for columns in itertools.permutations(range(n), n - kept):
+            orders = [[*p, *(i for i in range(n) if i not in p)] for p in (rows, columns)]
+            sign = np.linalg.det(np.eye(n)[orders[0]]) * np.linalg.det(np.eye(n)[orders[1]])
+            rest = np.delete(np.delete(x, rows, 0), columns, 1)
+            out[tuple(itertools.chain(*zip(rows, columns, strict=True)))] = sign * (np.linalg.det(rest) if kept else 1.0)
+    return out
+
+
+def of_rank(rank: int, n: int, dtype: Any) -> list[np.ndarray]:
+    """Matrices of one rank: of random numbers, which elimination finds to be singular only nearly, of small integers, diagonal, shifted."""
+    random = numbers((n, rank), dtype, 1) @ numbers((rank, n), dtype, 2)
+    whole = np.round(numbers((n, rank), dtype, 3) * 2) @ np.round(numbers((rank, n), dtype, 4) * 2)
+    diagonal = np.diag([0.0] * (n - rank) + [2.0] * rank).astype(dtype)
+    return [random, whole.astype(dtype), diagonal, diagonal[::-1].copy(), np.roll(diagonal, 1, 0)]
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(1, np.float64), (3, np.float64), (4, np.float32), (2, np.complex128)])
+def test_derivatives_of_determinants_of_every_rank(n: int, dtype: Any) -> None:
+    """First and second, of stacks and of single matrices: the minors, whatever the rank."""
+    stack = np.stack([x for rank in range(n + 1) for x in of_rank(rank, n, dtype)])
+    stack = stack if n == 3 else stack[::2]
+    holomorphic = np.dtype(dtype).kind == "c"
+    gradient = hg.grad(la.det, holomorphic=holomorphic)
+
+    def every(x: Any) -> Any:
+        second = [jacobian(gradient, holomorphic=holomorphic) for jacobian in (hg.jacfwd, hg.jacrev)]
+        return gradient(x), *[f(x) for f in second if n > 1]
+
+    want = np.stack([minors(x, n - 1) for x in stack])
+    first, *seconds = hg.jit(hg.vmap(every))(stack)
+    close(first, want)
+    close(hg.grad(lambda x: hnp.sum(la.det(x)), holomorphic=holomorphic)(stack), want)
+    for second in seconds:
+        close(second, np.stack([minors(x, n - 2) for x in stack]))
+    singular = stack[1]
+    close(gradient(singular), want[1])
+    close(hg.jvp(la.det, (singular,), (want[1],))[1], np.sum(want[1] ** 2))
+
+
+def test_derivatives_of_determinants_that_are_no_numbers_of_their_type() -> None:
+    """The determinant over- or underflows, its gradient does not."""
+    for size in (1e30, 1e-30):
+        close(hg.grad(la.det)(np.diag([size, size]).astype(np.float32)) / np.float32(size), np.eye(2, dtype=np.float32))
+    assert np.asarray(hg.jacfwd(la.det)(np.zeros((0, 0)))).shape == (0, 0)
+
+
+def test_third_derivatives_of_determinants() -> None:
+    """Those of a singular matrix are not known: NaN, not a wrong number."""
+    third = hg.jacfwd(hg.jacfwd(hg.grad(la.det)))
+    x = well((3, 3))
+    close(third(x), minors(x, 0))
+    assert np.isnan(np.asarray(third(np.diag([1.0, 2.0, 0.0])))).any()
 
 
 def test_numbers_that_are_not(routines: str) -> None:

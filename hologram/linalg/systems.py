@@ -13,6 +13,7 @@ import numpy as np
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg import factors
+from hologram.linalg.adjugate import adjugate, determinant, exchanges
 from hologram.linalg.decompositions import svd, svdvals
 from hologram.linalg.factors import adjoint, alike, conj, extents, is_complex, matrices, real, square, stacked_alike
 from hologram.trace.recorder import located
@@ -95,17 +96,23 @@ def inv(x: Any, /) -> Tensor:
     return factors.lu_solve(a, *factors.lu(a), unit, transposed=True)  # row i of the inverse, times a, is row i of the identity
 
 
-def _exchanges(pivots: Tensor) -> Tensor:
-    """Whether rows were exchanged an odd number of times."""
-    places = hnp.arange(pivots.shape[-1], dtype=hnp.int32)
-    return hnp.sum(hnp.astype(pivots != places, hnp.int32), axis=-1) % 2 == 1
-
-
 def det(x: Any, /) -> Tensor:
-    """The determinants (…) of matrices (…, n, n). The derivative at a singular matrix is NaN."""
-    packed, pivots = factors.lu(square(x, "det"))
-    product = hnp.prod(factors.diagonal(packed), axis=-1)
-    return hnp.where(_exchanges(pivots), -product, product)
+    """The determinants (…) of matrices (…, n, n). First and second derivatives are those of the polynomial that it is, of singular matrices too."""
+    return _det(square(x, "det"))
+
+
+@custom_jvp
+def _det(a: Tensor) -> Tensor:
+    return determinant(*factors.lu(a))
+
+
+@_det.defjvp
+def _det_jvp(primals: tuple[Tensor], tangents: tuple[Tensor]) -> tuple[Tensor, Tensor]:
+    """Jacobi's formula: the trace of ``adj(a) da``."""
+    (a,), (da,) = primals, tangents
+    if extents(a)[0] == 0:
+        return _det(a), hnp.zeros_like(_det(a))
+    return _det(a), hnp.sum(adjugate(a) * hnp.matrix_transpose(da), axis=(-2, -1))
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
@@ -115,7 +122,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
     sizes = hnp.abs(diagonal)
     signs = diagonal / hnp.where(sizes == 0, 1.0, sizes) if is_complex(diagonal) else hnp.sign(diagonal)  # a complex sign has a derivative
     sign = hnp.prod(signs, axis=-1)
-    return SlogdetResult(hnp.where(_exchanges(pivots), -sign, sign), hnp.sum(hnp.log(sizes), axis=-1))
+    return SlogdetResult(hnp.where(exchanges(pivots), -sign, sign), hnp.sum(hnp.log(sizes), axis=-1))
 
 
 # --- rank ------------------------------------------------------------------------------------------------------------
