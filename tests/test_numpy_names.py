@@ -47,6 +47,9 @@ def test_divisors(d: Any) -> None:
     check(lambda xp, a, b: (xp.gcd(a, b), xp.gcd(a, b[0])), a, b)
     small = (a % d(11)).astype(d)
     check(lambda xp, a, b: (xp.lcm(a, b), xp.lcm(a[:1], b)), small, small[::-1].copy())
+    low, high = np.iinfo(d).min, np.iinfo(d).max
+    ends = np.array([low, low + 1, low // 2, low // 3, 0, 1, 6, high // 2 + 1, high - 1, high, *([-1, -6] if low else [])], d)
+    check(lambda xp, a, b: (xp.gcd(a, b), xp.lcm(a, b)), ends[:, None], ends)  # magnitudes that the type does not hold, and products that wrap
 
 
 @pytest.mark.parametrize("d", INTEGERS, ids=lambda d: d.__name__)

@@ -139,7 +139,7 @@ def _parts_jvp(differentiated: bool, primals: tuple[Tensor], tangents: tuple[Ten
     if singular is None:
         return (regular, None), (changes, None)
     unknown = hnp.where(singular.phase == 0, 0.0, np.nan) * _trace(da)
-    return (regular, singular), (changes, _Singular(*[0.0 * x for x in singular[:2]], unknown, 0.0 * singular.values))
+    return (regular, singular), (changes, _Singular(0.0 * singular.v, 0.0 * singular.uh, unknown, 0.0 * singular.values))
 
 
 @custom_jvp

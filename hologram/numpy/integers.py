@@ -31,23 +31,35 @@ def _integers(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     return wrap(a), wrap(b)
 
 
-def gcd(x1: Any, x2: Any, /) -> Tensor:
-    """The greatest common divisor, not negative; gcd(0, 0) is 0. Euclid's algorithm, as a loop of the compiled program."""
+def _magnitudes(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, Any]:
+    """Absolute values in the unsigned type, which holds that of the smallest integer too; and the type of the result."""
+    a, b = _integers(what, x1, x2)
+    unsigned = np.dtype(f"uint{8 * a.dtype.itemsize}")
+    return FUNCTIONS["abs"](a).astype(unsigned), FUNCTIONS["abs"](b).astype(unsigned), a.dtype
+
+
+def _divisor(a: Tensor, b: Tensor) -> Tensor:
+    """The greatest common divisor of unsigned integers. Euclid's algorithm, as a loop of the compiled program."""
     from hologram.control.loops import while_loop
 
     def step(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         a, b = pair
         return where(b == 0, a, b), where(b == 0, b, FUNCTIONS["remainder"](a, where(b == 0, 1, b)))
 
-    a, b = _integers("gcd", x1, x2)
-    return while_loop(lambda pair: any_(pair[1] != 0), step, (FUNCTIONS["abs"](a), FUNCTIONS["abs"](b)))[0]
+    return while_loop(lambda pair: any_(pair[1] != 0), step, (a, b))[0]
+
+
+def gcd(x1: Any, x2: Any, /) -> Tensor:
+    """The greatest common divisor, not negative; gcd(0, 0) is 0. That of smallest integers alone (and 0) wraps to the smallest integer."""
+    a, b, dtype = _magnitudes("gcd", x1, x2)
+    return _divisor(a, b).astype(dtype)
 
 
 def lcm(x1: Any, x2: Any, /) -> Tensor:
-    """The least common multiple, not negative; 0 where an argument is 0."""
-    a, b = _integers("lcm", x1, x2)
-    divisor = gcd(a, b)
-    return FUNCTIONS["abs"](a // where(divisor == 0, 1, divisor) * b)
+    """The least common multiple, not negative unless it wraps; 0 where an argument is 0."""
+    a, b, dtype = _magnitudes("lcm", x1, x2)
+    divisor = _divisor(a, b)
+    return (a // where(divisor == 0, 1, divisor) * b).astype(dtype)
 
 
 def bitwise_count(x: Any, /) -> Tensor:
