@@ -51,6 +51,58 @@ def test_laws(name: str, everything: bool) -> None:
         assert stats.kstest(np.asarray(x, np.float64), law.cdf).pvalue > 1e-3
 
 
+SHORT: dict[str, Callable[[Any, Any], Any]] = {
+    **{name: draw for name, (draw, _) in CONTINUOUS.items()},
+    "normal": lambda k, d: R.normal(k, (N,), d),
+    "moved normal": lambda k, d: R.normal(k, (N,), d, 3.0, 0.75),
+    "truncated_normal": lambda k, d: R.truncated_normal(k, -1.0, 2.0, (N,), d),
+    "exponential": lambda k, d: R.exponential(k, (N,), d),
+    "gumbel": lambda k, d: R.gumbel(k, (N,), d),
+    "laplace": lambda k, d: R.laplace(k, (N,), d),
+    "dirichlet": lambda k, d: R.dirichlet(k, hg.asarray(np.array([0.5, 2.0, 3.0], np.float32)), (N // 10,), d),
+    "multivariate_normal": lambda k, d: R.multivariate_normal(k, np.ones(2, np.float32), np.eye(2, dtype=np.float32), (N // 10,), d),
+    "ball": lambda k, d: R.ball(k, 3, shape=(N // 10,), dtype=d),
+    "initial normal": lambda k, d: hg.nn.initializers.normal(k, (N,), d or "float32", stddev=0.3),
+    "initial uniform": lambda k, d: hg.nn.initializers.uniform(k, (N,), d or "float32", limit=0.3),
+    "initial weights": lambda k, d: hg.nn.initializers.lecun_normal(k, (50, 60), d or "float32"),
+}
+WIDER = ("gamma", "loggamma", "beta", "chisquare", "t", "dirichlet", "ball")  # computed in float64
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_floats_are_rounded_once(name: str) -> None:
+    """A 16-bit sample is the float32 (or float64) one, rounded: 16 bits are too few to draw with."""
+    wide = "float64" if name.split()[0] in WIDER else "float32"
+    whole = np.asarray(SHORT[name](R.key(5), wide))
+    for dtype in (hg.numpy.float16, hg.numpy.bfloat16):
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(np.asarray(SHORT[name](R.key(5), dtype)), whole.astype(dtype))
+
+
+def _ends(dtype: Any) -> list[tuple[float, float]]:
+    """Ranges that are hard to keep: of a few numbers, of all numbers, of the smallest, far from 0, empty."""
+    limits = hg.numpy.finfo(dtype)
+    one, least, most = 1.0 + limits.eps, limits.smallest_normal * limits.eps, limits.max
+    return [
+        (1.0, one), (1.0, 1 + 3 * limits.eps), (-one, -1.0), (-1.0, 1.0), (-most, most), (0.0, most), (-most, 0.5), (most * (1 - limits.eps), most),
+        (0.0, least), (-least, 0.0), (-least, least), (100.0, 101.0), (-3.0, 0.0), (2.0, 2.0), (3.0, 1.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_uniform_numbers_stay_in_their_range(dtype: str) -> None:
+    to = getattr(hg.numpy, dtype)
+    ends = np.array(_ends(to), np.float64).astype(to)
+    low, high = ends[:, :1], ends[:, 1:]
+    arrays = np.asarray(hg.jit(lambda low, high: R.uniform(R.key(9), (len(ends), 2000), to, low, high))(low, high))
+    numbers = np.stack([np.asarray(hg.jit(lambda a=a, b=b: R.uniform(R.key(9), (2000,), to, float(a), float(b)))()) for a, b in ends.tolist()])
+    for x in (arrays, numbers):
+        assert np.isfinite(x).all() and (x >= low).all() and ((x < high) | (low >= high)).all()
+    assert abs(np.mean(arrays[4] / high[4, 0], dtype=np.float64)) < 0.05  # all numbers of the type
+    slopes = hg.vmap(hg.grad(lambda a, b: hg.numpy.sum(R.uniform(R.key(9), (50,), "float64", a, b)), (0, 1)))(*np.array([[1.0, -2.0], [1.5, 7.0]]))
+    np.testing.assert_allclose(np.add(*slopes), 50.0, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts(name: str) -> None:
     draw, law = COUNTS[name]

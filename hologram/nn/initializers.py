@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
+from hologram.trace.convert import element_type
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
@@ -32,6 +33,12 @@ def _random() -> Any:
     return random
 
 
+def _drawn(draw: Callable[[Any], Tensor], dtype: Any) -> Tensor:
+    """Numbers drawn in the type that ``dtype`` is computed in, and rounded once."""
+    to = element_type(dtype)
+    return hnp.astype(draw(dtypes.compute_type(to).np), to)
+
+
 def zeros(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor:
     """Zeros; ``key`` is not used."""
     return hnp.zeros(tuple(shape), dtype=dtype)
@@ -44,12 +51,12 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor:
 
 def normal(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, stddev: float = 0.01) -> Tensor:
     """Normally distributed around 0."""
-    return stddev * _random().normal(key, tuple(shape), dtype=dtype)
+    return _drawn(lambda work: stddev * _random().normal(key, tuple(shape), dtype=work), dtype)
 
 
 def uniform(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, limit: float = 0.01) -> Tensor:
     """Uniformly distributed from ``-limit`` to ``limit``."""
-    return limit * (2 * _random().uniform(key, tuple(shape), dtype=dtype) - 1)
+    return _drawn(lambda work: limit * (2 * _random().uniform(key, tuple(shape), dtype=work) - 1), dtype)
 
 
 def variance_scaling(
@@ -73,7 +80,8 @@ def variance_scaling(
     if distribution == "normal":
         return normal(key, shape, dtype, stddev=deviation)
     if distribution == "truncated_normal":
-        return deviation / _CUT_DEVIATION * _random().truncated_normal(key, -2.0, 2.0, tuple(shape), dtype=dtype)
+        size = deviation / _CUT_DEVIATION
+        return _drawn(lambda work: size * _random().truncated_normal(key, -2.0, 2.0, tuple(shape), dtype=work), dtype)
     raise located(ArgumentError(f"variance_scaling: distribution is one of uniform, normal, truncated_normal, not {distribution!r}"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, element_type, shape_of, wrap
 from hologram.numpy.elementwise import where
+from hologram.primitives import composite, mathematics, special
 from hologram.primitives import elementwise as ew
-from hologram.primitives import mathematics, special
 from hologram.primitives.op import Shape
 from hologram.random.keys import random_bits
 from hologram.trace.apply import broadcast_shapes, elementwise
 from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.trace.tensor import Tensor
+from hologram.transform.api import stop_gradient
 
 
 def float_type(dtype: Any, what: str) -> DType:
@@ -37,7 +39,8 @@ def result_shape(shape: Any, what: str, *parameters: Any) -> Shape:
 
 
 def as_type(x: Any, dtype: DType, what: str) -> Tensor:
-    return wrap(cast_node(array(x, what), dtype))
+    """``x`` in that type; a Python number in one step, with all its digits."""
+    return wrap(constant(x, dtype) if type(x) in (bool, int, float) else cast_node(array(x, what), dtype))
 
 
 def fraction_bits(dtype: DType) -> int:
@@ -73,101 +76,140 @@ def below_one(dtype: DType) -> float:
     return 1.0 - 2.0 ** -(fraction_bits(dtype) + 1)
 
 
+def _largest_below(high: Tensor, low: Tensor) -> Tensor:
+    """The number next to ``high`` on the way to ``low``, which is smaller. A step of the bits, which order floats of one sign by magnitude."""
+    dtype = high._aval()[1]
+    words = dtypes.of(f"int{dtype.bits}")
+    bits = record(ew.bitcast, (array(high, "uniform"),), (words.name,))
+    stepped = where(high > 0, wrap(bits) - 1, wrap(bits) + 1)
+    below = where(high == 0, np.array(np.iinfo(words.np).min + 1, words.np), stepped)
+    return wrap(record(ew.bitcast, (array(below, "uniform"),), (dtype.name,)))
+
+
+def _in_range(u: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """``low + u * (high - low)``, also where the difference overflows; the lower end where rounding goes beyond it, or the range is empty."""
+    span = high - low
+    direct = u * span + low
+    halves = (u * (high * 0.5 - low * 0.5) + low * 0.5) * 2.0
+    wide = elementwise(composite.isinf, span) & elementwise(composite.isfinite, low) & elementwise(composite.isfinite, high)
+    return elementwise(ew.max_, where(wide, halves, direct), low)
+
+
 def uniform(key: Any, shape: Any = None, dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Tensor:
-    """Uniform in ``[minval, maxval)``; where the range is wide for the type, rounding can give ``maxval``."""
+    """Uniform in ``[minval, maxval)``: where rounding would give ``maxval``, the number next to it; ``minval`` where the range is empty."""
     to, extents = float_type(dtype, "uniform"), result_shape(shape, "uniform", minval, maxval)
-    u = unit(key, extents, to, "uniform")
     if type(minval) in (int, float) and type(maxval) in (int, float) and (minval, maxval) == (0, 1):
-        return u
+        return unit(key, extents, to, "uniform")
     low, high = as_type(minval, to, "uniform"), as_type(maxval, to, "uniform")
-    return elementwise(ew.max_, u * (high - low) + low, low)
+    work = dtypes.compute_type(to)
+    found = _in_range(unit(key, extents, work, "uniform"), *(as_type(x, work, "uniform") for x in (low, high)))
+    rounded = as_type(found, to, "uniform")
+    gap = stop_gradient(high - _largest_below(high, low))  # so that the derivative by maxval is not lost
+    return where((rounded >= high) & (low < high), high - gap, rounded)
 
 
 def standard_normal(key: Any, shape: Shape, dtype: DType, what: str) -> Tensor:
-    """By inversion: ``sqrt(2) * erfinv(u)`` with ``u`` uniform in (-1, 1)."""
+    """By inversion: ``sqrt(2) * erfinv(u)`` with ``u`` uniform in (-1, 1). ``dtype`` is one that is computed in."""
     u = _between(key, shape, dtype, -below_one(dtype), 1.0, what)
     return elementwise(mathematics.erfinv, u) * math.sqrt(2.0)
 
 
+def _types(dtype: Any, what: str) -> tuple[DType, DType]:
+    """The type of a distribution's results, and the one that they are drawn in, to be rounded once: 16 bits are too few for a uniform number."""
+    to = float_type(dtype, what)
+    return to, dtypes.compute_type(to)
+
+
+def _normal(key: Any, extents: Shape, work: DType, loc: Any, scale: Any, what: str) -> Tensor:
+    z = standard_normal(key, extents, work, what)
+    if type(scale) not in (int, float) or scale != 1:
+        z = z * as_type(scale, work, what)
+    if type(loc) not in (int, float) or loc != 0:
+        z = z + as_type(loc, work, what)
+    return z
+
+
 def normal(key: Any, shape: Any = None, dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0) -> Tensor:
     """The normal distribution of mean ``loc`` and standard deviation ``scale``."""
-    to, extents = float_type(dtype, "normal"), result_shape(shape, "normal", loc, scale)
-    z = standard_normal(key, extents, to, "normal")
-    if type(scale) not in (int, float) or scale != 1:
-        z = z * as_type(scale, to, "normal")
-    if type(loc) not in (int, float) or loc != 0:
-        z = z + as_type(loc, to, "normal")
-    return z
+    to, work = _types(dtype, "normal")
+    return as_type(_normal(key, result_shape(shape, "normal", loc, scale), work, loc, scale, "normal"), to, "normal")
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """The standard normal distribution given that it lies between ``lower`` and ``upper``; in float64 up to 38 deviations out."""
-    to, extents = float_type(dtype, "truncated_normal"), result_shape(shape, "truncated_normal", lower, upper)
-    low, high = as_type(lower, to, "truncated_normal"), as_type(upper, to, "truncated_normal")
+    what = "truncated_normal"
+    to, work = _types(dtype, what)
+    low, high = (as_type(as_type(x, to, what), work, what) for x in (lower, upper))
     mirrored = low > 0  # the lower tail has all its digits
     near, far = where(mirrored, -high, low), where(mirrored, -low, high)
     a, b = (elementwise(special.ndtr, x) for x in (near, far))
-    u = elementwise(ew.max_, unit(key, extents, to, "truncated_normal") * (b - a) + a, a)
+    u = elementwise(ew.max_, unit(key, result_shape(shape, what, lower, upper), work, what) * (b - a) + a, a)
     z = elementwise(special.ndtri, u)
-    return elementwise(ew.min_, elementwise(ew.max_, where(mirrored, -z, z), low), high)
+    return as_type(elementwise(ew.min_, elementwise(ew.max_, where(mirrored, -z, z), low), high), to, what)
+
+
+def _exponential(key: Any, extents: Shape, work: DType, what: str) -> Tensor:
+    return -elementwise(mathematics.log1p, -unit(key, extents, work, what))
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
     """The exponential distribution of rate 1."""
-    u = unit(key, shape_of(shape, "exponential"), float_type(dtype, "exponential"), "exponential")
-    return -elementwise(mathematics.log1p, -u)
+    to, work = _types(dtype, "exponential")
+    return as_type(_exponential(key, shape_of(shape, "exponential"), work, "exponential"), to, "exponential")
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
     """The standard Gumbel distribution."""
-    u = open_unit(key, shape_of(shape, "gumbel"), float_type(dtype, "gumbel"), "gumbel")
-    return -elementwise(mathematics.log, -elementwise(mathematics.log, u))
+    to, work = _types(dtype, "gumbel")
+    u = open_unit(key, shape_of(shape, "gumbel"), work, "gumbel")
+    return as_type(-elementwise(mathematics.log, -elementwise(mathematics.log, u)), to, "gumbel")
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
     """The Laplace distribution of mean 0 and scale 1."""
-    to = float_type(dtype, "laplace")
-    u = _between(key, shape_of(shape, "laplace"), to, -below_one(to), 1.0, "laplace")
-    return elementwise(ew.copysign, elementwise(mathematics.log1p, -elementwise(ew.abs_, u)), u)
+    to, work = _types(dtype, "laplace")
+    u = _between(key, shape_of(shape, "laplace"), work, -below_one(work), 1.0, "laplace")
+    return as_type(elementwise(ew.copysign, elementwise(mathematics.log1p, -elementwise(ew.abs_, u)), u), to, "laplace")
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
     """The logistic distribution of mean 0 and scale 1."""
-    u = open_unit(key, shape_of(shape, "logistic"), float_type(dtype, "logistic"), "logistic")
-    return elementwise(mathematics.log, u) - elementwise(mathematics.log1p, -u)
+    to, work = _types(dtype, "logistic")
+    u = open_unit(key, shape_of(shape, "logistic"), work, "logistic")
+    return as_type(elementwise(mathematics.log, u) - elementwise(mathematics.log1p, -u), to, "logistic")
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
     """The standard Cauchy distribution."""
-    to = float_type(dtype, "cauchy")
-    u = _between(key, shape_of(shape, "cauchy"), to, -below_one(to), 1.0, "cauchy")
-    return elementwise(mathematics.tan, u * (math.pi / 2))
+    to, work = _types(dtype, "cauchy")
+    u = _between(key, shape_of(shape, "cauchy"), work, -below_one(work), 1.0, "cauchy")
+    return as_type(elementwise(mathematics.tan, u * (math.pi / 2)), to, "cauchy")
 
 
-def _scaled_exponential(key: Any, shape: Any, dtype: Any, what: str, *parameters: Any) -> tuple[Tensor, list[Tensor]]:
-    """Standard exponential numbers of the parameters' common shape, and the parameters in the result's type."""
-    to, extents = float_type(dtype, what), result_shape(shape, what, *parameters)
-    return exponential(key, extents, to.np), [as_type(p, to, what) for p in parameters]
+def _of_exponential(f: Callable[..., Tensor], key: Any, shape: Any, dtype: Any, what: str, *parameters: Any) -> Tensor:
+    """``f`` of standard exponential numbers of the parameters' common shape, and of the parameters."""
+    to, work = _types(dtype, what)
+    e = _exponential(key, result_shape(shape, what, *parameters), work, what)
+    return as_type(f(e, *(as_type(p, work, what) for p in parameters)), to, what)
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """The Pareto distribution of exponent ``b`` and least value 1."""
-    e, (exponent,) = _scaled_exponential(key, shape, dtype, "pareto", b)
-    return elementwise(mathematics.exp, e / exponent)
+    return _of_exponential(lambda e, exponent: elementwise(mathematics.exp, e / exponent), key, shape, dtype, "pareto", b)
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """The Weibull distribution."""
-    e, (size, power) = _scaled_exponential(key, shape, dtype, "weibull_min", scale, concentration)
-    return size * e ** (1 / power)
+    return _of_exponential(lambda e, size, power: size * e ** (1 / power), key, shape, dtype, "weibull_min", scale, concentration)
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """The Rayleigh distribution: lengths of normal vectors in the plane."""
-    e, (size,) = _scaled_exponential(key, shape, dtype, "rayleigh", scale)
-    return size * elementwise(ew.sqrt, e * 2.0)
+    return _of_exponential(lambda e, size: size * elementwise(ew.sqrt, e * 2.0), key, shape, dtype, "rayleigh", scale)
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Tensor:
     """Exponentials of normal numbers of mean 0 and standard deviation ``sigma``."""
-    return elementwise(mathematics.exp, normal(key, shape, dtype, 0.0, sigma))
+    to, work = _types(dtype, "lognormal")
+    z = _normal(key, result_shape(shape, "lognormal", sigma), work, 0.0, sigma, "lognormal")
+    return as_type(elementwise(mathematics.exp, z), to, "lognormal")

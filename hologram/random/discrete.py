@@ -126,7 +126,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Ten
     ``shape``, to which the other axes of ``logits`` broadcast, is by default theirs.
     """
     node = array(logits, "categorical")
-    node = cast_node(node, dtypes.to_inexact(node.dtype))
+    node = cast_node(node, dtypes.compute_type(dtypes.to_inexact(node.dtype)))
     axis = axis_of(axis, len(node.shape), "categorical")
     others = node.shape[:axis] + node.shape[axis + 1 :]
     extents = others if shape is None else shape_of(shape, "categorical")
@@ -169,7 +169,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         weights = array(p, "choice")
         if weights.shape != (n,):
             raise located(ShapeError(f"choice: p has shape {list(weights.shape)}, not {[n]}"))
-        indices = _weighted(key, cast_node(weights, dtypes.to_inexact(weights.dtype)), extents, replace)
+        indices = _weighted(key, cast_node(weights, dtypes.compute_type(dtypes.to_inexact(weights.dtype))), extents, replace)
     elif replace:
         indices = randint(key, extents, 0, wrap(extent_node(n, dtypes.int64)) if isinstance(n, Expr) else n)
     else:
