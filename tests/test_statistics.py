@@ -97,6 +97,16 @@ def test_statistics(name: str, axis: Any) -> None:
     same(name, np.arange(6.0).reshape(2, 3), axis=axis)
 
 
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_short_floats_are_averaged_in_float32(name: str) -> None:
+    """With and without NaNs: sums and squares beyond float16's range, results inside of it."""
+    x = np.array([[300.0, -200.0, 310.0, 50.0], [60000.0, 60100.0, 60064.0, 60032.0]], np.float16)
+    want = getattr(np, name)(x.astype(np.float32), axis=1).astype(np.float16)
+    for found in (getattr(hnp, name)(x, axis=1), getattr(hnp, "nan" + name)(x, axis=1)):
+        assert found.dtype == np.float16
+        np.testing.assert_allclose(found, want, rtol=1e-3)
+
+
 def test_places_and_scans_without_nans() -> None:
     for name in ("nanargmax", "nanargmin", "nancumsum", "nancumprod"):
         same(name, HOLES, axis=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg.decompositions import svdvals
-from hologram.linalg.factors import matrices
+from hologram.linalg.factors import is_complex, matrices
 from hologram.numpy.arguments import array, axes_of
 from hologram.trace.apply import wrap
 from hologram.trace.recorder import cast_node, located
 from hologram.trace.tensor import Tensor
+from hologram.transform.api import stop_gradient
+from hologram.transform.custom import custom_jvp
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
@@ -22,6 +25,55 @@ __all__ = ["matrix_norm", "norm", "vector_norm"]
 def _numbers(x: Any, what: str) -> Tensor:
     node = array(x, what)
     return wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
+
+
+def _scaled_root(x: Tensor, axes: tuple[int, ...], scale: float) -> Tensor:
+    """The root of the sum of squares, computed of ``x * scale``, a power of two."""
+    scaled = x * scale
+    return hnp.sqrt(hnp.sum(scaled * scaled, axis=axes, keepdims=True)) * (1.0 / scale)
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(1,))
+def _length(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The root of the sum of squares over ``axes``, which stay as axes of one element, wherever it is in the range of the type itself.
+
+    Three sums in one pass over the memory, of the elements as they are, scaled down and scaled up (J. Blue, *A portable Fortran program to find the
+    Euclidean norm of a vector*, 1978, without his branches): a sum that is neither too large nor too small is right, and tells which else is.
+    """
+    limits = np.finfo(x.dtype)
+    squares = hnp.sum(x * x, axis=axes, keepdims=True)
+    plain = hnp.sqrt(squares)
+    bits = int(limits.maxexp)
+    large = _scaled_root(x, axes, 2.0 ** -(bits // 2))
+    small = _scaled_root(x, axes, 2.0 ** (3 * bits // 4))
+    safe = hnp.where(squares < 2.0 ** (limits.minexp + 2 * limits.nmant), small, plain)
+    return hnp.where(squares > float(limits.max) / 2, large, safe)
+
+
+@_length.defjvp
+def _length_jvp(axes: tuple[int, ...], primals: tuple[Tensor], tangents: tuple[Tensor]) -> tuple[Tensor, Tensor]:
+    (x,), (dx,) = primals, tangents
+    length = _length(x, axes)
+    return length, hnp.sum(dx * (x / length), axis=axes, keepdims=True)
+
+
+def _euclidean(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The length over ``axes``, which stay as axes of one element; squares of 16-bit floats are float32, whose range those of float16 never leave."""
+    dtype = x._aval()[1]
+    wide = dtypes.compute_type(dtype)
+    if dtype is not dtypes.float16:
+        return hnp.astype(_length(hnp.astype(x, wide), axes), dtype)
+    values = hnp.astype(x, wide)
+    return hnp.astype(hnp.sqrt(hnp.sum(values * values, axis=axes, keepdims=True)), dtype)
+
+
+def _power_mean(size: Tensor, axes: tuple[int, ...], order: float) -> Tensor:
+    """``(Σ size**order)**(1/order)`` of elements over their largest one (their smallest one for negative orders), whose powers do not overflow."""
+    dtype = size._aval()[1]
+    wide = hnp.astype(size, dtypes.compute_type(dtype))
+    extreme = hnp.max(wide, axis=axes, keepdims=True) if order > 0 else hnp.min(wide, axis=axes, keepdims=True)
+    unit = stop_gradient(hnp.where((extreme > 0) & hnp.isfinite(extreme), extreme, 1.0))
+    return hnp.astype(unit * hnp.sum((wide / unit) ** order, axis=axes, keepdims=True) ** (1.0 / order), dtype)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:  # noqa: A002 - the standard's name
@@ -37,11 +89,12 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
         return hnp.sum(hnp.astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return hnp.sum(size, axis=axes, keepdims=keepdims)
-    if ord == 2:
-        return hnp.sqrt(hnp.sum(size * size, axis=axes, keepdims=keepdims))
-    if not isinstance(ord, int | float):
+    if ord != 2 and not isinstance(ord, int | float):
         raise located(ArgumentError(f"vector_norm: the order is a number, not {ord!r}"))
-    return hnp.sum(size**ord, axis=axes, keepdims=keepdims) ** (1.0 / ord)
+    if 0 in size.shape:
+        return hnp.sum(size, axis=axes, keepdims=keepdims)
+    found = _euclidean(size if is_complex(a) else a, axes) if ord == 2 else _power_mean(size, axes, ord)
+    return found if keepdims else hnp.squeeze(found, axis=axes)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:  # noqa: A002 - the standard's name

@@ -176,24 +176,38 @@ def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Ten
     return plain.argmin(_filled(x, float("inf"), "nanargmin")[0], axis, keepdims)
 
 
+def _wide(x: Any, what: str) -> tuple[Tensor, Any]:
+    """``x`` in the type that statistics are computed in, and the type of their result: as ``mean`` has it, 16-bit floats in float32."""
+    node = array(x, what)
+    node = cast_node(node, dtypes.to_inexact(node.dtype))
+    return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
+
+
+def _mean_without_nans(t: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    values, gaps = _filled(t, 0.0, "nanmean")
+    return plain.sum(values, axis, keepdims=keepdims) / plain.sum(~gaps, axis, keepdims=keepdims).astype(values.dtype)  # type: ignore[operator]
+
+
 def nanmean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    values, gaps = _filled(x, 0.0, "nanmean")
-    if gaps is None:
-        return plain.mean(values, axis, keepdims=keepdims)
-    return plain.sum(values, axis, keepdims=keepdims) / plain.sum(~gaps, axis, keepdims=keepdims).astype(values.dtype)
+    t, result = _wide(x, "nanmean")
+    return _mean_without_nans(t, axis, keepdims).astype(result)
 
 
-def nanvar(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
-    values, gaps = _filled(x, 0.0, "nanvar")
-    if gaps is None:
-        return plain.var(values, axis, keepdims=keepdims, ddof=ddof)
-    squares = squared_modulus(where(gaps, 0.0, values - nanmean(x, axis, True)))
+def _variance_without_nans(t: Tensor, axis: Any, keepdims: bool, ddof: float) -> Tensor:
+    gaps = _isnan(t)
+    squares = squared_modulus(where(gaps, 0.0, t - _mean_without_nans(t, axis, True)))
     count = plain.sum(~gaps, axis, keepdims=keepdims).astype(squares.dtype) - ddof
     return where(count > 0, plain.sum(squares, axis, keepdims=keepdims) / count, float("nan"))
 
 
+def nanvar(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+    t, result = _wide(x, "nanvar")
+    return _variance_without_nans(t, axis, keepdims, ddof).astype(dtypes.real_of(result))
+
+
 def nanstd(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
-    return FUNCTIONS["sqrt"](nanvar(x, axis, keepdims, ddof=ddof))
+    t, result = _wide(x, "nanstd")
+    return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(dtypes.real_of(result))
 
 
 # --- covariance ------------------------------------------------------------------------------------------------------
