@@ -447,3 +447,26 @@ def test_what_has_no_meaning_is_refused(name: str, f: Callable[[], Any], message
     with pytest.raises(DTypeError, match=message) as caught:
         f()
     assert "test_complex.py" in str(caught.value)
+
+
+# --- extremes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+def test_extremes_as_numpy_orders_them(name: str) -> None:
+    """By real parts, then by imaginary ones; NaNs as NumPy has them; beside integers, floats and Python numbers."""
+    parts = np.array([-np.inf, -1.0, -0.0, 0.0, 2.0, np.nan])
+    z = np.array([complex(a, b) for a in parts for b in parts])
+    f, reference = getattr(hnp, name), getattr(np, name)
+    x, y = np.repeat(z, z.size), np.tile(z, z.size)
+    for dtype in (np.complex64, np.complex128):
+        for a, b in ((x, y), (y, x)):
+            a, b = a.astype(dtype), b.astype(dtype)
+            np.testing.assert_array_equal(hg.jit(f)(a, b), reference(a, b))
+        for other in (np.arange(-3, 3, dtype=np.int32), np.float32(0.5), np.ones(6, bool), 1, 2.5, 1 + 1j):
+            few = z[:6].astype(dtype)
+            for got, want in ((f(few, other), reference(few, other)), (f(other, few), reference(other, few))):
+                assert np.asarray(got).dtype == dtype
+                np.testing.assert_array_equal(got, want.astype(dtype))
+    np.testing.assert_array_equal(hnp.clip(z[:30].reshape(5, 6), -1j, 1 + 1j), np.clip(z[:30].reshape(5, 6), -1j, 1 + 1j))
+    assert complex(hg.grad(lambda v: f(v, 1 + 0j), holomorphic=True)(np.complex128(2 + 1j))) == (1 if name in ("maximum", "fmax") else 0)

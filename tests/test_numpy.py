@@ -12,6 +12,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
+from hologram.errors import ShapeError
 from hologram.primitives import TABLE
 from hologram.trace import tree
 
@@ -388,3 +389,31 @@ def test_programs(f: Any, shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(
         np.asarray(tree.leaves(hg.jit(lambda a: f(hnp, a), dynamic=True)(x))[0]), tree.leaves(f(np, x))[0], rtol=1e-5, atol=1e-6
     )
+
+
+# --- pad -------------------------------------------------------------------------------------------------------------
+
+FILLS: list[Any] = [5, 2.5, (4,), [4, 6], ((4, 6),), ((4,), (6,)), ((1, 2), (3, 4)), np.array([[1, 2], [3, 4]]), np.int8(3), [np.float32(1), 2]]
+
+
+@pytest.mark.parametrize("fill", FILLS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.complex64])
+def test_pad_takes_fills_as_numpy_does(fill: Any, dtype: Any) -> None:
+    """One number, a pair, a number or a pair for each axis; before, after, or on neither side of an axis."""
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    for widths in (1, ((2, 1), (0, 3)), (0, 2)):
+        want = np.pad(x, widths, constant_values=fill)
+        np.testing.assert_array_equal(hnp.pad(x, widths, constant_values=fill), want)
+        if isinstance(fill, (list, tuple, np.ndarray)):
+            traced = hg.jit(lambda x, f, widths=widths: hnp.pad(x, widths, constant_values=f))
+            np.testing.assert_array_equal(traced(x, np.asarray(fill, dtype)), want)
+
+
+def test_pad_with_computed_fills() -> None:
+    x = np.ones(3)
+    f = lambda a, b: hnp.pad(x, 2, constant_values=(a, b))  # noqa: E731
+    np.testing.assert_array_equal(hg.jit(f)(2.0, 3.0), [2, 2, 1, 1, 1, 3, 3])
+    assert [float(g) for g in hg.grad(lambda a, b: hnp.sum(f(a, b)), (0, 1))(2.0, 3.0)] == [2.0, 2.0]
+    for fill in ((1, 2, 3), ((1, 2), (3, 4)), [[[1]]]):
+        with pytest.raises(ShapeError, match="constant_values of shape"):
+            hnp.pad(x, 1, constant_values=fill)

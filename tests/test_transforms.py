@@ -264,6 +264,22 @@ def test_reverse_mode_through_a_while_loop_that_leaves_the_value_alone() -> None
 # --- smooth functions written in pieces, and grids -------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_logarithms_of_sums_at_the_edges(name: str) -> None:
+    """Values as NumPy's; the slopes are shares: of the larger one, of infinities of one sign half each, of no number NaN."""
+    ends = np.array([-np.inf, -800.0, -1.0, 0.0, 1.0, 800.0, np.inf, np.nan])
+    x, y = (g.ravel() for g in np.meshgrid(ends, ends))
+    with np.errstate(invalid="ignore"):
+        want = getattr(np, name)(x, y)
+        base = 2.0 if name == "logaddexp2" else np.e
+        apart = np.where(x == y, 0.0, x - y)
+    np.testing.assert_allclose(getattr(hnp, name)(x, y), want, rtol=1e-15, atol=1e-16)
+    shares = hg.jit(hg.vmap(hg.grad(getattr(hnp, name), (0, 1))))(x, y)
+    with np.errstate(over="ignore"):
+        close(shares[0], 1 / (1 + base**-apart))
+        close(shares[1], 1 / (1 + base**apart))
+
+
 def derivatives_at_0(f: Any, orders: int) -> list[float]:
     found = []
     for _ in range(orders):
@@ -276,6 +292,7 @@ def test_smooth_functions_keep_their_derivatives_where_the_pieces_meet() -> None
     """By series: softplus is log 2 + x/2 + x²/8 - x⁴/192, sinc is 1 - (πx)²/3! + (πx)⁴/5!."""
     close(derivatives_at_0(hg.nn.softplus, 4), [1 / 2, 1 / 4, 0, -1 / 8])
     close(derivatives_at_0(lambda x: hnp.logaddexp(3 * x, x), 2), [2.0, 1.0])
+    close(derivatives_at_0(lambda x: hnp.logaddexp2(3 * x, x), 2), [2.0, np.log(2.0)])
     close(derivatives_at_0(hnp.sinc, 4), [0, -(np.pi**2) / 3, 0, np.pi**4 / 5])
     x = np.linspace(-1, 1, 12).reshape(4, 3)
     close(hg.hessian(lambda w: hnp.sum(hg.nn.softplus(x @ w)))(np.zeros(3)), x.T @ x / 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeErr
 from hologram.numpy.arguments import array, axis_of, shape_of, wrap
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import linspace, ones, zeros
-from hologram.numpy.elementwise import FUNCTIONS, logaddexp, round, where
+from hologram.numpy.elementwise import FUNCTIONS, log_of_sum, round, where
 from hologram.numpy.indexing import take
 from hologram.numpy.linear import matmul
 from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
@@ -379,9 +380,7 @@ def float_power(x1: Any, x2: Any, /) -> Tensor:
 
 def logaddexp2(x1: Any, x2: Any, /) -> Tensor:
     """``log2(2**x1 + 2**x2)`` without overflow."""
-    ln2 = float(np.log(2.0))
-    a, b = _pair("logaddexp2", x1, x2, dtypes.to_inexact)
-    return logaddexp(a * ln2, b * ln2) / ln2
+    return log_of_sum(*_pair("logaddexp2", x1, x2, dtypes.to_inexact), FUNCTIONS["exp2"], math.log2(math.e))
 
 
 def isposinf(x: Any, /) -> Tensor:

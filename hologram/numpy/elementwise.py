@@ -49,6 +49,7 @@ _ALIASES = {
     **{name: (name,) for name in ("erf", "erfc", "rsqrt", "sigmoid")},  # NumPy has none
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_EXTREMES = ("max", "min")
 _ROUNDINGS = ("floor", "ceil", "trunc", "round")  # of integers and bools: these themselves
 
 
@@ -80,7 +81,12 @@ def _part_by_part(f: Callable[[Tensor], Tensor], z: Tensor) -> Tensor:
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
-    general = arithmetic.comparison(op) if op.name in _COMPARISONS else lambda x, y: elementwise(op, x, y)
+    if op.name in _COMPARISONS:
+        general = arithmetic.comparison(op)
+    elif op.name in _EXTREMES:
+        general = arithmetic.extreme(op)
+    else:
+        general = lambda x, y: elementwise(op, x, y)  # noqa: E731
     method = binary_operator(op, general=general)
 
     def function(x1: Any, x2: Any, /) -> Tensor:
@@ -141,9 +147,9 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """``x`` held between ``min`` and ``max``, either of which may be None."""
     result = wrap(array(x, "clip")) if type(x) is not Tensor else x
     if min is not None:
-        result = elementwise(ew.max_, result, min)
+        result = FUNCTIONS["maximum"](result, min)
     if max is not None:
-        result = elementwise(ew.min_, result, max)
+        result = FUNCTIONS["minimum"](result, max)
     return result
 
 
@@ -193,13 +199,18 @@ def _float_pair(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     return wrap(a, weak), wrap(b, weak)
 
 
-def logaddexp(x1: Any, x2: Any, /) -> Tensor:
-    """``log(exp(x1) + exp(x2))`` without overflow."""
-    a, b = _float_pair("logaddexp", x1, x2)
+def log_of_sum(a: Tensor, b: Tensor, exp: Callable[[Any], Tensor], scale: float) -> Tensor:
+    """``log(exp(a) + exp(b))`` without overflow, for a base whose ``exp`` and ``1/log(e)`` are given."""
     first = a >= b  # selected, not max and min: where operands are equal, either choice has the one smooth function's derivatives, of every order
     high, low = where(first, a, b), where(first, b, a)
-    same = (high == low) & FUNCTIONS["isinf"](high)  # infinities of one sign differ by NaN
-    return high + FUNCTIONS["log1p"](FUNCTIONS["exp"](where(same, 0.0, low - high)))
+    same = (high == low) & FUNCTIONS["isinf"](high)  # infinities of one sign differ by NaN, and share the derivative as equal numbers do
+    rest = FUNCTIONS["log1p"](exp(where(same, 0.0, low - high)))
+    return where(same, a * 0.5 + b * 0.5, high) + (rest if scale == 1 else rest * scale)
+
+
+def logaddexp(x1: Any, x2: Any, /) -> Tensor:
+    """``log(exp(x1) + exp(x2))`` without overflow."""
+    return log_of_sum(*_float_pair("logaddexp", x1, x2), FUNCTIONS["exp"], 1.0)
 
 
 _SINC = [(-1) ** n / math.factorial(2 * n + 1) for n in range(10)]  # of sin(y) / y in powers of y * y, to float64's last digit up to 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
+from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axes_of, axis_of, extent, permuted, reshaped, shape_of, spread, wrap
 from hologram.numpy.creation import broadcast_common
@@ -330,13 +331,62 @@ def _widths(widths: Any, ndim: int) -> list[tuple[int, int]]:
     return pairs * ndim if len(pairs) == 1 else pairs
 
 
+def _fills(values: Any, dtype: DType, ndim: int) -> list[tuple[Node, Node]]:
+    """The scalars before and after each axis that ``values`` names, as NumPy takes them: one for all, a pair for every axis, or a pair (or one number
+    in a sequence) for each. Raises ShapeError for other shapes."""
+    if isinstance(values, (list, tuple)) and not any(isinstance(v, Tensor) for v in _leaves(values)):
+        given: Any = np.array(values, dtype=object)  # Python numbers keep their values until their type is known
+        pick = lambda i: constant(given[i], dtype)  # noqa: E731
+    elif isinstance(values, (list, tuple, Tensor, np.ndarray)):
+        given = wrap(cast_node(array(values, "pad"), dtype))
+        pick = lambda i: array(given[i], "pad")  # noqa: E731
+    else:
+        return [(constant(values, dtype),) * 2] * ndim
+    try:
+        fits = np.broadcast_shapes(given.shape, (ndim, 2)) == (ndim, 2)
+    except ValueError:
+        fits = False
+    if not fits:
+        what = f"constant_values of shape {list(given.shape)} for {ndim} axes"
+        raise located(ShapeError(f"pad: {what}: a number, a pair of them, or a pair for each axis"))
+
+    def at(axis: int, side: int) -> Node:
+        last = (axis, side)[2 - given.ndim :]
+        return pick(tuple(0 if n == 1 else i for i, n in zip(last, given.shape, strict=True)))
+
+    return [(at(axis, 0), at(axis, 1)) for axis in range(ndim)]
+
+
+def _leaves(values: Any) -> Iterator[Any]:
+    for v in values:
+        if isinstance(v, (list, tuple)):
+            yield from _leaves(v)
+        else:
+            yield v
+
+
+def _filled(node: Node, widths: list[tuple[int, int]], fills: list[tuple[Node, Node]]) -> Node:
+    """Borders of constants, axis after axis: those of the last one have the corners."""
+    if all(x is fills[0][0] for pair in fills for x in pair):
+        return record(pad_row, (node, fills[0][0]), (tuple(w[0] for w in widths), tuple(w[1] for w in widths)))
+    nothing = (0,) * len(widths)
+    for axis, (width, fill) in enumerate(zip(widths, fills, strict=True)):
+        for side in (0, 1):
+            only = tuple(width[side] if i == axis else 0 for i in range(len(widths)))
+            if width[side]:
+                node = record(pad_row, (node, fill[side]), (only, nothing) if side == 0 else (nothing, only))
+    return node
+
+
 def pad(x: Any, /, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    """``x`` with borders of the given widths: a constant, the edge, the reflection (``reflect``, ``symmetric``), or wrapped round."""
+    """``x`` with borders of the given widths: a constant, the edge, the reflection (``reflect``, ``symmetric``), or wrapped round.
+
+    ``constant_values`` may be one number, a pair for what is before and after, or a pair for each axis, as ``pad_width`` may.
+    """
     node = array(x, "pad")
     widths = _widths(pad_width, len(node.shape))
     if mode == "constant":
-        fill = cast_node(array(constant_values, "pad"), node.dtype) if type(constant_values) is Tensor else constant(constant_values, node.dtype)
-        return wrap(record(pad_row, (node, fill), (tuple(w[0] for w in widths), tuple(w[1] for w in widths))))
+        return wrap(_filled(node, widths, _fills(constant_values, node.dtype, len(widths))) if widths else node)
     if mode not in _BORDERS:
         raise located(ArgumentError(f"pad: mode is constant, {', '.join(_BORDERS)}; not {mode!r}"))
     for axis, (low, high) in enumerate(widths):

@@ -1,7 +1,8 @@
-"""Operators whose op depends on their operands: powers, and comparison with Python integers of any size."""
+"""Operators whose op depends on their operands: powers, comparison with Python integers of any size, extremes of complex numbers."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from hologram.errors import DTypeError
 from hologram.primitives import TABLE, composite
 from hologram.primitives.op import Op
-from hologram.trace.apply import common_type, elementwise, node_as, operand, promoted, wrap
+from hologram.trace.apply import common_type, elementwise, node_as, operand, promoted, stretched, wrap
 from hologram.trace.node import Node
 from hologram.trace.recorder import located, record
 
@@ -58,6 +59,31 @@ def comparison(row: Op) -> Callable[[Any, Any], Any]:
         return elementwise(row, x, y)
 
     return compare
+
+
+def extreme(row: Op) -> Callable[[Any, Any], Any]:
+    """The larger or smaller of two, which of complex numbers NumPy orders by their real parts, equal ones by their imaginary parts.
+
+    A number with a NaN in either part is the result, the left one of two.
+    """
+    beyond = "gt" if row.name == "max" else "lt"
+
+    def choose(x: Any, y: Any) -> Any:
+        dtype, weak = common_type([operand(x, row.name), operand(y, row.name)])
+        if not dtype.is_complex:
+            return elementwise(row, x, y)
+        a, b = stretched(row.name, promoted(row.name, (x, y))[0])
+        (p, q), (r, s) = ([record(TABLE[part], (z,)) for part in ("real", "imag")] for z in (a, b))
+
+        def of(name: str, *nodes: Node) -> Node:
+            return functools.reduce(lambda u, v: record(TABLE[name], (u, v)), nodes)
+
+        numbers = of("and", of("eq", q, q), of("eq", s, s))
+        tied = of("and", of("eq", p, r), of("or", of(beyond, q, s), of("eq", q, s)))
+        left = of("or", of("ne", p, p), of("ne", q, q), of("and", of(beyond, p, r), numbers), tied)
+        return wrap(record(TABLE["select"], (left, a, b)), weak)
+
+    return choose
 
 
 def _beyond(row: Op, other: Node | Any, above: bool, on_left: bool) -> Any:
