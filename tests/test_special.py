@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.special as scipy_special
 from scalar_code import run
+from scipy import optimize
 from test_vector_math import ulps, ulps_of_float64
 
 import hologram as hg
@@ -84,6 +85,32 @@ def test_reflection(name: str) -> None:
     bound = 12 if attrs else 4
     for at, g, w, m in zip(x, got.tolist(), exact, mirrored, strict=True):
         assert abs(g - float(w)) <= bound * np.spacing(max(abs(float(w)) + m, 1.0)), at
+
+
+def _zeros_below_0(f: Callable[[Any], Any]) -> np.ndarray:
+    """The zeros of a function of SciPy's between the negative integers, each with the float32 numbers about it."""
+    grid = np.concatenate([np.linspace(-k - 1, -k, 2001)[1:-1] for k in (*range(12), 40)])
+    signs = np.sign(f(grid))
+    crossed = np.nonzero((signs[1:] != signs[:-1]) & (np.floor(grid[1:]) == np.floor(grid[:-1])))[0]
+    zeros = np.array([optimize.brentq(f, grid[i], grid[i + 1], xtol=1e-15) for i in crossed]).astype(np.float32)
+    steps = np.arange(-4, 5, dtype=np.int32)
+    return (zeros.view(np.int32)[:, None] + steps).ravel().view(np.float32)
+
+
+@pytest.mark.parametrize(("name", "attrs"), [("lgamma", ()), ("digamma", ()), ("polygamma", (1,)), ("polygamma", (2,)), ("polygamma", (5,))])
+def test_float32_below_0(name: str, attrs: tuple[int, ...]) -> None:
+    """Right to hardly more than half a unit next to the zeros, next to the poles, and between them."""
+    function = {"lgamma": scipy_special.gammaln, "digamma": scipy_special.digamma, "polygamma": lambda x: scipy_special.polygamma(attrs[0], x)}[name]
+    poles = -np.arange(1, 20, dtype=np.float32)
+    random = -np.concatenate([R.uniform(0, 30, 100), R.uniform(30, 3000, 20), np.exp(R.uniform(-60, 0, 20))]).astype(np.float32)
+    x = np.concatenate([_zeros_below_0(function), np.nextafter(poles, np.float32(0)), np.nextafter(poles, np.float32(-99)), random])
+    x = x[x != np.round(x)]
+    with mpmath.workprec(160):
+        want = [MPMATH[name](mpmath.mpf(float(v)), *attrs) for v in x]
+        for fused in (True, False):
+            for at, got, exact in zip(x, run(TABLE[name], [x], fused, attrs).tolist(), want, strict=True):
+                if abs(exact) < float(np.finfo(np.float32).max):
+                    assert abs(mpmath.mpf(got) - exact) <= 0.51 * float(np.spacing(np.float32(abs(exact)))), at
 
 
 SCIPY = ["erf", "erfc", "erfcx", "erfinv", "expit", "gammaln", "digamma", "i0", "i0e", "i1", "i1e", "logit", "log_ndtr", "ndtr", "ndtri", "entr"]

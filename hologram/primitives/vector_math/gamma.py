@@ -1,7 +1,8 @@
 """The logarithm of the gamma function and its derivatives.
 
-float32 is computed in float64, with shorter polynomials, so its errors are those of one rounding. In float64 the functions of positive arguments are
-right to 3 ULP (polygamma: 8 up to order 5); below zero they come from the reflection formulas and err by up to 4 ULP of the sum of their terms.
+float32 is computed in float64, with shorter polynomials where no terms cancel, so its errors are those of one rounding. In float64 the functions of
+positive arguments are right to 3 ULP (polygamma: 8 up to order 5); below zero they come from the reflection formulas and err by up to 4 ULP of the
+sum of their terms.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ def lgamma(x: Value) -> Value:
 
     def reflected() -> Value:
         sine = sin((b - b.round()) * math.pi).abs()
-        return (b >= _WHOLE).select(_INFINITY, -log(b * sine * (1.0 / math.pi)) - direct)
+        whole = direct if x.dtype is dtypes.float64 else _lgamma_direct(b, dtypes.float64)
+        return (b >= _WHOLE).select(_INFINITY, -log(b * sine * (1.0 / math.pi)) - whole)
 
     return negative.rare(reflected, direct).cast(x.dtype)
 
@@ -127,7 +129,8 @@ def digamma(x: Value) -> Value:
 
     def reflected() -> Value:
         r = wide - wide.round()
-        return (r.eq(0.0) | (wide <= -_WHOLE)).select(float("nan"), direct - _cotangent_of_turns(r) * math.pi)
+        whole = direct if x.dtype is dtypes.float64 else _digamma_direct(b, dtypes.float64)
+        return (r.eq(0.0) | (wide <= -_WHOLE)).select(float("nan"), whole - _cotangent_of_turns(r) * math.pi)
 
     return negative.rare(reflected, direct).cast(x.dtype)
 
