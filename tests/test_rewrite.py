@@ -311,19 +311,6 @@ graph(%0: float32[64, 128])
   %7 = div %4 %6               float32[64, 128]
   return %7
 """
-FAST_ROWS = """
-graph(%0: float32[64, 128])
-  %1 = reduce_max %0 axes=(1)  float32[64]
-  %2 = broadcast %1 dims=(0)   float32[64, 128]
-  %3 = sub %0 %2               float32[64, 128]
-  %4 = abs %3                  float32[64, 128]
-  %5 = const 1.0               float32[]
-  %6 = reduce_sum %4 axes=(1)  float32[64]
-  %7 = div %5 %6               float32[64]
-  %8 = broadcast %7 dims=(0)   float32[64, 128]
-  %9 = mul %4 %8               float32[64, 128]
-  return %9
-"""
 
 
 def assert_text(graph: Graph, text: str) -> None:
@@ -334,8 +321,8 @@ def test_rows_in_canonical_form() -> None:
     """Per-row work is done once a row, and the axes of extent 1 are gone."""
     s = Sketch()
     graph = s.graph(softmax(s, s.argument(F32, 64, 128)))
-    assert_text(canonicalise(graph, "standard"), ROWS)
-    assert_text(canonicalise(graph, "fast"), FAST_ROWS)
+    for precision in ("standard", "fast"):
+        assert_text(canonicalise(graph, precision), ROWS)
 
 
 def test_rows_in_symbolic_extents() -> None:
@@ -369,10 +356,10 @@ def test_scalars_are_brought_together() -> None:
     s = Sketch()
     a, k, m = s.argument(F32, 8), s.argument(F32), s.argument(F32)
     everywhere = s.make("broadcast", m, attrs=((8,), ()))
-    node = s.make("mul", s.make("mul", s.make("mul", a, k), s.const(3, F32)), everywhere)
+    node = s.make("add", s.make("add", s.make("add", a, k), s.const(3, F32)), everywhere)
     got = canonicalise(s.graph(node), "fast")
     (out,) = got.outputs
-    assert sum(n.op.name == "mul" and n.shape == (8,) for n in got.nodes()) == 1 and out.op.name == "mul"
+    assert sum(n.op.name == "add" and n.shape == (8,) for n in got.nodes()) == 1 and out.op.name == "add"
 
 
 def test_the_documents_list_the_rules() -> None:

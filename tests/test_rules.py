@@ -21,7 +21,7 @@ from hologram.graph.pattern import Var
 from hologram.graph.rewrite import FunctionRule, PatternRule, Rewriter, Rule, RuleSet, inputs_first, users_first
 from hologram.graph.rules import ALL, USERS_FIRST, parts
 from hologram.graph.verify_graph import verify_graph
-from hologram.trace.node import Graph, Node
+from hologram.trace.node import Graph, Node, const_value, topological
 from tests.optable import REAL, mismatch, seeded, special_values
 
 MOST = 1500  # combinations of special values tried at a time
@@ -66,13 +66,13 @@ def assert_equal(got: np.ndarray, want: np.ndarray, guarantee: str, what: object
 # --- rules in algebra ------------------------------------------------------------------------------------------------
 
 
-def instances(rule: PatternRule, d: DType) -> Iterator[tuple[Rewriter, Node]]:
+def instances(rule: PatternRule, d: DType, every: list[tuple[Any, ...]] = CONSTANTS) -> Iterator[tuple[Rewriter, Node]]:
     """The rule's pattern on arguments of type ``d`` (or of a variable's own type), arrays and scalars, and on several constants."""
     variables = list({v.name: v for v in rule.pattern.variables()}.values())
     free = [v for v in variables if not v.const]
     n = 1 if not free else min(MOST, int(np.prod([special_values(type_of(v, d)).size for v in free])))
     shapes = list(itertools.product([(n,), ()], repeat=len(free)))
-    constants = CONSTANTS if any(v.const for v in variables) else CONSTANTS[:1]
+    constants = every if any(v.const for v in variables) else every[:1]
     for shape, constant in itertools.product(shapes if d in MANY_SHAPES or rule.where is not None else shapes[:1], constants):
         b = builder()
         values = iter(constant)
@@ -148,3 +148,83 @@ def test_every_rule_has_a_name_and_says_its_algebra() -> None:
     for r in ALL:
         assert isinstance(r, Rule) and r.name and r.algebra
     assert len({r.name for r in ALL}) == len(ALL)
+
+
+# --- what fast promises ----------------------------------------------------------------------------------------------
+
+FAST = [r for r in ALL if r.guarantee == "fast"]
+
+
+EXTREMES: list[tuple[Any, ...]] = [*CONSTANTS[:5], (3e38, 3e38), (-3e38, 3e38), (1e30, 1e-30), (1e-30, 1e-30), (2.0**-126, 2.0**127)]
+
+
+def rewritten(rule: Rule, d: DType) -> Iterator[tuple[list[Node], Node, Node]]:
+    """Arguments, instances and rewritten instances."""
+    if isinstance(rule, PatternRule):
+        for b, node in instances(rule, d, EXTREMES):
+            out = rule.apply(node, b)
+            if out is not None:
+                yield arguments_of(b), node, b.fit(out, node.shape)
+        return
+    assert isinstance(rule, FunctionRule)
+    b = builder()
+    for node in rule.examples(b, d):
+        before = Graph(arguments_of(b), [node])
+        after = (users_first if rule in USERS_FIRST else inputs_first)(before, RuleSet([rule]), "fast", Counter())
+        yield before.inputs, node, after.outputs[0]
+
+
+def widened(arguments: list[Node], node: Node) -> Graph:
+    """An expression in float64; with it all that is added in it."""
+    b = builder()
+    wide = {x: b.argument(dtypes.float64 if x.dtype.is_float else x.dtype, *x.shape) for x in arguments}
+    for n in topological([node]):
+        if n.op.name == "const":
+            wide[n] = b.const(const_value(n), dtypes.float64 if n.dtype.is_float else n.dtype)
+        elif n not in wide:
+            wide[n] = b(n.op, tuple(wide[x] for x in n.inputs), n.attrs)
+    return Graph([wide[x] for x in arguments], [wide[node], *[wide[x] for x in _terms(node)]])
+
+
+def _terms(node: Node) -> list[Node]:
+    """What is added or subtracted in an expression."""
+    return [x for n in topological([node]) if n.op.name in ("add", "sub", "reduce_sum") for x in n.inputs]
+
+
+@pytest.mark.parametrize("rule", FAST, ids=lambda r: r.name)
+def test_fast_rules_keep_finite_results(rule: Rule) -> None:
+    """Finite operands of every magnitude: where an expression has its true result, which is finite, so has what it is rewritten to, but for
+    roundings of what is added up."""
+    for d in (dtypes.float32, dtypes.bfloat16):
+        for arguments, node, out in rewritten(rule, d):
+            rng = seeded(rule.name, d.name, "fast")
+            for _ in range(1 if node.shape and int(node.size) > 100 else 12):
+                _compare_finite(arguments, node, out, [_finite(x, rng) for x in arguments])
+
+
+def _compare_finite(arguments: list[Node], node: Node, out: Node, arrays: list[np.ndarray]) -> None:
+    info = dtypes.ml_dtypes.finfo(node.dtype.np if node.dtype.is_float else np.float32)
+    true = widened(arguments, node)
+    want, *terms = evaluate(true, [a.astype(x.dtype.np) for a, x in zip(arrays, true.inputs, strict=True)])
+    before, after = evaluate(Graph(arguments, [node, out]), arrays)
+    if not node.dtype.is_float:
+        np.testing.assert_array_equal(after, before)
+        return
+    size = sum((np.abs(t) if t.shape == want.shape else np.sum(np.abs(t)) for t in terms), np.abs(want))
+    bound = 64 * float(info.eps) * (size + any(n.op.name == "log" for n in topological([node])))
+    with np.errstate(invalid="ignore"):
+        right = (size <= float(info.max)) & (np.abs(before - want) <= bound)
+        wrong = right & ~(np.abs(after - want) <= bound)
+    text = str(Graph(arguments, [node, out]))
+    assert not wrong.any(), f"{text}: {after[wrong][:3]}, not {want[wrong][:3]}, of {[a[wrong][:3] if a.shape == wrong.shape else a for a in arrays]}"
+
+
+def _finite(x: Node, rng: np.random.Generator) -> np.ndarray:
+    """Special values, the infinite ones excepted, and values of every magnitude."""
+    n = int(x.size)
+    if not x.dtype.is_float:
+        return rng.choice(special_values(x.dtype), n).reshape(x.shape)  # type: ignore[arg-type]
+    values = special_values(x.dtype)
+    values = values[np.isfinite(values.astype(np.float64))]
+    wide = np.where(rng.random(n) < 0.5, np.exp2(rng.uniform(-125, 127, n)) * rng.choice([-1.0, 1.0], n), rng.uniform(-100, 100, n))
+    return np.where(rng.random(n) < 0.3, rng.choice(values, n), wide.astype(x.dtype.np)).reshape(x.shape)  # type: ignore[arg-type]

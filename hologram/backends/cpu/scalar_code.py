@@ -16,7 +16,7 @@ from hologram.graph.builder import Rare, decompose
 from hologram.graph.kernel_ir import Ins
 from hologram.primitives import complexes
 
-FLAGS = {"exact": "", "standard": "contract ", "fast": "fast "}
+FLAGS = {"exact": "", "standard": "contract ", "fast": "contract nsz "}
 
 
 class Functions:

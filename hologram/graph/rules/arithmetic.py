@@ -53,9 +53,22 @@ def _invertible(c: Node) -> bool:
     return math.isfinite(v) and v != 0 and _tiny(c) <= abs(1 / v) < 1 / _tiny(c)
 
 
-def _one_value(x: Node) -> bool:
-    """A scalar that is not known: one division by it buys a product an element."""
-    return not x.shape and x.op.name != "const"
+def _in_range(x: float, like: Node) -> bool:
+    """Whether a constant made of others is finite in their type, and no subnormal number, which has lost digits."""
+    from ml_dtypes import finfo
+
+    return x == 0 or _tiny(like) <= abs(x) <= float(finfo(like.dtype.np).max)
+
+
+def _keeps_sum(c: Node, d: Node) -> bool:
+    return not c.dtype.is_float or all(_in_range(total, c) for total in (_value(c) + _value(d), _value(c) - _value(d)))
+
+
+def _keeps_product(c: Node, d: Node) -> bool:
+    if not c.dtype.is_float:
+        return True
+    product = _value(c) * _value(d)
+    return _in_range(product, c) and (product != 0 or 0 in (_value(c), _value(d)))
 
 
 IDENTITIES: list[Rule] = [
@@ -109,8 +122,6 @@ STRENGTH: list[Rule] = [
     rule("reciprocal", "reciprocal(x) = 1 / x", "exact", reciprocal(x), 1 / x),
     rule("div-power-of-two", "x / 2^k = x * 2^-k", "exact", x / c, _times_reciprocal, where=_has_exact_reciprocal),
     rule("div-constant", "x / c = x * (1 / c)", "fast", x / c, _times_reciprocal, where=_invertible),
-    rule("div-scalar", "x / s = x * (1 / s) for a scalar s", "fast", x / y, x * (1 / y), where=lambda x, y: _one_value(y) and bool(x.shape)),
-    rule("div-div", "(x / y) / z = x / (y * z)", "fast", (x / y) / z, x / (y * z)),
     rule("reciprocal-reciprocal", "1 / (1 / x) = x", "fast", 1 / (1 / x), x),
     rule("sqrt-sqrt", "sqrt(x) * sqrt(x) = x", "fast", sqrt(x) * sqrt(x), x),
     rule("sqrt-square", "sqrt(x * x) = |x|", "fast", sqrt(x * x), abs_(x)),
@@ -129,7 +140,6 @@ POWERS: list[Rule] = [
     rule("reciprocal-sqrt", "1 / sqrt(x) = rsqrt(x)", "standard", 1 / sqrt(x), rsqrt(x)),
     rule("div-sqrt", "x / sqrt(y) = x * rsqrt(y)", "fast", x / sqrt(y), x * rsqrt(y)),
     rule("exp-exp", "exp(x) * exp(y) = exp(x + y) for x unlike y", "fast", exp(x) * exp(y), exp(x + y), where=lambda x, y: x is not y),
-    rule("div-exp", "x / exp(y) = x * exp(-y)", "fast", x / exp(y), x * exp(-y)),
     rule("log-exp", "log(exp(x)) = x", "fast", log(exp(x)), x),
     rule("exp-log", "exp(log(x)) = x", "fast", exp(log(x)), x),
 ]
@@ -145,19 +155,19 @@ def _scalars_beside_array(x: Node, y: Node, z: Node) -> bool:
 
 
 CONSTANTS: list[Rule] = [
-    *law("add-constants", "(x + c) + d = x + (c + d)", (x + c) + d, x + (c + d)),
-    *law("mul-constants", "(x * c) * d = x * (c * d)", (x * c) * d, x * (c * d)),
-    *law("sub-from-constants", "c - (x + d) = (c - d) - x", c - (x + d), (c - d) - x),
-    *law("add-difference-constants", "(c - x) + d = (c + d) - x", (c - x) + d, (c + d) - x),
+    *law("add-constants", "(x + c) + d = x + (c + d)", (x + c) + d, x + (c + d), where=_keeps_sum),
+    *law("mul-constants", "(x * c) * d = x * (c * d)", (x * c) * d, x * (c * d), where=_keeps_product),
+    *law("sub-from-constants", "c - (x + d) = (c - d) - x", c - (x + d), (c - d) - x, where=_keeps_sum),
+    *law("add-difference-constants", "(c - x) + d = (c + d) - x", (c - x) + d, (c + d) - x, where=_keeps_sum),
     *law("add-constant-out", "(x + c) + y = (x + y) + c", (x + c) + y, (x + y) + c, where=_outward),
-    *law("mul-constant-out", "(x * c) * y = (x * y) * c", (x * c) * y, (x * y) * c, where=_outward),
+    rule("mul-constant-out", "(x * c) * y = (x * y) * c", "exact", (x * c) * y, (x * y) * c, where=_outward, kinds="iu"),
     *law("sub-constant-out", "x - (y + c) = (x - y) + -c", x - (y + c), (x - y) + -c, where=_outward),
     *law("add-scalars", "(x + s) + t = x + (s + t) for scalars s, t", (x + y) + z, x + (y + z), where=_scalars_beside_array),
-    *law("mul-scalars", "(x * s) * t = x * (s * t) for scalars s, t", (x * y) * z, x * (y * z), where=_scalars_beside_array),
+    rule("mul-scalars", "(x * s) * t = x * (s * t) for scalars s, t", "exact", (x * y) * z, x * (y * z), where=_scalars_beside_array, kinds="iu"),
     *law("add-multiple", "x + x * c = x * (c + 1)", x + x * c, x * (c + 1)),
-    *law("add-multiples", "x * c + x * d = x * (c + d)", x * c + x * d, x * (c + d)),
-    *law("factor", "x * y + x * z = x * (y + z)", x * y + x * z, x * (y + z)),
-    *law("factor-difference", "x * y - x * z = x * (y - z)", x * y - x * z, x * (y - z)),
+    *law("add-multiples", "x * c + x * d = x * (c + d)", x * c + x * d, x * (c + d), where=_keeps_sum),
+    rule("factor", "x * y + x * z = x * (y + z)", "exact", x * y + x * z, x * (y + z), kinds="iu"),
+    rule("factor-difference", "x * y - x * z = x * (y - z)", "exact", x * y - x * z, x * (y - z), kinds="iu"),
 ]
 
 EXTREMES: list[Rule] = [

@@ -129,25 +129,9 @@ def rows_together(node: Node, b: Rewriter) -> Node | None:
     return _rows_together(node, b) if node.dtype.is_integer else None
 
 
-@rule_fn(("add", "mul"), "rows-together-float", _ROWS, "fast", among=("broadcast",), examples=_per_row_factors)
+@rule_fn(("add",), "rows-together-float", _ROWS, "fast", among=("broadcast",), examples=_per_row_factors)
 def rows_together_float(node: Node, b: Rewriter) -> Node | None:
     return _rows_together(node, b) if node.dtype.is_float else None
-
-
-def _division_by_rows(b: Rewriter, dtype: DType) -> list[Node]:
-    if not dtype.is_float:
-        return []
-    return [b.make("div", b.argument(dtype, 3, 4), b.make("broadcast", b.argument(dtype, 3), attrs=((3, 4), (0,))))]
-
-
-@rule_fn(("div",), "div-row", "x / broadcast(s) = x * broadcast(1 / s)", "fast", among=("broadcast",), examples=_division_by_rows)
-def div_row(node: Node, b: Rewriter) -> Node | None:
-    x, y = node.inputs
-    if y.op.name != "broadcast" or x.op.name == "broadcast" or not x.shape:
-        return None
-    s = y.inputs[0]
-    inverse = b.make("div", b.const(1, s.dtype), s)
-    return b.make("mul", x, b.make("broadcast", inverse, attrs=y.attrs))
 
 
 # --- counting --------------------------------------------------------------------------------------------------------
@@ -226,7 +210,6 @@ RULES: list[Rule] = [
     broadcast_out,
     rows_together,
     rows_together_float,
-    div_row,
     iota_one,
     iota_row,
     slice_iota,

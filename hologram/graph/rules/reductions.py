@@ -6,6 +6,7 @@ indifferent to order, or where the runs of reduced axes and their forms stay wha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from hologram import dtypes
@@ -15,7 +16,7 @@ from hologram.graph.rules.axes import groups, rest, taken
 from hologram.primitives.op import Op, Shape
 from hologram.primitives.reductions import adjacent_runs
 from hologram.symbolic import Expr, Int, bounds, prod
-from hologram.trace.node import Node
+from hologram.trace.node import Node, const_value
 
 Axes = tuple[int, ...]
 
@@ -327,9 +328,13 @@ def sum_scaled(node: Node, b: Rewriter) -> Node | None:
     return _sum_scaled(node, b) if node.dtype.is_integer else None
 
 
-@rule_fn(("reduce_sum",), "sum-scaled-float", _SUM_SCALED, "fast", over=("mul",), examples=_scaled_sums)
+@rule_fn(("reduce_sum",), "sum-scaled-float", "sum(x * c) = sum(x) * c for |c| >= 1", "fast", over=("mul",), examples=_scaled_sums)
 def sum_scaled_float(node: Node, b: Rewriter) -> Node | None:
-    return _sum_scaled(node, b) if node.dtype.is_float else None
+    """A smaller factor may be what keeps the sum from overflowing."""
+    x, factor = sorted(node.inputs[0].inputs, key=lambda n: n.op.name == "const")
+    if not node.dtype.is_float or factor.op.name != "const" or not 1 <= abs(float(const_value(factor))) < math.inf:
+        return None
+    return b.make("mul", reduce_like(b, node, x, node.attrs[0]), factor)
 
 
 RULES: list[Rule] = [
