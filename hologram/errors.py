@@ -28,6 +28,10 @@ class AxisOutOfRange(ShapeError, IndexError):
     """An axis that an array has not."""
 
 
+class ReadOnlyError(HologramError, ValueError):
+    """Elements of a Tensor were assigned to that is read-only, as NumPy's diagonals, stretched arrays and scalars are."""
+
+
 class ArgumentError(HologramError, TypeError):
     """An argument of a jitted function, or of an API call, that Hologram cannot take."""
 

@@ -211,4 +211,4 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
             result = base if result is None else hnp.matmul(result, base)
         power >>= 1
         base = hnp.matmul(base, base) if power else base
-    return hnp.broadcast_to(hnp.eye(base.shape[-1], dtype=base.dtype), base.shape) if result is None else result
+    return +hnp.broadcast_to(hnp.eye(base.shape[-1], dtype=base.dtype), base.shape) if result is None else result

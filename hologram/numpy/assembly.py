@@ -48,7 +48,7 @@ def _pair(what: str, x1: Any, x2: Any, adjust: Callable[[DType], DType] | None =
 
 
 def hsplit(x: Any, sections: int | Sequence[int]) -> list[Tensor]:
-    return split(x, sections, axis=1 if _array(x, "hsplit").ndim > 1 else 0)
+    return split(x, sections, axis=1 if array(x, "hsplit").ndim > 1 else 0)
 
 
 def vsplit(x: Any, sections: int | Sequence[int]) -> list[Tensor]:
@@ -147,7 +147,7 @@ def resize(x: Any, new_shape: Any) -> Tensor:
 
 def trim_zeros(x: Any, trim: str = "fb") -> Tensor:
     """A vector without its zeros at the front (``f``) and back (``b``). Reads values, so it raises TracedValueError while tracing."""
-    t = _array(x, "trim_zeros")
+    t = x if type(x) is Tensor else _array(x, "trim_zeros")
     if t.ndim != 1:
         raise located(ShapeError(f"trim_zeros takes one axis, not shape {list(t.shape)}"))
     sides = choice(trim, "trim_zeros", "trim", ("f", "b", "fb", "bf", "F", "B", "FB", "BF")).lower()
@@ -159,7 +159,7 @@ def trim_zeros(x: Any, trim: str = "fb") -> Tensor:
 
 def rollaxis(x: Any, axis: int, start: int = 0) -> Tensor:
     """``x`` with ``axis`` moved before the axis ``start``."""
-    t = _array(x, "rollaxis")
+    t = x if type(x) is Tensor else _array(x, "rollaxis")
     a = axis_of(axis, t.ndim, "rollaxis")
     to = t.ndim if start == t.ndim else axis_of(start, t.ndim, "rollaxis")
     return moveaxis(t, a, to - 1 if to > a else to)
@@ -169,7 +169,7 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
     """The ``k``-th diagonal of a matrix, or the matrix with a vector on it."""
     t = _array(x, "diag")
     if t.ndim == 2:
-        return diagonal(t, offset=k)
+        return diagonal(x, offset=k)
     if t.ndim != 1:
         raise located(ShapeError(f"diag takes one or two axes, not shape {list(t.shape)}"))
     k = integer(k, "diag", "a diagonal")
@@ -239,7 +239,12 @@ def fromfunction(function: Callable[..., Any], shape: Sequence[int], *, dtype: A
 def ix_(*args: Any) -> tuple[Tensor, ...]:
     """Indices of one axis each, shaped to broadcast with one another."""
     parts = [np.flatnonzero(a) if np.asarray(a).dtype == np.bool_ else np.asarray(a) for a in args]
-    return tuple(tensor(a) for a in np.ix_(*parts))
+    return tuple(_as(a, part, s) for a, part, s in zip(args, parts, np.ix_(*parts), strict=True))
+
+
+def _as(x: Any, known: np.ndarray, shaped: np.ndarray) -> Tensor:
+    """``shaped`` as a view of ``x`` where it is ``x`` itself reshaped, whose values are ``known``."""
+    return x.reshape(shaped.shape) if type(x) is Tensor and known.dtype == x.dtype and known.size else tensor(shaped)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.creation import zeros
+from hologram.numpy.views import frozen, viewed
 from hologram.primitives import TABLE, complexes
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
@@ -37,14 +38,17 @@ def squared_modulus(t: Tensor) -> Tensor:
 
 
 def real(x: Any, /) -> Tensor:
-    """The real part; of a real array the array itself."""
-    return wrap(real_part(array(x, "real")))
+    """The real part, a view; of a real array the array itself."""
+    node = array(x, "real")
+    return viewed(x, node, real_part(node))
 
 
 def imag(x: Any, /) -> Tensor:
-    """The imaginary part; of a real array zeros."""
+    """The imaginary part; of a real array zeros, to which nobody may assign."""
     node = array(x, "imag")
-    return wrap(record(complexes.imag, (node,))) if node.dtype.is_complex else zeros(node.shape, dtype=node.dtype)
+    if node.dtype.is_complex:
+        return viewed(x, node, record(complexes.imag, (node,)))
+    return frozen(zeros(node.shape, dtype=node.dtype), "a real Tensor has no imaginary part that could change: make it complex first")
 
 
 def conj(x: Any, /) -> Tensor:

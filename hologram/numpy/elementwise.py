@@ -145,7 +145,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """``x`` held between ``min`` and ``max``, either of which may be None."""
-    result = wrap(array(x, "clip")) if type(x) is not Tensor else x
+    result = wrap(array(x, "clip")) if type(x) is not Tensor else +x
     if min is not None:
         result = FUNCTIONS["maximum"](result, min)
     if max is not None:
@@ -267,12 +267,14 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """``x`` as ``dtype``: floats to integers truncate and saturate, NaN gives 0."""
-    return wrap(cast_to(array(x, "astype"), dtype))
+    """``x`` as ``dtype``: floats to integers truncate and saturate, NaN gives 0. ``x`` itself where that is its type and ``copy`` is False."""
+    node = array(x, "astype")
+    new = cast_to(node, dtype)
+    return x if new is node and not copy and type(x) is Tensor and not x._weak else wrap(new)
 
 
 def copy(x: Any, /) -> Tensor:
-    """``x``: Tensors are immutable."""
+    """Another Tensor of the values of ``x``: an assignment to elements of one does not change the other."""
     return wrap(array(x, "copy"))
 
 

@@ -12,6 +12,7 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from hologram.numpy.arguments import array, axis_of, extent_node, permuted, reshaped, wrap
 from hologram.numpy.creation import count
+from hologram.numpy.views import element, viewed
 from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import slice_, slice_extent
@@ -111,12 +112,29 @@ class Selection:
 def index(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: integers, slices, None, Ellipsis, integer arrays, and masks whose values are known.
 
-    Constant indices out of range raise; computed ones, those of Tensors, are clamped.
+    Constant indices out of range raise; computed ones, those of Tensors, are clamped. Without arrays and masks it is a view, or an element.
     """
     node = array(x, "indexing")
     chosen = Selection(node.shape, key)
+    found = _selected(node, chosen)
+    if chosen.arrays and not all(type(part) is Tensor and not part._aval()[0] for part in chosen.arrays.values()):
+        return wrap(found)
+    return viewed(x, node, found) if found.shape or _has_ellipsis(key) else element(found)
+
+
+def read(x: Tensor, key: Any) -> Tensor:
+    """As :func:`index`, but no view."""
+    node = array(x, "indexing")
+    return wrap(_selected(node, Selection(node.shape, key)))
+
+
+def _selected(node: Node, chosen: Selection) -> Node:
     node = reshaped(sliced_by(node, chosen.triples), chosen.shape)
-    return wrap(_gathered(node, chosen) if chosen.arrays else node)
+    return _gathered(node, chosen) if chosen.arrays else node
+
+
+def _has_ellipsis(key: Any) -> bool:
+    return key is Ellipsis or (isinstance(key, tuple) and any(part is Ellipsis for part in key))
 
 
 def _parts(key: Any) -> list[Any]:

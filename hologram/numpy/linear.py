@@ -15,6 +15,7 @@ from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
+from hologram.numpy.views import viewed
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
 from hologram.primitives.reductions import reduce_any, reduce_sum
@@ -276,6 +277,9 @@ def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = Non
     if unknown:
         raise located(ArgumentError(f"einsum: {subscripts!r} has an index in its result that no operand has"))
     diagonals = [_distinct(x, ls) for x, ls in zip(arrays, labels, strict=True)]
+    if len(arrays) == 1 and preferred_element_type is None and len(diagonals[0][1]) == len(result):  # nothing is summed: a view
+        moved = permuted(array(diagonals[0][0], "einsum"), [list(diagonals[0][1]).index(n) for n in result])
+        return viewed(operands[0], array(arrays[0], "einsum"), moved)
     return _contracted("einsum", [x for x, _ in diagonals], [ls for _, ls in diagonals], result, preferred_element_type)
 
 

@@ -14,6 +14,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axes_of, axis_of, extent, permuted, reshaped, shape_of, spread, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing import sliced, take_axis
+from hologram.numpy.views import element, is_contiguous, is_reshaped_in_place, viewed
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row
 from hologram.primitives.op import Shape
@@ -35,7 +36,10 @@ __all__ = [
 
 
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
-    """``x`` in another shape, C order; one extent may be -1."""
+    """``x`` in another shape, C order; one extent may be -1. A view where it can be one, unless ``copy``.
+
+    Raises ShapeError where ``copy`` is False and it cannot.
+    """
     node = array(x, "reshape")
     wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     unknown = [i for i, n in enumerate(wanted) if isinstance(n, (int, np.integer)) and n == -1]
@@ -47,11 +51,21 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
         if rest == 0 or size % rest != 0:
             raise located(ShapeError(f"reshape: {list(node.shape)} does not divide into {wanted}"))
         wanted[unknown[0]] = size // rest
-    return wrap(reshaped(node, shape_of(wanted, "reshape")))
+    target = shape_of(wanted, "reshape")
+    new = reshaped(node, target)
+    in_place = is_reshaped_in_place(x, target)
+    if copy is False and not in_place:
+        raise located(
+            ShapeError(f"reshape: {list(node.shape)} to {list(target)} needs a copy of what is no contiguous view, which copy=False forbids")
+        )
+    return viewed(x, node, new) if in_place and not copy else wrap(new)
 
 
 def ravel(x: Any, /) -> Tensor:
-    return reshape(x, -1) if 0 not in array(x, "ravel").shape else reshape(x, 0)
+    """``x`` with one axis, in C order: a view where the elements lie so, else a copy."""
+    node = array(x, "ravel")
+    new = reshaped(node, (prod(node.shape),))
+    return viewed(x, node, new) if is_contiguous(x) else wrap(new)
 
 
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
@@ -59,13 +73,15 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     order = [axis_of(a, len(node.shape), "permute_dims") for a in items(axes, "permute_dims", "axes")]
     if sorted(order) != list(range(len(node.shape))):
         raise located(ShapeError(f"permute_dims: {order} does not permute the axes of shape {list(node.shape)}"))
-    return wrap(permuted(node, order))
+    return viewed(x, node, permuted(node, order))
 
 
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in the order ``axes``, by default reversed."""
+    if axes is not None:
+        return permute_dims(x, axes)
     node = array(x, "transpose")
-    return wrap(permuted(node, range(len(node.shape))[::-1])) if axes is None else permute_dims(wrap(node), axes)
+    return viewed(x, node, permuted(node, range(len(node.shape))[::-1]))
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
@@ -77,7 +93,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
     order = list(range(len(node.shape)))
     a, b = axis_of(axis1, len(order), "swapaxes"), axis_of(axis2, len(order), "swapaxes")
     order[a], order[b] = b, a
-    return wrap(permuted(node, order))
+    return viewed(x, node, permuted(node, order))
 
 
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
@@ -89,7 +105,7 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
     order = [a for a in range(n) if a not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         order.insert(target, origin)
-    return wrap(permuted(node, order))
+    return viewed(x, node, permuted(node, order))
 
 
 def squeeze(x: Any, /, axis: Any = None) -> Tensor:
@@ -98,7 +114,7 @@ def squeeze(x: Any, /, axis: Any = None) -> Tensor:
     axes = [i for i, n in enumerate(node.shape) if n == 1] if axis is None else axes_of(axis, len(node.shape), "squeeze")
     if any(node.shape[a] != 1 for a in axes):
         raise located(ShapeError(f"squeeze: axes {list(axes)} of shape {list(node.shape)} are not all of extent 1"))
-    return wrap(reshaped(node, tuple(n for i, n in enumerate(node.shape) if i not in axes)))
+    return viewed(x, node, reshaped(node, tuple(n for i, n in enumerate(node.shape) if i not in axes)))
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
@@ -107,17 +123,17 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = axes_of(axis, len(node.shape) + count, "expand_dims")
     rest = iter(node.shape)
-    return wrap(reshaped(node, tuple(1 if i in axes else next(rest) for i in range(len(node.shape) + count))))
+    return viewed(x, node, reshaped(node, tuple(1 if i in axes else next(rest) for i in range(len(node.shape) + count))))
 
 
 def atleast_1d(x: Any, /) -> Tensor:
     node = array(x, "atleast_1d")
-    return wrap(node if node.shape else reshaped(node, (1,)))
+    return viewed(x, node, node if node.shape else reshaped(node, (1,)))
 
 
 def atleast_2d(x: Any, /) -> Tensor:
     node = array(x, "atleast_2d")
-    return wrap(node if len(node.shape) > 1 else reshaped(node, (1, *(node.shape or (1,)))))
+    return viewed(x, node, node if len(node.shape) > 1 else reshaped(node, (1, *(node.shape or (1,)))))
 
 
 def atleast_3d(x: Any, /) -> Tensor:
@@ -129,11 +145,16 @@ def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     node, target = array(x, "broadcast_to"), shape_of(shape, "broadcast_to")
     if broadcast_shapes("broadcast_to", [node.shape, target]) != target:
         raise located(ShapeError(f"broadcast_to: {list(node.shape)} does not stretch to {list(target)}"))
-    return wrap(broadcast_node(node, target))
+    return viewed(x, node, broadcast_node(node, target), why=_STRETCHED)
+
+
+_STRETCHED = "broadcasting gives several elements one place: copy it first, or assign to what was broadcast"
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
-    return [wrap(x) for x in broadcast_common([array(x, "broadcast_arrays") for x in arrays], "broadcast_arrays")]
+    nodes = [array(x, "broadcast_arrays") for x in arrays]
+    wide = broadcast_common(nodes, "broadcast_arrays")
+    return [viewed(x, n, w, why="" if n is w else _STRETCHED) for x, n, w in zip(arrays, nodes, wide, strict=True)]
 
 
 def broadcast_shapes_(*shapes: Any) -> Shape:
@@ -200,15 +221,16 @@ def column_stack(arrays: Sequence[Any]) -> Tensor:
 
 
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of ``x`` along ``axis``, which they lack."""
+    """The slices of ``x`` along ``axis``, which they lack: views, or of one axis its elements."""
     node = array(x, "unstack")
     a = axis_of(axis, len(node.shape), "unstack")
     rest = (*node.shape[:a], *node.shape[a + 1 :])
-    return tuple(wrap(reshaped(sliced(node, a, i, i + 1), rest)) for i in range(operator.index(node.shape[a])))
+    parts = [reshaped(sliced(node, a, i, i + 1), rest) for i in range(operator.index(node.shape[a]))]
+    return tuple(viewed(x, node, part) if rest else element(part) for part in parts)
 
 
 def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
-    """Parts of ``x``: ``sections`` of them, as equal as can be, or cut at the given indices."""
+    """Parts of ``x``, views: ``sections`` of them, as equal as can be, or cut at the given indices."""
     node = array(x, "split")
     a = axis_of(axis, len(node.shape), "split")
     n = operator.index(node.shape[a])
@@ -221,7 +243,7 @@ def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
             raise located(ArgumentError(f"split: {parts} sections"))
         size, longer = divmod(n, parts)
         cuts = [i * size + min(i, longer) for i in range(parts + 1)]
-    return [wrap(sliced(node, a, low, max(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
+    return [viewed(x, node, sliced(node, a, low, max(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
 
 
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
@@ -239,10 +261,10 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
 
 def flip(x: Any, /, axis: Any = None) -> Tensor:
     """``x`` with the order along ``axis`` reversed; along all axes for None."""
-    node = array(x, "flip")
+    node = turned = array(x, "flip")
     for a in axes_of(axis, len(node.shape), "flip"):
-        node = sliced(node, a, node.shape[a] - 1, -1, -1)
-    return wrap(node)
+        turned = sliced(turned, a, node.shape[a] - 1, -1, -1)
+    return viewed(x, node, turned)
 
 
 def flipud(x: Any, /) -> Tensor:
@@ -262,7 +284,7 @@ def rot90(x: Any, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     if k == 2:
         return flip(flip(x, axis=a), axis=b)
     if k == 0:
-        return wrap(array(x, "rot90"))
+        return flip(x, axis=())
     return swapaxes(flip(x, axis=b), a, b) if k == 1 else flip(swapaxes(x, a, b), axis=b)
 
 
@@ -428,6 +450,8 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     """The differences of neighbours along ``axis``, ``n`` times, ``prepend`` and ``append`` being put at the ends first."""
     node = array(x, "diff")
     a = axis_of(axis, len(node.shape), "diff")
+    if n == 0 and prepend is None and append is None:
+        return viewed(x, node, node)
     result = concat([_at_end(p, node, a) for p in (prepend, node, append) if p is not None], axis=a)
     for _ in range(integer(n, "diff", "a number of times")):
         current = array(result, "diff")
@@ -456,13 +480,13 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     down, across = axis_of(axis1, ndim, "diagonal"), axis_of(axis2, ndim, "diagonal")
     if down == across:
         raise located(ArgumentError(f"diagonal takes two axes, not {down} twice"))
-    node = permuted(node, [*(i for i in range(ndim) if i not in (down, across)), down, across])
-    rows, columns = (operator.index(n) for n in node.shape[-2:])
+    last = permuted(node, [*(i for i in range(ndim) if i not in (down, across)), down, across])
+    rows, columns = (operator.index(n) for n in last.shape[-2:])
     offset = integer(offset, "diagonal", "an offset")
     first = offset if offset >= 0 else -offset * columns
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
-    flat = reshaped(node, (*node.shape[:-2], rows * columns))
+    flat = reshaped(last, (*last.shape[:-2], rows * columns))
     axis = len(flat.shape) - 1
-    if length == 0:
-        return wrap(sliced(flat, axis, 0, 0))
-    return wrap(sliced(flat, axis, first, first + (length - 1) * (columns + 1) + 1, columns + 1))
+    end = first + (length - 1) * (columns + 1) + 1
+    found = sliced(flat, axis, first, end, columns + 1) if length else sliced(flat, axis, 0, 0)
+    return viewed(x, node, found, why="diagonal gives a read-only view, as NumPy's: assign by indices, x[i, i] = v, or copy it first")

@@ -220,7 +220,7 @@ def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof:
     centred = rows - plain.mean(rows, 1, keepdims=True)
     free = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
     matrix = centred @ conj(centred.mT) / free
-    return matrix[0, 0] if matrix.shape == (1, 1) else matrix
+    return matrix.reshape(()) if matrix.shape == (1, 1) else matrix
 
 
 def _variables(x: Any, rowvar: bool) -> Tensor:

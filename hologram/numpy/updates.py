@@ -15,7 +15,7 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing import Selection, along_axis, index, merged, places, sliced_by
+from hologram.numpy.indexing import Selection, along_axis, merged, places, read, sliced_by
 from hologram.primitives import elementwise as ew
 from hologram.primitives import indexing as rows
 from hologram.primitives.movement import pad
@@ -57,12 +57,12 @@ class Place:
     def get(self, *, mode: str = "clip", fill_value: Any = None) -> Tensor:
         """The elements; with mode ``fill``, ``fill_value`` (default NaN, or 0 of types without it) where a computed index is out of range."""
         if mode == "clip":
-            return index(self._of, self._key)
+            return read(self._of, self._key)
         if mode != "fill":
             raise located(ArgumentError(f"at[].get: mode is 'clip' or 'fill', not {mode!r}"))
         node = array(self._of, "at[].get")
         chosen = Selection(node.shape, self._key)
-        values = index(self._of, self._key)
+        values = read(self._of, self._key)
         if not chosen.arrays:
             return values
         if fill_value is None:
@@ -189,10 +189,15 @@ def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
     new = reshaped(_to_shape(values, chosen.shape), extents)
     if op.monoid is not None:
         return record(op.monoid, (node, _put(new, triples, node.shape, constant(op.identity(node.dtype), node.dtype))))
-    placed = _put(new, triples, node.shape, constant(0, node.dtype))
-    if extents == node.shape:
+    return replaced(node, triples, new)
+
+
+def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> Node:
+    """``node`` with ``values`` in place of the elements that ``triples`` slice, whose shape they have."""
+    placed = _put(values, triples, node.shape, constant(0, node.dtype))
+    if values.shape == node.shape:
         return placed
-    everywhere = broadcast_node(constant(True, dtypes.bool_), extents)
+    everywhere = broadcast_node(constant(True, dtypes.bool_), values.shape)
     return record(ew.select, (_put(everywhere, triples, node.shape, constant(False, dtypes.bool_)), placed, node))
 
 
@@ -279,7 +284,7 @@ def place(x: Any, mask: Any, values: Any, /) -> Tensor:
     if new.shape[0] == 0:
         raise located(ShapeError("place: no values"))
     turn = wrap(record(cumsum, (array(there.reshape(-1).astype(dtypes.int64), "place"),), (0, False))) - 1
-    return where(there, index(new, (turn % new.shape[0]).reshape(t.shape)), t)
+    return where(there, read(new, (turn % new.shape[0]).reshape(t.shape)), t)
 
 
 def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> Tensor:

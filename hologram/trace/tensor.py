@@ -1,4 +1,6 @@
-"""The Tensor: an immutable array that is lazy outside a trace and symbolic inside one.
+"""The Tensor: an array that is lazy outside a trace and symbolic inside one.
+
+Values are immutable. An assignment to elements gives the Tensor, and its views, other values.
 
 Exactly one of three states holds: *realised* (``_storage`` has the bytes; ``_node``, if any, is a node of that value), *pending*
 (``_node`` is a lazily recorded node) or *traced* (``_node`` belongs to a trace). With neither node nor storage the buffer
@@ -15,7 +17,7 @@ import numpy as np
 
 from hologram.backends.common.storage import DeviceStorage
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, ShapeError, TracedValueError
 from hologram.primitives import composite
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Shape
@@ -50,10 +52,11 @@ def _from_namespace(name: str) -> Callable[..., Any]:
 
 
 class Tensor:
-    __slots__ = ("_node", "_storage", "_weak", "__weakref__")
+    __slots__ = ("_node", "_storage", "_weak", "_alias", "__weakref__")
     _node: Node | None
     _storage: Any
     _weak: bool
+    _alias: Any  # how it shares elements with others (hologram.numpy.views); unset, so that it costs nothing, where it does not
 
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # == compares elementwise
@@ -297,19 +300,15 @@ class Tensor:
         return read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """This object becomes the Tensor with ``value`` at ``index``; what was computed from it before stays as it is.
+        """This Tensor, and every view of the same elements, has ``value`` at ``index`` from now on; what was computed before keeps its value.
 
-        Raises LeakedTracerError while tracing for a Tensor from outside of the trace, which must not come to hold a traced value.
+        Views are what NumPy has as views: basic slices, ``T``, ``reshape`` and their kin, and views of these; see docs/from_numpy_and_jax.md.
+        Raises ReadOnlyError for those that NumPy does not let write either, and LeakedTracerError while tracing where a Tensor from outside of the
+        trace would come to hold a traced value.
         """
-        from hologram.numpy.updates import updated
+        from hologram.numpy.assignment import assign
 
-        trace = current()
-        if trace is not None and not trace.made(self._node):
-            what = f"x[i] = v on a Tensor from outside of {trace.name}, which is being traced, would be lost"
-            raise located(LeakedTracerError(f"{what}: write x = x.at[i].set(v), and return it where it is wanted outside"))
-
-        new = updated(self, index, value)
-        self._node, self._storage, self._weak = new._node, new._storage, False
+        assign(self, index, value)
 
     @property
     def at(self) -> Any:
@@ -396,14 +395,21 @@ class Tensor:
     take = _from_namespace("take")
     repeat = _from_namespace("repeat")
     dot = _from_namespace("dot")
-    conj = _from_namespace("conj")
-    conjugate = _from_namespace("conj")
     ravel = _from_namespace("ravel")
-    flatten = _from_namespace("ravel")
     copy = _from_namespace("copy")
 
-    def reshape(self, *shape: Any) -> Tensor:
-        return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    def conj(self) -> Tensor:
+        """The complex conjugate; a real Tensor itself, as NumPy's method has it."""
+        return namespace().conj(self) if self._aval()[1].is_complex else namespace().real(self)
+
+    conjugate = conj
+
+    def flatten(self) -> Tensor:
+        """A copy with one axis, in C order."""
+        return namespace().ravel(self.__copy__())
+
+    def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:
+        return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, copy=copy)
 
     def transpose(self, *axes: Any) -> Tensor:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
