@@ -12,6 +12,10 @@ class ShapeError(HologramError, ValueError):
     """Shapes do not fit the op."""
 
 
+class NoAxisError(ShapeError, TypeError):
+    """What has no axes was counted or gone through."""
+
+
 class DTypeError(HologramError, TypeError):
     """An element type that the op does not take."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import array
 import copy
 import gc
+import itertools
 import operator
 import pickle
 import threading
@@ -50,6 +52,58 @@ def test_binary_operators(op: Any) -> None:
     for _ in range(2):  # the second time through the lean path
         same(op(a, b), op(FLOATS, OTHERS))
         same(op(a, 2.0), op(FLOATS, np.float32(2)))
+
+
+LISTS: list[Any] = [[1, 2, 3], (3, 2, 1), [0.1, 2.5, -3.0], ([1], [2.0]), [True, False, True], range(1, 4)]
+
+
+@pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISONS, operator.pow, operator.matmul, divmod], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("d", [np.uint8, np.int64, np.float16, np.float32, np.float64], ids=lambda d: d.__name__)
+def test_lists_are_operands(op: Any, d: Any) -> None:
+    x = np.array([1, 2, 4], d)
+    for values in LISTS:
+        known = np.asarray(values)
+        if known.dtype == np.float64 and d is not np.float64:
+            known = known.astype(np.float32)  # the type of lists of floats
+        if (op is operator.matmul and known.ndim > 1) or (op is operator.pow and known.dtype == bool):
+            continue
+        for left, right, a, b in ((hg.tensor(x), values, x, known), (values, hg.tensor(x), known, x)):
+            with np.errstate(all="ignore"):
+                got, want = op(left, right), op(a, b)
+            for g, w in zip(*[r if isinstance(r, tuple) else (r,) for r in (got, want)], strict=True):
+                assert type(g) is hg.Tensor and g.shape == np.shape(w)
+                np.testing.assert_allclose(np.asarray(g).astype(np.float64), np.asarray(w, np.float64), rtol=1e-15 if d is np.float64 else 2e-3)
+
+
+def test_types_beside_lists() -> None:
+    for d, values in itertools.product((np.uint8, np.int64, np.float16, np.float64, np.complex64), LISTS):
+        assert (hg.tensor(np.ones(3, d)) * values).dtype == (hg.tensor(np.ones(3, d)) * hg.tensor(values)).dtype
+    assert np.array_equal(hg.jit(lambda x: x + [0.1, x[0]])(np.ones(2)), [1.1, 2.0])
+    with pytest.raises(hg.errors.ShapeError):
+        operator.eq(hg.tensor([1, 2]), [1, 2, 3])
+    with pytest.raises(hg.errors.ArgumentError):
+        operator.eq(hg.tensor([1, 2]), [[1], [2, 3]])
+
+
+@pytest.mark.parametrize("op", COMPARISONS, ids=lambda f: f.__name__)
+def test_comparison_with_what_is_no_operand_is_never_silently_one_of_objects(op: Any) -> None:
+    class Other:
+        def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+            return np.ones(2)
+
+    class Knowing(Other):
+        def __eq__(self, other: object) -> Any:
+            return "mine"
+
+        __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+    x = hg.tensor([1.0, 2.0])
+    for other in (Other(), memoryview(b"ab"), array.array("d", [1.0, 2.0])):
+        for a, b in ((x, other), (other, x)):
+            with pytest.raises(TypeError):
+                op(a, b)
+    assert op(x, Knowing()) == op(Knowing(), x) == "mine"
+    assert not x == None and x != "a"  # noqa: E711, SIM201
 
 
 @pytest.mark.parametrize("op", BITWISE, ids=lambda f: f.__name__)
@@ -185,6 +239,42 @@ def test_reading_scalars() -> None:
 def test_repr_realises() -> None:
     assert repr(hg.tensor([1.0, 2.0]) + 1) == "Tensor([2., 3.], dtype=float32)"
     assert "..." in repr(hnp.zeros(1000))
+
+
+NUMBERS: list[Any] = [
+    np.float32(0.1), np.float64(1e300), np.float16(0.1), ml_dtypes.bfloat16(0.1), np.int8(-3), np.uint64(2**64 - 1), np.bool_(True),
+    np.complex64(1 - 2j), np.float32("nan"), np.float64("-inf"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda v: f"{v.dtype} {v}")
+def test_numbers_print_as_numpys(value: Any) -> None:
+    t = hg.tensor(value)
+    assert str(t) == f"{t}" == str(value)
+    specs = [".2f", "+.3e", ">12"] if value.dtype.kind != "b" else [">6"]
+    specs = ["d", "x", ">9"] if value.dtype.kind in "iu" else specs
+    for spec in specs:
+        assert format(t, spec) == format(value.item(), spec)
+    assert repr(t).startswith("Tensor(") and str(hg.tensor([1.0])) == "Tensor([1.], dtype=float32)"
+
+
+def test_printing_while_tracing() -> None:
+    said: list[str] = []
+    hg.jit(lambda x: said.append(f"{x} {x!s}") or x)(1.0)
+    assert said == ["Tensor(traced, shape=(), dtype=float64) Tensor(traced, shape=(), dtype=float64)"]
+    with pytest.raises(hg.errors.TracedValueError, match=r"format\(\)"):
+        hg.jit(lambda x: f"{x:.3f}")(1.0)
+    with pytest.raises(hg.errors.ShapeError):
+        f"{hg.tensor([1.0, 2.0]):.3f}"
+
+
+@pytest.mark.parametrize("make", [lambda: hg.tensor(1.0), lambda: hnp.sum(hg.tensor([1.0, 2.0])), lambda: hg.tensor([3])[0]])
+def test_numbers_cannot_be_gone_through(make: Any) -> None:
+    for ask in (iter, len, list, lambda t: [*t], lambda t: dict.fromkeys(t)):
+        with pytest.raises(TypeError):
+            ask(make())
+    with pytest.raises(TypeError):
+        hg.jit(iter)(1.0)
 
 
 def test_pickle_and_copy() -> None:

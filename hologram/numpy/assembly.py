@@ -21,7 +21,7 @@ from hologram.numpy.linear import matmul
 from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
 from hologram.numpy.reductions import array_equal, sum
 from hologram.symbolic import prod
-from hologram.trace.apply import broadcast_shapes, promoted
+from hologram.trace.apply import broadcast_shapes, promoted, with_tensors
 from hologram.trace.checks import as_function, choice, integer, items
 from hologram.trace.convert import tensor
 from hologram.trace.recorder import located
@@ -421,7 +421,7 @@ def ndim(x: Any) -> int:
 
 def array_equiv(x1: Any, x2: Any) -> Tensor:
     """Whether all elements are equal once the shapes are broadcast; False where they do not broadcast."""
-    a, b = _array(x1, "array_equiv"), _array(x2, "array_equiv")
+    a, b = (_array(x, "array_equiv") for x in with_tensors((x1, x2), "array_equiv"))
     try:
         shape = broadcast_shapes("array_equiv", [a.shape, b.shape])
     except ShapeError:

@@ -17,6 +17,7 @@ from hologram.primitives import elementwise as ew
 from hologram.primitives import reductions as rows
 from hologram.primitives.op import Op
 from hologram.symbolic import prod as product
+from hologram.trace.apply import with_tensors
 from hologram.trace.checks import number
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
@@ -126,7 +127,7 @@ def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
 
 def array_equal(x1: Any, x2: Any) -> Tensor:
     """Whether shapes and all elements are equal."""
-    a, b = array(x1, "array_equal"), array(x2, "array_equal")
+    a, b = (array(x, "array_equal") for x in with_tensors((x1, x2), "array_equal"))
     return all(FUNCTIONS["equal"](wrap(a), wrap(b))) if a.shape == b.shape else full((), False)
 
 

@@ -6,6 +6,8 @@ Python scalars, and Tensors made from nothing but them, are weakly typed: they a
 
 from __future__ import annotations
 
+import functools
+from array import array as pyarray
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from hologram.trace.tensor import Tensor
 
 SCALARS = (bool, int, float, complex)
+SEQUENCES = (list, tuple, range)  # of numbers, which ops take for arrays
 DEPTH_LIMIT = 1000  # pending ops on one path; a longer chain is realised as it is recorded
 tensor_class: Any = object  # the class Tensor, set by hologram.trace.tensor, which imports this module
 
@@ -124,7 +127,12 @@ def check_unmasked(x: np.ndarray | np.generic, what: str) -> None:
 
 def is_operand(x: Any) -> bool:
     """Whether ops take ``x``; an infix operator leaves anything else to the other side."""
-    return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic, Extent))
+    return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic, Extent, *SEQUENCES))
+
+
+def is_array_like(x: Any) -> bool:
+    """Whether ``x`` holds numbers, though ops may not take it: other libraries' arrays, and buffers."""
+    return hasattr(x, "__array__") or hasattr(x, "__dlpack__") or hasattr(x, "__array_interface__") or isinstance(x, (memoryview, bytearray, pyarray))
 
 
 def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
@@ -144,9 +152,27 @@ def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
         return node, node.dtype, False
     if kind is Extent:  # an integer of the program, as weak as its Python value is where the axis is not dynamic
         return extent_node(plain(x), dtypes.int64), dtypes.int64, True
+    if isinstance(x, SEQUENCES):
+        return operand(_of_numbers(x, None), what)
     raise located(
         ArgumentError(f"{what} takes Tensors, NumPy arrays and Python scalars, not {kind.__name__}; hg.asarray or hg.from_dlpack make a Tensor of it")
     )
+
+
+def _of_numbers(x: Any, beside: DType | None) -> Tensor:
+    from hologram.trace.convert import tensor_beside  # which is written in terms of this module
+
+    return tensor_beside(x, beside)
+
+
+def with_tensors(args: Sequence[Any], what: str) -> Sequence[Any]:
+    """``args`` with Tensors for nested lists, in the types that they have beside the others."""
+    if not any(isinstance(x, SEQUENCES) for x in args):
+        return args
+    others = [operand(x, what) for x in args if not isinstance(x, SEQUENCES)]
+    strong = [dtype for _, dtype, weak in others if not weak]
+    beside = functools.reduce(dtypes.promote, strong) if strong else None
+    return [_of_numbers(x, beside) if isinstance(x, SEQUENCES) else x for x in args]
 
 
 def weak_default(dtype: DType) -> DType:
@@ -227,7 +253,7 @@ def stretched(what: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | None = None) -> tuple[list[Node], DType, bool]:
     """The arguments as nodes of their common type (``adjust`` may change it), that type, and whether it is weak."""
-    operands = [operand(x, what) for x in args]
+    operands = [operand(x, what) for x in with_tensors(args, what)]
     dtype, weak = common_type(operands)
     if adjust is not None:
         dtype = adjust(dtype)
@@ -274,6 +300,14 @@ def _remember(node: Any, dtype: DType, scalar: Any) -> None:
         remember(_weak_constants, (dtype, type(scalar), scalar), made[0])
 
 
+def _is_unknown_to(other: Any, x: Tensor, op: Op) -> bool:
+    """Whether ``other``, another library's array, leaves a comparison with ``x`` to us: Python would then answer by what objects they are."""
+    if not is_array_like(other):
+        return False
+    method: Any = getattr(type(other), "__eq__" if op is ew.eq else "__ne__")  # noqa: B009 - mypy knows what object's takes
+    return method(other, x) is NotImplemented
+
+
 def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
     """The method for an infix operator: ``self op other``, or ``other op self`` where ``swapped``.
 
@@ -284,9 +318,10 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
     if general is None:
         general = lambda x, y: elementwise(op, x, y)  # noqa: E731
     results: dict[DType, DType] = {}
+    is_equality = op is ew.eq or op is ew.ne
 
     def slow(self: Any, other: Any) -> Any:
-        if not is_operand(other):
+        if not is_operand(other) and not (is_equality and _is_unknown_to(other, self, op)):
             return NotImplemented
         result = general(other, self) if swapped else general(self, other)
         node: Any = result._node

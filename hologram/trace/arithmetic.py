@@ -11,7 +11,7 @@ import numpy as np
 from hologram.errors import DTypeError
 from hologram.primitives import TABLE, composite
 from hologram.primitives.op import Op
-from hologram.trace.apply import common_type, elementwise, node_as, operand, promoted, stretched, wrap
+from hologram.trace.apply import common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
 from hologram.trace.node import Node
 from hologram.trace.recorder import located, record
 
@@ -20,6 +20,7 @@ _PRODUCTS = 16  # static exponents up to this size are products; beyond, the err
 
 def power(x: Any, y: Any) -> Any:
     """``x ** y``. A static whole exponent becomes products; integers to a negative static power are refused, as NumPy does."""
+    x, y = with_tensors((x, y), "pow")
     exponent = _whole(y)
     if exponent is not None:
         base = operand(x, "pow")
@@ -48,6 +49,7 @@ def comparison(row: Op) -> Callable[[Any, Any], Any]:
     """The comparison ``row``, for which every Python integer has its place beside those of an integer type."""
 
     def compare(x: Any, y: Any) -> Any:
+        x, y = with_tensors((x, y), row.name)
         if type(x) is int or type(y) is int:
             a, b = operand(x, row.name), operand(y, row.name)
             dtype, _ = common_type([a, b])
@@ -69,6 +71,7 @@ def extreme(row: Op) -> Callable[[Any, Any], Any]:
     beyond = "gt" if row.name == "max" else "lt"
 
     def choose(x: Any, y: Any) -> Any:
+        x, y = with_tensors((x, y), row.name)
         dtype, weak = common_type([operand(x, row.name), operand(y, row.name)])
         if not dtype.is_complex:
             return elementwise(row, x, y)

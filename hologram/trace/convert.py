@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from copy import copy
 from typing import Any
 
@@ -190,7 +191,8 @@ def _of_sequence(data: Any, to: DType | None) -> Tensor:
     elements = list(_flat(data))
     if any(type(x) is Tensor for x in elements):
         hnp = namespace()
-        stacked = hnp.stack([x if type(x) is Tensor else _of_sequence(x, None) if isinstance(x, (list, tuple)) else tensor(x) for x in data])
+        widest = functools.reduce(dtypes.promote, [x._aval()[1] for x in elements if type(x) is Tensor and not x._weak] or [dtypes.bool_])
+        stacked = hnp.stack([x if type(x) is Tensor else tensor_beside(x, widest) for x in data])
         return stacked if to is None else hnp.astype(stacked, to)
     try:
         array = np.array(data)
@@ -203,6 +205,14 @@ def _of_sequence(data: Any, to: DType | None) -> Tensor:
     if to is None and not any(isinstance(x, (np.generic, np.ndarray)) for x in elements):
         to = {"f": dtypes.default_float, "c": dtypes.default_complex}.get(array.dtype.kind)
     return _of_array(array, to, borrow=False)
+
+
+def tensor_beside(data: Any, dtype: DType | None) -> Tensor:
+    """The Tensor of numbers, or nested lists, in their own type; floats that meet a wider ``dtype`` are rounded to that, once."""
+    made = tensor(list(data) if type(data) is range else data)
+    own = made._aval()[1]
+    wide = own if dtype is None or own.kind not in "fc" else dtypes.promote(own, dtype)
+    return made if wide is own else tensor(data, dtype=wide)
 
 
 def _flat(data: Any) -> Any:

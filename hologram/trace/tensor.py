@@ -17,7 +17,7 @@ import numpy as np
 
 from hologram.backends.common.storage import DeviceStorage
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxisError, ShapeError, TracedValueError
 from hologram.primitives import composite
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Shape
@@ -122,7 +122,7 @@ class Tensor:
     def __len__(self) -> int:
         shape = self.shape
         if not shape:
-            raise located(ShapeError("len() of a Tensor of shape []"))
+            raise located(NoAxisError("len() of a Tensor of shape []"))
         return operator.index(shape[0])
 
     # --- reading the values ---
@@ -256,12 +256,13 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
-            raise located(ShapeError("a Tensor of shape [] cannot be iterated over"))
+            raise located(NoAxisError("a Tensor of shape [] cannot be iterated over"))
         if not is_static(self.shape[0]):
             raise located(TracedValueError(f"iterating over an axis of symbolic extent {self.shape[0]}: its length is unknown while tracing"))
         return (self[i] for i in range(self.shape[0]))
 
-    def __repr__(self) -> str:
+    def _without_value(self) -> str:
+        """What stands for a Tensor that has no value to show; empty for one that has."""
         node = self._node
         if node is not None and type(node) is not Pending and self._storage is None:
             return f"Tensor(traced, shape={node.shape}, dtype={node.dtype})"
@@ -269,12 +270,23 @@ class Tensor:
             return "Tensor(donated)"
         if type(self._storage) is DeviceStorage and not self._storage.runtime.device.has_values:
             return f"Tensor(without values, shape={self.shape}, dtype={self.dtype}, device={self.device})"
+        return ""
+
+    def __repr__(self) -> str:
+        text = self._without_value()
+        if text:
+            return text
         view = self._view("repr()")
         body = np.array2string(view, separator=", ", prefix="Tensor(", threshold=200)
         return f"Tensor({body}, dtype={view.dtype})"
 
+    def __str__(self) -> str:
+        """The number alone of a Tensor of shape [], as NumPy prints it; ``repr`` of any other."""
+        return repr(self) if self._without_value() or self._aval()[0] else str(self._view("str()")[()])
+
     def __format__(self, spec: str) -> str:
-        return format(self._scalar("format()").item(), spec) if spec else repr(self)
+        """As NumPy's scalars: ``f"{loss:.3f}"``; without a format it is ``str``. A Tensor of several elements takes no format."""
+        return format(self._scalar("format()").item(), spec) if spec else str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from hologram.trace.convert import tensor
