@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -137,6 +139,75 @@ def test_several_computed_indices_out_of_range() -> None:
 def test_errors(error: Any, work: Any) -> None:
     with pytest.raises(error):
         work(hnp.asarray(X))
+
+
+# --- known indices out of range --------------------------------------------------------------------------------------
+
+BEYOND: list[tuple[Any, ...]] = [
+    (9,), (-9,), (1, 9), (9, 1), (slice(None), -9), (slice(1, None), 9, slice(None, None, -1)), (9, slice(None), 1), (Ellipsis, 99),
+    (9, slice(None), 9), ([0, 9, -1, -9],), (slice(None), [0, 9]), ([0, 9], [5, 0]), ([0, 3, -9], slice(None), [1, 9, 0]), (9, [0, 1]),
+    (1, slice(None), [[0], [-7]]), (None, 9), ([[0, 9]], None, 1), (0, 2, 1), (np.uint64(2**63), 0), (np.array([1, 2**63], np.uint64),),
+    (10**30,), ([True, False, True, True], 9),
+]  # fmt: skip
+
+
+def resolved(key: tuple[Any, ...], shape: tuple[int, ...], beyond: Callable[[int, int], int]) -> tuple[Any, ...]:
+    """``key`` with indices counted from the front, and ``beyond(index, extent)`` for those out of range."""
+    rest = len(shape) - sum(p is not None and p is not Ellipsis for p in key)
+    dots = [i for i, p in enumerate(key) if p is Ellipsis] or [len(key)]
+    parts = [*key[: dots[0]], *[slice(None)] * rest, *key[dots[0] + 1 :]]
+    extents = iter(shape)
+    return tuple(p if p is None else _resolved(p, next(extents), beyond) for p in parts)
+
+
+def _resolved(part: Any, n: int, beyond: Callable[[int, int], int]) -> Any:
+    if isinstance(part, slice):
+        start, stop, step = part.indices(n)
+        return slice(start, None if stop < 0 else stop, step)
+    if isinstance(part, list) and isinstance(part[0], bool):
+        return np.flatnonzero(part)
+    at = np.vectorize(lambda i: i % n if -n <= i < n else beyond(i, n), otypes=[np.int64])(np.asarray(part, object))
+    return at if at.ndim else int(at)
+
+
+def test_modes_of_take_and_put() -> None:
+    x = hg.tensor(X[0, 0])
+    for mode in (None, "raise"):
+        for work in (lambda: hnp.take(x, [0, 9], mode=mode), lambda: hnp.put(x, [0, -9], 1, mode=mode)):  # noqa: B023
+            with pytest.raises(IndexOutOfRange):
+                work()
+    np.testing.assert_array_equal(hnp.take(x, [0, 9, -9], mode="clip"), X[0, 0][[0, 5, 0]])
+    np.testing.assert_array_equal(hnp.put(x, [9, 1], [7, 8], mode="clip"), [*X[0, 0][:1], 8, *X[0, 0][2:5], 7])
+    np.testing.assert_array_equal(hnp.put(x, [9, 1], [7, 8], mode="drop"), [*X[0, 0][:1], 8, *X[0, 0][2:]])
+
+
+@pytest.mark.parametrize("key", BEYOND, ids=str)
+def test_modes_hold_for_known_indices(key: tuple[Any, ...]) -> None:
+    x = X[:4, :3, :2].copy()
+    wide = np.pad(x, [(0, 1)] * 3, constant_values=np.nan)
+    inside = tuple(slice(n) for n in x.shape)
+    at = resolved(key, x.shape, lambda i, n: n)  # what is beyond is the last of one element more
+    near = resolved(key, x.shape, lambda i, n: 0 if i < 0 else n - 1)
+    t = hg.tensor(x)
+    beyond = bool(np.isnan(wide[at]).any())
+    for mode in ("fill", "drop"):
+        np.testing.assert_array_equal(t.at[key].get(mode=mode), wide[at])
+        np.testing.assert_array_equal(t.at[key].get(mode=mode, fill_value=-1), np.where(np.isnan(wide[at]), -1, wide[at]))
+        written = wide.copy()
+        written[at] = 7
+        np.testing.assert_array_equal(t.at[key].set(7, mode=mode), written[inside])
+        added = wide.copy()
+        np.add.at(added, at, 2)
+        np.testing.assert_array_equal(t.at[key].add(2, mode=mode), added[inside])
+    np.testing.assert_array_equal(t.at[key].get(mode="clip"), x[near])
+    clipped = x.copy()
+    clipped[near] = 7
+    np.testing.assert_array_equal(t.at[key].set(7, mode="clip"), clipped)
+    for mode in (None, "promise_in_bounds"):
+        with pytest.raises(IndexOutOfRange) if beyond else contextlib.nullcontext():
+            t.at[key].set(7, mode=mode)
+        with pytest.raises(IndexOutOfRange) if beyond else contextlib.nullcontext():
+            t.at[key].get(mode=mode)
 
 
 def test_assignment_rebinds() -> None:

@@ -58,12 +58,14 @@ class Selection:
     """What an index chooses of an array of a given shape, by NumPy's rules.
 
     ``triples`` slice every axis (an integer is a slice of one); the result then has the shape ``shape``, without the integers' axes and with None's.
-    ``arrays`` are index arrays by axis of that shape. Their common axes stand at ``front`` among what is left of the other axes.
+    ``arrays`` are index arrays by axis of that shape. Their common axes stand at ``front`` among what is left of the other axes. ``beyond`` says what
+    becomes of known indices out of range: ``raise`` IndexOutOfRange, ``clip`` them, or ``drop`` what they choose, which :func:`position` does.
     """
 
-    __slots__ = ("triples", "shape", "arrays", "front")
+    __slots__ = ("triples", "shape", "arrays", "front", "beyond")
 
-    def __init__(self, of: Shape, key: Any) -> None:
+    def __init__(self, of: Shape, key: Any, beyond: str = "raise") -> None:
+        self.beyond = beyond
         self.triples: list[tuple[Int, Int, int]] = []
         self.shape: Shape = ()
         self.arrays: dict[int, Any] = {}
@@ -85,17 +87,22 @@ class Selection:
         if isinstance(part, slice):
             self.triples.append(_resolve(part, n))
             self.shape = (*self.shape, slice_extent(*self.triples[-1]))
-        elif isinstance(part, (int, Expr)):
-            i = _in_range(part, n, axis)
+        elif isinstance(part, (int, Expr)) and not self._is_dropped(part, n):
+            i = _in_range(part, n, axis, self.beyond == "clip")
             self.triples.append((i, i + 1, 1))
         else:
             if isinstance(part, Mask):
                 if part.extent != n and part.extent != 0:  # a mask without elements chooses nothing
                     raise located(IndexOutOfRange(f"a mask of extent {part.extent} for axis {axis} of extent {n}"))
                 part = part.indices
+            elif isinstance(part, int):
+                part = np.asarray(min(max(part, -(2**62)), 2**62))
             self.triples.append((0, n, 1))
             self.arrays[len(self.shape)] = part
             self.shape = (*self.shape, n)
+
+    def _is_dropped(self, i: Int, n: Int) -> bool:
+        return self.beyond == "drop" and isinstance(i, int) and isinstance(n, int) and not -n <= i < n
 
     def _place(self, parts: list[Any]) -> None:
         """Index arrays that are neighbours, integers counting as such, stay where they are; others come first."""
@@ -122,10 +129,10 @@ def index(x: Tensor, key: Any) -> Tensor:
     return viewed(x, node, found) if found.shape or _has_ellipsis(key) else element(found)
 
 
-def read(x: Tensor, key: Any) -> Tensor:
-    """As :func:`index`, but no view."""
+def read(x: Tensor, key: Any, beyond: str = "raise") -> Tensor:
+    """As :func:`index`, but no view; ``beyond`` is as for :class:`Selection`."""
     node = array(x, "indexing")
-    return wrap(_selected(node, Selection(node.shape, key)))
+    return wrap(_selected(node, Selection(node.shape, key, beyond)))
 
 
 def _selected(node: Node, chosen: Selection) -> Node:
@@ -193,12 +200,14 @@ def _complete(parts: list[Any], ndim: int) -> list[Any]:
     return [*parts[:at], *[slice(None)] * (ndim - used), *parts[at + 1 :]]
 
 
-def _in_range(i: Int, n: Int, axis: int) -> Int:
+def _in_range(i: Int, n: Int, axis: int, clip: bool) -> Int:
     if isinstance(n, Expr) or isinstance(i, Expr):
         at = _from_start(i, n)
         assume(n - 1 - at)
         return at
     if not -n <= i < n:
+        if clip and n:
+            return 0 if i < 0 else n - 1
         raise located(IndexOutOfRange(f"index {i} is out of range for axis {axis} of extent {n}"))
     return i + n if i < 0 else i
 
@@ -259,21 +268,24 @@ def merged(node: Node, chosen: Selection) -> Node:
 
 def places(chosen: Selection, drop: bool = False) -> Node:
     """Where the selection's arrays point along :func:`merged`'s axis; see :func:`position`."""
-    return position([(part, chosen.shape[axis]) for axis, part in chosen.arrays.items()], drop, "indexing")
+    return position([(part, chosen.shape[axis]) for axis, part in chosen.arrays.items()], drop, "indexing", chosen.beyond)
 
 
-def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str) -> Node:
+def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str, beyond: str = "raise") -> Node:
     """Indices along several axes, and their extents, as positions along these axes flattened.
 
-    NumPy arrays are checked; a Node is in range already; Tensors are clamped, or, to ``drop`` what is out of range, give a position that is out of
-    range, too.
+    A Node is in range already. Tensors are clamped, or, to ``drop`` what is out of range, give a position that is out of range, too. NumPy arrays
+    are treated as ``beyond`` says: see :class:`Selection`.
     """
     flat: Any = None
     valid: Any = None
     for part, n in parts:
         at: Any = part
         if isinstance(part, np.ndarray):
-            at = checked(part, n, what)
+            at = checked(part, n, what, beyond)
+            if beyond == "drop" and len(parts) > 1:
+                inside = (at >= 0) & (at < n)
+                valid = inside if valid is None else valid & inside
         elif isinstance(part, Node):
             at = wrap(part)
         elif not drop:
@@ -290,11 +302,14 @@ def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str) -> Node:
     return record(ew.select, stretched(what, [array(valid, what), node, constant(-1, dtypes.int64)]))
 
 
-def checked(indices: np.ndarray, n: Int, what: str) -> np.ndarray:
+def checked(indices: np.ndarray, n: Int, what: str, beyond: str = "raise") -> np.ndarray:
+    """Known indices as int64, counted from the front. Those out of range raise IndexOutOfRange, become the nearest (``clip``), or stay (``drop``)."""
     if not isinstance(n, int):
         raise located(ShapeError(f"{what}: constant indices along an axis of symbolic extent {n}: pass the indices as an argument"))
-    wide = indices.astype(np.int64)
-    if wide.size and not (-n <= wide.min() and wide.max() < n):
+    wide = (np.minimum(indices, np.uint64(2**62)) if indices.dtype == np.uint64 else indices).astype(np.int64)
+    if beyond == "clip" and n:
+        wide = np.clip(wide, -n, n - 1)
+    elif beyond != "drop" and wide.size and not (-n <= wide.min() and wide.max() < n):
         worst = wide.min() if wide.min() < -n else wide.max()
         raise located(IndexOutOfRange(f"{what}: index {worst} is out of range for an axis of extent {n}"))
     return np.where(wide < 0, wide + n, wide)
@@ -317,28 +332,29 @@ def wrapped(indices: Node, n: Int) -> Node:
     return record(ew.select, (negative, record(ew.add, (wide, extent_node(n, dtypes.int64))), wide))
 
 
-def take_axis(node: Node, indices: Any, axis: int, what: str) -> Node:
+def take_axis(node: Node, indices: Any, axis: int, what: str, beyond: str = "raise") -> Node:
     """``node`` at ``indices`` (a NumPy array, checked; or a Tensor, clamped) along ``axis``."""
     n = node.shape[axis]
     if isinstance(indices, np.ndarray):
-        return record(take_row, (node, array_node(checked(indices, n, what))), (axis,))
+        return record(take_row, (node, array_node(checked(indices, n, what, beyond))), (axis,))
     index_node = array(indices, what)
     if not index_node.dtype.is_integer:
         raise located(DTypeError(f"{what}: indices are integers, not {index_node.dtype}"))
     return record(take_row, (node, clamped(index_node, n)), (axis,))
 
 
-def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str = "clip") -> Tensor:
-    """``x`` at ``indices`` along ``axis`` (of ``x`` flattened for None). Constant indices out of range raise; computed ones are clamped."""
+def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str | None = None) -> Tensor:
+    """``x`` at ``indices`` along ``axis`` (of ``x`` flattened for None). Computed indices out of range are clamped; known ones raise, unless ``mode``
+    is ``clip``."""
     node = array(x, "take")
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
     a = axis_of(axis, len(node.shape), "take")
-    choice(mode, "take", "mode", ("clip", "raise"))
+    choice(mode or "raise", "take", "mode", ("clip", "raise"))
     known = indices if type(indices) is Tensor else np.asarray(indices)
     if isinstance(known, np.ndarray) and known.dtype.kind not in "iu" and known.size:
         raise located(DTypeError(f"take: indices are integers, not {known.dtype}"))
-    return wrap(take_axis(node, known, a, "take"))
+    return wrap(take_axis(node, known, a, "take", mode or "raise"))
 
 
 def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:

@@ -1,7 +1,8 @@
 """Arrays with some elements replaced: ``x.at[i].set(v)`` and its relatives, ``x[i] = v``, ``put_along_axis``.
 
 Nothing is written in place: the result is a new Tensor. Integers and slices become elementwise work, index arrays a scatter. Constant indices out of
-range raise; updates at computed ones are dropped. Updates of one place happen in the order of the indices, so the last one set stays.
+range raise, unless a mode says what becomes of them; updates at computed ones are dropped. Updates of one place happen in the order of the indices,
+so the last one set stays.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.errors import DTypeError, ShapeError
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
@@ -46,7 +47,8 @@ class Updates:
 class Place:
     """Elements of a Tensor. Each method gives the Tensor with these elements changed, in its own type.
 
-    ``mode`` is for computed indices that are out of range: ``drop`` their updates (the default), or ``clip`` the index.
+    ``mode`` says what becomes of indices out of range: ``drop`` (or ``fill``) leaves their updates out, ``clip`` takes the nearest element.
+    Without it known ones raise IndexOutOfRange, and computed ones are dropped; ``promise_in_bounds`` is the same.
     """
 
     __slots__ = ("_of", "_key")
@@ -54,44 +56,52 @@ class Place:
     def __init__(self, of: Tensor, key: Any) -> None:
         self._of, self._key = of, key
 
-    def get(self, *, mode: str = "clip", fill_value: Any = None) -> Tensor:
-        """The elements; with mode ``fill``, ``fill_value`` (default NaN, or 0 of types without it) where a computed index is out of range."""
-        if mode == "clip":
-            return read(self._of, self._key)
-        if mode != "fill":
-            raise located(ArgumentError(f"at[].get: mode is 'clip' or 'fill', not {mode!r}"))
+    def get(self, *, mode: str | None = None, fill_value: Any = None) -> Tensor:
+        """The elements; with mode ``fill`` (or ``drop``), ``fill_value`` where an index is out of range: by default NaN, or 0 of types without it.
+        Without a mode known ones raise, and computed ones are clamped."""
+        beyond = _beyond(mode)
+        if mode not in ("fill", "drop"):
+            return read(self._of, self._key, beyond)
         node = array(self._of, "at[].get")
-        chosen = Selection(node.shape, self._key)
-        values = read(self._of, self._key)
+        chosen = Selection(node.shape, self._key, beyond)
+        values = read(self._of, self._key, "clip")
         if not chosen.arrays:
             return values
         if fill_value is None:
             fill_value = float("nan") if node.dtype.kind in "fc" else 0
         return where(_inside(node, chosen, values.ndim), values, fill_value)
 
-    def set(self, values: Any, *, mode: str = "drop") -> Tensor:
+    def set(self, values: Any, *, mode: str | None = None) -> Tensor:
         return _updated(self._of, self._key, values, rows.scatter_set, mode)
 
-    def add(self, values: Any, *, mode: str = "drop") -> Tensor:
+    def add(self, values: Any, *, mode: str | None = None) -> Tensor:
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_add, rows.scatter_max), mode)
 
-    def subtract(self, values: Any, *, mode: str = "drop") -> Tensor:
+    def subtract(self, values: Any, *, mode: str | None = None) -> Tensor:
         return self.add(-_as_type_of(self._of, values), mode=mode)
 
-    def multiply(self, values: Any, *, mode: str = "drop") -> Tensor:
+    def multiply(self, values: Any, *, mode: str | None = None) -> Tensor:
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_mul, rows.scatter_min), mode)
 
     mul = multiply
 
-    def divide(self, values: Any, *, mode: str = "drop") -> Tensor:
+    def divide(self, values: Any, *, mode: str | None = None) -> Tensor:
         """``x`` over the product of all values for a place."""
         return self._of / Place(full_like(self._of, 1), self._key).multiply(values, mode=mode)
 
-    def min(self, values: Any, *, mode: str = "drop") -> Tensor:
+    def min(self, values: Any, *, mode: str | None = None) -> Tensor:
         return _updated(self._of, self._key, values, rows.scatter_min, mode)
 
-    def max(self, values: Any, *, mode: str = "drop") -> Tensor:
+    def max(self, values: Any, *, mode: str | None = None) -> Tensor:
         return _updated(self._of, self._key, values, rows.scatter_max, mode)
+
+
+_BEYOND = {"drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "raise"}
+
+
+def _beyond(mode: str | None) -> str:
+    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.Selection`."""
+    return "raise" if mode is None else _BEYOND[choice(mode, "at[]", "mode", tuple(_BEYOND))]
 
 
 def _logical(of: Tensor, op: Op, of_bools: Op) -> Op:
@@ -113,11 +123,11 @@ def _sliced(node: Node, chosen: Selection) -> Node:
 
 def updated(x: Tensor, key: Any, values: Any) -> Tensor:
     """``x`` after ``x[key] = values``."""
-    return _updated(x, key, values, rows.scatter_set, "drop")
+    return _updated(x, key, values, rows.scatter_set, None)
 
 
-def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str) -> Tensor:
-    choice(mode, "at[]", "mode", ("drop", "clip", "promise_in_bounds"))
+def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tensor:
+    beyond = _beyond(mode)
     node = array(x, "at[]")
     if node.dtype.kind not in op.kinds:
         raise located(DTypeError(f"{op.name} does not take {node.dtype}"))
@@ -125,7 +135,7 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str) -> Tensor:
     masked = _under_mask(node, key, new, op)
     if masked is not None:
         return masked
-    chosen = Selection(node.shape, key)
+    chosen = Selection(node.shape, key, beyond)
     if not chosen.arrays:
         return wrap(_in_slices(node, chosen, new, op))
     part = _sliced(node, chosen)
@@ -262,17 +272,18 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
     return wrap(reshaped(record(rows.scatter_set, (flattened, flat, new), (0, 0)), t._aval()[0]))
 
 
-def put(x: Any, indices: Any, values: Any, /, mode: str = "drop") -> Tensor:
-    """``x`` with ``values``, repeated as needed, at the places ``indices`` of ``x`` flattened. The result is new."""
+def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
+    """``x`` with ``values``, repeated as needed, at the places ``indices`` of ``x`` flattened. The result is new. ``mode`` is as for ``at``, or
+    ``raise``, which is its default."""
     t = wrap(array(x, "put"))
-    places = wrap(array(indices, "put")).reshape(-1)
+    places = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
     new = _as_type_of(t, values).reshape(-1)
     if places.shape[0] == 0:
         return t
     if new.shape[0] == 0:
         raise located(ShapeError("put: no values"))
     repeated = new[np.arange(places.shape[0]) % new.shape[0]]
-    return t.reshape(-1).at[places].set(repeated, mode=mode).reshape(t.shape)
+    return t.reshape(-1).at[places].set(repeated, mode=None if mode == "raise" else mode).reshape(t.shape)
 
 
 def place(x: Any, mask: Any, values: Any, /) -> Tensor:
