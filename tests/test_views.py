@@ -482,3 +482,19 @@ def test_assignments_in_another_thread() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(64)))
     np.testing.assert_array_equal(a, np.arange(64.0)[:, None] + np.arange(4.0))
+
+
+@pytest.mark.parametrize("transformed", [
+    lambda f: hg.jit(f), lambda f: hg.grad(f, argnums=1), lambda f: hg.vmap(f, in_axes=(None, 0)), lambda f: hg.jacfwd(f, argnums=1),
+])  # fmt: skip
+def test_arguments_are_a_functions_own(transformed: Any) -> None:
+    def f(shared: Any, x: Any) -> Any:
+        shared["a"][1:][0] = 5.0
+        x[...] *= 2
+        return hnp.sum(x * shared["a"][1])
+
+    shared, x = hg.tensor(np.ones(3)), hg.tensor(np.ones(4))
+    result = transformed(f)({"a": shared}, x)
+    np.testing.assert_array_equal(result, {(): 40.0, (4,): np.full(4, 10.0)}[result.shape])
+    np.testing.assert_array_equal(shared, np.ones(3))
+    np.testing.assert_array_equal(x, np.ones(4))

@@ -26,6 +26,7 @@ from hologram.trace.checks import as_function, choice
 from hologram.trace.convert import asarray, of_storage, put
 from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
+from hologram.trace.pickling import by_name
 from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace, current, located, transforming, user_line
 from hologram.trace.residence import home
@@ -210,6 +211,18 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<jitted {self.__qualname__}>"
+
+    def __copy__(self) -> Jitted:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Jitted:
+        return self
+
+    def __reduce__(self) -> Any:
+        """Without what was compiled: elsewhere it is compiled again, or found in the disk cache."""
+        signature = self._signature
+        options = signature.static_positions, signature.static_names, sorted(self._donated), self._precision, signature.dynamic, self._device
+        return by_name(self, self.__wrapped__) or (Jitted, (self.__wrapped__, *options))
 
     def _python_call(self, *args: Any, **options: Any) -> Any:
         """Serves every call that native code does not: the first of a signature, those while tracing, symbolic shapes."""

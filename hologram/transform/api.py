@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,13 +15,15 @@ from hologram.trace.apply import wrap
 from hologram.trace.checks import as_function, has_items, integer, items
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
-from hologram.transform.arguments import array_node, cotangent_nodes, tensors
+from hologram.transform.arguments import array_node, cotangent_nodes, own, tensors
 from hologram.transform.linear import Linearised, tangents_of
 from hologram.transform.nodes import add, along, apply, has_tangents, moved, number, reshaped
 from hologram.transform.stacking import stacked
+from hologram.transform.transformed import Transformed
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
+Options = tuple[Argnums, bool, bool]  # argnums, has_aux, holomorphic
 
 
 def _chosen(f: Function, args: tuple[Any, ...], options: dict[str, Any], argnums: Argnums, what: str) -> tuple[Function, list[Any]]:
@@ -36,10 +37,8 @@ def _chosen(f: Function, args: tuple[Any, ...], options: dict[str, Any], argnums
         raise located(ArgumentError(f"{what}: argnums {argnums} name an argument twice"))
 
     def of_chosen(*chosen: Any) -> Any:
-        all_args = list(args)
-        for i, x in zip(numbers, chosen, strict=True):
-            all_args[i] = x
-        return f(*all_args, **options)
+        places = dict(zip(numbers, chosen, strict=True))
+        return f(*[places[i] if i in places else own(x) for i, x in enumerate(args)], **own(options))
 
     return of_chosen, [args[i] for i in numbers]
 
@@ -72,18 +71,17 @@ def _scalar_result(made: Linearised, what: str, holomorphic: bool) -> Node:
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The function that gives ``(f(*args), gradient)``; see :func:`grad`. With ``has_aux``: ``((value, aux), gradient)``."""
-    as_function(f, "value_and_grad")
+    return Transformed(_value_and_grad, as_function(f, "value_and_grad"), argnums, has_aux, holomorphic)
 
-    @functools.wraps(f)
-    def with_gradient(*args: Any, **options: Any) -> Any:
-        of_chosen, chosen = _chosen(f, args, options, argnums, "grad")
-        made = Linearised(of_chosen, chosen, "grad", has_aux, reverse=True)
-        out = _scalar_result(made, "grad", holomorphic)
-        gradient = tensors(made.in_structure, made.backward([number(1, out)]))
-        value = wrap(out)
-        return ((value, made.aux) if has_aux else value), _like_argnums(gradient, argnums)
 
-    return with_gradient
+def _value_and_grad(f: Function, given: Options, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    argnums, has_aux, holomorphic = given
+    of_chosen, chosen = _chosen(f, args, options, argnums, "grad")
+    made = Linearised(of_chosen, chosen, "grad", has_aux, reverse=True)
+    out = _scalar_result(made, "grad", holomorphic)
+    gradient = tensors(made.in_structure, made.backward([number(1, out)]))
+    value = wrap(out)
+    return ((value, made.aux) if has_aux else value), _like_argnums(gradient, argnums)
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
@@ -97,15 +95,12 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
 
     Raises DifferentiationError for integer arguments, for results that are not one float, and for ops that have no derivative.
     """
-    as_function(f, "grad")
-    both = value_and_grad(f, argnums, has_aux, holomorphic)
+    return Transformed(_grad, as_function(f, "grad"), argnums, has_aux, holomorphic)
 
-    @functools.wraps(f)
-    def gradient(*args: Any, **options: Any) -> Any:
-        value, g = both(*args, **options)
-        return (g, value[1]) if has_aux else g
 
-    return gradient
+def _grad(f: Function, given: Options, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    value, g = _value_and_grad(f, given, args, options)
+    return (g, value[1]) if given[1] else g
 
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
@@ -188,41 +183,39 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic
     """The Jacobian of ``f``, column by column: for each result and each argument an array of shape ``result.shape + argument.shape``, in the
     structure of the results, each of whose leaves has the structure of the arguments. Best where there are fewer arguments than results. Arguments
     are real, or complex if ``holomorphic``."""
-    as_function(f, "jacfwd")
+    return Transformed(_jacfwd, as_function(f, "jacfwd"), argnums, has_aux, holomorphic)
 
-    @functools.wraps(f)
-    def jacobian(*args: Any, **options: Any) -> Any:
-        of_chosen, chosen = _chosen(f, args, options, argnums, "jacfwd")
-        made = Linearised(of_chosen, chosen, "jacfwd", has_aux)
-        _require_kinds(made.inputs, "an argument", "jacfwd", holomorphic)
-        basis = _basis(made.inputs, "jacfwd")
-        columns = stacked(made.forward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
-        entries = [_split(c, made.inputs, last=True) for c in columns] if basis else [[] for _ in made.results]
-        result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
-        return (result, made.aux) if has_aux else result
 
-    return jacobian
+def _jacfwd(f: Function, given: Options, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    argnums, has_aux, holomorphic = given
+    of_chosen, chosen = _chosen(f, args, options, argnums, "jacfwd")
+    made = Linearised(of_chosen, chosen, "jacfwd", has_aux)
+    _require_kinds(made.inputs, "an argument", "jacfwd", holomorphic)
+    basis = _basis(made.inputs, "jacfwd")
+    columns = stacked(made.forward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
+    entries = [_split(c, made.inputs, last=True) for c in columns] if basis else [[] for _ in made.results]
+    result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
+    return (result, made.aux) if has_aux else result
 
 
 def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """As :func:`jacfwd`, row by row: best where there are fewer results than arguments. Results are real, or complex if ``holomorphic``."""
-    as_function(f, "jacrev")
+    return Transformed(_jacrev, as_function(f, "jacrev"), argnums, has_aux, holomorphic)
 
-    @functools.wraps(f)
-    def jacobian(*args: Any, **options: Any) -> Any:
-        of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
-        made = Linearised(of_chosen, chosen, "jacrev", has_aux, reverse=True)
-        _require_kinds(
-            [*made.results, *(made.inputs if holomorphic else ())], "an argument or a result" if holomorphic else "a result", "jacrev", holomorphic
-        )
-        basis = _basis(made.results, "jacrev")
-        rows = _rows(made, basis)
-        by_input = [_split(r, made.results, last=False) for r in rows]
-        entries = [[column[i] for column in by_input] for i in range(len(made.results))]
-        result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
-        return (result, made.aux) if has_aux else result
 
-    return jacobian
+def _jacrev(f: Function, given: Options, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    argnums, has_aux, holomorphic = given
+    of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
+    made = Linearised(of_chosen, chosen, "jacrev", has_aux, reverse=True)
+    _require_kinds(
+        [*made.results, *(made.inputs if holomorphic else ())], "an argument or a result" if holomorphic else "a result", "jacrev", holomorphic
+    )
+    basis = _basis(made.results, "jacrev")
+    rows = _rows(made, basis)
+    by_input = [_split(r, made.results, last=False) for r in rows]
+    entries = [[column[i] for column in by_input] for i in range(len(made.results))]
+    result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
+    return (result, made.aux) if has_aux else result
 
 
 def _rows(made: Linearised, basis: list[Node]) -> list[Node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ def array_node(x: Any, what: str) -> tuple[Node, bool]:
     """Anything array-like as a node, and whether it is weakly typed. Raises ArgumentError for anything else."""
     node, dtype, weak = operand(x, what)
     return node_as(node, dtype), weak
+
+
+def own(value: Any) -> Any:
+    """An argument that a transform hands on as it is, with Tensors of the function's own: an assignment to their elements is not seen outside."""
+    return tree.map(lambda x: copy(x) if type(x) is Tensor else x, value)
 
 
 def differentiable_node(x: Any, what: str) -> tuple[Node, bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from hologram.transform.custom import ReverseRule, wrapped
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
 from hologram.transform.nodes import along, has_tangents, reshaped, zeros_like
+from hologram.transform.transformed import Transformed
 
 
 class _Recompute(ReverseRule):
@@ -73,20 +73,18 @@ def _closure(level: Level, sources: Sequence[Node], results: Sequence[Node]) -> 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f``, of which only arguments and results are kept for reverse mode: what is between is computed again, from the arguments, where the
     derivative needs it. Values are the same; the memory plan shows that the inner values of the first pass are not alive in the second."""
-    as_function(f, "checkpoint")
+    return Transformed(_checkpoint, as_function(f, "checkpoint"))
 
-    @functools.wraps(f)
-    def checkpointed(*args: Any, **options: Any) -> Any:
-        if not transforming() and current() is None:
-            return f(*args, **options)
-        leaves, structure = tree.flatten((args, options))
-        given = [array_node(x, "checkpoint") for x in leaves]
-        with Level() as level:
-            marks = [marked(x) for x, _ in given]
-            some, named = tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)])
-            results, out = result_nodes(f(*some, **named), "checkpoint")
-        around = _closure(level, marks, results)
-        rule = _Recompute(level, [*marks, *around], results)
-        return tensors(out, wrapped(results, [*[x for x, _ in given], *around], rule))
 
-    return checkpointed
+def _checkpoint(f: Callable[..., Any], _: tuple[()], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if not transforming() and current() is None:
+        return f(*args, **options)
+    leaves, structure = tree.flatten((args, options))
+    given = [array_node(x, "checkpoint") for x in leaves]
+    with Level() as level:
+        marks = [marked(x) for x, _ in given]
+        some, named = tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)])
+        results, out = result_nodes(f(*some, **named), "checkpoint")
+    around = _closure(level, marks, results)
+    rule = _Recompute(level, [*marks, *around], results)
+    return tensors(out, wrapped(results, [*[x for x, _ in given], *around], rule))

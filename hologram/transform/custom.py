@@ -22,6 +22,7 @@ from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.checks import as_function, integer, items
 from hologram.trace.node import Node
+from hologram.trace.pickling import by_name
 from hologram.trace.recorder import current, located, record, transforming
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, result_nodes, tensors
@@ -190,6 +191,15 @@ class _Custom:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return by_name(self, self) or super().__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
 
     def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:
         raise NotImplementedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,9 +14,10 @@ from hologram.trace.checks import as_function
 from hologram.trace.node import Node
 from hologram.trace.recorder import located
 from hologram.trace.tree import Treedef
-from hologram.transform.arguments import array_node, result_nodes, tensors
+from hologram.transform.arguments import array_node, own, result_nodes, tensors
 from hologram.transform.levels import Level, example_of, keeping_lines
 from hologram.transform.nodes import moved
+from hologram.transform.transformed import Transformed
 
 
 def stacked(f: Callable[[list[Node]], Sequence[Node]], inputs: Sequence[Node], batched: Sequence[bool], size: Int) -> list[Node]:
@@ -107,35 +107,34 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: 
     ``out_axes`` is the same for results; None is for one that does not depend on the example, and gives it once. A Python ``if`` cannot look
     at an example's value. Raises TransformError for an op without a rule.
     """
-    as_function(f, "vmap")
+    return Transformed(_vmap, as_function(f, "vmap"), in_axes, out_axes, axis_size)
 
-    @functools.wraps(f)
-    def mapped(*args: Any, **options: Any) -> Any:
-        if isinstance(in_axes, (tuple, list)) and len(in_axes) != len(args):
-            raise located(ArgumentError(f"vmap: in_axes has {len(in_axes)} entries for {len(args)} positional arguments"))
-        leaves, structure = tree.flatten((args, options))
-        axes = _axes(tuple(in_axes) if isinstance(in_axes, list) else in_axes, tree.structure(args), args, "in_axes")
-        axes += [0] * (len(leaves) - len(axes))
-        read = [array_node(x, "vmap") if a is not None else (None, False) for x, a in zip(leaves, axes, strict=True)]
-        size = _size([n for n, _ in read if n is not None], [a for a in axes if a is not None], axis_size)
-        inputs = [moved(n, _axis(a, len(n.shape), "in_axes"), 0) for (n, _), a in zip(read, axes, strict=True) if n is not None and a is not None]
-        found: list[Treedef] = []
-        results: list[Any] = []
 
-        def of_example(examples: list[Node]) -> list[Node]:
-            given = iter(examples)
-            filled = [x if n is None else wrap(next(given), weak) for x, (n, weak) in zip(leaves, read, strict=True)]
-            some, named = tree.unflatten(structure, filled)
-            results.append(f(*some, **named))
-            nodes, result_structure = result_nodes(results[0], "vmap")
-            found.append(result_structure)
-            return nodes
+def _vmap(f: Callable[..., Any], given: tuple[Any, Any, int | None], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    in_axes, out_axes, axis_size = given
+    if isinstance(in_axes, (tuple, list)) and len(in_axes) != len(args):
+        raise located(ArgumentError(f"vmap: in_axes has {len(in_axes)} entries for {len(args)} positional arguments"))
+    leaves, structure = tree.flatten((args, options))
+    axes = _axes(tuple(in_axes) if isinstance(in_axes, list) else in_axes, tree.structure(args), args, "in_axes")
+    axes += [0] * (len(leaves) - len(axes))
+    read = [array_node(x, "vmap") if a is not None else (None, False) for x, a in zip(leaves, axes, strict=True)]
+    size = _size([n for n, _ in read if n is not None], [a for a in axes if a is not None], axis_size)
+    inputs = [moved(n, _axis(a, len(n.shape), "in_axes"), 0) for (n, _), a in zip(read, axes, strict=True) if n is not None and a is not None]
+    found: list[Treedef] = []
+    results: list[Any] = []
 
-        nodes, stacks = _run(of_example, inputs, [True] * len(inputs), size)
-        places = _axes(out_axes, found[0], results[0], "out_axes")
-        return tensors(found[0], [_placed(x, stacks.get(x), a, size) for x, a in zip(nodes, places, strict=True)])
+    def of_example(examples: list[Node]) -> list[Node]:
+        given = iter(examples)
+        filled = [own(x) if n is None else wrap(next(given), weak) for x, (n, weak) in zip(leaves, read, strict=True)]
+        some, named = tree.unflatten(structure, filled)
+        results.append(f(*some, **named))
+        nodes, result_structure = result_nodes(results[0], "vmap")
+        found.append(result_structure)
+        return nodes
 
-    return mapped
+    nodes, stacks = _run(of_example, inputs, [True] * len(inputs), size)
+    places = _axes(out_axes, found[0], results[0], "out_axes")
+    return tensors(found[0], [_placed(x, stacks.get(x), a, size) for x, a in zip(nodes, places, strict=True)])
 
 
 def _placed(x: Node, stack: Node | None, axis: int | None, size: Int) -> Node:
