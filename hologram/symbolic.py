@@ -7,25 +7,21 @@ equality, and plain integers stay plain ``int``: ``Int = int | Expr``.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from hologram.errors import TracedValueError
-
-_order = itertools.count()
+from hologram.weak import WeakTable
 
 
 class Atom:
-    """A variable, or ``floordiv``/``mod`` of two Exprs. Interned by the key; ``serial`` fixes printing and sort order."""
+    """A variable, or ``floordiv``/``mod`` of two Exprs. Interned by the key, for as long as something holds it."""
 
-    __slots__ = ("key", "name", "low", "high", "serial", "args")
-    _table: dict[Any, Atom] = {}
+    __slots__ = ("key", "name", "low", "high", "args", "__weakref__")
     key: Any
     name: str
     low: int | None
     high: int | None
-    serial: int
     args: tuple[Any, ...]
 
     @staticmethod
@@ -34,12 +30,12 @@ class Atom:
 
     @staticmethod
     def _make(key: Any, name: str, low: int | None, high: int | None, args: tuple[Any, ...]) -> Atom:
-        a = Atom._table.get(key)
-        if a is None:
-            a = Atom.__new__(Atom)
-            a.key, a.name, a.low, a.high, a.args, a.serial = key, name, low, high, args, next(_order)
-            Atom._table[key] = a
-        return a
+        found = _atoms.get(key)
+        if found is not None:
+            return found
+        a = Atom.__new__(Atom)
+        a.key, a.name, a.low, a.high, a.args = key, name, low, high, args
+        return _atoms.setdefault(key, a)
 
     def __repr__(self) -> str:
         return self.name
@@ -47,6 +43,8 @@ class Atom:
     def sort_key(self) -> tuple[Any, ...]:
         return (len(self.args), self.name)
 
+
+_atoms: WeakTable[Any, Atom] = WeakTable()
 
 Monomial: TypeAlias = tuple[Atom, ...]
 

@@ -7,14 +7,14 @@ theirs. The table keeps no value alive: it goes with the last program that holds
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram import forks
+from hologram.weak import WeakTable
 
 _lock = threading.RLock()
-_known: weakref.WeakValueDictionary[Any, Value] = weakref.WeakValueDictionary()
+_known: WeakTable[Any, Value] = WeakTable()
 
 
 @forks.in_child

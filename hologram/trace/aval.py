@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import operator
 import threading
-import weakref
 from collections.abc import Iterable
 
 from hologram import forks
 from hologram.dtypes import DType
+from hologram.weak import WeakTable
 
 
 class Aval:
@@ -32,7 +32,7 @@ class Aval:
         return aval, (self.dtype, self.shape)
 
 
-_avals: weakref.WeakValueDictionary[tuple[DType, tuple[int, ...]], Aval] = weakref.WeakValueDictionary()
+_avals: WeakTable[tuple[DType, tuple[int, ...]], Aval] = WeakTable()
 _kinds: dict[tuple[DType, int], tuple[DType, int]] = {}
 _lock = forks.guard(forks.INNERMOST, threading.RLock())  # a finaliser may run inside
 
