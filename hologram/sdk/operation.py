@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any, NamedTuple
@@ -24,10 +23,11 @@ from hologram.trace import native
 from hologram.trace.devices import forgetting
 from hologram.trace.recorder import located
 from hologram.trace.residence import on_host
+from hologram.weak import WeakSet
 
 CALL_LIMIT = 256  # forms of calls that native code serves, for one op
 
-_operations: weakref.WeakSet[Operation] = weakref.WeakSet()
+_operations: WeakSet[Operation] = WeakSet()
 
 
 class Call(NamedTuple):

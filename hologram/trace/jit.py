@@ -6,7 +6,6 @@ import contextlib
 import sys
 import threading
 import types
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.common.storage import DeviceStorage
-from hologram.backends.cpu.runtime.tracing import closed, opened
+from hologram.backends.cpu.runtime.tracing import tracing
 from hologram.backends.devices import AUTO, CPU, resolve
 from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
 from hologram.precision import PRECISIONS
@@ -28,11 +27,12 @@ from hologram.trace.lazy import realise
 from hologram.trace.node import Graph, Node
 from hologram.trace.pickling import by_name
 from hologram.trace.recent import Recent
-from hologram.trace.recorder import Trace, current, located, transforming, user_line
+from hologram.trace.recorder import Trace, current, located, thread_state, transforming, user_line
 from hologram.trace.residence import home
 from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, name_of
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
+from hologram.weak import WeakSet
 
 SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
 
@@ -48,11 +48,15 @@ class Traced:
 
 def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
     """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
-    with Trace(name) as trace, _sizes_noted(call):
-        leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
-        args, options = call.arguments(leaves)
-        results, out_tree = tree.flatten(function(*args, **options))
-        outputs = [_output(x, name) for x in results]
+    before = thread_state.trace, thread_state.levels, thread_state.stacks
+    try:
+        with Trace(name) as trace, _sizes_noted(call):
+            leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
+            args, options = call.arguments(leaves)
+            results, out_tree = tree.flatten(function(*args, **options))
+            outputs = [_output(x, name) for x in results]
+    finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
+        thread_state.trace, thread_state.levels, thread_state.stacks = before
     return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)))
 
 
@@ -314,7 +318,7 @@ class Jitted:
             self._dispatch.clear()
 
 
-_jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
+_jitted: WeakSet[Jitted] = WeakSet()
 
 
 def clear_all() -> None:
@@ -373,10 +377,10 @@ def jit_is_disabled() -> bool:
 @contextlib.contextmanager
 def disable_jit() -> Iterator[None]:
     """For a block, jitted functions of this thread run as plain Python on lazy Tensors: breakpoints and prints work inside."""
-    _disabled.depth += 1
-    opened()  # sends native calls to Python
+    before = _disabled.depth
     try:
-        yield
+        _disabled.depth = before + 1
+        with tracing():
+            yield
     finally:
-        closed()
-        _disabled.depth -= 1
+        _disabled.depth = before

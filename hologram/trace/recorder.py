@@ -31,6 +31,7 @@ from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.op import Op, Shape
 from hologram.symbolic import Expr, Int, bounds
 from hologram.trace.node import Builder, Graph, Node, const_attrs
+from hologram.weak import WeakSet
 
 # of this package and of those beside it that are made of it: no user's lines
 _PACKAGES = tuple(os.path.dirname(os.path.abspath(hologram.__file__)) + more + os.sep for more in ("", "_torch", "_ffi"))
@@ -51,8 +52,9 @@ class Pending(Node):
 
     def settle(self, storage: Any) -> None:
         """Turns into the leaf of ``storage``; what it was computed from is let go, unless a transform under way wants to know."""
-        for history in _histories:
-            history[self] = (self.op, self.inputs, self.attrs)
+        if _levels.references:
+            for level in _levels:
+                level.history[self] = (self.op, self.inputs, self.attrs)
         self.op, self.inputs, self.attrs, self.depth = leaf, (), (storage, self.shape, self.dtype.name), 0
 
 
@@ -76,55 +78,54 @@ class _State(threading.local):
     stacks = 0  # those of them that are vmaps
 
 
-_state = _State()
-_count_lock = threading.Lock()
-traces_in_progress = 0  # of all threads; while 0, no one needs to look at the thread's own state
+thread_state = _State()  # what is restored from it after a block is restored by stores: before a call an interrupt may come
+traces_in_progress: set[weakref.ref[Trace]] = set()  # of all threads; while empty, no one needs to look at the thread's own state
 _tokens = itertools.count()
-_histories: list[dict[Any, Any]] = []  # of the transforms under way, in all threads: what realised nodes were computed from
+_levels: WeakSet[Any] = WeakSet()  # the transforms under way, in all threads, which note what realised nodes were computed from
 
 
 def current() -> Trace | None:
     """The trace of this thread, None while recording lazily."""
-    return _state.trace if traces_in_progress else None
+    return thread_state.trace if traces_in_progress else None
 
 
 def transforming() -> bool:
     """Whether this thread is inside a transform, which must see what jitted functions do."""
-    return _state.levels > 0
+    return thread_state.levels > 0
 
 
 def stacking() -> bool:
     """Whether this thread is inside a vmap, where values may not exist."""
-    return _state.stacks > 0
+    return thread_state.stacks > 0
 
 
-def enter_level(history: dict[Any, Any], stacking: bool) -> None:
-    """Begins a transform of a function; see :mod:`hologram.transform.levels`."""
-    _state.levels += 1
-    _state.stacks += stacking
-    _histories.append(history)
+def enter_level(level: Any) -> None:
+    """Begins a transform of a function, a :class:`hologram.transform.levels.Level`."""
+    opened(level)  # jitted functions are recorded, not run
+    _levels.add(level)
+    thread_state.levels, thread_state.stacks = thread_state.levels + 1, thread_state.stacks + level.stacking
 
 
-def leave_level(history: dict[Any, Any], stacking: bool) -> None:
-    _state.levels -= 1
-    _state.stacks -= stacking
-    _histories[:] = [h for h in _histories if h is not history]
+def leave_level(level: Any) -> None:
+    """Ends a transform, of which the caller has told the thread's state."""
+    _levels.discard(level)
+    closed(level)
 
 
 @forks.in_child
 def _after_fork() -> None:
     """Of the traces in progress the child continues those of the thread that forked."""
-    global traces_in_progress, _count_lock
-    _count_lock = threading.Lock()
-    level, traces_in_progress = _state.trace, 0
+    traces_in_progress.clear()
+    level = thread_state.trace
     while level is not None:
-        traces_in_progress, level = traces_in_progress + 1, level.parent
+        traces_in_progress.add(weakref.ref(level, traces_in_progress.discard))
+        level = level.parent
 
 
 class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
-    __slots__ = ("assumptions", "builder", "captures", "inputs", "line", "lines", "name", "parent", "token")
+    __slots__ = ("assumptions", "builder", "captures", "inputs", "line", "lines", "name", "parent", "token", "__weakref__")
 
     def __init__(self, name: str = "function") -> None:
         self.builder = Builder()
@@ -138,19 +139,15 @@ class Trace:
         self.name = name
 
     def __enter__(self) -> Trace:
-        global traces_in_progress
-        self.parent, _state.trace = _state.trace, self
-        with _count_lock:
-            traces_in_progress += 1
-        opened()
+        opened(self)
+        traces_in_progress.add(weakref.ref(self, traces_in_progress.discard))
+        self.parent, thread_state.trace = thread_state.trace, self  # last, and first in the end: an interrupt may come at every call
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        global traces_in_progress
-        closed()
-        with _count_lock:
-            traces_in_progress -= 1
-        _state.trace = self.parent
+        thread_state.trace = self.parent
+        traces_in_progress.discard(weakref.ref(self))
+        closed(self)
 
     def owns(self, node: Node) -> bool:
         """Whether ``node`` was recorded by this trace or by one that encloses it."""
@@ -184,11 +181,11 @@ class Trace:
 @contextlib.contextmanager
 def suspended() -> Any:
     """Records lazily for a block, even inside a trace: what is computed there does not depend on traced values."""
-    before, _state.trace = _state.trace, None
+    before, thread_state.trace = thread_state.trace, None
     try:
         yield
     finally:
-        _state.trace = before
+        thread_state.trace = before
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.dtypes import DType
 from hologram.primitives.leaves import leaf
 from hologram.primitives.marks import custom, example, mark, pullback, stop
@@ -28,20 +27,20 @@ _tokens = itertools.count()
 class Level:
     """A context manager around one run of a function under a transform."""
 
-    __slots__ = ("history", "stacking")
+    __slots__ = ("before", "history", "stacking", "__weakref__")
 
     def __init__(self, stacking: bool = False) -> None:
         self.history: dict[Node, tuple[Op, tuple[Node, ...], tuple[Any, ...]]] = {}
         self.stacking = stacking
 
     def __enter__(self) -> Level:
-        recorder.enter_level(self.history, self.stacking)
-        opened()  # jitted functions are recorded, not run
+        self.before = recorder.thread_state.levels, recorder.thread_state.stacks
+        recorder.enter_level(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        closed()
-        recorder.leave_level(self.history, self.stacking)
+        recorder.thread_state.levels, recorder.thread_state.stacks = self.before  # first: an interrupt may come at every call
+        recorder.leave_level(self)
 
     def definition(self, node: Node) -> tuple[Op, tuple[Node, ...], tuple[Any, ...]]:
         """What ``node`` was recorded as."""

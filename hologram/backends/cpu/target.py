@@ -20,6 +20,7 @@ import llvmlite.binding as llvm
 
 from hologram import forks
 from hologram.backends.cpu.emission import emit
+from hologram.backends.cpu.signal_free import free_after, signal_free
 from hologram.cached import cached_property
 from hologram.errors import CompileError
 from hologram.graph.tiles import Tile
@@ -98,6 +99,7 @@ class Target:
         return self.architecture == "aarch64"
 
     @cached_property
+    @signal_free
     def data_layout(self) -> str:
         return str(machine(self).target_data)
 
@@ -129,6 +131,7 @@ def host() -> Target:
 
 
 @cache
+@signal_free
 def _host(override: str) -> Target:
     words = [w.strip() for w in override.split(",") if w.strip()]
     names, changes = [w for w in words if w[0] not in "+-"], [w for w in words if w[0] in "+-"]
@@ -199,18 +202,21 @@ def compile_ir(text: str, target: Target | None = None, opt: str = "kernel") -> 
     return compile_modules([text], target, opt)[0]
 
 
+@signal_free
 def compile_modules(texts: Sequence[str], target: Target | None = None, opt: str = "kernel") -> list[bytes]:
     """As :func:`compile_ir`, for modules that are linked together: their code is generated side by side."""
     of, level = target or host(), _level(opt)
     return emit([_optimised(text, of, opt) for text in texts], lambda i: machine(of, level, i))
 
 
+@signal_free
 def assembly(text: str, target: Target | None = None, opt: str = "kernel") -> str:
     """As :func:`compile_ir`, but the assembly text."""
     target = target or host()
     return machine(target, _level(opt)).emit_assembly(_optimised(text, target, opt))
 
 
+@signal_free
 def optimised_ir(text: str, target: Target | None = None, opt: str = "kernel") -> str:
     """The LLVM IR text after the pass pipeline."""
     return str(_optimised(text, target or host(), opt))
@@ -249,10 +255,11 @@ def _manager(passes: Iterable[str]) -> Any:
 class Code:
     """Linked code; its addresses hold as long as this object lives."""
 
-    __slots__ = ("_tracker", "_addresses", "__weakref__")
+    __slots__ = ("_addresses", "__weakref__")
 
     def __init__(self, tracker: Any, addresses: Mapping[str, int]) -> None:
-        self._tracker, self._addresses = tracker, dict(addresses)
+        self._addresses = dict(addresses)
+        free_after(self, tracker)
 
     def address(self, name: str) -> int:
         """The address of an exported symbol."""
@@ -262,14 +269,23 @@ class Code:
 _library_numbers = itertools.count()
 
 
-@cache
-def _linker() -> Any:
-    """JITLink puts the sections of an object side by side. LLVM's older linker asks for memory section by section; in a process with much memory
+_linkers: list[Any] = []
+
+
+@signal_free
+def linker() -> Any:
+    """LLVM's linker of this process, made once.
+
+    JITLink puts the sections of an object side by side. LLVM's older linker asks for memory section by section; in a process with much memory
     these can be further apart than code reaches, 2 GiB, and then it aborts. JITLink knows too little of Windows' object files yet."""
     near = sys.platform != "win32"
-    return llvm.create_lljit_compiler(_new_machine(host(), 2), use_jit_link=near, suppress_errors=True)
+    with _machine_lock:
+        if not _linkers:
+            _linkers.append(llvm.create_lljit_compiler(_new_machine(host(), 2), use_jit_link=near, suppress_errors=True))
+        return _linkers[0]
 
 
+@signal_free
 def link(objects: bytes | Sequence[bytes], symbols: Mapping[str, int], exports: Iterable[str] = ("graph",)) -> Code:
     """Links object code, of one module or of several, into the process.
 
@@ -285,7 +301,7 @@ def link(objects: bytes | Sequence[bytes], symbols: Mapping[str, int], exports: 
     for name in names:
         builder.export_symbol(name)
     try:
-        tracker = builder.link(_linker(), f"hologram{next(_library_numbers)}")
+        tracker = builder.link(linker(), f"hologram{next(_library_numbers)}")
     except RuntimeError as e:
         raise CompileError(f"the object code does not link: {e}") from e
     return Code(tracker, {name: tracker[name] for name in names})

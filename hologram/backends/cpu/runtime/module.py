@@ -66,7 +66,7 @@ class Module:
     def __init__(self, code: target.Code) -> None:
         self._code = code
         immortal(code)
-        immortal(target._linker())
+        immortal(target.linker())
         self.heap = self._record(heap)
         self.pool = self._record(pool)
         self.process = self._record(process)

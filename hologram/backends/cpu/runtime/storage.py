@@ -14,6 +14,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.backends.cpu.runtime.module import why_not_native
+from hologram.backends.cpu.signal_free import free_ended
 from hologram.trace.aval import Aval, aval
 
 if why_not_native() is None:
@@ -85,8 +86,9 @@ def borrow(array: np.ndarray) -> Any:
 
 
 def clear_caches() -> None:
-    """Gives memory that no array and no call uses back to the system."""
+    """Gives memory that no array, no call and no program uses back to the system."""
     from hologram.backends.cpu.runtime.calls import trim_contexts
 
     _made.trim()
     trim_contexts()
+    free_ended()

@@ -9,28 +9,39 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 from hologram import forks
+from hologram.weak import WeakSet
 
 open_traces = ctypes.c_int64(0)
+_open: WeakSet[Any] = WeakSet()
 _lock = forks.guard(forks.INNERMOST, threading.Lock())
 
 
-def opened() -> None:
+def opened(trace: Any) -> None:
+    """Counts ``trace``, any object that can be referred to weakly, until it is closed or gone: an interrupt may come before it is closed."""
     with _lock:
-        open_traces.value += 1
+        _open.add(trace)
+        open_traces.value = len(_open)
 
 
-def closed() -> None:
+def closed(trace: Any) -> None:
     with _lock:
-        open_traces.value -= 1
+        _open.discard(trace)
+        open_traces.value = len(_open)
+
+
+class _Block:
+    """A block that is counted as a trace."""
 
 
 @contextlib.contextmanager
 def tracing() -> Iterator[None]:
-    """Counts a trace for the length of a block."""
-    opened()
+    """Sends native calls to Python for the length of a block."""
+    block = _Block()
+    opened(block)
     try:
         yield
     finally:
-        closed()
+        closed(block)
