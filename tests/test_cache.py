@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import signal
+import socket
 import stat
 import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import hologram as hg
+import hologram.numpy as hnp
 from hologram.backends.cpu import cache
 from hologram.errors import CacheWarning
 from hologram.settings import override
@@ -149,6 +157,29 @@ def test_what_is_no_regular_file_is_refused(folder: Path) -> None:
     path.mkdir()
     with pytest.warns(CacheWarning, match="not a regular file|cannot be"):
         assert cache.load(key) is None
+
+
+@posix
+@pytest.mark.parametrize("kind", ["fifo", "socket"])
+def test_a_place_where_reading_waits_is_refused(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = cache.key("a")
+    cache.store(key, CODE)
+    path = _only_entry(folder)
+    path.unlink()
+    if kind == "fifo":
+        os.mkfifo(path, 0o600)
+    else:
+        monkeypatch.chdir(folder)  # names of sockets are short
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(path.name)
+        path.chmod(0o600)
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits for ever"))
+    signal.alarm(10)
+    try:
+        _is_recompiled(key, "not a regular file|cannot be opened")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @posix
@@ -383,3 +414,92 @@ def test_a_small_entry_loads_fast() -> None:
         cache.load_entry(key)
         times.append(time.perf_counter() - start)
     assert min(times) < 0.3e-3
+
+
+# --- metadata that does not fit --------------------------------------------------------------------------------------
+
+
+def _rewritten(path: Path, key: str, change: Callable[[Any], Any]) -> None:
+    """The entry with another document, under a checksum that is right."""
+    content = path.read_bytes()
+    _, _, document_bytes, _, _ = cache._HEADER.unpack_from(content)
+    split = cache._HEADER.size + document_bytes
+    document, data = json.dumps(change(json.loads(content[cache._HEADER.size : split]))).encode(), content[split:]
+    header = cache._HEADER.pack(cache._MAGIC, cache._FORMAT, len(document), len(data), cache._checksum(key, document, data))
+    path.write_bytes(header + document + data)
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"target": 1, "meta": {}}, {"meta": {}}, {"target": "x"}, {"target": "x", "meta": []}])
+def test_a_document_of_another_form_is_refused(folder: Path, document: Any) -> None:
+    key = cache.key("a")
+    cache.store(key, CODE)
+    _rewritten(_only_entry(folder), key, lambda _: document)
+    _is_recompiled(key, "its metadata cannot be read")
+
+
+def test_a_document_that_is_no_json_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = cache.key("a")
+    for document in (b"{", b"\xff", b"[" * 100_000):
+        with monkeypatch.context() as changed:
+            changed.setattr(cache.json, "dumps", lambda *_, d=document, **__: d.decode("latin-1"))
+            cache.store(key, CODE)
+        _is_recompiled(key, "its metadata cannot be read")
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    for k in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from _paths(value[k], (*path, k))
+
+
+def _changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """``value`` with another at ``path``; GONE takes it out."""
+    if not path:
+        return new
+    items = dict(value) if isinstance(value, dict) else dict(enumerate(value))
+    items[path[0]] = _changed(items[path[0]], path[1:], new)
+    items = {k: x for k, x in items.items() if x is not GONE}
+    return items if isinstance(value, dict) else list(items.values())
+
+
+GONE = object()
+WRONG = (GONE, None, -1, 2**40, 1.5, "x", [], {}, [[]])
+
+
+def _programs() -> list[Callable[[Any], Any]]:
+    """New functions, which no cache but the disk's knows: constants, work on them that is held, a library's routine, two results."""
+    held, own = hnp.asarray(np.arange(12, dtype=np.float32).reshape(3, 4)), hnp.asarray(np.ones((3, 4), np.float32))
+    return [
+        lambda x: (x @ (hnp.sin(held) * 2), x),
+        lambda x: (x @ own + hnp.linalg.inv(x[:3, :3] + 5 * hnp.eye(3, dtype=hnp.float32))[:1, :1], own),
+    ]
+
+
+def test_metadata_that_does_not_describe_the_code_is_refused(folder: Path, everything: bool) -> None:
+    x = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
+    run = lambda: [y.numpy() for f in _programs() for y in hg.jit(f)(x)]  # noqa: E731
+    expected = run()
+    cases = []
+    for path in sorted(folder.glob("*.hgo")):
+        *_, document_bytes, _, _ = cache._HEADER.unpack_from(content := path.read_bytes())
+        document = json.loads(content[cache._HEADER.size : cache._HEADER.size + document_bytes])
+        cases += [(path, content, place, new) for place in _paths(document["meta"], ("meta",)) for new in WRONG]
+    # what could be true is taken as true: fewer constants, a larger arena
+    cases = [c for c in cases if not (c[2][:2] == ("meta", "constants") and c[3] in (GONE, []) or c[2:] == (("meta", "arena"), 2**40))]
+    assert len(cases) > 200
+    for path, content, place, new in cases if everything else random.Random(0).sample(cases, 20):
+        _rewritten(path, path.stem, lambda d, place=place, new=new: _changed(d, place, new))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CacheWarning)
+            for got, want in zip(run(), expected, strict=True):
+                np.testing.assert_array_equal(got, want, err_msg=f"{place} {new}")
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("document", [{}, {"call": 1.0}, dict.fromkeys(("call", "launch", "operation", "byte", "transfer", "transfer_byte"), "fast")])
+def test_rates_that_are_none_are_refused(document: Any) -> None:
+    from hologram.backends import rates
+
+    cache.store(rates._key("cpu"), b"", document)
+    with pytest.warns(CacheWarning, match="metadata does not describe"):
+        assert rates.known("cpu") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cache
 from typing import Any
 
@@ -27,6 +27,7 @@ SMALL, LARGE = 16, 1 << 22  # elements of float32
 BUSY, ROUNDS = 1 << 18, 32  # elements, and multiply-adds of each
 CHAIN = 16  # kernels, one after the other
 REPEATS, ATTEMPTS = 5, 4
+_FIELDS = {f.name for f in fields(Rates)}
 NULL = Rates(20_000.0, 5_000.0, 2e-5, 1e-3, 10_000.0, 0.05)  # what a device that computes nothing passes for: a GPU on a PCI Express bus
 
 
@@ -45,7 +46,7 @@ def known(name: str) -> Rates | None:
     device = _device(name)
     if device is not None and not device.has_values:
         return NULL
-    found = disk.load_entry(_key(name))
+    found = disk.load_entry(_key(name), lambda data, meta: meta.keys() == _FIELDS and all(type(x) is float for x in meta.values()))
     return None if found is None else Rates(**found[1])
 
 

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +37,9 @@ _ABANDONED_SECONDS = 3600.0  # a temporary file this old was left by a process t
 _FORMAT = 1
 _HEADER = struct.Struct("<8sIIQ16s")  # magic, format, bytes of JSON, bytes of code, checksum
 _MAGIC = b"hologram"
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OPEN_FLAGS = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"):  # not to wait for the other end of a FIFO, before it is refused
+    _OPEN_FLAGS |= getattr(os, _flag, 0)
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _KEEP_AFTER_EVICTION = 0.9  # of the limit, so that a full cache is not scanned at every store
 
@@ -66,8 +68,9 @@ def load(key: str) -> bytes | None:
     return None if entry is None else entry[0]
 
 
-def load_entry(key: str) -> tuple[bytes, dict[str, Any]] | None:
-    """Object code and metadata stored under ``key``, or None. An entry that cannot be trusted is deleted, with a :class:`CacheWarning`."""
+def load_entry(key: str, valid: Callable[[bytes, Any], bool] = lambda data, meta: True) -> tuple[bytes, dict[str, Any]] | None:
+    """Object code and metadata stored under ``key``, or None. An entry that cannot be trusted is deleted, with a :class:`CacheWarning`: one that is
+    damaged, or whose code and metadata are not ``valid``."""
     folder = _usable_folder()
     if folder is None:
         return None
@@ -83,6 +86,8 @@ def load_entry(key: str) -> tuple[bytes, dict[str, Any]] | None:
         with os.fdopen(fd, "rb") as file:
             _check_file(os.fstat(fd))
             entry = _unpack(key, file.read())
+            if not valid(*entry):
+                raise _Refused("its metadata does not describe its code")
             with contextlib.suppress(OSError):  # a folder that may only be read
                 os.utime(fd if os.utime in os.supports_fd else path)
     except _Refused as reason:
@@ -92,6 +97,25 @@ def load_entry(key: str) -> tuple[bytes, dict[str, Any]] | None:
         _refuse(path, f"it cannot be read: {e.strerror}")
         return None
     return entry
+
+
+def refuse(key: str, reason: str) -> None:
+    """Deletes the entry of ``key``, which turned out to be of no use, with a :class:`CacheWarning`."""
+    folder = _usable_folder()
+    if folder is not None:
+        _refuse(_path(folder, key), reason)
+
+
+def fits(value: Any, form: Any) -> bool:
+    """Whether a value of JSON has a form: a type; a list of one form, for any number of such values; a tuple of forms, for as many values in turn; or
+    a dict of forms, for an object that has these keys and may have more."""
+    if isinstance(form, list):
+        return type(value) is list and all(fits(x, form[0]) for x in value)
+    if isinstance(form, tuple):
+        return type(value) is list and len(value) == len(form) and all(map(fits, value, form))
+    if isinstance(form, dict):
+        return type(value) is dict and all(name in value and fits(value[name], f) for name, f in form.items())
+    return type(value) is form
 
 
 def store(key: str, data: bytes, meta: dict[str, Any] | None = None) -> None:
@@ -184,7 +208,12 @@ def _unpack(key: str, content: bytes) -> tuple[bytes, dict[str, Any]]:
     document, data = content[_HEADER.size : split], content[split:]
     if _checksum(key, document, data) != checksum:
         raise _Refused("its checksum does not fit")
-    described = json.loads(document)
+    try:
+        described = json.loads(document)
+    except (ValueError, RecursionError):
+        described = None
+    if not fits(described, {"target": str, "meta": dict}):
+        raise _Refused("its metadata cannot be read")
     if described["target"] != _target():
         raise _Refused(f"its code is for {described['target']}, this is {_target()}")
     return data, described["meta"]

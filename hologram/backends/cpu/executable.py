@@ -72,22 +72,27 @@ class Executable(BaseExecutable):
         ]
         text = str(self.traced) if stored else ""
         self._code, known = load(
-            cache.key("graph", text, *settled) if stored else None, lambda: self._written, lambda s: _meta(s, self.precision, leaves)
+            cache.key("graph", text, *settled) if stored else None,
+            lambda: self._written,
+            lambda s: _meta(s, self.precision, leaves),
+            lambda known: _describes(known, self.traced, leaves),
         )
         self._held: list[held.Value] = []
         if known["held"]:
-            wanted = [(text, [leaves[i] for i in sources]) for text, sources in known["held"]]
-            self._held = held.values(wanted, lambda: self._computed_ahead(leaves, cache.key("ahead", text, *settled) if stored else None))
+            wanted = [(text, [leaves[i] for i in sources]) for text, sources, _ in known["held"]]
+            types = [list(type) for *_, type in known["held"]]
+            key = cache.key("ahead", text, *settled) if stored else None
+            self._held = held.values(wanted, lambda: self._computed_ahead(leaves, types, key))
         return known
 
-    def _computed_ahead(self, leaves: list[Any], key: str | None) -> list[Any]:
-        """Storages of what depends on constants alone."""
+    def _computed_ahead(self, leaves: list[Any], types: list[Any], key: str | None) -> list[Any]:
+        """Storages of what depends on constants alone, which has these ``types``."""
 
         def make() -> Scheduled:
             assert self.schedule.ahead is not None
             return Scheduled(self.schedule.ahead, self.precision, self.target, self.checked)
 
-        code, known = load(key, make, lambda s: {"constants": _numbered(s.constants, leaves)})
+        code, known = load(key, make, lambda s: {"constants": _numbered(s.constants, leaves)}, lambda known: _describes_ahead(known, types, leaves))
         constants = [on_host(leaves[i]) for _, i in known["constants"]]
         outs = [storage.empty(aval(dtypes.of(d), tuple(s))) for d, s in known["computed"]]
         calls.run(code.address("graph"), constants, outs, (), known["arena"], known["long"], known["parallel"])
@@ -159,10 +164,49 @@ def _meta(s: Schedule, precision: str, leaves: list[Any]) -> dict[str, Any]:
     return {"constants": _numbered(s.constants, leaves), "held": [_known_as(x, precision, leaves) for x in ahead], "donors": s.donors()}
 
 
-def _known_as(value: Node, precision: str, leaves: list[Any]) -> tuple[str, list[int]]:
-    """What computes a value that is held, and the leaves that it takes."""
+def _describes(known: dict[str, Any], traced: Graph, leaves: list[Any]) -> bool:
+    """Whether metadata from the disk can be that of the graph: memory is taken and passed on as it says."""
+    if not cache.fits(known, {"constants": [(str, int)], "held": [(str, [int], (str, [int]))], "donors": [[int]]}):
+        return False
+    inputs, results = ([_type_of(x) for x in nodes] for nodes in (traced.inputs, traced.outputs))
+    constants, computed = known["constants"], known["computed"]
+    sources = {"input": inputs, "computed": computed, "constant": constants}
+    return (
+        all(_is_index(i, {"leaf": leaves, "held": known["held"]}.get(kind, ())) for kind, i in constants)
+        and all(_is_index(i, leaves) for _, read, _ in known["held"] for i in read)
+        and len(known["donors"]) == len(computed)
+        and all(_is_index(i, inputs) for donors in known["donors"] for i in donors)
+        and len(known["outputs"]) == len(results)
+        and all(_is_index(i, sources.get(kind, ())) for kind, i in known["outputs"])
+        and all(kind == "constant" or sources[kind][i] == type for (kind, i), type in zip(known["outputs"], results, strict=True))
+        and all(t in results for t in computed)
+    )
+
+
+def _describes_ahead(known: dict[str, Any], types: list[Any], leaves: list[Any]) -> bool:
+    """The same, of the graph of values of ``types`` that depend on constants alone."""
+    return (
+        cache.fits(known, {"constants": [(str, int)]})
+        and all(_is_index(i, leaves) for _, i in known["constants"])
+        and all(kind == "computed" and _is_index(i, known["computed"]) for kind, i in known["outputs"])
+        and [known["computed"][i] for _, i in known["outputs"]] == types
+        and all(t in types for t in known["computed"])
+    )
+
+
+def _is_index(i: int, of: Sequence[Any]) -> bool:
+    return 0 <= i < len(of)
+
+
+def _type_of(x: Node) -> list[Any]:
+    """As metadata has it."""
+    return [x.dtype.name, list(x.shape)]
+
+
+def _known_as(value: Node, precision: str, leaves: list[Any]) -> tuple[str, list[int], list[Any]]:
+    """What computes a value that is held, the leaves that it takes, and its type."""
     graph = Graph([], [value])
-    return cache.key("held", str(graph), precision), [i for _, i in _numbered([n for n in graph.nodes() if n.op is leaf], leaves)]
+    return cache.key("held", str(graph), precision), [i for _, i in _numbered([n for n in graph.nodes() if n.op is leaf], leaves)], _type_of(value)
 
 
 def _numbered(constants: list[Node], leaves: list[Any]) -> list[tuple[str, int]]:

@@ -10,8 +10,10 @@ from hologram import debug
 from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.module import GraphWriter, routines_of
 from hologram.backends.cpu.runtime import calls
+from hologram.backends.cpu.runtime.module import MOST_BYTES
 from hologram.backends.cpu.runtime.processors import usable_processors
 from hologram.backends.cpu.runtime.records import PARALLEL, TEAM
+from hologram.errors import CompileError
 from hologram.graph.control import ControlStep
 from hologram.graph.schedule import Schedule
 
@@ -19,6 +21,9 @@ LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
 # From which on a call is an OpenMP region where another library's threads are OpenMP's, unless it calls routines that have threads themselves:
 # workers of our own would mostly sleep when such a call comes.
 TEAM_NS = 15_000.0
+
+
+_FACTS = {"outputs": [(str, int)], "computed": [(str, [int])], "arena": int, "long": bool, "routines": [str], "parallel": int, "objects": [int]}
 
 
 class Scheduled:
@@ -50,22 +55,47 @@ class Scheduled:
         }
 
 
-def load(key: str | None, make: Callable[[], Scheduled], meta: Callable[[Schedule], dict[str, Any]]) -> tuple[target.Code, dict[str, Any]]:
+Known = dict[str, Any]
+
+
+def load(
+    key: str | None, make: Callable[[], Scheduled], meta: Callable[[Schedule], Known], describes: Callable[[Known], bool]
+) -> tuple[target.Code, Known]:
     """The linked code of what ``make`` gives, and what a call must know of it: its facts and what ``meta`` tells.
 
-    Both come from the disk cache where it has ``key``; without one it is not asked.
+    Both come from the disk cache where it has ``key``, and ``describes`` says that what it has can be the caller's; without a key it is not asked.
     """
-    found = None if key is None else cache.load_entry(key)
+    found = None if key is None else _stored(key, describes)
+    if found is not None:
+        return found
+    with debug.timed("lowering"):
+        made = make()
+        modules, known = made.modules, made.facts | meta(made.schedule)
+    with debug.timed("code generation"):
+        objects = target.compile_modules(modules, made.target, made.pipeline)
+    if key is not None:
+        cache.store(key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
+    return _linked(objects, known), known
+
+
+def _stored(key: str, describes: Callable[[Known], bool]) -> tuple[target.Code, Known] | None:
+    """What the disk cache has, if it can be used."""
+    found = cache.load_entry(key, lambda code, known: cache.fits(known, _FACTS) and _consistent(code, known) and describes(known))
     if found is None:
-        with debug.timed("lowering"):
-            made = make()
-            modules, known = made.modules, made.facts | meta(made.schedule)
-        with debug.timed("code generation"):
-            objects = target.compile_modules(modules, made.target, made.pipeline)
-        if key is not None:
-            cache.store(key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
-    else:
-        code, known = found
-        ends = list(itertools.accumulate(known["objects"]))
-        objects = [code[end - n : end] for n, end in zip(known["objects"], ends, strict=True)]
-    return target.link(objects, calls.symbols() | lapack.addresses(known["routines"])), known
+        return None
+    code, known = found
+    ends = itertools.accumulate(known["objects"])
+    try:
+        return _linked([code[end - n : end] for n, end in zip(known["objects"], ends, strict=True)], known), known
+    except (CompileError, KeyError) as e:
+        cache.refuse(key, f"its code cannot be linked ({e})")
+        return None
+
+
+def _consistent(code: bytes, known: Known) -> bool:
+    flags, sizes = known["parallel"], known["objects"]
+    return 0 <= flags <= PARALLEL | TEAM and 0 <= known["arena"] <= MOST_BYTES and min(sizes, default=0) > 0 and sum(sizes) == len(code)
+
+
+def _linked(objects: list[bytes], known: Known) -> target.Code:
+    return target.link(objects, calls.symbols() | lapack.addresses(known["routines"]))
