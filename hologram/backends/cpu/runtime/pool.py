@@ -17,7 +17,7 @@ from hologram.backends.cpu.runtime import guarded_memory
 from hologram.backends.cpu.runtime.language import size_of
 from hologram.backends.cpu.runtime.module import Module, Record, immortal, module
 from hologram.backends.cpu.runtime.processors import usable_processors
-from hologram.backends.cpu.runtime.records import JOB_SLOTS, SCRATCH_BYTES, Job, Worker
+from hologram.backends.cpu.runtime.records import CACHE_LINE, JOB_SLOTS, SCRATCH_BYTES, Job, Worker
 from hologram.settings import settings
 
 MOST_THREADS = 256
@@ -26,7 +26,6 @@ WAKE_SECONDS = 30e-6  # work that is worth waking a worker for
 POLL_SECONDS = 10e-3  # between looks for signals
 EXIT_SECONDS = 5.0  # how long the interpreter's exit waits for a kernel that runs
 SEATS = 4  # calls from so many threads at one time find scratch for all their guests
-_LINE = 64
 
 
 class _Pool:
@@ -38,7 +37,7 @@ class _Pool:
         self._main = m.function("hg_worker_main", None, ctypes.c_void_p, gil=False)
         self._stop = m.function("hg_stop_workers", None, gil=False)
         self._now = m.function("hg_now", ctypes.c_int64)
-        self._memory = immortal((ctypes.c_char * (JOB_SLOTS * size_of(Job) + MOST_THREADS * size_of(Worker) + _LINE))())
+        self._memory = immortal((ctypes.c_char * (JOB_SLOTS * size_of(Job) + MOST_THREADS * size_of(Worker) + CACHE_LINE))())
         self._scratch: list[ctypes.Array[ctypes.c_char]] = []
         self._set_up()
 
@@ -79,19 +78,22 @@ class _Pool:
             for i in range(self.count() - 1):
                 name, address = f"hologram-{i + 1}", self._worker(i).address
                 thread = threading.Thread(target=self._main, args=(address,), name=name, daemon=True)
+                self.threads.append(thread)  # before it runs: an interrupt may come in between, and it must be woken to be stopped
+                self.state.n_workers = i + 1
                 try:
                     thread.start()
                 except RuntimeError:  # no more threads, or the interpreter is about to exit: fewer do
+                    self.threads.pop()
+                    self.state.n_workers = i
                     return
-                self.threads.append(thread)
-                self.state.n_workers = i + 1
 
     def stop(self, timeout: float | None = None) -> None:
         """Stops the workers; the next parallel call starts them anew."""
         with self.lock:
             self._stop()
             for thread in self.threads:
-                thread.join(timeout)
+                if thread.ident is not None:
+                    thread.join(timeout)
             if not any(t.is_alive() for t in self.threads):
                 self.threads.clear()
                 self.state.n_workers = self.state.stop = 0
@@ -115,7 +117,7 @@ class _Pool:
     def share_openmp(self, fork: int, thread_number: int) -> None:
         with self.lock:
             n = SEATS * max(self.count() - 1, 0)
-            records = immortal((ctypes.c_char * (n * size_of(Worker) + _LINE))())
+            records = immortal((ctypes.c_char * (n * size_of(Worker) + CACHE_LINE))())
             start = _aligned(records)
             for i in range(n):
                 Record(Worker, start + i * size_of(Worker)).scratch = _new_scratch()
@@ -131,11 +133,11 @@ class _Pool:
 
 def _new_scratch() -> int:
     """Scratch of a thread, which stays; between guard pages where checked programs are made."""
-    return (settings.checked and guarded_memory.allocate(SCRATCH_BYTES)) or _aligned(immortal((ctypes.c_char * (SCRATCH_BYTES + _LINE))()))
+    return (settings.checked and guarded_memory.allocate(SCRATCH_BYTES)) or _aligned(immortal((ctypes.c_char * (SCRATCH_BYTES + CACHE_LINE))()))
 
 
 def _aligned(memory: ctypes.Array[ctypes.c_char]) -> int:
-    return (ctypes.addressof(memory) + _LINE - 1) // _LINE * _LINE
+    return (ctypes.addressof(memory) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
 def _new_lock() -> int:

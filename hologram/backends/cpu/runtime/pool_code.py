@@ -8,8 +8,10 @@ have joined, never for one that has not. A worker joins by counting itself in *b
 ``CLOSED`` and whose count is zero is nobody's.
 
 A worker without work spins for a while and then sleeps. It announces its sleep before it looks for work a last time, and a caller
-publishes its job before it looks for sleepers, so no sleeper is overlooked. Waking costs microseconds, so the caller first runs one grain
-and wakes others only if what remains will take longer than that, or if jobs follow each other closely.
+publishes its job before it looks for sleepers, so no sleeper is overlooked: of two threads that each store and then load what the other
+stores, one sees the other's, if all four are sequentially consistent (Dekker). Such stores are ``exchange`` and ``fetch_add``, never
+``release``, and such loads ``acquire``, never plain ones. Waking costs microseconds, so the caller first runs one grain and wakes others
+only if what remains will take longer than that, or if jobs follow each other closely.
 """
 
 from __future__ import annotations
@@ -76,11 +78,11 @@ def poll(context: Context) -> i64:
 @native
 def wake(count: i64) -> void:
     """Wakes up to ``count`` sleeping workers."""
-    for i in range(pool.n_workers):
+    for i in range(acquire(pool.n_workers)):
         if count == 0:
             return
         worker = pool.workers[i]
-        if worker.sleeping != 0 and compare_exchange(worker.sleeping, 1, 0) != 0:
+        if acquire(worker.sleeping) != 0 and compare_exchange(worker.sleeping, 1, 0) != 0:
             PyThread_release_lock(worker.lock)
             count -= 1
 
@@ -92,7 +94,7 @@ def wake_for(job: Job, started: i64, count: i64) -> void:
 
     Short jobs that nobody joined add up: in a dense row of them a worker is woken too, which then stays awake from job to job.
     """
-    left = job.chunks - acquire(job.next)
+    left = acquire(job.chunks) - acquire(job.next)
     if left <= 0 or acquire(pool.guests) != 0:
         return
     now = ticks()
@@ -100,19 +102,20 @@ def wake_for(job: Job, started: i64, count: i64) -> void:
     if expected > pool.wake_ticks:
         wake(WAKE_WIDTH)
     elif acquire(job.joined) == 0:
-        if now - pool.last_unmet > pool.poll_ticks:
-            pool.unmet = 0
-        pool.unmet += expected
-        pool.last_unmet = now
-        if pool.unmet > pool.wake_ticks:
-            pool.unmet = 0
+        unmet = expected
+        if now - acquire(pool.last_unmet) <= pool.poll_ticks:
+            unmet += acquire(pool.unmet)  # other callers' updates may be lost: it is an estimate
+        release(pool.last_unmet, now)
+        if unmet > pool.wake_ticks:
+            unmet = 0
             wake(1)
+        release(pool.unmet, unmet)
 
 
 @native
 def piece(job: Job) -> i64:
     """How many chunks a thread takes next."""
-    count = (job.chunks - acquire(job.next)) // (SHARES * (pool.n_workers + 1))
+    count = (acquire(job.chunks) - acquire(job.next)) // (SHARES * (acquire(pool.n_workers) + 1))
     longest = acquire(job.longest)
     if count > longest:
         count = longest
@@ -165,17 +168,17 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     if chunks <= grain:
         kernel(args, 0, chunks, context.scratch)
         return context.cancelled
-    if pool.n_workers == 0 and acquire(pool.guests) == 0:
+    if acquire(pool.n_workers) == 0 and acquire(pool.guests) == 0:
         return run_alone(context, kernel, args, chunks, grain)
     job = claim()
     if job is None:
         return run_alone(context, kernel, args, chunks, grain)
     job.kernel = kernel
     job.args = args
-    job.chunks = chunks
     job.grain = grain
-    job.longest = grain  # until it is known how long one takes
-    job.next = grain  # the caller's own first grain is taken
+    release(job.chunks, chunks)  # workers may look at these in a slot that they think is another job's
+    release(job.longest, grain)  # until it is known how long one takes
+    release(job.next, grain)  # the caller's own first grain is taken
     exchange(job.state, OPEN)
     fetch_add(pool.open, 1)
     started = ticks()
@@ -207,11 +210,12 @@ def join(job: Job, worker: Worker) -> i64:
         while acquire(pool.stop) == 0:
             count = piece(job)
             begin = fetch_add(job.next, count)
-            if begin >= job.chunks:
+            chunks = acquire(job.chunks)
+            if begin >= chunks:
                 break
             end = begin + count
-            if end > job.chunks:
-                end = job.chunks
+            if end > chunks:
+                end = chunks
             started = ticks()
             job.kernel(job.args, begin, end, worker.scratch)
             if ran == 0:
@@ -265,9 +269,8 @@ def worker_main(worker: Worker) -> void:
 @exported
 def stop_workers() -> void:
     """Tells every worker to return; those that run a kernel do so after their grain."""
-    release(pool.stop, 1)
-    fetch_add(pool.open, 0)  # orders the store before the look for sleepers
-    wake(pool.n_workers)
+    exchange(pool.stop, 1)
+    wake(acquire(pool.n_workers))
 
 
 @exported

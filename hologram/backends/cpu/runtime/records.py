@@ -347,18 +347,22 @@ class Kernel(Function):
         raise NotImplementedError
 
 
+# Cache lines of some AArch64 cores; x86-64 cores have lines of 64 bytes, and fetch them in pairs.
+CACHE_LINE = 128
+
+
 class Job(Struct):
     """A parallel kernel in flight. What is contended has cache lines of its own."""
 
     state: i64 = at(0)
     joined: i64 = at(8)
-    next: i64 = at(64)
-    kernel: Kernel = at(128)
-    args: ptr = at(136)
-    chunks: i64 = at(144)
-    grain: i64 = at(152)
-    longest: i64 = at(160)  # chunks that a thread takes at one time, at most
-    end_of_record: i64 = at(184)
+    next: i64 = at(CACHE_LINE)
+    kernel: Kernel = at(2 * CACHE_LINE)
+    args: ptr
+    chunks: i64
+    grain: i64
+    longest: i64  # chunks that a thread takes at one time, at most
+    end_of_record: i64 = at(3 * CACHE_LINE - 8)
 
 
 FREE, CLAIMED, OPEN, CLOSED = 0, 1, 2, 3  # Job.state
@@ -368,15 +372,17 @@ class Worker(Struct):
     lock: ptr = at(0)  # held by the worker while it sleeps on it
     sleeping: i64 = at(8)
     scratch: ptr = at(16)
-    end_of_record: i64 = at(120)
+    end_of_record: i64 = at(CACHE_LINE - 8)
 
 
 class Pool(Struct):
+    """The state of all. Calls write to the fields at the end, each group of which has cache lines of its own: workers without work look at the others
+    all the time."""
+
     jobs: Array[Job]
     workers: Array[Worker]
     n_workers: i64
     stop: i64
-    open: i64  # jobs that workers may join
     wanted: i64  # workers should run and do not: the next parallel call starts them
     start: ptr  # Python callable that starts them
     nap: ptr  # a lock that is never free, to sleep on for a while
@@ -384,15 +390,18 @@ class Pool(Struct):
     spin_ticks: i64
     wake_ticks: i64
     poll_ticks: i64
-    unmet: i64  # ticks of recent short jobs that no worker joined
-    last_unmet: i64
     # another runtime's threads, team_code.py
     fork: ptr  # GOMP_parallel, or None
     thread_number: ptr  # omp_get_thread_num
     team: i64  # threads of a region
-    guests: i64  # calls in flight that are regions
     seats: Array[Worker]  # scratch of guests; ``sleeping`` says that a seat is taken
     n_seats: i64
+    # of jobs and calls in flight
+    open: i64 = at(2 * CACHE_LINE)  # jobs that workers may join
+    guests: i64  # calls that are regions
+    unmet: i64 = at(3 * CACHE_LINE)  # ticks of recent short jobs that no worker joined
+    last_unmet: i64
+    end_of_record: i64 = at(4 * CACHE_LINE - 8)
 
 
 class Nowhere(Struct):

@@ -34,6 +34,8 @@ from hologram.backends.cpu.runtime.language import (
 )
 from hologram.backends.cpu.runtime.prelude import PRELUDE
 
+RECORD_ALIGNMENT = 128  # no cache line holds parts of two
+
 _ATOMIC = {
     "fetch_add": "atomicrmw add ptr {place}, i64 {0} seq_cst",
     "exchange": "atomicrmw xchg ptr {place}, i64 {0} seq_cst",
@@ -75,7 +77,7 @@ def module_ir(routines: Iterable[Any], architecture: str) -> tuple[str, list[str
                 s = routine.signature
                 done[routine.symbol] = f"declare {s.result.ir} @{routine.symbol}({', '.join(t.ir for t in s.types)})\n"
     externals = sorted(name for name, text in done.items() if text.startswith("declare"))
-    records = "".join(f"@{name} = global [{size // 8} x i64] zeroinitializer, align 64\n" for name, size in sorted(instances.items()))
+    records = "".join(f"@{name} = global [{size // 8} x i64] zeroinitializer, align {RECORD_ALIGNMENT}\n" for name, size in sorted(instances.items()))
     return PRELUDE[architecture] + records + "".join(done.values()), externals
 
 
