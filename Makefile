@@ -1,14 +1,15 @@
 # Every target does its own set-up: it makes .venv from a Python 3.11 or later and installs what it needs, once.
-# PYTHON=python3.12 chooses the interpreter, WORKERS=8 the number of test processes.
+# PYTHON=python3.12 chooses the interpreter, OLDEST_PYTHON that of test-oldest, WORKERS=8 the number of test processes.
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+OLDEST_PYTHON ?= python3.11
 WORKERS ?= 2
 BIN := .venv/bin
 , := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench test-gpu bench-gpu wheel clean
+.PHONY: help demo test test-all test-oldest lint bench test-gpu bench-gpu wheel clean
 .SECONDARY:
 
 help:  ## this list
@@ -20,8 +21,12 @@ demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes 
 test: .venv/installed-test  ## the tests, with a seeded sample of the generated ones
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
-test-all: .venv/installed-test  ## the tests, with every generated case
+test-all: .venv/installed-test  ## the tests, with every generated case; then test-oldest
 	$(BIN)/python -m pytest -q -n $(WORKERS) --all
+	$(MAKE) --no-print-directory test-oldest
+
+test-oldest: .venv-oldest/installed  ## the tests with the oldest Python and the oldest allowed version of every dependency
+	.venv-oldest/bin/python -m pytest -q -n $(WORKERS)
 
 lint: .venv/installed-lint  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -46,7 +51,7 @@ wheel: .venv/installed-wheel  ## wheel and sdist in dist/, each tried in a fresh
 	$(BIN)/python tools/try_packages.py dist
 
 clean:  ## removes what the other targets made
-	rm -rf .venv build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/created:
@@ -56,4 +61,11 @@ clean:  ## removes what the other targets made
 
 .venv/installed-%: pyproject.toml constraints.txt .venv/created
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
+	touch $@
+
+.venv-oldest/installed: pyproject.toml constraints.txt tools/oldest.py
+	@command -v $(OLDEST_PYTHON) >/dev/null || { echo "test-oldest needs $(OLDEST_PYTHON); set OLDEST_PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python tools/oldest.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --constraint .venv-oldest/constraints.txt --editable '.[test]'
 	touch $@

@@ -49,6 +49,15 @@ def test_what_every_module_imports_is_a_dependency(project: dict[str, Any]) -> N
     assert used - set(sys.stdlib_module_names) - {"hologram"} <= declared
 
 
+def test_the_oldest_version_of_every_dependency_is_tested(project: dict[str, Any]) -> None:
+    """By ``make test-oldest``."""
+    pinned = [line.split("==")[0] for line in _python("import runpy; runpy.run_path('tools/oldest.py', run_name='__main__')").splitlines()]
+    declared = [re.split(r"[<>=\[]", d)[0] for d in project["dependencies"]]
+    assert set(declared) <= set(pinned)
+    oldest = project["requires-python"].removeprefix(">=")
+    assert f"OLDEST_PYTHON ?= python{oldest}\n" in (ROOT / "Makefile").read_text()
+
+
 @pytest.mark.parametrize("name", ["LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "README.md", "docs/README.md", "hologram/py.typed"])
 def test_files_that_belong_to_a_release(name: str) -> None:
     assert (ROOT / name).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, TracedValueError
-from hologram.trace import tree
+from hologram.trace import protocols, tree
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
 T = hg.tensor(X)
@@ -185,3 +186,21 @@ def test_other_protocols_have_their_say() -> None:
     assert np.add(T, Other()) == "other" and np.concatenate([T, Other()]) == "other"
     with pytest.raises(ArgumentError, match="not dict"):
         np.add(T, {})
+
+
+MODULES = ((np, hnp), (np.linalg, hnp.linalg), (np.fft, hnp.fft))
+SHARED = sorted(
+    {f for m, ours in MODULES for n, f in vars(m).items() if hasattr(f, "_implementation") and hasattr(ours, n)}, key=lambda f: f.__name__
+)
+
+
+@pytest.mark.parametrize("f", SHARED, ids=lambda f: f.__name__)
+def test_signatures_of_numpys_functions_are_known_in_every_version(f: Any) -> None:
+    known = protocols._signature(f)
+    if f.__name__ in protocols._SIGNATURES:
+        written = inspect.signature(protocols._SIGNATURES[f.__name__])
+        assert written == known, f"{f.__name__}{known} in NumPy {np.__version__}"
+
+
+def test_no_signature_is_written_in_vain() -> None:
+    assert protocols._SIGNATURES.keys() <= {f.__name__ for f in SHARED}

@@ -36,7 +36,24 @@ _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
     "shape": lambda a: a.shape,
     "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
 }
-_RENAMED = {"a_min": "min", "a_max": "max"}  # parameters with two names in NumPy
+# Of NumPy's functions in C that hologram.numpy has too: they tell no signature before NumPy 2.4.
+_SIGNATURES: dict[str, Callable[..., None]] = {
+    "bincount": lambda x, /, weights=None, minlength=0: None,
+    "can_cast": lambda from_, to, casting="safe": None,
+    "concatenate": lambda arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind": None,
+    "dot": lambda a, b, out=None: None,
+    "empty_like": lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: None,
+    "inner": lambda a, b, /: None,
+    "lexsort": lambda keys, axis=-1: None,
+    "packbits": lambda a, /, axis=None, bitorder="big": None,
+    "ravel_multi_index": lambda multi_index, dims, mode="raise", order="C": None,
+    "result_type": lambda *arrays_and_dtypes: None,
+    "unpackbits": lambda a, /, axis=None, count=None, bitorder="big": None,
+    "unravel_index": lambda indices, shape, order="C": None,
+    "vdot": lambda a, b, /: None,
+    "where": lambda condition, x=None, y=None, /: None,
+}
+_RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape"}  # parameters with two names in NumPy
 
 
 def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -98,13 +115,21 @@ class _Translation(NamedTuple):
     defaults: list[tuple[Place, Any]]
 
 
+def _signature(of: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function of NumPy's that hologram.numpy has too."""
+    try:
+        return inspect.signature(of)
+    except ValueError:
+        return inspect.signature(_SIGNATURES[of.__name__])
+
+
 @lru_cache(maxsize=1024)
 def _translation(of: Callable[..., Any], own: Callable[..., Any], count: int, names: tuple[str, ...]) -> _Translation | None:
     """How a call of NumPy's ``of`` with so many positional arguments and these keywords is one of ``own``; None where it is not.
 
     Parameters correspond by name, or by place where ``own`` has a name of its own. One that ``own`` lacks may have its default.
     """
-    signature, own_signature = inspect.signature(of), inspect.signature(own)
+    signature, own_signature = _signature(of), inspect.signature(own)
     theirs, ours = list(signature.parameters.values()), list(own_signature.parameters.values())
     named = {p.name for p in ours if p.kind is not p.POSITIONAL_ONLY}
     made = _Translation([], {}, [])
