@@ -1,15 +1,18 @@
 # Every target does its own set-up: it makes .venv from a Python 3.11 or later and installs what it needs, once.
-# PYTHON=python3.12 chooses the interpreter, OLDEST_PYTHON that of test-oldest, WORKERS=8 the number of test processes.
+# PYTHON=python3.12 chooses the interpreter, OLDEST_PYTHON that of test-oldest, WORKERS=8 the number of test processes; MINUTES=120 SEED=1000 how
+# long and from where `make fuzz` runs.
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 OLDEST_PYTHON ?= python3.11
 WORKERS ?= 2
+MINUTES ?= 5
+SEED ?= 0
 BIN := .venv/bin
 , := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest lint bench test-gpu bench-gpu wheel clean
+.PHONY: help demo test test-all test-oldest fuzz lint bench test-gpu bench-gpu wheel clean
 .SECONDARY:
 
 help:  ## this list
@@ -27,6 +30,9 @@ test-all: .venv/installed-test  ## the tests, with every generated case; then te
 
 test-oldest: .venv-oldest/installed  ## the tests with the oldest Python and the oldest allowed version of every dependency
 	.venv-oldest/bin/python -m pytest -q -n $(WORKERS)
+
+fuzz: .venv/installed-test  ## random programs, run in many ways that must agree: MINUTES=5, SEED=0; writes failures to out/fuzz
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --minutes $(MINUTES) --workers $(WORKERS)
 
 lint: .venv/installed-lint  ## format, lint and types
 	$(BIN)/ruff format --check .

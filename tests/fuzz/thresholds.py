@@ -1,0 +1,162 @@
+"""The compiler's thresholds, and setting them for a while.
+
+A threshold is a named number at the top of a module of the compiler: :func:`thresholds` finds them all in the source, and every module that
+imports one
+by name. :func:`overridden` sets some of them everywhere, forgets what was compiled or remembered under other values, and puts all of it back. The
+disk
+cache, whose keys know nothing of them, is off meanwhile.
+
+:data:`FIXED` are numbers of another sort: the canonical order of reductions, layouts of memory and registers, formats. They stay as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import hologram
+from hologram.settings import override
+from hologram.trace.recent import Recent
+
+PACKAGES = ("hologram.graph", "hologram.backends.cpu", "hologram.backends.common", "hologram.primitives.indexing", "hologram.nn.attention")
+LEFT_OUT = ("hologram.backends.cpu.runtime", "hologram.backends.cpu.cache", "hologram.graph.radix_kernels", "hologram.graph.kernel_parse")
+
+FIXED = {
+    "hologram.graph.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
+    "hologram.graph.plan.LINE_BYTES": "a line of the cache",
+    "hologram.backends.cpu.memory_code.CACHE_LINE": "a line of the cache",
+    "hologram.graph.passes.DEBUG_LEVEL": "a level of HOLOGRAM_DEBUG",
+    "hologram.graph.arrange.LAST": "beyond any hash",
+    "hologram.graph.emission.TOP": "a name",
+    "hologram.graph.sorts.INDEX_BITS": "width of indices",
+    "hologram.graph.tiles.SIDE": "items of a group of 256",
+    "hologram.graph.tiles.PAD": "banks of shared memory",
+    "hologram.graph.nest.MANY": "infinity",
+    "hologram.graph.invariants._MOST_WORK": "infinity",
+    "hologram.graph.passes.MAX_ROUNDS": "a bound, met by defects only",
+    "hologram.graph.rewrite.STEPS": "a bound, met by defects only",
+    "hologram.backends.cpu.control.POLL_NS": "how soon signals are seen",
+    "hologram.backends.cpu.lapack._MOST": "what a routine's integers hold",
+    "hologram.backends.common.maker.MOST_GROUPS": "a limit of devices",
+}
+LEAST = {  # the least values that have a meaning; 1 for the others
+    "hologram.graph.loops.COLUMNS": 16,
+    "hologram.graph.streams.STREAMS": 2,
+}
+MULTIPLES = {"hologram.graph.loops.COLUMNS": 16, "hologram.graph.loops.SQUARE": 16}  # which others take for granted
+
+
+class Threshold(NamedTuple):
+    name: str
+    value: float | int
+    users: tuple[tuple[str, str], ...]  # modules, and the name there
+
+
+def _modules() -> list[ModuleType]:
+    found = []
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        names = [package] + [m.name for m in pkgutil.walk_packages(getattr(module, "__path__", []), package + ".")]
+        found += [importlib.import_module(n) for n in names if not n.startswith(LEFT_OUT)]
+    return found
+
+
+def _tree(module: ModuleType) -> ast.Module:
+    with open(module.__file__ or "", encoding="utf-8") as file:
+        return ast.parse(file.read())
+
+
+@functools.cache
+def thresholds() -> dict[str, Threshold]:
+    """Every threshold by its full name."""
+    modules = _modules()
+    defined: dict[str, float | int] = {}
+    for m in modules:
+        for node in _tree(m).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            for t in targets:
+                if isinstance(t, ast.Name) and t.id.upper() == t.id and type(value := getattr(m, t.id, None)) in (int, float):
+                    defined[f"{m.__name__}.{t.id}"] = value
+    users: dict[str, list[tuple[str, str]]] = {}
+    for m in [m for n, m in sorted(sys.modules.items()) if n.partition(".")[0] == hologram.__name__ and getattr(m, "__file__", None)]:
+        for node in ast.walk(_tree(m)):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    if (full := f"{node.module}.{alias.name}") in defined:
+                        users.setdefault(full, []).append((m.__name__, alias.asname or alias.name))
+    return {
+        name: Threshold(name, value, ((name.rpartition(".")[0], name.rpartition(".")[2]), *users.get(name, [])))
+        for name, value in defined.items()
+        if name not in FIXED
+    }
+
+
+def draw_overrides(rng: Any) -> dict[str, Any]:
+    """Some thresholds with other values: mostly small ones, so that what is meant for large arrays runs on small ones."""
+    every = sorted(thresholds())
+    out: dict[str, Any] = {}
+    many = rng.random() < 0.25
+    for name in every:
+        if rng.random() < (0.3 if many else 0.06):
+            out[name] = _another(rng, name)
+    return out
+
+
+def _another(rng: Any, name: str) -> Any:
+    t = thresholds()[name]
+    least = LEAST.get(name, 1)
+    if isinstance(t.value, float):
+        return t.value * float(rng.choice([0.0, 0.01, 0.25, 4.0, 100.0])) if t.value > 2 else t.value * float(rng.choice([0.5, 1.0, 2.0]))
+    options = [least, least, max(least, 2), max(least, 3), max(least, t.value // 64), max(least, t.value // 8), max(least, t.value // 2), t.value * 8]
+    value = int(options[int(rng.integers(0, len(options)))])
+    step = MULTIPLES.get(name, 1)
+    return max(step, value // step * step)
+
+
+@contextmanager
+def overridden(values: Mapping[str, Any]) -> Iterator[None]:
+    """Sets thresholds for a block."""
+    if not values:
+        yield
+        return
+    known = thresholds()
+    before = [(sys.modules[m], n, getattr(sys.modules[m], n)) for name in values if name in known for m, n in known[name].users]
+    with override(cache=False):
+        forget()
+        try:
+            for name, value in values.items():
+                for m, n in known[name].users if name in known else ():
+                    setattr(sys.modules[m], n, value)
+            yield
+        finally:
+            for m, n, value in before:
+                setattr(m, n, value)
+            forget()
+
+
+@functools.cache
+def _caches() -> list[Any]:
+    """What the compiler remembers of programs."""
+    found: dict[int, Any] = {}
+    for name, m in sorted(sys.modules.items()):
+        if name.startswith(("hologram.graph", "hologram.backends.cpu.host", "hologram.backends.common")) and m is not None:
+            for x in vars(m).values():
+                if isinstance(x, Recent):
+                    found[id(x)] = x.clear
+                elif hasattr(x, "cache_clear"):
+                    found[id(x)] = x.cache_clear
+    return list(found.values())
+
+
+def forget() -> None:
+    """Forgets compiled programs, and what was remembered on the way to them."""
+    hologram.clear_caches()
+    for clear in _caches():
+        clear()
