@@ -79,13 +79,18 @@ def betaln(a: Any, b: Any) -> Tensor:
 def i0(x: Any) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
     (t,) = _floats("i0", x)
-    return FUNCTIONS["exp"](FUNCTIONS["abs"](t)) * i0e(t)
+    return _unscaled(t, i0e)
 
 
 def i1(x: Any) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
     (t,) = _floats("i1", x)
-    return FUNCTIONS["exp"](FUNCTIONS["abs"](t)) * i1e(t)
+    return _unscaled(t, i1e)
+
+
+def _unscaled(t: Tensor, scaled: Callable[[Any], Tensor]) -> Tensor:
+    """``exp(|t|) * scaled(t)``; |t| with the slope at 0 that the scaled functions' derivatives take for granted, sign(0) = 0."""
+    return FUNCTIONS["exp"](t * FUNCTIONS["sign"](t)) * scaled(t)
 
 
 def logit(p: Any) -> Tensor:

@@ -201,6 +201,17 @@ def test_derivatives_at_edges() -> None:
         np.testing.assert_allclose(float(hg.grad(special.log_ndtr)(np.float64(x))), want, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["erf", "erfc", "erfcx", "erfinv", "expit", "i0", "i1", "log_ndtr", "ndtr"])
+def test_derivatives_at_zero(name: str) -> None:
+    """Of functions that are smooth there: compositions of what is not have the sum of one-sided slopes."""
+    f, step = getattr(special, name), 1e-5
+    x = np.float64(0.0)
+    slope = (float(f(x + step)) - float(f(x - step))) / (2 * step)
+    assert float(hg.grad(f)(x)) == pytest.approx(slope, abs=1e-9)
+    second = (float(f(x + step)) + float(f(x - step)) - 2 * float(f(x))) / step**2
+    assert float(hg.grad(hg.grad(f))(x)) == pytest.approx(second, abs=1e-5)
+
+
 def test_orders() -> None:
     for n in (-1, 31, 1.5):
         with pytest.raises(ArgumentError):
