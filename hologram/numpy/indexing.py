@@ -277,6 +277,7 @@ def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str, beyond: st
     A Node is in range already. Tensors are clamped, or, to ``drop`` what is out of range, give a position that is out of range, too. NumPy arrays
     are treated as ``beyond`` says: see :class:`Selection`.
     """
+    _require_broadcast([part for part, _ in parts], what)
     flat: Any = None
     valid: Any = None
     for part, n in parts:
@@ -300,6 +301,14 @@ def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str, beyond: st
     if valid is None:
         return node
     return record(ew.select, stretched(what, [array(valid, what), node, constant(-1, dtypes.int64)]))
+
+
+def _require_broadcast(parts: Sequence[Any], what: str) -> None:
+    shapes = [part.shape for part in parts if isinstance(part, np.ndarray)]  # those of others are checked where they are added
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise located(ShapeError(f"{what}: index arrays of shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast")) from None
 
 
 def checked(indices: np.ndarray, n: Int, what: str, beyond: str = "raise") -> np.ndarray:
