@@ -116,6 +116,18 @@ def test_one_program_for_every_size() -> None:
         close(run(x)[1], np.fft.rfft(x, axis=0))
 
 
+@pytest.mark.parametrize("name", [n for n in fft.__all__ if n.endswith(("fft", "fft2", "fftn"))])
+def test_symbolic_sizes_or_a_refusal(name: str) -> None:
+    """Every transform of symbolic extents has NumPy's values, or says that it must know them."""
+    x = numbers((6, 5), np.float64)
+    try:
+        got = hg.jit(getattr(fft, name), dynamic=True)(x)
+    except ShapeError as e:
+        assert "symbolic" in str(e)
+    else:
+        close(got, getattr(np.fft, name)(x))
+
+
 def test_in_a_loop() -> None:
     x = numbers((16,), np.complex128)
     twice = hg.jit(lambda x: hg.fori_loop(0, 2, lambda i, y: fft.fft(y, norm="ortho"), x))(x)

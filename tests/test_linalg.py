@@ -12,7 +12,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu import lapack
-from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError
+from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError, TracedValueError
 
 la = hg.linalg
 TYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -481,6 +481,24 @@ def test_one_program_for_every_size() -> None:
         x = positive((n, n)) / n
         for got, want in zip(run(x), (np.linalg.cholesky(x), np.linalg.inv(x), np.linalg.eigvalsh(x), np.linalg.det(x)), strict=True):
             np.testing.assert_allclose(np.asarray(got), want, rtol=1e-9, atol=1e-12)
+
+
+UNARY = ["cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank", "norm", "pinv", "qr", "slogdet", "svd", "svdvals", "trace"]
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3)], ids=str)
+@pytest.mark.parametrize("name", UNARY)
+def test_symbolic_sizes_or_a_refusal(name: str, shape: tuple[int, int]) -> None:
+    """Every function of symbolic extents has the values that it has of known ones, or refuses them."""
+    x = positive((5, 5))[: shape[0], : shape[1]]
+    f = getattr(la, name)
+    try:
+        got = hg.jit(f, dynamic=True)(x)
+    except (ShapeError, TracedValueError):
+        pass
+    else:
+        for a, b in zip(hg.tree.leaves(got), hg.tree.leaves(f(x)), strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10, atol=1e-12)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

@@ -122,9 +122,11 @@ def _from_real(what: str, x: Any, s: Any, axes: Any, norm: str) -> Tensor:
 def _to_real(what: str, node: Node, s: Any, axes: Any, norm: str) -> Tensor:
     chosen, sizes = _axes(node, s, axes, what)
     last = sizes[-1] if sizes[-1] is not None else 2 * (node.shape[chosen[-1]] - 1)
-    if isinstance(last, int) and last < 1:
+    if not isinstance(last, int):
+        raise located(ShapeError(f"{what}: the number of elements, {last}, is symbolic: leave the axis out of dynamic"))
+    if last < 1:
         raise located(ShapeError(f"{what}: no transform of {last} elements"))
-    half = last // 2 + 1 if isinstance(last, int) else None
+    half = last // 2 + 1
     for axis, n in zip(chosen, [*sizes[:-1], half], strict=True):
         node = _resized(node, axis, n)
     return _run(rows.irfft, node, chosen, last, norm)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import hologram.numpy as hnp
+from hologram.errors import ShapeError
 from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, extents, matrices, square
 from hologram.trace.checks import choice
+from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]
@@ -48,12 +50,14 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     """``x = Q R`` of matrices (…, m, n): with k = min(m, n), ``Q`` (…, m, k) and ``R`` (…, k, n), or if ``mode`` is
     ``complete`` (…, m, m) and (…, m, n).
 
-    Raises ArgumentError for another mode.
+    Raises ArgumentError for another mode, and ShapeError where it is not known which of m and n is the larger.
     """
     choice(mode, "qr", "mode", ("reduced", "complete"))
     matrix = matrices(x, "qr")
     m, n = extents(matrix)
-    if m < n:  # type: ignore[operator]
+    if m != n and not (isinstance(m, int) and isinstance(n, int)):
+        raise located(ShapeError(f"qr: matrices of {m} rows and {n} columns: which are more must be known, or both the same symbol"))
+    if m != n and m < n:  # type: ignore[operator]
         left = matrix[..., :m]
         lower, q = factors.lq(hnp.matrix_transpose(left), False)
         q = hnp.matrix_transpose(q)
