@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from test_random_graphs import ordinary_values
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.reference import evaluate
-from hologram.errors import ShapeError, TracedValueError
+from hologram.errors import HologramError, ShapeError, TracedValueError
 from hologram.primitives.reductions import PAGE
 from hologram.symbolic import floordiv, var
 from hologram.trace.node import Graph, Node
@@ -299,3 +300,26 @@ def test_sizes_that_an_extent_may_have_are_not_compared() -> None:
     np.testing.assert_array_equal(np.asarray(decided(x)), 2 * x)
     shaped = hg.jit(lambda t: hnp.reshape(t, (t.shape[0] * t.shape[1],)) + hnp.zeros((t.shape[0] * 3,)), dynamic={0: (0,)})
     np.testing.assert_array_equal(np.asarray(shaped(x)), x.ravel())
+
+
+# --- every function --------------------------------------------------------------------------------------------------
+
+
+def _of_one_array() -> list[str]:
+    from tests.fuzz.arguments import catalogue, parameters
+
+    def required(name: str) -> list[str]:
+        return [p.name for p in parameters(name) if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+    return [name for name in catalogue() if len(required(name)) == 1]
+
+
+@pytest.mark.parametrize("name", _of_one_array())
+def test_symbolic_extents_are_taken_or_refused(name: str) -> None:
+    """Tracing any function of one array for symbolic extents raises none but Hologram's own errors."""
+    module, _, function = name.partition(".")
+    f = getattr(getattr(hg, module), function)
+    options = {"size": 4} if name in ("numpy.nonzero", "numpy.flatnonzero") else {}
+    for x in (np.ones((3, 5)), np.ones((4, 4)), np.ones(6), np.ones((3, 5), np.int64)):
+        with contextlib.suppress(HologramError):
+            hg.jit(lambda x: f(x, **options), dynamic=True).lower(x)

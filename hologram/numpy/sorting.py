@@ -148,7 +148,7 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     at = searchsorted(counts, arange(1, size + 1))
     there = at < counts.shape[0]
     out = []
-    for n in reversed(node.shape):
+    for n in (wrap(extent_node(n, dtypes.int64)) for n in reversed(node.shape)):
         out.append(where(there, at % n, fill_value))
         at = at // n
     return tuple(out[::-1])
