@@ -64,8 +64,8 @@ def _in_boxes(group: Group, roots: set[Node], stored: set[Node], whole: Values, 
     for boxes in nests:
         values = Values(group, roots, boxes, whole)
         cut.append((values, values.define_roots(stored)))
-    work = sum(_work(values) for values, _ in cut)
-    return cut if narrow or (isinstance(work, int) and work <= LESS * _work(whole)) else []
+    work, all_of_it = sum(_work(values) for values, _ in cut), _work(whole)
+    return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= LESS * all_of_it) else []
 
 
 def _narrow_axes(shape: Shape, whole: Values, writes: list[Write]) -> list[int]:
