@@ -28,6 +28,7 @@ from .program import Input, Lambda, Literal, Program, Ref, Step, flat, run_step
 from .worlds import Hologram
 
 MOST_NODE = 1 << 19  # elements of a node that is still interpreted
+MOST_NODES = 400  # of a graph; longer ones are rare, for the time that compiling them takes
 INTERNAL = (CompileError, RewriteError)  # Hologram's own errors that tell of a defect
 
 # sizes of axes: small ones, and those around the compiler's thresholds: vectors, LANES, panels and tiles, GROUP, pages
@@ -144,7 +145,7 @@ class Draft:
         fitting = [v for v in self.pool if fits(v)]
         if not fitting:
             return None
-        return self.pick(fitting[-3:] if self.chance(0.6) else fitting)
+        return fitting[-1] if self.chance(0.45) else self.pick(fitting[-3:] if self.chance(0.5) else fitting)
 
     def array(
         self, kinds: str = "biufc", ndim: int | None = None, least: int = 0, shape: tuple[int, ...] | None = None, fresh: float = 0.12
@@ -213,6 +214,8 @@ class Draft:
     def evaluate(self, node: Any) -> np.ndarray:
         """The node's value, by the reference."""
         order = self.trace.graph([node]).nodes()
+        if len(order) > MOST_NODES and self.chance(0.95):
+            raise Refused("long to compile")
         with np.errstate(all="ignore"):
             for n in order:
                 if n in self.known:

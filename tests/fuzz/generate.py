@@ -225,8 +225,38 @@ def _wrapped(d: Draft) -> list[Value]:
     return d.emit(form, Lambda(body.parameters, body.steps, body.result), x)
 
 
+PIECES = ("numpy.roll", "numpy.pad", "numpy.concatenate", "numpy.diff", "numpy.stack", "numpy.take", "numpy.tile", "numpy.repeat", "numpy.flip")
+
+
+def _pieces(d: Draft) -> list[Value]:
+    """A few steps that move elements, each on what the one before gave: gathers, pieces, updates at constant places."""
+    out = _gather(d) if d.chance(0.6) else [d.array(least=1)]
+    for _ in range(d.integer(1, 3)):
+        d.pool = [v for v in d.pool if v.ref != out[0].ref] + [out[0]]
+        out = _constant_updates(d) if d.chance(0.35) else draw(d, d.pick(PIECES))
+    return out
+
+
+def _gather(d: Draft) -> list[Value]:
+    x = d.array(least=1)
+    n = x.shape[0]
+    count = d.extent(d.most_elements // max(1, x.array.size // max(1, n)))
+    i = d.fresh("int64", (count,), f"index:{n}") if n else _index_array(d, 0, (0,))
+    return d.emit("form.getitem", x, i)
+
+
+def _constant_updates(d: Draft) -> list[Value]:
+    x = d.array(least=1)
+    if not x.shape[0]:
+        raise Refused("empty")
+    for _ in range(d.integer(1, 3)):
+        x = d.emit("form.at", x, d.integer(-x.shape[0], x.shape[0] - 1), d.pick(("set", "add", "multiply")), d.pick((1, 2)))[0]
+    return [x]
+
+
 FORMS: tuple[tuple[float, Callable[[Draft], list[Value]]], ...] = (
     (3.0, _getitem),
+    (1.5, _pieces),
     (3.0, _updates),
     (3.5, _operators),
     (0.4, _properties),

@@ -20,7 +20,7 @@ from .program import Input, Lambda, Program, Ref, Step, mapped, refs, renamed, r
 Fails = Callable[[Case], bool]
 
 
-def shrunk(case: Case, fails: Fails, budget: int = 150) -> Case:
+def shrunk(case: Case, fails: Fails, budget: int = 300) -> Case:
     """A smaller case that fails alike."""
     tries = 0
     progress = True

@@ -89,7 +89,7 @@ def laid_out(a: np.ndarray, layout: str) -> np.ndarray:
             return np.asfortranarray(a)
         case "reversed":
             flipped = tuple([slice(None, None, -1)] * a.ndim)
-            return a[flipped].copy()[flipped]
+            return np.array(a[flipped])[flipped] if a.ndim else a
         case "strided":
             wide = np.zeros(tuple([2 * n + 1 for n in a.shape]), a.dtype)
             every = tuple([slice(1, None, 2)] * a.ndim)
@@ -109,7 +109,7 @@ def laid_out(a: np.ndarray, layout: str) -> np.ndarray:
             memory[3:] = a.ravel()
             return memory[3:].reshape(a.shape)
         case "read-only":
-            a = a.copy()
+            a = np.array(a)
             a.flags.writeable = False
             return a
         case "swapped":
