@@ -33,7 +33,10 @@ from hologram.trace.node import Builder, Graph, Node, const_attrs, topological
 
 MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
 BAND_PIECES = 32  # pieces of bands that keep threads busy, where rows are as many
-MANY_GROUPS, LEAST_BAND = 1024, 16  # blocks of columns that keep a device busy, and rows of a band
+MANY_GROUPS = 1024  # blocks of columns that keep a device busy
+LEAST_BAND = 16  # rows of a band
+CUT_PAGES = 2  # up to which a reduction or a scan is one piece, however few there are
+POSITION_PAGES = 4  # up to which positions of extremes are found in one piece
 MANY_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
 LONG_COLUMN = 256  # elements of a scan
 MANY_ROWS = 16  # results that are independent and so already fill the machine
@@ -329,7 +332,7 @@ def _reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = 
 def _position(b: Builder, op: Any, x: Node, axis: int) -> Node:
     """argmax or argmin; of a long vector first within each page, then among the pages' extremes."""
     n = x.size
-    if x.ndim != 1 or not isinstance(n, int) or n <= 4 * PAGE:
+    if x.ndim != 1 or not isinstance(n, int) or n <= POSITION_PAGES * PAGE:
         return b(op, (x,), (axis,))
     extreme = TABLE["reduce_max" if op.name == "argmax" else "reduce_min"]
     pages = _in_pages(b, x, 0, n, extreme.identity(x.dtype))
@@ -342,11 +345,11 @@ def _position(b: Builder, op: Any, x: Node, axis: int) -> Node:
 def _needs_cut(rows: Shape, columns: Shape, n: Int, cut: bool) -> bool:
     """Whether pages become results of their own. Where n is a symbol, it may be long, or so short that a page of padding costs more than it: it is
     cut, once, only where that happens few times."""
-    independent = prod(rows) * (floordiv(prod(columns) + 127, 128) if columns else 1)
+    independent = prod(rows) * (floordiv(prod(columns) + (COLUMNS - 1), COLUMNS) if columns else 1)
     few = isinstance(independent, int) and independent < MANY_ROWS
     if not isinstance(n, int):
         return few and not cut
-    return n > MAX_IN_KERNEL or (few and n > 2 * PAGE)
+    return n > MAX_IN_KERNEL or (few and n > CUT_PAGES * PAGE)
 
 
 def _in_pages(b: Builder, x: Node, axis: int, n: Int, identity: Any, size: int = PAGE) -> Node:
