@@ -83,6 +83,7 @@ def test_thresholds_are_set_everywhere_and_put_back() -> None:
 
 
 def test_fixed_numbers_are_there() -> None:
+    assert thresholds()
     for name in FIXED:
         module, _, constant = name.rpartition(".")
         assert hasattr(sys.modules[module], constant), f"{name} is gone: tests/fuzz/thresholds.py"

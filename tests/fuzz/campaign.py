@@ -79,13 +79,21 @@ class Worker:
         environment = os.environ | {"HOLOGRAM_VERIFY": "1", "HOLOGRAM_CACHE": "0", "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment)
         self.last = last
-        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
+        self.listener = threading.Thread(target=self._listen, args=(self.process,), daemon=True)
+        self.listener.start()
 
     def _listen(self, process: Any) -> None:
         for line in process.stdout:
             self.heard.put((self, process, line))
         process.wait()
         self.heard.put((self, process, None))
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.listener.join()
+        self.process.stdout.close()  # type: ignore[union-attr]
+        self.errors.close()
 
     def last_words(self) -> str:
         self.errors.seek(0)
@@ -121,7 +129,7 @@ def campaign(start: int, count: int | None, minutes: float | None, workers: int,
             shown = now
             print(f"{tally.cases} cases in {tally.seconds:.0f} s, {len(tally.failures)} kinds of failure", flush=True)
     for w in running:
-        w.process.kill()
+        w.end()
     return tally
 
 
@@ -151,6 +159,7 @@ def _ended(worker: Worker, running: list[Worker], tally: Tally, out: Path, start
     elif worker.process.returncode:
         _failed(tally, worker.next, {"key": "worker", "text": worker.last_words(), "executor": "worker"}, out)
         worker.next += worker.step
+    worker.end()
     if worker.stop is not None and worker.next >= worker.stop:
         running.remove(worker)
     else:

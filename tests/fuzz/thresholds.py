@@ -39,6 +39,10 @@ FIXED = {
     "hologram.graph.tiles.SIDE": "items of a group of 256",
     "hologram.graph.tiles.PAD": "banks of shared memory",
     "hologram.graph.nest.MANY": "infinity",
+    "hologram.graph.loop_parts._FIRST_OWN": "a number that no input has",
+    "hologram.graph.placement.NEVER": "infinity",
+    "hologram.backends.cpu.bfloat16_pairs.LARGEST": "lanes of an instruction",
+    "hologram.backends.cpu.bfloat16_pairs.LEAST": "lanes of an instruction",
     "hologram.graph.invariants._MOST_WORK": "infinity",
     "hologram.graph.passes.MAX_ROUNDS": "a bound, met by defects only",
     "hologram.graph.rewrite.STEPS": "a bound, met by defects only",
@@ -81,7 +85,7 @@ def thresholds() -> dict[str, Threshold]:
     for m in modules:
         for node in _tree(m).body:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-            for t in targets:
+            for t in [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple) else [t])]:
                 if isinstance(t, ast.Name) and t.id.upper() == t.id and type(value := getattr(m, t.id, None)) in (int, float):
                     defined[f"{m.__name__}.{t.id}"] = value
     users: dict[str, list[tuple[str, str]]] = {}
