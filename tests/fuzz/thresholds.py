@@ -85,7 +85,7 @@ def thresholds() -> dict[str, Threshold]:
     for m in modules:
         for node in _tree(m).body:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-            for t in [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple) else [t])]:
+            for t in [e for target in targets for e in (target.elts if isinstance(target, ast.Tuple) else [target])]:
                 if isinstance(t, ast.Name) and t.id.upper() == t.id and type(value := getattr(m, t.id, None)) in (int, float):
                     defined[f"{m.__name__}.{t.id}"] = value
     users: dict[str, list[tuple[str, str]]] = {}
