@@ -65,13 +65,15 @@ PROVED: list[tuple[list[Any], str, str, list[tuple[str, str]]]] = [
     ([("p", "0", "6*n", None)], "n*(p%6)+p//6", "6*n", []),  # a transposed one
     ([("p", "0", "30", None), ("i", "0", "20", None)], "20*p+i-21", "500", [("p-1", "25"), ("i-1", "19")]),
     ([("p", "0", "63", None)], "p-28", "28", [("p//7-4", "4")]),
+    ([("i", "0", "(n+4)//8", None)], "8*i", "n-3", []),  # x[:-3:8]
+    ([("p", "0", "((n+4)//8)*m", None), ("i", "0", "m", None)], "8*m*(p//m)+i", "m*n-3*m", []),
     ([("p", "0", "21", None), ("j", "0", "8-p%8", None)], "p+j", "24", []),
 ]
 
 
 @pytest.mark.parametrize(("loops", "index", "size", "guards"), PROVED)
 def test_what_kernels_are_made_of_is_proved(loops: list[Any], index: str, size: str, guards: list[tuple[str, str]]) -> None:
-    known: dict[str, Int] = {"n": N}
+    known: dict[str, Int] = {"n": N, "m": var("m")}
     ranges = Ranges()
     for name, *rest in loops:
         start, extent, limit = (None if e is None else parse_integer(e, known) for e in rest)

@@ -39,10 +39,11 @@ class Ranges:
     def __init__(self) -> None:
         self.of: dict[str, Range] = {}
         self.positive: dict[str, Int] = {}  # symbols that are not 0 where a loop's body runs, as 1 and what is left
+        self.quotients: dict[str, tuple[Int, Int]] = {}  # what is divided, and by what, in quotients of symbols that are symbols of their own
 
     def copy(self) -> Ranges:
         out = Ranges()
-        out.of, out.positive = dict(self.of), dict(self.positive)
+        out.of, out.positive, out.quotients = dict(self.of), dict(self.positive), dict(self.quotients)
         return out
 
     def loop(self, name: str, start: Int, extent: Int, limit: Int | None) -> None:
@@ -102,6 +103,8 @@ class Ranges:
                     term = term * (floordiv(x, y) if a.key[0] == "floordiv" else mod(x, y))
                 else:
                     term = term * var(a.name, a.low, a.high)
+                    if a.key[0] == "floordiv":
+                        self.quotients[a.name] = a.args
             out = out + term
         return out
 
@@ -150,7 +153,20 @@ class Ranges:
         return (a.low is None or self._is_at_least(x, a.low)) and (a.high is None or self._is_at_least(a.high - x, 0))
 
     def _is_at_least(self, e: Int, least: int) -> bool:
-        return any(self._is_certainly(low, least) for low in self.bounds_of(e, -1))
+        return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self.bounds_of(e, -1))
+
+    def _multiplied(self, e: Int) -> Int:
+        """A lower bound of an expression in symbols: ``x // n * n`` is from ``x - n + 1`` to ``x``."""
+        out: Int = 0
+        for m, c in e.terms.items() if isinstance(e, Expr) else [((), e)]:
+            q = next((a for a in m if a.name in self.quotients), None)
+            x, n = (0, 0) if q is None else self.quotients[q.name]
+            others = Expr({tuple(a for a in m if a is not q): 1}) if len(m) > 1 else 1
+            if isinstance(n, int) and n and c % n == 0 and self._is_certainly(others, 0):
+                out = out + c // n * others * (x if c < 0 else x - (n - 1))
+            else:
+                out = out + (Expr({m: c}) if m else c)
+        return out
 
     def _is_certainly(self, e: Int, least: int) -> bool:
         """Whether an expression in symbols is at least so much."""
