@@ -34,7 +34,7 @@ from hologram.trace.node import Graph
 
 from . import judge, meaning, values
 from .generate import Case
-from .program import Program, Ref, Step, World, function_of, functions, mapped, refs, resolve, run_steps
+from .program import Program, Ref, Step, World, flat, function_of, functions, mapped, refs, resolve, run_steps
 from .worlds import Hologram, Jax, NoMeaning, NumPy
 
 
@@ -496,6 +496,40 @@ def transposed(run: Run) -> None:
     e = 1e-9 if all(n.dtype.name in ("float64", "int64", "bool") for n in meaning.every_node(run.graph)) else 3e-3
     if abs(a - b) > e * (size + 1e-6):
         raise judge.Mismatch("vjp against jvp", 0, np.asarray(b), np.asarray(a), np.asarray(True))
+
+
+BY_VALUES = ("unique", "unique_values", "unique_counts", "unique_inverse", "unique_all", "nonzero", "flatnonzero", "argwhere", "trim_zeros")
+OF_TWO = ("intersect1d", "union1d", "setdiff1d", "setxor1d", "extract", "mask")
+
+
+@executor(0.03)
+def by_values(run: Run) -> None:
+    """Functions whose results' shapes depend on values, which are no steps of a traced program: of one of its values, beside NumPy."""
+    if run.case.transform:
+        raise Skipped("transformed")
+    known = [
+        x for x in _slots(run).values() if x.ndim and x.size and dtypes.of(x.dtype).name not in ("bfloat16", "float16") and not np.isnan(x).any()
+    ]
+    if not known:
+        raise Skipped("no value that fits")
+    x = known[int(run.rng.integers(0, len(known)))]
+    name = (BY_VALUES + OF_TWO)[int(run.rng.integers(0, len(BY_VALUES + OF_TWO)))]
+    operands = [x.ravel() if name == "trim_zeros" else x]
+    if name in OF_TWO:
+        other = run.rng.permutation(x.ravel())[: x.size // 2 + 1]
+        operands = [x > 0, x] if name in ("extract", "mask") and x.dtype.kind != "c" else [x, other]
+    if name in ("extract", "mask") and operands[0].dtype != bool:
+        raise Skipped("no order")
+    if name == "mask":
+        got, want = hg.tensor(x)[operands[0]], x[operands[0]]
+    else:
+        got, want = getattr(hnp, name)(*[hg.tensor(a) for a in operands]), getattr(np, name)(*operands)
+    for i, (g, w) in enumerate(zip(hg.tree.leaves(got), flat(want), strict=True)):
+        g, w = np.asarray(g), np.asarray(w)
+        if name == "unique_values":  # in no order
+            g, w = np.sort(g), np.sort(w)
+        if g.shape != w.shape or (g != w).any():
+            raise judge.Mismatch(f"{name} of {x.dtype}{list(x.shape)} beside NumPy", i, g, w, None if g.shape != w.shape else g != w)
 
 
 @functools.cache

@@ -85,7 +85,7 @@ def thresholds() -> dict[str, Threshold]:
     for m in modules:
         for node in _tree(m).body:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-            for t in [e for target in targets for e in (target.elts if isinstance(target, ast.Tuple) else [target])]:
+            for t in [e for x in targets for e in (x.elts if isinstance(x, ast.Tuple) else [x])]:
                 if isinstance(t, ast.Name) and t.id.upper() == t.id and type(value := getattr(m, t.id, None)) in (int, float):
                     defined[f"{m.__name__}.{t.id}"] = value
     users: dict[str, list[tuple[str, str]]] = {}
