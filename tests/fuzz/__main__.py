@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from .campaign import LIMIT, Tally, campaign, work
 
 
 def main(words: list[str]) -> int:
+    os.environ.setdefault("HOLOGRAM_VERIFY", "1")  # before Hologram is imported
     if words[:1] == ["--worker"]:
         work(int(words[1]), int(words[2]), int(words[3]), sys.stdout)
         return 0

@@ -26,7 +26,14 @@ from hologram.settings import override
 from hologram.trace.recent import Recent
 
 PACKAGES = ("hologram.graph", "hologram.backends.cpu", "hologram.backends.common", "hologram.primitives.indexing", "hologram.nn.attention")
-LEFT_OUT = ("hologram.backends.cpu.runtime", "hologram.backends.cpu.cache", "hologram.graph.radix_kernels", "hologram.graph.kernel_parse")
+LEFT_OUT = (
+    "hologram.backends.cpu.runtime",
+    "hologram.backends.cpu.cache",
+    "hologram.graph.radix_kernels",
+    "hologram.graph.kernel_parse",
+    "hologram.graph.verify",  # bounds of proofs, and of passes, which defects alone meet
+    "hologram.graph.bounded",
+)
 
 FIXED = {
     "hologram.graph.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
