@@ -233,6 +233,8 @@ CHANGES: list[tuple[Callable[[Any], Any], str]] = [
     (put(name=3), "'name', a str"),
     (put(parameters=["x", 1]), "is not a name"),
     (put(symbols=["n0, i64 0"]), "is not the names of symbols"),
+    (put(symbols=["n0", "n7"]), "declares n0, n7, and no argument's shape says what that is"),
+    (lambda header: (put(symbols=["n0"])(header), node("iota", [], [[[[1, "n0"]]], 0, "int64"])(header)), "declares n0, and no argument's"),
     (put(weak=[True, False]), "no Python number is a float32"),
     (put(weak=[]), "0 leaves of the arguments for 2 inputs"),
     (put(donated=[7]), "donated"),
@@ -302,6 +304,19 @@ def _constants(n: int) -> Callable[[Any], None]:
 
 def _leaf(scan: Any) -> None:
     scan[2][0]["nodes"].append(["leaf", [], [0, [4, 2], "float32"]])
+
+
+def _symbol(scan: Any) -> None:
+    body, n = scan[2][0], [[1, "n0"]]
+    at = len(body["inputs"]) + len(body["nodes"])
+    body["nodes"] += [["slice", [0], [[n], [[*n, [1]]], [1]]], ["reshape", [at], [[]]]]
+    body["outputs"][1] = at + 1
+
+
+def test_symbols_stay_out_of_loops() -> None:
+    header, members = contents(PROGRAMS[1])
+    _symbol(next(n for n in header["graph"]["nodes"] if n[0] == "scan"))
+    refused(packed(header | {"symbols": ["n0"]}, members), "holds an array, or symbols")
 
 
 def test_loops_that_do_not_fit() -> None:
@@ -465,6 +480,7 @@ def test_polynomials_stay_small() -> None:
 
     def change(header: Any) -> None:
         header["symbols"] = [f"n{i}" for i in range(40)]
+        graph_of([[[[n]], "float32"] for n in wide], [], [0])(header)
         header["assumptions"] = [product] * 3
 
     hg.load(changed(change))

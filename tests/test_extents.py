@@ -262,6 +262,46 @@ def test_extents_do_not_leave_their_trace(use: Callable[[Any], Any]) -> None:
         use(kept[0])
 
 
+WEIGHTS = hg.tensor(np.arange(12, dtype=np.float32).reshape(4, 3))
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        lambda t: hg.fori_loop(0, 3, lambda i, c: c * t.shape[0] + t.size, t[0, 0]),
+        lambda t: hg.while_loop(lambda c: c < t.shape[0], lambda c: c + 1, t[0, 0]),
+        lambda t: hg.cond(t[0, 0] < 1, lambda c: c * t.shape[0], lambda c: c + WEIGHTS.sum() / t.size, t[0]),
+        lambda t: hg.switch(1, [lambda c: c, lambda c: c + hnp.arange(t.shape[0]).sum()], t[0]),
+        lambda t: hg.scan(lambda c, w: (c + w * t.shape[0], c), hnp.zeros(3), WEIGHTS),
+        lambda t: hg.fori_loop(0, 3, lambda i, c: hg.fori_loop(0, 2, lambda j, d: d + t.shape[0] * i, c), t[0]),
+        lambda t: hg.fori_loop(0, 3, lambda i, c: c + t.mean() + t[-1], t[0]),
+        lambda t: hg.fori_loop(0, 3, lambda i, c: c + WEIGHTS[:, t.shape[0] - 5].sum(), t[0]),
+        lambda t: hg.grad(lambda y: hg.fori_loop(0, 3, lambda i, c: hnp.sin(c) * t.shape[0], y))(t[0, 0]),
+        lambda t: hg.vmap(lambda y: hg.fori_loop(0, 2, lambda i, c: c + y.sum() / t.shape[0], y[0]), in_axes=1)(t),
+    ],
+)
+def test_control_flow_reads_what_sizes_make(flow: Callable[[Any], Any]) -> None:
+    """What bodies make of extents, and of values with symbolic shapes, without their own arguments is computed before them."""
+    made = hg.jit(flow, dynamic={0: 0})
+    for n in (5, 7, 6):
+        x = np.linspace(0, 1, 3 * n, dtype=np.float32).reshape(n, 3)
+        for got, want in zip(hg.tree.leaves(made(x)), hg.tree.leaves(hg.jit(flow)(x)), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        lambda t: hg.fori_loop(0, 3, lambda i, c: c + (c * hnp.arange(t.shape[0])).sum(), t[0, 0]),
+        lambda t: hg.fori_loop(0, 3, lambda i, c: c + t[i], t[0]),
+        lambda t: hg.vmap(lambda y: hg.fori_loop(0, 3, lambda i, c: c + y, y))(t),
+    ],
+)
+def test_control_flow_over_what_is_as_long_as_an_argument(flow: Callable[[Any], Any]) -> None:
+    with pytest.raises(ShapeError, match="depends on the symbolic extent n0: control flow takes static shapes.*test_extents.py"):
+        hg.jit(flow, dynamic={0: 0})(X)
+
+
 def test_extents_of_bodies_belong_to_the_trace_around_them() -> None:
     def f(t: Any, u: Any) -> Any:
         kept: list[Any] = []

@@ -10,9 +10,9 @@ from hologram.control.body import Body, close
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError, TreeError
 from hologram.primitives.control import project
-from hologram.primitives.leaves import const, leaf
+from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.op import Op, Shape
-from hologram.symbolic import is_static
+from hologram.symbolic import is_static, symbols_of
 from hologram.trace import tree
 from hologram.trace.apply import node_as, operand, weak_default, wrap
 from hologram.trace.checks import as_function
@@ -86,10 +86,29 @@ class Recorded:
         return self.arguments[-1]
 
     def captured(self) -> list[Node]:
-        """What the graph reads from around it: nodes of enclosing traces, and realised values."""
+        """What the graph reads from around it: nodes of enclosing traces, realised values, and what is made of symbolic extents without its
+        arguments. Raises ShapeError for what is made of both."""
         own = self.trace.lines
         outside = lambda n: n not in own or n.op is leaf  # noqa: E731
-        return [n for n in topological(self.nodes, stop=outside) if outside(n) and n.op is not const]
+        nodes = topological(self.nodes, stop=outside)
+        sized = self._sized([n for n in nodes if not outside(n)])
+        if sized:
+            nodes = topological(self.nodes, stop=lambda n: outside(n) or n in sized)
+        return [n for n in nodes if (outside(n) and n.op is not const) or n in sized]
+
+    def _sized(self, nodes: Iterable[Node]) -> set[Node]:
+        """Those of ``nodes``, all recorded here, that are made of symbolic extents."""
+        varying, sized = set(self.arguments), set[Node]()
+        for n in nodes:
+            symbols = symbols_of((n.shape, n.attrs, [x.shape for x in n.inputs]))
+            if n in varying or any(x in varying for x in n.inputs):
+                varying.add(n)
+                if symbols:
+                    what = "an argument" if n.op is input_ else n.op.name
+                    raise located(ShapeError(f"{self.trace.name}: {what} depends on the symbolic extent {min(symbols)}: {STATIC_ONLY}"))
+            elif symbols or any(x in sized for x in n.inputs):
+                sized.add(n)
+        return sized
 
 
 class Traced(Recorded):
@@ -130,7 +149,16 @@ def closed(traces: Sequence[Recorded]) -> tuple[list[Node], list[Body]]:
     captured = list(dict.fromkeys(n for t in traces for n in t.captured()))
     bodies = [close([*captured, *t.arguments], t.nodes, t.trace.lines) for t in traces]
     own = {n for t in traces for n in t.trace.lines}
-    return [leaf_node(n.attrs[0]) if n in own else n for n in captured], bodies
+    again: dict[Node, Node] = {}
+    return [_outside(n, own, again) for n in captured], bodies
+
+
+def _outside(node: Node, own: set[Node], again: dict[Node, Node]) -> Node:
+    """``node``, which a body reads, where the body stands: recorded ``again`` if it is the body's own."""
+    for n in topological([node], stop=lambda n: n not in own):
+        if n in own and n not in again:
+            again[n] = leaf_node(n.attrs[0]) if n.op is leaf else record(n.op, tuple([again.get(x, x) for x in n.inputs]), n.attrs)
+    return again.get(node, node)
 
 
 def emit(op: Op, inputs: Iterable[Node], attrs: tuple[Any, ...], types: Sequence[Type]) -> list[Tensor]:

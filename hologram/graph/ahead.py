@@ -23,7 +23,7 @@ from hologram.graph.prepare import Variation
 from hologram.graph.tiles import FAR_BYTES, Sharing, Tile, panel_width
 from hologram.primitives.leaves import Held, input_, leaf
 from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, prod
+from hologram.symbolic import Int, prod, symbols_of
 from hologram.trace.node import Builder, Graph, Node, const_attrs, topological
 
 _PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
@@ -259,14 +259,19 @@ class _Search:
 
 
 def _constants(nodes: Iterable[Node], constants: Sequence[Node]) -> dict[Node, frozenset[Node]]:
-    """Which of ``constants`` a value is made of, for values of static size that are made of them, numbers and counters alone."""
+    """Which of ``constants`` a value is made of, for values that are made of them, numbers and counters alone. What an attribute makes of the size
+    of an argument is none of these, however it is used: bounds of a slice give as static a shape to a part of a counter that is as long as the
+    argument."""
     found = {x: frozenset([x]) for x in constants}
     for n in nodes:
-        if n in found:
-            continue
-        if n.op.kind == "leaf" and n.op.name != "input" or n.op.kind in _PURE and isinstance(n.size, int) and all(x in found for x in n.inputs):
+        if n not in found and (is_constant(n) or n.op.kind in _PURE and not symbols_of(n.attrs) and n.inputs and all(x in found for x in n.inputs)):
             found[n] = frozenset[Node]().union(*(found[x] for x in n.inputs))
     return found
+
+
+def is_constant(n: Node) -> bool:
+    """Whether the node is a number, a counter or an array that is the same in all calls."""
+    return n.op.kind == "leaf" and n.op is not input_ and not symbols_of(n.attrs)
 
 
 def _works(nodes: Iterable[Node], among: Mapping[Node, Any]) -> set[Node]:

@@ -4,7 +4,7 @@
 - A sequence whose elements are all the same is a constant of the loop.
 - Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
   inside, a scalar constant that comes from outside.
-- A choice whose index is known is the branch; a scan of no steps gives its carries back.
+- A choice whose index is known is the branch; a scan of no steps gives its carries back, and arrays of no elements.
 - Work that is the same in each step is done before the loop: see :mod:`hologram.graph.invariants`; products for which steps need not take turns are
   those of all steps at once: see :mod:`hologram.graph.fission`.
 - Scans that run side by side become one: see :mod:`hologram.graph.merging`.
@@ -20,7 +20,9 @@ from hologram.control.body import Body
 from hologram.graph.loop_parts import Late, Loop, cut, distinct, positions_of, reached
 from hologram.graph.merging import merge_scans
 from hologram.primitives.control import bodies, project, scan, switch
-from hologram.trace.node import Builder, Graph, Node, const_value, inlined
+from hologram.primitives.leaves import const
+from hologram.primitives.movement import broadcast
+from hologram.trace.node import Builder, Graph, Node, const_attrs, const_value, inlined
 from hologram.trace.recent import Recent
 
 Canonical = Callable[[Graph], Graph]
@@ -132,9 +134,7 @@ class _Run:
         results: dict[int, Node] = {}
         if node.op is scan and node.attrs[3] == 0:
             self.fire("no-steps")
-            results = {k: made.starts[k] for k in wanted if k < len(made.starts)}
-            wanted = {k for k in wanted if k >= len(made.starts)}
-            return results | self.emit(node, inputs, (made.bodies[0], *node.attrs[1:]), made.positions(wanted))
+            return {k: made.starts[k] if k < len(made.starts) else self.nothing(like) for k, (_, like) in made.positions(wanted).items()}
         if made.spread():
             self.fire("fixed-sequence")
             made.bodies = [self.canonical(b) for b in made.bodies]
@@ -158,6 +158,11 @@ class _Run:
         wanted = {k for k in made.wanted if k not in results}
         results |= self.emit(node, made.inputs(), made.attrs(), made.positions(wanted))
         return results if late is None else late.into(results, self.build)
+
+    def nothing(self, like: Node) -> Node:
+        """An array of no elements, of the shape and type of ``like``."""
+        zero = self.build(const, (), const_attrs(0, like.dtype))
+        return self.build(broadcast, (zero,), (like.shape, ()))
 
     def distribute(self, made: Loop) -> Late | None:
         """Takes products for all steps at once out of a scan; what is to be computed after it."""

@@ -18,6 +18,7 @@ from hologram.graph.ahead import Ahead, packed_ahead
 from hologram.graph.tiles import Sharing
 from hologram.primitives.control import bodies, scan, switch, while_, with_bodies
 from hologram.primitives.leaves import input_, leaf
+from hologram.symbolic import symbols_of
 from hologram.trace.node import Builder, Graph, Node, inlined, topological
 
 PACKED_BYTES = 2**28  # for one body
@@ -35,7 +36,7 @@ def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepar
     build, image = Builder(), {x: x for x in graph.inputs}
     fixed = {graph.inputs[i] for i in constants}
     for n in nodes:
-        if n.op is leaf or (n.inputs and n.op.kind != "control" and all(x in fixed for x in n.inputs)):
+        if n.op is leaf or (n.inputs and n.op.kind != "control" and not symbols_of(n.attrs) and all(x in fixed for x in n.inputs)):
             fixed.add(n)
         if n.op.kind == "control":
             image[n] = _Packed(n, fixed, prepared, tile, exact).node(build, [image[x] for x in n.inputs])

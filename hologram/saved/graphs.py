@@ -19,7 +19,7 @@ from hologram.primitives.marks import custom, example, mark, part, place, pullba
 from hologram.primitives.op import MULTIPLE, TABLE, Op, Shape
 from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
 from hologram.saved.guards import Guards
-from hologram.symbolic import Expr, Int, bounds, is_static, prod, var
+from hologram.symbolic import Expr, Int, bounds, is_static, prod, symbols_of, var
 from hologram.trace.node import Builder, Graph, Node
 
 MOST_NODES = 2**22  # in all graphs of a file
@@ -144,8 +144,8 @@ class GraphReader:
         """The graph of a loop or branch: closed, and of static shapes."""
         graph = self.graph(data)
         for node in graph.nodes():
-            if node.op is leaf or not all(map(is_static, node.shape)):
-                raise ProgramFileError("the graph of a loop or branch holds an array, or a shape with symbols")
+            if node.op is leaf or symbols_of((node.shape, node.attrs)):
+                raise ProgramFileError("the graph of a loop or branch holds an array, or symbols")
         return graph
 
     def graph(self, data: Any) -> Graph:

@@ -18,6 +18,7 @@ from hologram.saved.graphs import GraphReader, fields
 from hologram.saved.program import Program
 from hologram.saved.specification import Specification
 from hologram.saved.trees import decode_tree
+from hologram.symbolic import symbols_of
 from hologram.trace.jit import Traced
 from hologram.trace.node import Graph, Node
 from hologram.trace.recorder import located
@@ -68,6 +69,9 @@ def _program(header: dict[str, Any], arrays: list[np.ndarray], device: str | Non
         raise refuse(f"one of {', '.join(PRECISIONS)}", precision)
     reader = GraphReader([storage.copy_of(a) for a in arrays], symbols, rules)
     graph = reader.graph(data)
+    unbound = sorted(set(symbols) - symbols_of([x.shape for x in graph.inputs]))
+    if unbound:
+        raise ProgramFileError(f"the file declares {', '.join(unbound)}, and no argument's shape says what that is")
     for a in assumptions:
         reader.assume(INTEGER.decode(a, reader))
     arguments, results = decode_tree(header.get("arguments")), decode_tree(header.get("results"))
