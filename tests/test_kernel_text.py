@@ -162,6 +162,7 @@ DEFECTS = [
     ("s0[i] = v3", "s0[i+p] = v3", "may lie outside of s0"),
     ("int64 below 960", "int64 below 961", "may lie outside of b0"),
     (" below 960", "", "may lie outside of b0"),
+    ("b2[p] = a1", "b2[p//2] = a1", "iterations of parallel loops"),
     ("      v9 = load", "      taken2 = cast(v6, int64) : int64\n      taken1 = cast(v6, int64) : int64\n      v9 = load", "hides"),
     ("      s0[i] = v3\n", "      taken1 = cast(v3, int64) : int64\n      s0[i] = v3\n", "the name of two values"),
     ("v2 = load(b0, i+40*p)", "v2 = load(b0, i+40*t)", "t is not known"),

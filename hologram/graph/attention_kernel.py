@@ -94,7 +94,7 @@ class _Attention(ScoreKernel):
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
     def lowered(self) -> Lowered:
-        kernel, body, block = self.start(self.chunks_of_head)
+        kernel, body, block = self.start(self.chunks_of_head, repeats=self.count % self.rows != 0)
         if self.chunks_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
             named(least(body, block * self.rows, self.count - self.rows), "row")
         self._turn(body)

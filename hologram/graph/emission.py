@@ -253,6 +253,7 @@ class Emission:
             k.body += self.bands.identities.values()
             k.scratch += self.bands.results.values()
         parallel = Loop("parallel", "p", 0, nest.chunks)
+        parallel.repeats = nest.repeats
         k.body.append(parallel)
         body = parallel.body
         for level, loop in nest.outer_loops():

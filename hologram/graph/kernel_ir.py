@@ -107,16 +107,18 @@ class Loop:
     """``for var in start .. min(start + extent, limit)``; ``accs`` are reset on entry and hold their results on exit.
 
     ``shared``: how many iterations of the parallel loop, from a multiple of it on, write the same to scratch here. A thread that has just run
-    another of them may pass the loop by.
+    another of them may pass the loop by. ``repeats``: iterations of the parallel loop may write the same values to one element, as do those that
+    take the last rows in whole tiles.
     """
 
-    __slots__ = ("kind", "var", "start", "extent", "limit", "accs", "body", "shared")
+    __slots__ = ("kind", "var", "start", "extent", "limit", "accs", "body", "shared", "repeats")
 
     def __init__(self, kind: str, var: str, start: Int, extent: Int, limit: Int | None = None) -> None:
         self.kind, self.var, self.start, self.extent, self.limit = kind, var, start, extent, limit
         self.accs: list[Acc] = []
         self.body: list[Stmt] = []
         self.shared = 1
+        self.repeats = False
 
 
 Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"

@@ -41,7 +41,8 @@ def statement_text(s: Stmt, names: Names) -> str:
             accs.append(f"{names[a]} = {a.row.name} {a.value_dtype} -> {a.dtype}")
         carry = f" with {', '.join(accs)}" if accs else ""
         shared = f" shared by {s.shared}" if s.shared > 1 else ""
-        return f"{s.kind} {s.var} from {s.start} count {s.extent}{limit}{shared}{carry}"
+        repeats = " repeating" if s.repeats else ""
+        return f"{s.kind} {s.var} from {s.start} count {s.extent}{limit}{shared}{repeats}{carry}"
     if isinstance(s, Store):
         where = "" if s.mask is None else f" where {names[s.mask]}"
         return f"{s.buffer.name}[{s.index}] = {names[s.value]}{where}"

@@ -78,11 +78,12 @@ class ScoreKernel:
 
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
-    def start(self, blocks: int) -> tuple[Kernel, list[Stmt], Int]:
-        """A kernel with a chunk for each block of each head, the chunk's statements, and the number of its block."""
+    def start(self, blocks: int, repeats: bool = False) -> tuple[Kernel, list[Stmt], Int]:
+        """A kernel with a chunk for each block of each head, the chunk's statements, and the number of its block; ``repeats``: see :class:`Loop`."""
         kernel = Kernel()
         kernel.chunks = prod(n for _, n in self.others) * blocks
         parallel = Loop("parallel", "p", 0, kernel.chunks)
+        parallel.repeats = repeats
         kernel.body.append(parallel)
         p = counter("p", kernel.chunks)
         at = floordiv(p, blocks)

@@ -15,6 +15,7 @@ from hologram.errors import CompileError, DTypeError, ShapeError
 from hologram.graph.kernel_ir import KERNEL_OPS, Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Stmt, Store, Value
 from hologram.graph.kernel_text import Names, statement_text
 from hologram.graph.verify_bounds import Ranges, guards_of
+from hologram.graph.verify_parallel import Access, collide
 from hologram.primitives.op import TABLE
 from hologram.symbolic import Atom, Int, atoms, substitute, var
 
@@ -37,6 +38,7 @@ def verify_kernel(kernel: Kernel) -> None:
     - loads and stores are of declared buffers, of their type, in a direction that their role allows, and inside of them for all values of the
       variables in their index expressions (:mod:`hologram.graph.verify_bounds`); an index that was gathered is taken to be in range,
       and of ``assumed`` values no more is asked than that they do not lie outside for certain;
+    - no two iterations of parallel loops write to one element, as far as :mod:`hologram.graph.verify_parallel` tells;
     - index expressions name symbols, variables of enclosing loops, and values that are computed by then.
     """
     _Verifier(kernel).run()
@@ -53,6 +55,7 @@ class _Verifier:
         self.seen: set[Value] = set()
         self.named: set[str] = set()  # by values, which index expressions go through
         self.assumed: set[str] = set()  # those of which more is known than their extents
+        self.accesses: dict[Buffer, list[Access]] = {}  # to memory that the kernel writes to
         self.ranges = Ranges()
         self.claims: set[Atom] = set()  # atoms whose bounds are those of their variables
         self.loops: list[Loop] = []
@@ -71,6 +74,9 @@ class _Verifier:
         if k.ready is not None:
             self.ready(k)
         self.block(k.body)
+        for b, accesses in self.accesses.items():
+            if collide(accesses):
+                self.fail(f"iterations of parallel loops write to the same elements of {b.name}")
 
     def ready(self, k: Kernel) -> None:
         if k.body or k.scratch:
@@ -167,7 +173,7 @@ class _Verifier:
             self.fail(f"a {s.value.dtype} is stored among {s.buffer.dtype}")
         if s.mask is not None and self.read(s.mask) is not dtypes.bool_:
             self.fail("a mask is a bool")
-        self.place(s.buffer, s.index, s.mask)
+        self.place(s.buffer, s.index, s.mask, True)
 
     # --- instructions --------------------------------------------------------------------------------------------------
 
@@ -238,7 +244,7 @@ class _Verifier:
             self.fail(f"a {s.dtype} is loaded from {buffer.dtype}")
         if types not in ([], [dtypes.bool_]):
             self.fail("a load takes at most a mask")
-        self.place(buffer, index, s.args[0] if s.args else None)
+        self.place(buffer, index, s.args[0] if s.args else None, False)
 
     def _scan(self, s: Ins, types: list[DType]) -> None:
         (acc,) = s.attrs
@@ -265,11 +271,13 @@ class _Verifier:
         if b not in self.buffers:
             self.fail(f"the buffer {b.name} is not declared")
 
-    def place(self, b: Buffer, index: Int, mask: Value | None) -> None:
+    def place(self, b: Buffer, index: Int, mask: Value | None, writes: bool) -> None:
         self.integer(index)
         guards = guards_of(mask)
         free: dict[str, Int] = {name: var(name, None, None) for name in self.named - self.ranges.of.keys()}
         index, guards = substitute(index, free), [(substitute(e, free), size) for e, size in guards]
+        if b.role in ("out", "inout"):
+            self.accesses.setdefault(b, []).append(Access(index, list(self.loops), guards, self.ranges.copy(), writes))
         if self.ranges.is_inside(index, b.size, guards):
             return
         where = "".join(f" where 0 <= {e} < {size}" for e, size in guards)

@@ -19,6 +19,7 @@ from hologram.symbolic import Atom, Expr, Int, Monomial, atoms, bounds, floordiv
 
 MAX_ALTERNATIVES = 32  # bounds of one expression that are tried: a loop with a limit has two ends, either of which may be what proves it
 MAX_VARIABLES = 64  # that are replaced in one expression
+LARGE = 2**20  # sizes that are larger than all that a program takes for granted
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
 
 Guard = tuple[Int, Int]
@@ -39,11 +40,12 @@ class Ranges:
     def __init__(self) -> None:
         self.of: dict[str, Range] = {}
         self.positive: dict[str, Int] = {}  # symbols that are not 0 where a loop's body runs, as 1 and what is left
+        self.least = 0  # that symbols are
         self.quotients: dict[str, tuple[Int, Int]] = {}  # what is divided, and by what, in quotients of symbols that are symbols of their own
 
     def copy(self) -> Ranges:
         out = Ranges()
-        out.of, out.positive, out.quotients = dict(self.of), dict(self.positive), dict(self.quotients)
+        out.of, out.positive, out.quotients, out.least = dict(self.of), dict(self.positive), dict(self.quotients), self.least
         return out
 
     def loop(self, name: str, start: Int, extent: Int, limit: Int | None) -> None:
@@ -51,7 +53,7 @@ class Ranges:
         start, extent, limit = self._opaque(start), self._opaque(extent), None if limit is None else self._opaque(limit)
         highs = [start + extent - 1] if limit is None else [limit - 1, start + extent - 1]
         self.of[name] = Range([start], highs)
-        if self._is_at_least(start, 0):
+        if self.is_at_least(start, 0):
             self._are_positive(extent)
             self._are_positive(limit if limit is not None else 1)
 
@@ -77,14 +79,24 @@ class Ranges:
             self.of[v.name] = r
 
     def is_inside(self, index: Int, size: Int, guards: Iterable[Guard] = ()) -> bool:
-        """Whether ``0 <= index < size`` wherever the guards hold."""
+        """Whether ``0 <= index < size`` wherever the guards hold. Of symbols a program may take for granted that they are large enough, such as for a
+        constant index: so it is proved for all of them, or else for all large ones."""
+        if self._is_proved(index, size, list(guards)):
+            return True
+        if all(a.name in self.of for e in (index, size) for a in atoms(e)):
+            return False
+        large = self.copy()
+        large.least = LARGE
+        return large._is_proved(index, size, list(guards))
+
+    def _is_proved(self, index: Int, size: Int, guards: list[Guard]) -> bool:
         scope = self.copy()
         index, size = self._opaque(index), self._opaque(size)
         guards = [(self._opaque(e), self._opaque(n)) for e, n in (_without_division(*g) for g in guards)]
         for _, n in guards:
             scope._are_positive(n)
-        for at in _guarded(index, guards, scope):
-            if scope._is_at_least(at, 0) and scope._is_at_least(size - at, 1):
+        for at in guarded(index, guards, scope):
+            if scope.is_at_least(at, 0) and scope.is_at_least(size - at, 1):
                 return True
         return self._is_inside_everywhere(index, size, guards)
 
@@ -110,7 +122,7 @@ class Ranges:
 
     def is_outside(self, index: Int, size: Int) -> bool:
         """Whether ``index`` is certainly no element of ``size``."""
-        return self._is_at_least(-index, 1) or self._is_at_least(index - size, 0)
+        return self.is_at_least(-index, 1) or self.is_at_least(index - size, 0)
 
     def behind(self, expressions: Iterable[Int]) -> set[str]:
         """The names in expressions, and in the ends of their ranges."""
@@ -127,32 +139,39 @@ class Ranges:
     def _is_inside_everywhere(self, index: Int, size: Int, guards: list[Guard]) -> bool:
         """Tries each point of a static space of at most :data:`MAX_POINTS`."""
         names = {a.name for e in (index, *(e for e, _ in guards)) for a in atoms(e)}
-        order = [name for name in self.of if name in names]
-        if len(order) < len(names) or not all(isinstance(n, int) for n in (size, *(n for _, n in guards))):
+        point = self.points(names, MAX_POINTS)
+        if point is None or not all(isinstance(n, int) for n in (size, *(n for _, n in guards))):
             return False
-        ends = [[e for e in self.bounds_of(var(name, None, None), sign) if isinstance(e, int)] for name in order for sign in (-1, 1)]
-        if not all(ends):
-            return False
-        boxes = [(max(lows), min(highs)) for lows, highs in zip(ends[::2], ends[1::2], strict=True)]
-        if math.prod(high - low + 1 for low, high in boxes) > MAX_POINTS:
-            return False
-        axes = [np.arange(low, high + 1) for low, high in boxes]
-        point = dict(zip(order, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
         live = np.ones((), bool)
         for e, n in guards:
-            value = _evaluated(e, point)
+            value = evaluated(e, point)
             live = live & (value >= 0) & (value < n)
-        at = _evaluated(index, point)
+        at = evaluated(index, point)
         return bool(np.all(~live | ((at >= 0) & (at < size))))
+
+    def points(self, names: Iterable[str], most: int) -> dict[str, np.ndarray] | None:
+        """The values of variables, each along an axis of its own, in a box that holds all of them; None where there may be more than ``most``."""
+        boxes: list[tuple[int, int]] = []
+        for name in (order := list(names)):
+            if name not in self.of:
+                return None
+            lows, highs = ([e for e in self.bounds_of(var(name, None, None), sign) if isinstance(e, int)] for sign in (-1, 1))
+            if not lows or not highs:
+                return None
+            boxes.append((max(lows), min(highs)))
+        if math.prod(high - low + 1 for low, high in boxes) > most:
+            return None
+        axes = [np.arange(low, high + 1) for low, high in boxes]
+        return dict(zip(order, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
 
     def holds(self, a: Atom) -> bool:
         """Whether the bounds that an atom claims are those of its variable."""
         if a.name not in self.of:
             return True
         x: Int = var(a.name, None, None)
-        return (a.low is None or self._is_at_least(x, a.low)) and (a.high is None or self._is_at_least(a.high - x, 0))
+        return (a.low is None or self.is_at_least(x, a.low)) and (a.high is None or self.is_at_least(a.high - x, 0))
 
-    def _is_at_least(self, e: Int, least: int) -> bool:
+    def is_at_least(self, e: Int, least: int) -> bool:
         return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self.bounds_of(e, -1))
 
     def _multiplied(self, e: Int) -> Int:
@@ -170,7 +189,8 @@ class Ranges:
 
     def _is_certainly(self, e: Int, least: int) -> bool:
         """Whether an expression in symbols is at least so much."""
-        low, _ = bounds(substitute(e, self.positive))
+        known = {a.name: var(a.name, 0, None) + self.least for a in atoms(e)} if self.least else self.positive
+        low, _ = bounds(substitute(e, known))
         return low is not None and low >= least
 
     def bounds_of(self, e: Int, sign: int) -> list[Int]:
@@ -272,14 +292,14 @@ def _linear(e: Int, a: Atom) -> tuple[Int, Int] | None:
     return factor, rest
 
 
-def _evaluated(e: Int, point: dict[str, np.ndarray]) -> np.ndarray:
+def evaluated(e: Int, point: dict[str, np.ndarray]) -> np.ndarray:
     """The values of an index expression at points; quotients and remainders are of unsigned numbers."""
     total = np.zeros((), np.int64)
     for m, c in e.terms.items() if isinstance(e, Expr) else [((), e)]:
         term = np.asarray(c)
         for a in m:
             if a.args:
-                x, y = (_evaluated(v, point).astype(np.uint64) for v in a.args)
+                x, y = (evaluated(v, point).astype(np.uint64) for v in a.args)
                 term = term * (x // y if a.key[0] == "floordiv" else x % y).astype(np.int64)
             else:
                 term = term * point[a.name]
@@ -314,7 +334,7 @@ def _without_division(e: Int, size: Int) -> Guard:
     return e, size
 
 
-def _guarded(index: Int, guards: list[Guard], scope: Ranges) -> Iterator[Int]:
+def guarded(index: Int, guards: list[Guard], scope: Ranges) -> Iterator[Int]:
     """``index`` in terms of the guarded expressions, each a fresh variable, in the ways in which that can be done."""
     yield index
     forms = [index]
