@@ -24,6 +24,7 @@ from .worlds import MODULES, hologram_function
 
 # public functions that are not steps of a traced program, and why
 NOT_STEPS = {
+    "numpy.__array_namespace_info__": "no arrays",
     "numpy.from_dlpack": "takes foreign memory",
     "numpy.vectorize": "gives a function",
     "numpy.apply_along_axis": "takes a function; tested beside vmap",
@@ -789,6 +790,17 @@ def _rectangular(d: Draft, function: str) -> list[Value]:
     if function == "linalg.lstsq":
         return d.emit(function, x, d.fresh(x.dtype, (m,), "normal"))
     return without_phase(d, function, d.emit(function, x, **({"full_matrices": False} if function == "linalg.svd" else {})))
+
+
+@drawer("fft.fftfreq", "fft.rfftfreq")
+def _frequencies(d: Draft, function: str) -> list[Value]:
+    return d.emit(function, d.integer(1, 40), d.pick((1.0, 0.5)))
+
+
+@drawer("numpy.diag_indices_from", "numpy.tril_indices_from", "numpy.triu_indices_from")
+def _indices_from(d: Draft, function: str) -> list[Value]:
+    n = d.integer(1, 17)
+    return d.emit(function, shaped(d, (n, n), "f"))
 
 
 @drawer("linalg.multi_dot")

@@ -214,7 +214,7 @@ class Draft:
     def evaluate(self, node: Any) -> np.ndarray:
         """The node's value, by the reference."""
         order = self.trace.graph([node]).nodes()
-        if len(order) > MOST_NODES and self.chance(0.95):
+        if len(order) > MOST_NODES and self.chance(0.9):
             raise Refused("long to compile")
         with np.errstate(all="ignore"):
             for n in order:

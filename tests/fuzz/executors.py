@@ -220,12 +220,12 @@ def numpy_steps(run: Run) -> None:
     check_steps(run, NumPy(), "NumPy")
 
 
-@executor(0.25)
+@executor(0.2)
 def standard_jit(run: Run) -> None:
     run.near("standard jit", arrays(hg.jit(run.function)(*run.given)))
 
 
-@executor(0.1)
+@executor(0.08)
 def fast_jit(run: Run) -> None:
     """Finite values, another order: not held to anything where a value on the way is not finite, or subnormal."""
     got = arrays(hg.jit(run.function, precision="fast")(*run.given))
@@ -310,7 +310,7 @@ def levels() -> tuple[str, ...]:
     return tuple(found)
 
 
-@executor(0.1)
+@executor(0.07)
 def cpu_level(run: Run) -> None:
     """Another level of x86-64: the same bits, by that level's multiply-add."""
     if not levels():
@@ -540,7 +540,7 @@ def jax_world() -> Jax | str:
         return f"jax cannot be imported: {e}"
 
 
-@executor(0.02)
+@executor(0.012)
 def jax_steps(run: Run) -> None:
     """Each step by JAX."""
     if run.case.transform:
