@@ -19,12 +19,12 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError
 from hologram.nn.normalisation import log_softmax, softmax
-from hologram.numpy.arguments import array, wrap
+from hologram.numpy.arguments import weakly, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.reductions import logsumexp
 from hologram.primitives import TABLE
 from hologram.trace.apply import elementwise, promoted, unary_operator
-from hologram.trace.recorder import cast_node, located, record
+from hologram.trace.recorder import located, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -54,7 +54,7 @@ ndtri = _row("ndtri", "The inverse of ``ndtr``; NaN beyond 0 and 1.")
 
 def _floats(what: str, *args: Any) -> list[Tensor]:
     """The arguments in their common float type."""
-    nodes, _, weak = promoted(what, args, dtypes.to_inexact)
+    nodes, _, weak = promoted(what, args, dtypes.to_inexact, keep=True)
     return [wrap(n, weak) for n in nodes]
 
 
@@ -66,8 +66,8 @@ def polygamma(n: int, x: Any) -> Tensor:
         raise located(ArgumentError(f"polygamma takes a known order, not a {type(n).__name__}")) from None
     if order == 0:
         return digamma(x)
-    node = array(x, "polygamma")
-    return wrap(record(TABLE["polygamma"], (cast_node(node, dtypes.to_inexact(node.dtype)),), (order,)))
+    (node,), _, weak = promoted("polygamma", (weakly(x, "polygamma"),), dtypes.to_inexact, keep=True)
+    return wrap(record(TABLE["polygamma"], (node,), (order,)), weak)
 
 
 def betaln(a: Any, b: Any) -> Tensor:

@@ -1,79 +1,157 @@
-"""Weak sets and tables: what they hold, that they do not grow, and that threads agree."""
+"""Functions of Python scalars alone: computed in float64, weakly typed, of the default type for whoever asks."""
 
 from __future__ import annotations
 
-import gc
-import sys
-import threading
+import copy
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
 
-from hologram.symbolic import Atom, _atoms, floordiv, var
-from hologram.weak import MIN_PURGE, WeakSet, WeakTable
+import numpy as np
+import pytest
 
+import hologram as hg
+import hologram.numpy as hnp
+from hologram import dtypes, nn, special
+from hologram.trace.tensor import Tensor
 
-class Thing:
-    pass
-
-
-def test_a_set_forgets_what_died_and_what_was_discarded() -> None:
-    things = [Thing() for _ in range(3)]
-    weak: WeakSet[Thing] = WeakSet()
-    for x in (*things, things[0]):
-        weak.add(x)
-    assert set(weak) == set(things) and len(weak) >= 3
-    weak.discard(things[1])
-    weak.discard(Thing())
-    del things[2], x
-    assert list(weak) == things[:1]
+ONES = np.ones(2)
+NAMESPACES = {"numpy": hnp, "special": special, "nn": nn}
 
 
-def test_a_table_has_one_object_for_a_key() -> None:
-    table: WeakTable[str, Thing] = WeakTable()
-    first = Thing()
-    assert table.get("a") is None and table.setdefault("a", first) is first
-    assert table.setdefault("a", Thing()) is first and table.get("a") is first and len(table) == 1
-    del first
-    assert table.get("a") is None and len(table) == 0
-    second = Thing()
-    assert table.setdefault("a", second) is second
+def _functions() -> list[tuple[str, Callable[..., Any]]]:
+    found = {}
+    for namespace, module in NAMESPACES.items():
+        for name in module.__all__:
+            f = getattr(module, name)
+            if callable(f) and not isinstance(f, type) and name not in ("from_dlpack", "astype", "empty", "empty_like", "tensor"):
+                found[f"{namespace}.{name}"] = f
+    return sorted(found.items())
 
 
-def test_tables_do_not_grow() -> None:
-    table: WeakTable[int, Thing] = WeakTable()
-    alive = [table.setdefault(i, Thing()) for i in range(0, 10 * MIN_PURGE, 10)]
-    for i in range(20 * MIN_PURGE):
-        table.setdefault(i, Thing())
-    assert len(table._references) <= 2 * MIN_PURGE + 1
-    assert all(table.get(10 * i) is x for i, x in enumerate(alive))
+def _types(result: Any) -> list[Any]:
+    return [x.dtype for x in hg.tree.leaves(result) if isinstance(x, Tensor)]
 
 
-def test_atoms_do_not_stay() -> None:
-    gc.collect()
-    for i in range(5 * MIN_PURGE):
-        floordiv(var(f"weak{i}"), 3)
-    assert len(_atoms._references) < 4 * MIN_PURGE
-    a = floordiv(var("weak"), 3)
-    assert a == floordiv(var("weak"), 3)
-
-
-def test_threads_agree_on_atoms() -> None:
-    threads, rounds, found = 4, 300, []
-    barrier = threading.Barrier(threads)
-    interval = sys.getswitchinterval()
-
-    def work() -> None:
-        mine = []
-        for i in range(rounds):
-            barrier.wait()
-            mine.append(Atom.variable(f"shared{i}"))
-        found.append(mine)
-
-    sys.setswitchinterval(1e-6)
+def _called(f: Callable[..., Any], *args: Any) -> Any:
     try:
-        workers = [threading.Thread(target=work) for _ in range(threads)]
-        for w in workers:
-            w.start()
-        for w in workers:
-            w.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert len(found) == threads and all(len({id(a) for a in same}) == 1 for same in zip(*found, strict=True))
+        return f(*args)
+    except Exception:  # noqa: BLE001 - not a function of so many numbers
+        return None
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_function_gives_the_types_of_the_default_type(count: int) -> None:
+    """What a Tensor of a Python number, a function of one, and a float32 are made into has one type; beside 16 bits it is theirs."""
+    short = hnp.ones(3, dtype=hnp.float16) * 0.5
+    compared = 0
+    for name, f in _functions():
+        want = _called(f, *[hnp.asarray(0.5, dtype=hnp.float32)] * count)
+        if want is None or not _types(want):
+            continue
+        compared += 1
+        for weak in (hnp.asarray(0.5), hnp.exp(math.log(0.5))):
+            assert _types(f(*[weak] * count)) == _types(want), name
+        beside = _called(f, short, 0.5) if count == 2 else None
+        if beside is not None and _types(beside):
+            assert _types(f(short, hnp.asarray(0.5))) == _types(beside), name
+    assert compared > (150, 60)[count - 1]
+
+
+ELEMENTWISE = ["exp", "log", "sqrt", "sin", "cosh", "arctan", "log1p", "cbrt", "square", "reciprocal", "sinc", "degrees", "negative", "abs"]
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_functions_of_numbers_have_all_digits(name: str) -> None:
+    f, x = getattr(hnp, name), 0.3
+    want = f(np.float64(x))
+    for got in (f(x), f(hnp.asarray(x)), f(hnp.add(0.1, 0.2) * 1.0) if f(np.float64(0.1 + 0.2)) == want else f(x)):
+        assert got.dtype == np.float32 and np.asarray(got).dtype == np.float32
+        assert float(got) == float(want) == got.item() == got.tolist()
+        np.testing.assert_array_equal(ONES * got, ONES * np.asarray(want))
+        np.testing.assert_array_equal(got * ONES, ONES * np.asarray(want))
+        for dtype in (hnp.float16, hnp.bfloat16, hnp.float32):
+            assert (hnp.ones(2, dtype=dtype) * got).dtype == dtype
+        assert (hnp.arange(2) * got).dtype == np.float32
+    assert f(2).dtype == f(np.int64(2)).dtype
+
+
+def test_pairs_of_numbers() -> None:
+    for got, want in (
+        (hnp.logaddexp(0.1, 0.2), np.logaddexp(0.1, 0.2)),
+        (hnp.hypot(0.1, 0.2), np.hypot(0.1, 0.2)),
+        (hnp.power(2, 0.1), 2**0.1),
+        (hnp.where(True, 0.1, 0.2), 0.1),
+        (hnp.maximum(0.1, 2), 2.0),
+        (hnp.divide(1, 3), 1 / 3),
+        (hnp.exp(0.1) / 3 + 1, math.exp(0.1) / 3 + 1),
+        (special.xlogy(0.1, 0.2), 0.1 * math.log(0.2)),
+        (special.gammaln(3), math.log(2)),
+        (hnp.asarray(0.1) * hnp.asarray(0.3), 0.1 * 0.3),
+    ):
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(np.asarray(ONES * got), ONES * want, rtol=1e-15)
+    assert hnp.multiply(0.1, 1j).dtype == np.complex64 and complex(hnp.multiply(0.1, 1j)) == 0.1j
+    assert hnp.add(1, 2).dtype == np.int64 and (np.int8([1]) + hnp.asarray(3)).dtype == np.int64
+    assert hg.tensor(0.1).dtype == np.float32 and (ONES * hg.tensor(0.1))[0] == np.float32(0.1)  # a copy has the type that it says
+    assert hnp.asarray(0.1, dtype="float32") * ONES[:1] == np.float32(0.1)
+    assert hnp.result_type(0.1) == np.float32 and hnp.result_type(0.1, np.float16) == np.float16
+
+
+C = 2 * math.pi
+LOG = math.log(C)
+USES: dict[str, Callable[[Any, Any], Any]] = {
+    "closed over": lambda x, c: hg.jit(lambda x: x * c)(x),
+    "an argument": lambda x, c: hg.jit(lambda x, c: x * c)(x, c),
+    "an argument, twice": lambda x, c: [f(x, c) for f in [hg.jit(lambda x, c: x * c)] for _ in range(3)][-1],
+    "made inside": lambda x, c: hg.jit(lambda x: x * hnp.log(C))(x),
+    "of an argument": lambda x, c: hg.jit(lambda x, n: x * hnp.log(n))(x, C),
+    "shared by examples": lambda x, c: hg.vmap(lambda x, c: x * c, (0, None))(x, c),
+    "a carry": lambda x, c: hg.scan(lambda k, v: (k, v * k), c, x)[1],
+    "a carry that is one": lambda x, c: x * hg.fori_loop(0, 3, lambda i, k: k, c),
+    "what a step gives": lambda x, c: hg.scan(lambda k, v: (hnp.log(C), v * k), x[0] * c, x)[1],
+    "a branch's": lambda x, c: hg.cond(x[0] > 0, lambda k: x * k, lambda k: x, c),
+    "a branch's result": lambda x, c: x * hg.cond(x[0] > 0, lambda: hnp.log(C), lambda: 1.0),
+    "a tangent": lambda x, c: hg.jvp(lambda s: x * s * c, (2.0,), (1.0,))[1],
+    "linear": lambda x, c: hg.linearize(lambda s: x * s * c, 2.0)[1](1.0),
+    "checkpointed": lambda x, c: hg.jit(hg.checkpoint(lambda x, s: x * s))(x, c),
+    "without jit": lambda x, c: _without_jit(x, c),
+}
+
+
+def _without_jit(x: Any, c: Any) -> Any:
+    with hg.disable_jit():
+        return hg.jit(lambda x: hg.scan(lambda k, v: (k, v * k), c, x)[1])(x)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_digits_survive(use: str) -> None:
+    """Everywhere that a number goes on its way to an array, read or not; the array's type is what the result has."""
+    for read in (False, True):
+        c = hnp.log(C)
+        assert not read or float(c) == LOG
+        np.testing.assert_allclose(np.asarray(USES[use](ONES, c)), ONES * LOG, rtol=3e-16)
+    for dtype in (np.float32, hnp.float16):
+        assert USES[use](hnp.ones(2, dtype=dtype), hnp.log(C)).dtype == dtype
+
+
+def test_derivatives_by_numbers() -> None:
+    f = lambda s: hnp.sum(ONES * hnp.exp(s))  # noqa: E731
+    for gradient in (hg.grad(f), hg.jit(hg.grad(f)), hg.jacrev(f), hg.grad(lambda s: f(s) * 1.0)):
+        assert gradient(0.1).dtype == np.float32
+    assert float(hg.grad(f)(0.1)) == pytest.approx(2 * math.exp(0.1), rel=3e-16)
+    assert hg.jacfwd(f)(0.1).dtype == np.float64
+    assert hg.hessian(lambda s: hnp.exp(s))(0.1).dtype == np.float32
+    assert hg.jvp(hnp.exp, (0.1,), (np.float32(1),))[1].dtype == np.float32
+
+
+def test_what_others_see() -> None:
+    c = hnp.log(C)
+    assert c.nbytes == 4 and c.itemsize == 4 and c.shape == () and str(np.float32(LOG)) in repr(c)
+    assert np.from_dlpack(c).dtype == np.float32 and np.asarray(c) == np.float32(LOG)
+    for other in (pickle.loads(pickle.dumps(c)), copy.copy(c), hnp.asarray(c), hnp.astype(c, "float32"), hg.device_put(c, "cpu")):
+        assert other.dtype == np.float32 and np.asarray(other) == np.float32(LOG)
+    assert hnp.stack([c, c]).dtype == hnp.full(2, c).dtype == hnp.linspace(c, 2.0, 3).dtype == np.float32
+    assert hg.block_until_ready(hnp.log(C)).dtype == np.float32 and dtypes.of(hg.jit(lambda: hnp.log(C))().dtype) is dtypes.float32
+    assert hg.eval_shape(lambda: hnp.log(C)).dtype == np.float32

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.control.tracing import Type, as_node, emit
+from hologram.control.tracing import Type, emit, strong_node
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, HologramError, ShapeError, TransformError, TreeError
 from hologram.numpy.arguments import shape_of
 from hologram.primitives.host import Call, callback
@@ -42,7 +42,7 @@ def pure_callback(function: Callable[..., Any], result_shape_dtypes: Any, /, *ar
     if vmap_method not in VMAP_METHODS:
         raise located(ArgumentError(f"pure_callback: vmap_method {vmap_method!r}: it is one of {', '.join(map(str, VMAP_METHODS))}"))
     leaves, arguments = tree.flatten((args, options))
-    nodes = [as_node(x, "pure_callback")[0] for x in leaves]
+    nodes = [strong_node(x, "pure_callback") for x in leaves]
     wanted, structure = tree.flatten(result_shape_dtypes)
     types = [_type(x) for x in wanted]
     if not types:

@@ -17,9 +17,8 @@ from hologram.trace import tree
 from hologram.trace.apply import SCALARS, node_as, wrap
 from hologram.trace.checks import as_function
 from hologram.trace.jit import jit_is_disabled
-from hologram.trace.node import Node
 from hologram.trace.recorder import located
-from hologram.trace.tensor import Tensor, namespace
+from hologram.trace.tensor import namespace
 
 _INTEGERS = (int, np.integer)
 
@@ -52,7 +51,7 @@ def scan(
         same_structure("scan: the carry that the body returns", tree.structure(result[0]), carry.treedef)
 
     traced, types = _trace_to_fixpoint("scan", f, carry, elements, pack, check)
-    ys = traced.types[count:]
+    ys = [traced.strengthen(i) for i in range(count, len(traced.types))]
     for i, t in enumerate(ys):
         ys[i] = Type((steps, *t.shape), t.dtype, False)
     y_tree = tree.structure(traced.result[1])
@@ -73,7 +72,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     carry = Operands(init_val, "while_loop", "init_val")
     if jit_is_disabled():
-        value = tree.unflatten(carry.treedef, _tensors(carry.nodes))
+        value = tree.unflatten(carry.treedef, [wrap(x, t.weak) for x, t in zip(carry.nodes, carry.types, strict=True)])
         while cond_fun(value):
             value = body_fun(value)
         return value
@@ -161,10 +160,6 @@ def _trace_to_fixpoint(
             weak = [Type(a.shape, a.dtype, a.weak and b.weak) for a, b in zip(types, traced.types, strict=False)]
             return traced, weak
         types = wanted
-
-
-def _tensors(nodes: Sequence[Node]) -> list[Tensor]:
-    return [wrap(x) for x in nodes]
 
 
 def _scan_in_python(f: Callable[..., Any], init: Any, xs: Any, steps: int, reverse: bool) -> tuple[Any, Any]:

@@ -14,10 +14,10 @@ from hologram.primitives.leaves import const, input_, leaf
 from hologram.primitives.op import Op, Shape
 from hologram.symbolic import is_static, symbols_of
 from hologram.trace import tree
-from hologram.trace.apply import node_as, operand, weak_default, wrap
+from hologram.trace.apply import node_as, operand, weak_default, weak_type, wrap
 from hologram.trace.checks import as_function
 from hologram.trace.node import Node, topological
-from hologram.trace.recorder import Pending, Trace, current, leaf_node, located, record, remember_results
+from hologram.trace.recorder import Pending, Trace, cast_node, current, leaf_node, located, record, remember_results
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
@@ -56,13 +56,19 @@ class Operands:
 
 
 def as_node(x: Any, what: str) -> tuple[Node, bool]:
-    """The node of an operand, weak values in the default type of their kind, and whether it is weak."""
+    """The node of an operand, weak values in the type that they are computed in, and whether it is weak."""
     if not isinstance(x, (Tensor, bool, int, float, complex)) and not hasattr(x, "dtype") and hasattr(x, "__dlpack__"):
         from hologram.trace.convert import from_dlpack
 
         x = from_dlpack(x)
     node, dtype, weak = operand(x, what)
-    return node_as(node, weak_default(dtype) if weak else dtype), weak
+    return node_as(node, weak_type(dtype) if weak and not isinstance(node, Node) else dtype), weak
+
+
+def strong_node(x: Any, what: str) -> Node:
+    """As :func:`as_node`, in the type that others see."""
+    node, weak = as_node(x, what)
+    return cast_node(node, weak_default(node.dtype)) if weak else node
 
 
 class Recorded:
@@ -136,6 +142,12 @@ class Traced(Recorded):
         around = current()
         if around is not None:
             around.assumptions += self.trace.assumptions
+
+    def strengthen(self, index: int) -> Type:
+        """Gives result ``index`` the type that others see, if it is weak."""
+        if self.types[index].weak:
+            self.cast(index, weak_default(self.types[index].dtype))
+        return self.types[index]
 
     def cast(self, index: int, dtype: DType) -> None:
         """Gives result ``index`` the type ``dtype``."""

@@ -8,13 +8,16 @@ from typing import Any
 from hologram.errors import AxisOutOfRange, ShapeError
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
-from hologram.trace.apply import extent_node, node_as, operand, weak_default, wrap
+from hologram.trace.apply import extent_node, node_as, operand, promoted, weak_default, wrap
 from hologram.trace.checks import extent, integer, shape_of
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
 from hologram.trace.recorder import located, record, whole_cast
+from hologram.trace.tensor import Tensor
 
-__all__ = ["array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "wrap"]
+__all__ = [
+    "array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "weakly", "wrap",
+]  # fmt: skip
 
 
 def array(x: Any, what: str) -> Node:
@@ -25,6 +28,14 @@ def array(x: Any, what: str) -> Node:
         x = tensor(x)
     node, dtype, weak = operand(x, what)
     return node_as(node, weak_default(dtype) if weak else dtype)
+
+
+def weakly(x: Any, what: str) -> Tensor:
+    """As :func:`array`, but what is weakly typed stays so, in the type that Python's numbers are computed in: for functions of elementwise ones."""
+    if isinstance(x, (list, tuple)):
+        return wrap(array(x, what))
+    (node,), _, weak = promoted(what, (x,), keep=True)
+    return wrap(node, weak)
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

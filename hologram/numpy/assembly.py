@@ -40,8 +40,8 @@ def _array(x: Any, what: str) -> Tensor:
 
 
 def _pair(what: str, x1: Any, x2: Any, adjust: Callable[[DType], DType] | None = None) -> tuple[Tensor, Tensor]:
-    (a, b), _, _ = promoted(what, (x1, x2), adjust)
-    return wrap(a), wrap(b)
+    (a, b), _, weak = promoted(what, (x1, x2), adjust, keep=True)
+    return wrap(a, weak), wrap(b, weak)
 
 
 # --- together and apart ----------------------------------------------------------------------------------------------
@@ -379,7 +379,8 @@ def modf(x: Any, /) -> tuple[Tensor, Tensor]:
 
 def float_power(x1: Any, x2: Any, /) -> Tensor:
     """The power in float64."""
-    a, b = _pair("float_power", x1, x2, lambda d: dtypes.float64)
+    nodes, _, _ = promoted("float_power", (x1, x2), lambda d: dtypes.float64, keep=True)
+    a, b = map(wrap, nodes)
     return a**b
 
 

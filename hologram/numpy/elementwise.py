@@ -12,7 +12,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError
-from hologram.numpy.arguments import array, cast_to
+from hologram.numpy.arguments import array, cast_to, weakly
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
@@ -121,7 +121,7 @@ pow = power
 
 
 def positive(x: Any, /) -> Tensor:
-    return wrap(array(x, "positive"))
+    return weakly(x, "positive")
 
 
 @overload
@@ -137,7 +137,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None
         return nonzero(condition, size=size, fill_value=fill_value)
     if x1 is None or x2 is None or size is not None:
         raise located(ArgumentError("where takes a condition and two values, or a condition alone, and then size"))
-    (a, b), _, weak = promoted("where", (x1, x2))
+    (a, b), _, weak = promoted("where", (x1, x2), keep=True)
     c = cast_node(array(condition, "where"), dtypes.bool_)
     node = record(ew.select, stretched("where", (c, a, b)))
     return wrap(cast_node(node, weak_default(node.dtype))) if weak and node.shape else wrap(node, weak)
@@ -145,7 +145,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """``x`` held between ``min`` and ``max``, either of which may be None."""
-    result = wrap(array(x, "clip")) if type(x) is not Tensor else +x
+    result = +weakly(x, "clip")
     if min is not None:
         result = FUNCTIONS["maximum"](result, min)
     if max is not None:
@@ -179,7 +179,7 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
     rint = FUNCTIONS["rint"]
     if decimals == 0:
         return rint(x)
-    x = wrap(array(x, "round"))
+    x = weakly(x, "round")
     decimals = integer(decimals, "round", "a number of decimals")
     dtype = x._aval()[1]
     if dtype.is_complex:
@@ -195,7 +195,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:
 
 
 def _float_pair(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    (a, b), _, weak = promoted(what, (x1, x2), lambda d: working_type(ew.div, d))
+    (a, b), _, weak = promoted(what, (x1, x2), lambda d: working_type(ew.div, d), keep=True)
     return wrap(a, weak), wrap(b, weak)
 
 
@@ -218,7 +218,7 @@ _SINC = [(-1) ** n / math.factorial(2 * n + 1) for n in range(10)]  # of sin(y) 
 
 def sinc(x: Any, /) -> Tensor:
     """``sin(πx) / (πx)``, 1 at 0; a polynomial around 0, so that derivatives of every order the terms reach hold there."""
-    y = wrap(array(x, "sinc")) * np.pi
+    y = weakly(x, "sinc") * np.pi
     small = FUNCTIONS["abs"](y) < 1
     square = where(small, y * y, 0.0)
     near = functools.reduce(lambda total, c: total * square + c, reversed(_SINC))
@@ -238,7 +238,7 @@ rad2deg, deg2rad = degrees, radians
 
 def nan_to_num(x: Any, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """``x`` with NaN and the infinities replaced, by default by 0 and the type's largest and smallest values; in both parts of complex numbers."""
-    x = wrap(array(x, "nan_to_num"))
+    x = weakly(x, "nan_to_num")
     dtype = x._aval()[1]
     if dtype.is_complex:
         return _part_by_part(lambda part: nan_to_num(part, nan, posinf, neginf), x)

@@ -11,7 +11,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError
-from hologram.trace.apply import SCALARS, common_type
+from hologram.trace.apply import SCALARS, common_type, weak_default
 from hologram.trace.convert import element_type
 from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
@@ -89,7 +89,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
             operands.append((x, dtypes.of_scalar(x), True))
         else:
             operands.append((x, element_type(x.dtype if isinstance(x, (Tensor, np.ndarray, np.generic)) else x), False))
-    return common_type(operands)[0].np
+    dtype, weak = common_type(operands)
+    return (weak_default(dtype) if weak else dtype).np
 
 
 promote_types = result_type

@@ -1,7 +1,8 @@
 """Elementwise application: conversion of operands, promotion, broadcasting; and the lean operators of a Tensor.
 
 The rule of types comes from the op's row: an op that takes floats only converts integers and bools to the default float.
-Python scalars, and Tensors made from nothing but them, are weakly typed: they adopt the type of the arrays they meet.
+Python scalars, and Tensors made from nothing but them, are weakly typed: they adopt the type of the arrays they meet. Among themselves they are
+computed as Python's numbers are, in float64, so an array of float64 meets all their digits; to whoever asks they have their kind's default type.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hologram.primitives.op import Op, Shape
 from hologram.symbolic import Expr, Int, bounds
 from hologram.trace import recorder
 from hologram.trace.extent import Extent
-from hologram.trace.node import Node
+from hologram.trace.node import Node, const_value
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, located, plain, record, remember
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def node_of(t: Tensor) -> Node:
         return node
     if storage is None:
         settled(t)
+        if is_wide(t):
+            return _wide_leaf(t)
     return leaf_node(pinned(t))
 
 
@@ -79,8 +82,33 @@ def pinned(t: Tensor) -> Any:
     return storage
 
 
+def is_wide(t: Tensor) -> bool:
+    """Whether ``t`` is weakly typed and has more digits than the type that others see. Such a Tensor has no Storage of its own: its node has the
+    value, so that what is recorded on it has all digits, and no native call takes it for an array of its wider type."""
+    node = t._node
+    return t._weak and node is not None and node.dtype is not weak_default(node.dtype)
+
+
+def wide_value(t: Tensor) -> Any:
+    """The value of a wide Tensor that has been realised."""
+    node: Any = t._node
+    if node.op is recorder.const:
+        return const_value(node)
+    from hologram.backends.cpu.runtime.storage import view
+    from hologram.trace.residence import on_host
+
+    return view(on_host(node.attrs[0]))[()]
+
+
+def _wide_leaf(t: Tensor) -> Node:
+    """The node of a realised wide Tensor in this thread's trace."""
+    node: Any = t._node
+    return constant(const_value(node), node.dtype) if node.op is recorder.const else leaf_node(node.attrs[0])
+
+
 def settled(t: Tensor) -> Any:
-    """The Storage of ``t``, which is pending and not of this thread's trace. Raises as :func:`node_of`."""
+    """The Storage of ``t``, which is pending and not of this thread's trace; of a wide Tensor one of the type that others see. Raises as
+    :func:`node_of`."""
     if t._node is None:
         raise located(DonatedBufferError("this Tensor's buffer was donated to a jitted call and can no longer be read"))
     if type(t._node) is not Pending:
@@ -90,6 +118,10 @@ def settled(t: Tensor) -> Any:
 
     with recorder.suspended():
         realise(t)
+    if is_wide(t):
+        from hologram.backends.cpu.runtime.storage import copy_of
+
+        return copy_of(np.asarray(wide_value(t), t.dtype))
     return t._storage
 
 
@@ -180,11 +212,15 @@ def weak_default(dtype: DType) -> DType:
     return {"b": dtypes.bool_, "i": dtypes.default_int, "f": dtypes.default_float, "c": dtypes.default_complex}[dtype.kind]
 
 
+def weak_type(dtype: DType) -> DType:
+    """The type that weak values of the kind of ``dtype`` are computed in: that of Python's numbers."""
+    return {"b": dtypes.bool_, "i": dtypes.default_int, "f": dtypes.float64, "c": dtypes.complex128}[dtype.kind]
+
+
 def common_type(operands: Sequence[tuple[Node | Any, DType, bool]]) -> tuple[DType, bool]:
     """The promoted ``(dtype, weak)`` of :func:`operand`'s triples.
 
-    Weak Tensors among themselves keep their precision (a Python float that is an argument of a jitted function is a float64 inside);
-    beside a strong operand they count as their kind's default.
+    Python scalars and weak Tensors among themselves keep their precision; beside a strong operand they count as their kind's default.
     """
     strong: DType | None = None
     tensors: DType | None = None
@@ -196,13 +232,14 @@ def common_type(operands: Sequence[tuple[Node | Any, DType, bool]]) -> tuple[DTy
             tensors = dtype if tensors is None else dtypes.promote(tensors, dtype)
         else:
             scalars = dtype if scalars is None else dtypes.promote(scalars, dtype)
-    base = strong or tensors
-    if base is None:
-        assert scalars is not None
-        return scalars, True
-    if strong is not None and tensors is not None:
-        base = dtypes.promote_weak(base, weak_default(tensors))
-    return (base if scalars is None else dtypes.promote_weak(base, scalars)), strong is None
+    if strong is None:
+        if scalars is None:
+            assert tensors is not None
+            return tensors, True
+        return (weak_type(scalars) if tensors is None else dtypes.promote_weak(tensors, weak_type(scalars))), True
+    if tensors is not None:
+        strong = dtypes.promote_weak(strong, weak_default(tensors))
+    return (strong if scalars is None else dtypes.promote_weak(strong, scalars)), False
 
 
 def working_type(op: Op, dtype: DType) -> DType:
@@ -251,18 +288,24 @@ def stretched(what: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(x if not x.shape else broadcast_node(x, shape) for x in nodes)
 
 
-def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | None = None) -> tuple[list[Node], DType, bool]:
-    """The arguments as nodes of their common type (``adjust`` may change it), that type, and whether it is weak."""
+def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | None = None, keep: bool = False) -> tuple[list[Node], DType, bool]:
+    """The arguments as nodes of their common type (``adjust`` may change it), that type, and whether it is weak.
+
+    With ``keep`` a weak type is the one that weak values are computed in, for a caller who gives a weak result; else the one that others see.
+    """
     operands = [operand(x, what) for x in with_tensors(args, what)]
-    dtype, weak = common_type(operands)
-    if adjust is not None:
-        dtype = adjust(dtype)
+    common, weak = common_type(operands)
+    dtype = common if adjust is None else adjust(common)
+    if weak and not keep:
+        dtype = weak_default(dtype)
+    elif weak and dtype is not common:
+        dtype = weak_type(dtype)
     return [node_as(x, dtype) for x, _, _ in operands], dtype, weak
 
 
 def elementwise(op: Op, *args: Any) -> Tensor:
     """``op`` on anything array-like, after promotion and broadcasting."""
-    nodes, _, weak = promoted(op.name, args, lambda d: working_type(op, d))
+    nodes, _, weak = promoted(op.name, args, lambda d: working_type(op, d), keep=True)
     return wrap(record(op, stretched(op.name, nodes)), weak)
 
 

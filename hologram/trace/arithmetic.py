@@ -75,7 +75,7 @@ def extreme(row: Op) -> Callable[[Any, Any], Any]:
         dtype, weak = common_type([operand(x, row.name), operand(y, row.name)])
         if not dtype.is_complex:
             return elementwise(row, x, y)
-        a, b = stretched(row.name, promoted(row.name, (x, y))[0])
+        a, b = stretched(row.name, promoted(row.name, (x, y), keep=True)[0])
         (p, q), (r, s) = ([record(TABLE[part], (z,)) for part in ("real", "imag")] for z in (a, b))
 
         def of(name: str, *nodes: Node) -> Node:

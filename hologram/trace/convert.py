@@ -15,7 +15,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
 from hologram.primitives.elementwise import cast_reference
 from hologram.primitives.marks import place
-from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, wrap
+from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
 from hologram.trace.extent import Extent
 from hologram.trace.recorder import constant, current, located, plain, record, require_whole, transforming, whole_cast
 from hologram.trace.residence import on_host
@@ -41,9 +41,10 @@ def tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def asarray(data: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
     """As :func:`tensor`, but an array's memory is borrowed where type and layout allow, unless ``copy``.
 
+    A Python float or complex number without a ``dtype`` stays weakly typed: beside an array it has the array's type, and all its digits.
     A borrowed value is copied when an op is recorded on it: a later write to the source never changes a result.
     """
-    return put(_made(data, dtype, borrow=not copy, strict=copy is False), device)
+    return put(_made(data, dtype, borrow=not copy, strict=copy is False, weak=True), device)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -112,14 +113,15 @@ def put(t: Tensor, device: Any) -> Tensor:
     return moved
 
 
-def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False) -> Tensor:
+def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False, weak: bool = False) -> Tensor:
     to = None if dtype is None else element_type(dtype)
     if type(data) is Tensor:
         if to is None:
             return data if borrow else copy(data)  # elements assigned to one are not the other's; the memory is shared
         return wrap(whole_cast(node_of(data), to))
     if type(data) in SCALARS:
-        return wrap(constant(data, to or dtypes.of_scalar(data)))
+        weak = weak and to is None and type(data) in (float, complex)  # integers have the default type, as the Array API has it
+        return wrap(constant(data, weak_type(dtypes.of_scalar(data)) if weak else to or dtypes.of_scalar(data)), weak)
     if isinstance(data, (list, tuple)):
         return _of_sequence(data, to)
     if type(data) is Extent:

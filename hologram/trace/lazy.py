@@ -24,7 +24,7 @@ from hologram.primitives.marks import example, place
 from hologram.primitives.op import MULTIPLE
 from hologram.settings import settings
 from hologram.trace import tree
-from hologram.trace.apply import settled
+from hologram.trace.apply import is_wide, settled
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.node import Builder, Graph, Node, const_value, topological
 from hologram.trace.recent import Recent
@@ -162,11 +162,13 @@ def realise(*tensors: Tensor) -> None:
 
 
 def _adopt(t: Tensor) -> bool:
-    """Takes the value of a node that has been realised through another Tensor or expression."""
+    """Takes the value of a node that has been realised through another Tensor or expression. A wide Tensor leaves it there."""
     node = t._node
+    wide = is_wide(t)
     if node is None or node.op is not leaf:
-        return t._storage is not None
-    t._storage = node.attrs[0]
+        return t._storage is not None or (wide and node is not None and node.op is const)
+    if not wide:
+        t._storage = node.attrs[0]
     return True
 
 

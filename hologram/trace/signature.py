@@ -18,7 +18,7 @@ from hologram.errors import ArgumentError, StaticArgumentError, TreeError
 from hologram.primitives.op import Shape
 from hologram.symbolic import substitute, var
 from hologram.trace import tree
-from hologram.trace.apply import SCALARS, check_unmasked
+from hologram.trace.apply import SCALARS, check_unmasked, is_wide
 from hologram.trace.checks import has_items, integer
 from hologram.trace.convert import from_dlpack, of_device
 from hologram.trace.recorder import located
@@ -152,7 +152,10 @@ class Signature:
         types: list[LeafType] = []
         for i, x in enumerate(leaves):
             kind = type(x)
-            if kind is not Tensor and kind not in SCALARS:
+            if kind is Tensor:
+                if is_wide(x):  # a number of Python's, with all its digits
+                    x = leaves[i] = x.item()
+            elif kind not in SCALARS:
                 x = leaves[i] = self._array(x, i, args, options, statics)
             types.append(_type_of(x))
         sizes = self._make_symbolic(types, args, options, statics) if self.dynamic else {}

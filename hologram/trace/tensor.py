@@ -97,7 +97,7 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        return self._aval()[1].itemsize
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -213,23 +213,25 @@ class Tensor:
 
     def _scalar(self, reading: str) -> Any:
         view = self._view(reading)
+        if apply.is_wide(self):
+            return apply.wide_value(self)
         if view.size != 1:
             raise located(ShapeError(f"{reading} of a Tensor of shape {list(self.shape)}: it has {view.size} elements, not one"))
         return view.reshape(())[()]
 
     def item(self, *index: int) -> Any:
         """The only element, or that at ``index``, as a Python scalar."""
-        return self._view("item()").item(*index)
+        return self._scalar("item()").item(*index) if apply.is_wide(self) else self._view("item()").item(*index)
 
     def tolist(self) -> Any:
-        return self._view("tolist()").tolist()
+        return self._scalar("tolist()").item() if apply.is_wide(self) else self._view("tolist()").tolist()
 
     def __bool__(self) -> bool:
         return bool(self._scalar("bool()"))
 
     def _real_scalar(self, reading: str) -> Any:
-        dtype = self._aval()[1]
-        if dtype.is_complex:
+        dtype = self.dtype
+        if dtype.kind == "c":
             raise located(DTypeError(f"{reading} of a {dtype} Tensor would lose the imaginary part: take real or abs first"))
         return self._scalar(reading)
 

@@ -79,7 +79,7 @@ def _value_and_grad(f: Function, given: Options, args: tuple[Any, ...], options:
     of_chosen, chosen = _chosen(f, args, options, argnums, "grad")
     made = Linearised(of_chosen, chosen, "grad", has_aux, reverse=True)
     out = _scalar_result(made, "grad", holomorphic)
-    gradient = tensors(made.in_structure, made.backward([number(1, out)]))
+    gradient = tensors(made.in_structure, made.backward([number(1, out)]), made.weak)
     value = wrap(out)
     return ((value, made.aux) if has_aux else value), _like_argnums(gradient, argnums)
 
@@ -108,7 +108,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     made = Linearised(f, primals, "vjp", has_aux, reverse=True)
 
     def pullback(cotangents: Any) -> Any:
-        return tensors(made.in_structure, made.backward(cotangent_nodes(cotangents, made.structure, made.results, "vjp")))
+        return tensors(made.in_structure, made.backward(cotangent_nodes(cotangents, made.structure, made.results, "vjp")), made.weak)
 
     results = tensors(made.structure, made.results)
     return (results, pullback, made.aux) if has_aux else (results, pullback)
@@ -118,7 +118,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """``(f(*primals), its derivative in the direction of tangents)``; tangents have the primals' structure, shapes and types."""
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise located(ArgumentError("jvp takes the primals, and the tangents, in a tuple or list"))
-    results, pushed, structure = tangents_of(f, primals, lambda s, nodes: cotangent_nodes(tuple(tangents), s, nodes, "jvp"), "jvp")
+    results, pushed, structure = tangents_of(f, primals, lambda s, nodes, weak: cotangent_nodes(tuple(tangents), s, nodes, "jvp", weak=weak), "jvp")
     return tensors(structure, results), tensors(structure, pushed)
 
 
@@ -127,7 +127,7 @@ def linearize(f: Function, *primals: Any) -> Any:
     made = Linearised(f, primals, "linearize")
 
     def pushforward(*tangents: Any) -> Any:
-        return tensors(made.structure, made.forward(cotangent_nodes(tangents, made.in_structure, made.inputs, "linearize")))
+        return tensors(made.structure, made.forward(cotangent_nodes(tangents, made.in_structure, made.inputs, "linearize", weak=made.weak)))
 
     return tensors(made.structure, made.results), pushforward
 
@@ -214,7 +214,7 @@ def _jacrev(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
     rows = _rows(made, basis)
     by_input = [_split(r, made.results, last=False) for r in rows]
     entries = [[column[i] for column in by_input] for i in range(len(made.results))]
-    result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
+    result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e, made.weak), argnums) for e in entries])
     return (result, made.aux) if has_aux else result
 
 

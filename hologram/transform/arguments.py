@@ -10,18 +10,19 @@ import numpy as np
 
 from hologram.errors import ArgumentError, DifferentiationError
 from hologram.trace import tree
-from hologram.trace.apply import SCALARS, node_as, operand, weak_default, wrap
+from hologram.trace.apply import SCALARS, node_as, operand, weak_default, weak_type, wrap
 from hologram.trace.node import Node
-from hologram.trace.recorder import located
+from hologram.trace.recorder import cast_node, located
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 from hologram.transform.nodes import has_tangents
 
 
 def array_node(x: Any, what: str) -> tuple[Node, bool]:
-    """Anything array-like as a node, and whether it is weakly typed. Raises ArgumentError for anything else."""
+    """Anything array-like as a node, and whether it is weakly typed: then in the type that weak values are computed in. Raises ArgumentError for
+    anything else."""
     node, dtype, weak = operand(x, what)
-    return node_as(node, dtype), weak
+    return node_as(node, dtype if isinstance(node, Node) or not weak else weak_type(dtype)), weak
 
 
 def own(value: Any) -> Any:
@@ -58,8 +59,10 @@ def with_aux(returned: Any, what: str) -> tuple[Any, Any]:
     return returned[0], returned[1]
 
 
-def cotangent_nodes(given: Any, structure: Treedef, like: Sequence[Node], what: str, convert: bool = False) -> list[Node]:
-    """Tangents or cotangents, given by the caller, for the values ``like``; ``convert``: their type may be another.
+def cotangent_nodes(
+    given: Any, structure: Treedef, like: Sequence[Node], what: str, convert: bool = False, weak: Sequence[bool] | None = None
+) -> list[Node]:
+    """Tangents or cotangents, given by the caller, for the values ``like``; ``convert``: their type may be another, as that of ``weak`` ones may.
 
     Raises ArgumentError where structure, shape or type differ.
     """
@@ -67,14 +70,20 @@ def cotangent_nodes(given: Any, structure: Treedef, like: Sequence[Node], what: 
     if found != structure:
         raise located(ArgumentError(f"{what}: structure {found}, not {structure}"))
     nodes = []
-    for x, value in zip(leaves, like, strict=True):
-        node, dtype, weak = operand(x, what)
-        node = node_as(node, value.dtype if weak or convert else dtype)
+    for x, value, flexible in zip(leaves, like, weak or [convert] * len(like), strict=True):
+        node, dtype, adopts = operand(x, what)
+        node = node_as(node, value.dtype if adopts or convert or flexible else dtype)
         if node.shape != value.shape or node.dtype is not value.dtype:
-            raise located(ArgumentError(f"{what}: {node.dtype}{list(node.shape)} for a value of {value.dtype}{list(value.shape)}"))
+            raise located(ArgumentError(f"{what}: {dtype}{list(node.shape)} for a value of {value.dtype}{list(value.shape)}"))
         nodes.append(node)
     return nodes
 
 
-def tensors(structure: Treedef, nodes: Sequence[Node]) -> Any:
-    return tree.unflatten(structure, [wrap(n) for n in nodes])
+def tensors(structure: Treedef, nodes: Sequence[Node], weak: Sequence[bool] | None = None) -> Any:
+    """The pytree of ``nodes``, some of which may be in the places of ``weak`` values: as these they are scalars that stay weak, or have the type that
+    others see."""
+    return tree.unflatten(structure, [_tensor(n, w) for n, w in zip(nodes, weak or [False] * len(nodes), strict=True)])
+
+
+def _tensor(node: Node, weak: bool) -> Tensor:
+    return wrap(node, weak) if not weak or not node.shape else wrap(cast_node(node, weak_default(node.dtype)))

@@ -37,6 +37,7 @@ Function = Callable[..., Any]
 class Rule(ABC):
     """The derivative of one call: what ``custom`` nodes carry."""
 
+    weak: tuple[bool, ...] | None = None  # which arguments are weakly typed; None: no one
     transparent = False  # whether it is the derivative of the ops that the value was computed with
     _found: tuple[Any, Sequence[Node]] = None, ()
     _stack: tuple[Any, Any] = None, None
@@ -232,6 +233,7 @@ class _Custom:
         some = tree.unflatten(structure, [wrap(n, weak) for n, weak in given])
         values, out = result_nodes(self.f(*_inserted(some, self.nondiff, plain)), self._what)
         rule = self._rule(plain, structure, out)
+        rule.weak = tuple(weak for _, weak in given)
         return tensors(out, wrapped(values, [n for n, _ in given], rule))
 
 
@@ -280,7 +282,7 @@ class _JvpRule(Rule):
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
         directions = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)]
-        result = self.jvp(*self.plain, tensors(self.structure, arguments), tensors(self.structure, directions))
+        result = self.jvp(*self.plain, tensors(self.structure, arguments, self.weak), tensors(self.structure, directions, self.weak))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise located(ArgumentError("custom_jvp: the rule returns (result, tangent of the result)"))
         values, _ = result_nodes(result[0], "custom_jvp")
@@ -318,7 +320,7 @@ class _VjpRule(ReverseRule):
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
         assert self.function.fwd is not None
-        made = self.function.fwd(*_inserted(tensors(self.structure, arguments), self.function.nondiff, self.plain))
+        made = self.function.fwd(*_inserted(tensors(self.structure, arguments, self.weak), self.function.nondiff, self.plain))
         if not isinstance(made, (tuple, list)) or len(made) != 2:
             raise located(ArgumentError("custom_vjp: fwd returns (result, residuals)"))
         leaves, self.saved = tree.flatten(made[1])

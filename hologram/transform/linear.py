@@ -23,13 +23,13 @@ class Linearised:
     asked for.
     """
 
-    __slots__ = ("level", "inputs", "in_structure", "results", "structure", "aux", "tangents", "linear")
+    __slots__ = ("level", "inputs", "weak", "in_structure", "results", "structure", "aux", "tangents", "linear")
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any], what: str, has_aux: bool = False, reverse: bool = False) -> None:
         as_function(f, what)
         leaves, self.in_structure = tree.flatten(tuple(args))
         given = [differentiable_node(x, what) for x in leaves]
-        self.inputs = [x for x, _ in given]
+        self.inputs, self.weak = [x for x, _ in given], [w for _, w in given]
         with Level() as self.level:
             marks = [marked(x) for x in self.inputs]
             out = f(*tree.unflatten(self.in_structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)]))
@@ -52,12 +52,12 @@ class Linearised:
         return [zeros_like(x) if c is None else c for x, c in zip(self.inputs, pulled, strict=True)]
 
 
-def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[Treedef, list[Node]], Sequence[Node]], what: str) -> Any:
+def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[Treedef, list[Node], list[bool]], Sequence[Node]], what: str) -> Any:
     """``(results, their tangents, structure)`` of ``f`` at ``args`` in one direction, given for the arguments' structure and nodes."""
     as_function(f, what)
     leaves, structure = tree.flatten(tuple(args))
     given = [differentiable_node(x, what) for x in leaves]
-    directions = tangents(structure, [x for x, _ in given])
+    directions = tangents(structure, [x for x, _ in given], [w for _, w in given])
     with Level() as level:
         marks = [marked(x) for x, _ in given]
         out = f(*tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)]))
