@@ -99,6 +99,40 @@ def test_pairs_of_numbers() -> None:
     assert hnp.result_type(0.1) == np.float32 and hnp.result_type(0.1, np.float16) == np.float16
 
 
+TENTH = 0.1
+BESIDE: dict[str, Callable[[Any], Any]] = {
+    "insert": lambda x: hnp.insert(x, 0, TENTH),
+    "insert a list": lambda x: hnp.insert(x, 0, [TENTH]),
+    "piecewise": lambda x: hnp.piecewise(x, [x < 2], [TENTH, 0.2]),
+    "diff": lambda x: hnp.diff(x, prepend=-TENTH),
+    "ediff1d": lambda x: hnp.ediff1d(x, to_begin=TENTH),
+    "append": lambda x: hnp.append(x, TENTH),
+    "select": lambda x: hnp.select([x < 2, x < 3], [x, TENTH], 0.2),
+    "choose": lambda x: hnp.choose(np.array([0, 1, 1, 0]), [x, TENTH]),
+    "at": lambda x: hnp.asarray(x).at[0].set(TENTH),
+    "full_like": lambda x: hnp.full_like(x, TENTH),
+    "nan_to_num": lambda x: hnp.nan_to_num(x * np.nan, nan=TENTH),
+    "clip": lambda x: hnp.clip(x * 0, TENTH, 0.2),
+    "pad": lambda x: hnp.pad(x, 1, constant_values=(TENTH, 0)),
+    "interp": lambda x: hnp.interp(x - 9, x, x, left=TENTH),
+    "polyint": lambda x: hnp.polyint(x, k=TENTH),
+    "max": lambda x: hnp.max(x * 0, initial=TENTH),
+    "where": lambda x: hnp.where(x > 1, TENTH, x),
+    "stack": lambda x: hnp.stack([x[0], TENTH]),
+    "kron": lambda x: hnp.kron(x, TENTH),
+    "outer": lambda x: hnp.outer(x, TENTH),
+    "astype": lambda x: hnp.astype(hnp.asarray(TENTH) * 1.0, x.dtype) + x,
+    "uniform": lambda x: hg.random.uniform(hg.random.key(0), (2,), x.dtype, TENTH, TENTH),
+    "normal": lambda x: hg.random.normal(hg.random.key(0), (2,), x.dtype, TENTH, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_numbers_beside_arrays_are_rounded_once(name: str) -> None:
+    found = np.asarray(BESIDE[name](np.arange(4.0)))
+    assert found.dtype == np.float64 and (found == TENTH).any()
+
+
 C = 2 * math.pi
 LOG = math.log(C)
 USES: dict[str, Callable[[Any, Any], Any]] = {

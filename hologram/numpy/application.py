@@ -8,7 +8,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.elementwise import where
 from hologram.numpy.manipulation import broadcast_arrays, expand_dims, moveaxis
 from hologram.symbolic import prod
@@ -65,7 +65,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **opti
     dtype = t._aval()[1]
 
     def values(f: Any) -> Tensor:
-        return wrap(cast_node(array(f(t, *args, **options) if callable(f) else f, "piecewise"), dtype))
+        return wrap(array_as(f(t, *args, **options) if callable(f) else f, dtype, "piecewise"))
 
     result = broadcast_arrays(values(funclist[-1] if extra else 0), t)[0]
     for mask, f in zip(masks, funclist, strict=False):

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hologram.dtypes import DType
 from hologram.errors import AxisOutOfRange, ShapeError
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.primitives.op import Shape
-from hologram.trace.apply import extent_node, node_as, operand, promoted, weak_default, wrap
+from hologram.trace.apply import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.checks import extent, integer, shape_of
 from hologram.trace.convert import element_type
 from hologram.trace.node import Node
-from hologram.trace.recorder import located, record, whole_cast
+from hologram.trace.recorder import cast_node, located, record, whole_cast
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "array", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of", "spread", "weakly", "wrap",
+    "alike", "array", "array_as", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of",
+    "spread", "weakly", "wrap",
 ]  # fmt: skip
 
 
@@ -36,6 +38,22 @@ def weakly(x: Any, what: str) -> Tensor:
         return wrap(array(x, what))
     (node,), _, weak = promoted(what, (x,), keep=True)
     return wrap(node, weak)
+
+
+def array_as(x: Any, dtype: DType, what: str) -> Node:
+    """Anything array-like as a node of type ``dtype``; numbers are rounded once."""
+    if isinstance(x, (list, tuple)):
+        from hologram.trace.convert import tensor
+
+        return node_of(tensor(x, dtype=dtype))
+    return cast_node(node_of(weakly(x, what)), dtype)
+
+
+def alike(arrays: Sequence[Any], what: str) -> list[Node]:
+    """Anything array-like as nodes of one type, in which a number counts as its kind's default; numbers are rounded once."""
+    parts = [weakly(x, what) for x in arrays]
+    dtype, _ = common_type([(t, element_type(t.dtype), False) for t in parts])
+    return [cast_node(node_of(t), dtype) for t in parts]
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import array, axis_of, shape_of, wrap
+from hologram.numpy.arguments import alike, array, array_as, axis_of, shape_of, wrap
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import linspace, ones, zeros
 from hologram.numpy.elementwise import FUNCTIONS, log_of_sum, round, where
@@ -92,7 +92,7 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     t, a = _flat(x, axis, "insert")
     n = t.shape[a]
     at = np.atleast_1d(np.arange(n)[obj] if isinstance(obj, slice) else _places(obj, n, n, "insert"))
-    new = _array(values, "insert").astype(t.dtype)
+    new = wrap(array_as(values, t._aval()[1], "insert"))
     one = np.ndim(obj) == 0 and not isinstance(obj, slice)
     if one and new.ndim:  # as many as there are values
         new = new if axis is None else moveaxis(new.reshape((*[1] * (t.ndim - new.ndim), *new.shape)), 0, a)
@@ -184,7 +184,7 @@ def diagflat(x: Any, /, k: int = 0) -> Tensor:
 
 def kron(x1: Any, x2: Any, /) -> Tensor:
     """Kronecker's product: every element of ``x1`` times all of ``x2``, in blocks."""
-    a, b = _array(x1, "kron"), _array(x2, "kron")
+    a, b = map(wrap, alike((x1, x2), "kron"))
     n = max(a.ndim, b.ndim)
     a, b = a.reshape((*[1] * (n - a.ndim), *a.shape)), b.reshape((*[1] * (n - b.ndim), *b.shape))
     apart = a.reshape([m for s in a.shape for m in (s, 1)]) * b.reshape([m for s in b.shape for m in (1, s)])
@@ -322,9 +322,10 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) 
     conditions, choices = items(conditions, "select", "conditions"), items(choices, "select")
     if len(conditions) != len(choices) or not choices:
         raise located(ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices"))
-    result: Any = default
-    for condition, value in zip(reversed(conditions), reversed(choices), strict=True):
-        result = where(condition, value, result)
+    *values, last = promoted("select", [*choices, default])[0]
+    result = wrap(last)
+    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+        result = where(condition, wrap(value), result)
     return result
 
 

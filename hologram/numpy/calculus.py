@@ -9,7 +9,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.creation import arange, zeros
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing import sliced, take
@@ -122,7 +122,7 @@ def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """Differences of neighbours of ``x`` flattened, between what is put before and after them."""
     values = wrap(array(x, "ediff1d")).reshape(-1)
     parts = [to_begin, diff(values), to_end]
-    return concat([wrap(array(p, "ediff1d")).reshape(-1).astype(values.dtype) for p in parts if p is not None])
+    return concat([wrap(array_as(p, values._aval()[1], "ediff1d")).reshape(-1) for p in parts if p is not None])
 
 
 def unwrap(x: Any, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Tensor:

@@ -17,7 +17,7 @@ from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
 from hologram.primitives.op import Op
 from hologram.trace import arithmetic
-from hologram.trace.apply import binary_operator, elementwise, promoted, stretched, unary_operator, weak_default, working_type, wrap
+from hologram.trace.apply import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.checks import integer
 from hologram.trace.recorder import cast_node, located, record
 from hologram.trace.tensor import Tensor
@@ -268,7 +268,7 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """``x`` as ``dtype``: floats to integers truncate and saturate, NaN gives 0. ``x`` itself where that is its type and ``copy`` is False."""
-    node = array(x, "astype")
+    node = node_of(weakly(x, "astype"))
     new = cast_to(node, dtype)
     return x if new is node and not copy and type(x) is Tensor and not x._weak else wrap(new)
 

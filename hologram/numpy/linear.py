@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, element_type, permuted, reshaped, spread, wrap
+from hologram.numpy.arguments import alike, array, axis_of, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import diagonal
@@ -128,7 +128,7 @@ def _scaled(what: str, x1: Any, x2: Any, preferred: Any) -> Tensor:
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """Every product of an element of ``x1`` with one of ``x2``."""
-    a, b = wrap(array(x1, "outer")), wrap(array(x2, "outer"))
+    a, b = map(wrap, alike((x1, x2), "outer"))
     return FUNCTIONS["multiply"](a.reshape((-1, 1)), b.reshape((1, -1)))
 
 

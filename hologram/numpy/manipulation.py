@@ -11,7 +11,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axes_of, axis_of, extent, permuted, reshaped, shape_of, spread, wrap
+from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, shape_of, spread, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing import sliced, take_axis
 from hologram.numpy.views import element, is_contiguous, is_reshaped_in_place, viewed
@@ -19,7 +19,7 @@ from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row
 from hologram.primitives.op import Shape
 from hologram.symbolic import Int, prod
-from hologram.trace.apply import broadcast_node, broadcast_shapes, common_type
+from hologram.trace.apply import broadcast_node, broadcast_shapes
 from hologram.trace.checks import has_items, integer, items
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
@@ -166,11 +166,9 @@ def broadcast_shapes_(*shapes: Any) -> Shape:
 
 
 def _common(arrays: Any, what: str) -> list[Node]:
-    nodes = [array(x, what) for x in items(arrays, what)]
-    if not nodes:
+    if not (given := items(arrays, what)):
         raise located(ShapeError(f"{what}: no arrays"))
-    dtype, _ = common_type([(x, x.dtype, False) for x in nodes])
-    return [cast_node(x, dtype) for x in nodes]
+    return alike(given, what)
 
 
 def _joined(nodes: Sequence[Node], axis: int) -> Node:
@@ -467,7 +465,7 @@ def _at_end(part: Any, node: Node, axis: int) -> Tensor:
     """What goes before or after ``node`` along ``axis``; a number stands for one element everywhere."""
     if part is node:
         return wrap(node)
-    t = wrap(array(part, "diff"))
+    t = wrap(alike((part, wrap(node)), "diff")[0])
     return t if t.ndim else broadcast_to(t, (*node.shape[:axis], 1, *node.shape[axis + 1 :]))
 
 

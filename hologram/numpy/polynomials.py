@@ -9,7 +9,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, wrap
+from hologram.numpy.arguments import array, array_as, wrap
 from hologram.numpy.calculus import convolve, vander
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
@@ -88,7 +88,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
     (a,) = _coefficients("polyint", p, inexact=True)
     if integer(m, "polyint", "a number of times") < 0:
         raise located(ArgumentError(f"polyint: antiderivative number {m}"))
-    constants = wrap(array(0.0 if k is None else k, "polyint")).astype(a.dtype).reshape(-1)
+    constants = wrap(array_as(0.0 if k is None else k, a._aval()[1], "polyint")).reshape(-1)
     if constants.shape[0] not in (1, m):
         raise located(ShapeError(f"polyint: {constants.shape[0]} constants for {m} integrations"))
     for i in range(m):
