@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 from c_harness import MISSING as NO_COMPILERS
 
 from hologram.backends.devices import why_none
+
+
+def of_numpy(f: Callable[..., Any], *args: Any) -> Any:
+    """``f(np, *args)``; skips where this NumPy is too old for a name in ``f``."""
+    try:
+        return f(np, *args)
+    except AttributeError as e:
+        if getattr(e, "obj", None) is np and np.lib.NumpyVersion(np.__version__) < "2.4.0":
+            pytest.skip(f"NumPy {np.__version__} has no {e.name}")
+        raise
+
 
 NO_OPENCL = why_none("opencl")
 needs_opencl = pytest.mark.skipif(NO_OPENCL is not None, reason=f"OpenCL: {NO_OPENCL}")

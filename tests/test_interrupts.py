@@ -187,7 +187,7 @@ def test_code_is_freed_when_it_is_not_used() -> None:
 def test_errors_hold_nothing_of_llvm() -> None:
     with pytest.raises(CompileError) as error:
         target.compile_ir("define i64 @graph() { ret i64 }")
-    assert not [x for x in gc.get_objects() if isinstance(x, target.llvm.ModuleRef) and not x.closed]
+    assert not [x for x in gc.get_objects() if type(x) is target.llvm.ModuleRef and not x.closed]
     assert error.traceback
 
 

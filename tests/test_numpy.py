@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import of_numpy
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -38,7 +39,7 @@ def close(got: Any, want: Any, types: bool = True) -> None:
 
 def check(f: Any, *args: Any, types: bool = True) -> None:
     """``f(namespace, *args)`` gives the same lazily and jitted as in NumPy."""
-    want = f(np, *args)
+    want = of_numpy(f, *args)
     close(f(hnp, *[hg.tensor(a) if isinstance(a, np.ndarray) else a for a in args]), want, types)
     close(hg.jit(lambda *xs: f(hnp, *xs))(*args), want, types)
 

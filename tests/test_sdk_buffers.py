@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hologram as hg
+from hologram.dlpack import VERSIONED
 from hologram.errors import (
     ArgumentError,
     BackendNameError,
@@ -152,7 +153,8 @@ def test_views_are_the_memory_itself(executor: hg.Executor, kind: str) -> None:
     for number, (name, view) in enumerate(_views(made).items()):
         assert _address(view) == made.ptr, name
         assert view.dtype == np.float32 and view.size == 3072, name
-        view[number] = number + 1
+        written = view if VERSIONED or name != "from_dlpack" else made.to_numpy()  # NumPy 2.0 takes all that comes by DLPack for read-only
+        written[number] = number + 1
     np.testing.assert_array_equal(made.to_numpy()[:6], np.arange(6) + 1)
     assert memoryview(made).format == "f"
     assert made.__dlpack_device__() == (1, 0)

@@ -18,6 +18,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
+from hologram.dlpack import VERSIONED
 from hologram.trace import lazy
 from hologram.trace.recorder import Pending
 
@@ -360,7 +361,7 @@ def test_exports_are_read_only_views_that_keep_memory() -> None:
     view = np.asarray(t)
     assert not view.flags.writeable
     assert np.shares_memory(view, t.numpy())
-    assert np.shares_memory(view, np.from_dlpack(t))
+    assert not VERSIONED or np.shares_memory(view, np.from_dlpack(t))
     del t
     gc.collect()
     np.testing.assert_array_equal(view, FLOATS + 1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.dlpack import VERSIONED
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError
 from hologram.trace.aval import Aval, aval
@@ -87,7 +88,8 @@ def as_array(x: Any, what: str) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
     try:
-        return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
+        by_dlpack = hasattr(x, "__dlpack__") and (VERSIONED or not hasattr(x, "__array__"))  # older NumPy takes all of it for read-only
+        return np.from_dlpack(x) if by_dlpack else np.asarray(x)
     except HologramError:  # of a buffer that was freed
         raise
     except (BufferError, RuntimeError, TypeError, ValueError) as e:

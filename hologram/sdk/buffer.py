@@ -11,6 +11,7 @@ import numpy as np
 from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.dispatch import register_buffer_class
 from hologram.backends.cpu.runtime.module import why_not_native
+from hologram.dlpack import capsule
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
 from hologram.sdk.arguments import as_array, element_type, extent, scalar
 from hologram.trace.recorder import located
@@ -255,7 +256,7 @@ class Buffer(_Exporter):
 
     def __dlpack__(self, **options: Any) -> Any:
         """A DLPack capsule over the memory, as ``numpy.ndarray.__dlpack__`` makes it; it keeps the memory alive."""
-        return self.to_numpy().__dlpack__(**options)
+        return capsule(self.to_numpy(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # kDLCPU

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hologram import dlpack
 from hologram.backends.common.storage import DeviceStorage
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxisError, ShapeError, TracedValueError
@@ -187,12 +188,12 @@ class Tensor:
 
             return capsule(storage, stream, bool(copy))
         view = self._view("__dlpack__()")
-        old = max_version is None or max_version[0] < 1
+        old = max_version is None or max_version[0] < 1 or not dlpack.VERSIONED
         if old and copy is False:
-            raise BufferError("a consumer older than DLPack 1.0 cannot be told that the memory is read-only: allow a copy")
+            raise BufferError("a consumer older than DLPack 1.0, or NumPy before 2.1, cannot tell that the memory is read-only: allow a copy")
         if old or copy:
-            return view.copy().__dlpack__(max_version=max_version, dl_device=dl_device)
-        return view.__dlpack__(max_version=max_version, dl_device=dl_device)
+            view = view.copy()
+        return dlpack.capsule(view, max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         from hologram.backends.cuda.interop import KIND

@@ -98,7 +98,8 @@ class Scalars:
         if not np.isfinite(value):
             bits = int.from_bytes(raw, "little")
             return f"hg_{type_name(d)}((u{d.bits})0x{bits:X}{'' if d.bits == 32 else 'U' + self.dialect.long})"
-        text = np.format_float_scientific(value, unique=True, trim="0") if value and not 1e-4 < abs(value) < 1e9 else str(value)
+        short = not value or 1e-4 < abs(value) < 1e7
+        text = np.format_float_positional(value, trim="0") if short else np.format_float_scientific(value, trim="0")
         text += "f" if d.bits == 32 else ""
         return f"({text})" if text.startswith("-") else text
 
