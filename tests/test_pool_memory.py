@@ -1,4 +1,5 @@
-"""What the threads of the pool share: every access is atomic, stores that a load must follow are sequentially consistent, no cache line is shared."""
+"""What the threads of the pool share: every access is atomic, stores that a load must follow are sequentially consistent, no cache line is
+shared; and their clock, in each machine's code."""
 
 from __future__ import annotations
 
@@ -56,6 +57,14 @@ def test_atomics_are_sequentially_consistent(architecture: str) -> None:
     if architecture == "aarch64":
         assembly = target.assembly(text, target.Target("aarch64-unknown-linux-gnu"), "quick")
         assert "ldar" in assembly and "ldapr" not in assembly  # a weaker load may be made before an earlier store
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_counter_of_time_is_read(architecture: str) -> None:
+    text = module_ir([pool_code.now], architecture)[0]
+    for cpu in ("", "generic"):
+        assembly = target.assembly(text, target.Target(f"{architecture}-unknown-linux-gnu", cpu), "quick")
+        assert {"x86_64": "rdtsc", "aarch64": "CNTVCT_EL0"}[architecture].lower() in assembly.lower()
 
 
 def test_what_is_contended_shares_no_cache_line() -> None:

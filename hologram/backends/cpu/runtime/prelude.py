@@ -34,7 +34,8 @@ define internal void @hg_write_fp_control(i64 %bits) alwaysinline nounwind {
 """,
     "aarch64": """
 declare void @llvm.aarch64.hint(i32)
-declare i64 @llvm.readsteadycounter()
+declare i64 @llvm.read_volatile_register.i64(metadata)
+!0 = !{!"CNTVCT_EL0"}
 declare i64 @llvm.aarch64.get.fpcr()
 declare void @llvm.aarch64.set.fpcr(i64)
 define internal void @hg_pause() alwaysinline nounwind {
@@ -42,7 +43,7 @@ define internal void @hg_pause() alwaysinline nounwind {
   ret void
 }
 define internal i64 @hg_ticks() alwaysinline nounwind {
-  %t = call i64 @llvm.readsteadycounter()
+  %t = call i64 @llvm.read_volatile_register.i64(metadata !0) ; llvm.readsteadycounter is the constant 0 here
   ret i64 %t
 }
 define internal i64 @hg_read_fp_control() alwaysinline nounwind {
