@@ -34,7 +34,7 @@ from hologram.trace.node import Graph
 # Kernels that access every element of x or y, some of the first and the last in one vector. ``row1`` is 0: any other value leads beyond an end.
 # Each stands for a way in which memory is accessed.
 HEAD = "kernel(x: {d}[{x}] in, at: int64[{a}] in, off: int64[1] in, y: {d}[{y}] out)\n"
-CHUNK = "  parallel p from 0 count 4\n    row1 = load(off, 0) : int64 assumed\n"
+CHUNK = "  parallel p from 0 count 4 repeating\n    row1 = load(off, 0) : int64 assumed\n"
 Sizes = tuple[int, int, int]  # of x, at and y
 
 
@@ -260,7 +260,7 @@ def test_a_wrong_index_is_reported_for_every_width(dtype: str, everything: bool)
 def by_many_chunks(text: str) -> str:
     """The kernel with 4,000 chunks, which do what its four do."""
     head, _, body = text.partition("\n")
-    body = body.replace("parallel p from 0 count 4", "parallel c from 0 count 4000")
+    body = body.replace("parallel p from 0 count 4 ", "parallel c from 0 count 4000 ")
     body = body.replace("row1 = load", "taken9 = index(c%4) : int64\n    row1 = load")
     return f"{head}\n" + re.sub(r"\bp\b", "taken9", body)
 
