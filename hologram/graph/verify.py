@@ -37,7 +37,7 @@ def verify_kernel(kernel: Kernel) -> None:
       only moved and cast;
     - loads and stores are of declared buffers, of their type, in a direction that their role allows, and inside of them for all values of the
       variables in their index expressions (:mod:`hologram.graph.verify_bounds`); an index that was gathered is taken to be in range,
-      and of ``assumed`` values no more is asked than that they do not lie outside for certain;
+      and of ``assumed`` values, and of symbols, whose sizes a program may know more of, no more is asked than that nothing lies outside for certain;
     - no two iterations of parallel loops write to one element, as far as :mod:`hologram.graph.verify_parallel` tells;
     - index expressions name symbols, variables of enclosing loops, and values that are computed by then.
     """
@@ -281,7 +281,10 @@ class _Verifier:
         if self.ranges.is_inside(index, b.size, guards):
             return
         where = "".join(f" where 0 <= {e} < {size}" for e, size in guards)
-        if self.ranges.is_outside(index, b.size) or self.assumed.isdisjoint(self.ranges.behind((index, *itertools.chain(*guards)))):
+        unknown = (
+            self.ranges.behind((index, b.size)) & {*self.assumed, *self.kernel.symbols} | self.ranges.behind(itertools.chain(*guards)) & self.assumed
+        )
+        if not unknown or (not guards and self.ranges.is_outside(index, b.size)):
             self.fail(f"{index} may lie outside of {b.name}, which has {b.size} elements{where}")
 
     def integer(self, e: Int) -> None:
