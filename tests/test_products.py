@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import ml_dtypes
@@ -15,8 +16,9 @@ from hologram.backends.cpu import target
 from hologram.backends.cpu.abreast import widths_abreast
 from hologram.backends.reference import evaluate
 from hologram.graph.kernel_ir import Loop
-from hologram.graph.tiles import block_width, lanes
+from hologram.graph.tiles import Tile, _rows_at_once, block_width, lanes
 from hologram.graph.verify import verify_kernel
+from hologram.settings import override
 
 SHAPES = [
     (1, 1, 1),
@@ -57,6 +59,21 @@ def _close(got: Any, a: np.ndarray, b: np.ndarray) -> None:
 def test_matrix_products(shape: tuple[int, int, int], dtype: str) -> None:
     a, b = _operands(shape, dtype)
     _close(hg.jit(hnp.matmul)(a, b), a, b)
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
+@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="levels are those of x86-64")
+def test_any_number_of_rows_in_tiles_of_any_machine(level: str) -> None:
+    with override(target=level, cache=False):
+        for rows in range(2, 14):
+            a, b = _operands((rows, 9, 33), "float32")
+            _close(hg.jit(lambda a, b: a @ b)(a, b), a, b)
+
+
+def test_a_tile_has_several_rows() -> None:
+    for rows in range(2, 9):
+        for n in range(2, 200):
+            assert 2 <= _rows_at_once(n, Tile(rows, 64)) <= min(n, rows)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

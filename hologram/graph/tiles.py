@@ -48,8 +48,8 @@ Sharing: TypeAlias = "Tile | Panels"
 
 
 def _rows_at_once(n: int, tile: Tile) -> int:
-    """Rows of a chunk: as many as a tile has, or fewer if then so many fewer are run twice that it pays."""
-    return min(range(min(n, tile.rows), 0, -1), key=lambda rows: _row_cost(n, rows))
+    """Rows of a chunk: as many as a tile has, or fewer if then so many fewer are run twice that it pays. One shares nothing, and is no tile."""
+    return min(range(min(n, tile.rows), 1, -1), key=lambda rows: _row_cost(n, rows))
 
 
 def least_cost(rows: list[Block], tile: Tile) -> float:
