@@ -197,8 +197,6 @@ class _Verifier:
             self.named.add(s.name)
             self.assumed |= {s.name} if s.assumed else set()
             self.integers.add(s.name)
-            if s.extent is not None:
-                self.integer(s.extent)
             self.ranges.value(s)
 
     def row(self, s: Ins, types: list[DType]) -> None:
@@ -281,9 +279,9 @@ class _Verifier:
         if self.ranges.is_inside(index, b.size, guards):
             return
         where = "".join(f" where 0 <= {e} < {size}" for e, size in guards)
-        unknown = (
-            self.ranges.behind((index, b.size)) & {*self.assumed, *self.kernel.symbols} | self.ranges.behind(itertools.chain(*guards)) & self.assumed
-        )
+        behind = self.ranges.behind((index, b.size))
+        symbols = behind - self.named - {loop.var for loop in self.loops}
+        unknown = symbols | (behind | self.ranges.behind(itertools.chain(*guards))) & self.assumed
         if not unknown or (not guards and self.ranges.is_outside(index, b.size)):
             self.fail(f"{index} may lie outside of {b.name}, which has {b.size} elements{where}")
 
