@@ -68,7 +68,7 @@ def test_code_and_metadata_come_back() -> None:
 
 def test_keys_depend_on_parts_boundaries_and_target() -> None:
     keys = [cache.key(), cache.key("ab", "c"), cache.key("a", "bc"), cache.key("abc"), cache.key("abc", cache.python_abi())]
-    with override(target="x86-64-v2"):
+    with override(target="x86-64-v2,-popcnt"):
         keys.append(cache.key("abc"))
     assert len(set(keys)) == len(keys)
     assert cache.key("abc") == cache.key(b"abc")

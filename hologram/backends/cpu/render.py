@@ -36,6 +36,7 @@ class KernelWriter(MemoryWriter):
         self.kernel = kernel
         self.checks = BoundsChecks(self.f, kernel) if checked else None
         self.state: dict[Acc, list[Reg]] = {}
+        self.zero: Reg | None = None  # that LLVM does not know of
         self.parts: list[Part] = []  # of the lanes loop being written, where it is several vectors side by side
         self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
         self.pair_dots = summed_pairs(kernel) if precision != "exact" and target.has("avx512bf16") else frozenset()
@@ -44,6 +45,7 @@ class KernelWriter(MemoryWriter):
         self.passed: Int = 0  # chunks of the parallel loops before the present one
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
+        self.hides_places = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())
 
     def render(self, name: str) -> str:
         f, n = self.f, itertools.count()
@@ -91,6 +93,9 @@ class KernelWriter(MemoryWriter):
             offset += -(-b.size * b.dtype.itemsize // 64) * 64
         if self.checks is not None:
             self.checks.poison_scratch(self.pointers)
+        if self.hides_places:
+            address = f.emit("ptrtoint ptr %scratch to i64", "i64", 1)
+            self.zero = f.emit(f"lshr i64 {address.text}, 63", "i64", 1)  # no memory of a process is so high
         self.block(self.kernel.body)
         f.do("ret void")
 
@@ -221,12 +226,17 @@ class KernelWriter(MemoryWriter):
         return f.emit(f"call i64 @llvm.smin.i64({at.typed}, {self.integer(extent).typed})", "i64", 1)
 
     def _range(self, loop: Loop) -> tuple[Reg, Reg]:
-        start = self.integer(loop.start)
-        stop = self.integer(loop.start + loop.extent)
+        start = self._hidden(self.integer(loop.start))
+        stop = self.f.int_op("add", start, self.integer(loop.extent)) if self.hides_places else self.integer(loop.start + loop.extent)
         if loop.limit is not None:
             limit = self.integer(loop.limit)
             stop = self.f.emit(f"call i64 @llvm.smin.i64({stop.typed}, {limit.typed})", "i64", 1)
         return start, stop
+
+    def _hidden(self, n: Reg) -> Reg:
+        """``n`` for LLVM not to know, where a constant may make it wrong: where a mask is a condition of all lanes and a constant for each, of more
+        lanes than a register has, LLVM's code for AVX and AVX2 loads a half in which the constant is zero as if it were all ones, or aborts."""
+        return n if self.zero is None else self.f.int_op("add", n, self.zero)
 
     def _monoids(self, loop: Loop) -> list[Monoid]:
         return [Monoid(a, self.code) for a in loop.accs]
@@ -441,8 +451,8 @@ class KernelWriter(MemoryWriter):
             rest = f.emit(f"srem i64 {count.text}, {width}", "i64", 1)
             main_stop = f.emit(f"sub nsw i64 {stop.text}, {rest.text}", "i64", 1)
         else:
-            main_stop = self.integer(loop.start + whole)
-            rest = Reg(str(loop.extent - whole), "i64", 1)
+            main_stop = f.int_op("add", start, Reg(str(whole), "i64", 1)) if self.hides_places else self.integer(loop.start + whole)
+            rest = self._hidden(Reg(str(loop.extent - whole), "i64", 1))
         state = lanes_carried
         if whole != 0:
             state = f.counted(

@@ -99,6 +99,11 @@ class Target:
         return self.architecture == "aarch64"
 
     @cached_property
+    def splits_masks(self) -> bool:
+        """Whether masks are vectors of the elements' width, of which LLVM splits those that are longer than a register."""
+        return self.architecture == "x86_64" and self.has("avx") and not self.has("avx512f")
+
+    @cached_property
     @signal_free
     def data_layout(self) -> str:
         return str(machine(self).target_data)
