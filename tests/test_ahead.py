@@ -320,3 +320,16 @@ def test_saved_programs_compute_it_again(tmp_path: Any) -> None:
     program.save(tmp_path / "program.hg")
     assert (tmp_path / "program.hg").stat().st_size < 1.5 * 4 * 70 * 64
     np.testing.assert_array_equal(np.asarray(hg.load(tmp_path / "program.hg")(x)), want)
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_what_is_held_shares_the_constants_of_the_graph(level: str, stride: int) -> None:
+    """Panels that are padded read the zero that the graph has, too: each constant is there once, as the compiler proves here."""
+    x, w = _array(2, 17, 7, 7), _array(50, 17, 3, 3)
+    with override(target=level, cache=False):
+        for f, given in (
+            (lambda x: hnp.sum(nn.conv2d(x, w, stride=stride, padding=1) ** 2), x),
+            (lambda w: hnp.sum(nn.conv2d(x, w, stride=stride, padding=1) ** 2), w),
+        ):
+            hg.jit(hg.grad(f)).lower(given).as_text("kernels")

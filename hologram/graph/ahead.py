@@ -83,6 +83,7 @@ class _Search:
         self.instead: dict[tuple[Node, Node], Node] = {}
         self.turned: dict[Node, _Turned] = {}
         nodes = graph.nodes()
+        self.build.table.update({(n.op, n.inputs, n.attrs): n for n in nodes})  # what is made is interned with what is there
         self.made_of, self.summed = _constants(nodes, constants), _summed(nodes)
         self.works = _works(nodes, self.made_of)
         for n in nodes:
