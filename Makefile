@@ -12,7 +12,7 @@ BIN := .venv/bin
 , := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest fuzz lint bench test-gpu bench-gpu wheel clean
+.PHONY: help demo test test-all test-oldest test-levels test-arm fuzz lint bench test-gpu bench-gpu wheel clean
 .SECONDARY:
 
 help:  ## this list
@@ -30,6 +30,12 @@ test-all: .venv/installed-test  ## the tests, with every generated case; then te
 
 test-oldest: .venv-oldest/installed  ## the tests with the oldest Python and the oldest allowed version of every dependency
 	.venv-oldest/bin/python -m pytest -q -n $(WORKERS)
+
+test-levels: .venv/installed-test  ## core tests with code for each level of x86-64 that this machine has
+	$(BIN)/python tools/platforms.py levels --workers $(WORKERS)
+
+test-arm: .venv/installed-test  ## core tests on emulated AArch64 processors (Debian or Ubuntu, as root, for the emulator)
+	$(BIN)/python tools/platforms.py arm --workers $(WORKERS)
 
 fuzz: .venv/installed-test  ## random programs, run in many ways that must agree: MINUTES=5, SEED=0; writes failures to out/fuzz
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --minutes $(MINUTES) --workers $(WORKERS)
