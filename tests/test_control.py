@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from hologram import errors
 from hologram.backends.reference import evaluate
 from hologram.graph.passes import canonicalise
 from hologram.graph.verify_graph import verify_graph
+from tests.fuzz.thresholds import overridden
 
 R = np.random.default_rng(5)
 
@@ -472,3 +474,29 @@ def test_random_scans_alone_and_side_by_side(seed: int) -> None:
         for k, y in enumerate(ys):
             if length:
                 np.testing.assert_allclose(np.asarray(y), np.stack([row[k] for row in rows]), atol=1e-9)
+
+
+# --- results written past the caches ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [63, 64, 130])
+def test_rows_written_past_the_caches(size: int) -> None:
+    """Rows of stacked results, and carries that live there, start anywhere; those stores that pass by the caches need aligned addresses."""
+    x = np.arange(5 * size, dtype=np.float32).reshape(5, size)
+
+    def both(c: Any, row: Any) -> Any:
+        c = hnp.where(row < 3, c, c * 0.5 + row)
+        return c, (c, hnp.sin(c), row)
+
+    def nested(c: Any, row: Any) -> Any:
+        inner, rows = hg.scan(both, c, hnp.stack([row, row + 1]))
+        return hg.cond(row[0] > size, lambda c: c + 1, lambda c: c * 2, inner), rows[0]
+
+    for f in (both, nested):
+        for reverse in (False, True):
+            run = functools.partial(hg.scan, f, reverse=reverse)
+            want = [np.asarray(a) for a in hg.tree.leaves(hg.jit(run, precision="exact")(x[0], x))]
+            with overridden({"hologram.backends.cpu.memory_code.STREAM_BYTES": 1}):
+                got = [np.asarray(a) for a in hg.tree.leaves(hg.jit(run, precision="exact")(x[0], x))]
+            for a, b in zip(got, want, strict=True):
+                np.testing.assert_array_equal(a, b)

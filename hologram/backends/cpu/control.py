@@ -8,7 +8,7 @@ too, or in place where the kernel that makes it reads every element right before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hologram.backends.cpu.llvm_text import Reg
@@ -17,6 +17,7 @@ from hologram.graph.control import ControlStep, nbytes
 from hologram.graph.plan import LINE_BYTES
 from hologram.graph.schedule import Schedule
 from hologram.primitives.control import scan, switch
+from hologram.symbolic import mod
 from hologram.trace.node import Node
 
 if TYPE_CHECKING:
@@ -49,9 +50,16 @@ class _Step:
         node = self.step.results[i]
         return self.w.at(self.workspace, self.step.spare[i]) if node is None else self.w.pointer(node, self.frame)
 
-    def run(self, which: int, pointers: dict[Node, Reg]) -> None:
-        """Writes the steps of a body whose arguments and results are at ``pointers``."""
-        self.w.run(Frame(self.step.schedules[which], self.step.plans[which], self.arena, pointers))
+    def is_aligned(self, i: int) -> bool:
+        """Whether result ``i`` starts at a line of the cache."""
+        return self.step.results[i] not in self.frame.unaligned
+
+    def run(self, which: int, pointers: dict[Node, Reg], aligned: Sequence[bool] = ()) -> None:
+        """Writes the steps of a body whose arguments and results are at ``pointers``. ``aligned``: the results that start at lines of the cache."""
+        schedule = self.step.schedules[which]
+        results = zip(schedule.outputs, aligned, strict=False)
+        unaligned = frozenset(schedule.computed[o.index] for o, is_aligned in results if o.kind == "computed" and not is_aligned)
+        self.w.run(Frame(schedule, self.step.plans[which], self.arena, pointers, unaligned=unaligned))
 
 
 class _Switch(_Step):
@@ -76,7 +84,7 @@ class _Switch(_Step):
         for o, place in zip(schedule.outputs, places, strict=True):
             if o.kind == "computed":
                 pointers[schedule.computed[o.index]] = first.setdefault(o.index, place)
-        self.run(which, pointers)
+        self.run(which, pointers, [self.is_aligned(i) for i in range(len(places))])
         for o, place in zip(schedule.outputs, places, strict=True):
             self.w.copy(place, _source(schedule, o, pointers), o.node)
 
@@ -116,6 +124,11 @@ class _Loop(_Step):
         """Element ``at`` of a stack of arrays like ``node``."""
         offset = self.f.emit(f"mul nsw i64 {at.text}, {nbytes(node)}", "i64", 1)
         return self.w.at(base, offset)
+
+    def rows_are_aligned(self, i: int) -> bool:
+        """Whether each step's part of the stacked result ``i`` starts at a line of the cache."""
+        unwanted = self.step.results[i] is None
+        return unwanted or self.is_aligned(i) and mod(nbytes(self.body.outputs[i].node), LINE_BYTES) == 0
 
     def stacked(self, at: Reg) -> tuple[list[Reg], list[Reg]]:
         """Pointers to this step's xs and ys; what nobody wants is written to one place."""
@@ -304,6 +317,14 @@ class _InMemory:
             if not self.in_place[k]:
                 self._arrive(loop.ends[k], last[k], x)
 
+    def is_aligned(self, i: int) -> bool:
+        """Whether what a step writes for output ``i`` of the body starts at a line of the cache."""
+        loop = self.loop
+        if i >= loop.carries:
+            return loop.rows_are_aligned(i)
+        through = self.through[i]
+        return loop.is_aligned(i) if through is None else loop.rows_are_aligned(loop.carries + through)
+
     def _spare(self, x: Node) -> int:
         return -(-nbytes(x) // LINE_BYTES) * LINE_BYTES
 
@@ -337,7 +358,7 @@ class _InMemory:
             o = body.outputs[i]
             if o.kind == "computed":
                 pointers.setdefault(body.computed[o.index], places[i])
-        loop.run(len(loop.step.schedules) - 1, pointers)
+        loop.run(len(loop.step.schedules) - 1, pointers, [self.is_aligned(i) for i in range(len(places))])
         for o, place in zip(body.outputs, places, strict=True):
             self.w.copy(place, _source(body, o, pointers), o.node)
         return following

@@ -91,6 +91,7 @@ class MemoryWriter(Integers):
         self.env: dict[Any, Reg] = {}
         self.values: dict[str, Ins] = {}  # values that index expressions name
         self.pointers: dict[Any, str] = {}
+        self.unaligned: frozenset[Buffer] = frozenset()  # results that need not start at a line of the cache
         self.blocks: dict[Any, list[Reg]] = {}  # neighbouring vectors that were loaded
         self.checks: BoundsChecks | None = None
         self.statement: Any = None  # the load or store being written
@@ -410,7 +411,7 @@ class MemoryWriter(Integers):
     def _streams(self, s: Store) -> bool:
         """Whether a store should pass the caches by: a result too large to be found there later, at a place certain to be aligned."""
         b, lane = s.buffer, self.lane
-        if b.role != "out" or lane is None or not isinstance(b.size, int) or b.size * b.dtype.itemsize < STREAM_BYTES:
+        if b.role != "out" or b in self.unaligned or lane is None or not isinstance(b.size, int) or b.size * b.dtype.itemsize < STREAM_BYTES:
             return False
         step = CACHE_LINE // b.dtype.itemsize
         first = substitute(s.index, {lane.var: lane.start})

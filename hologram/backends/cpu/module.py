@@ -59,12 +59,24 @@ def render_module(schedule: Schedule, plan: Plan | None, precision: str, target:
 
 
 class Frame:
-    """Where the arrays of one schedule are while its steps are written: pointers to some, offsets into ``arena`` for the others."""
+    """Where the arrays of one schedule are while its steps are written: pointers to some, offsets into ``arena`` for the others.
 
-    __slots__ = ("schedule", "plan", "arena", "pointers", "inside_loop")
+    Of the arrays that its steps write, all but those in ``unaligned`` start at multiples of :data:`LINE_BYTES`.
+    """
 
-    def __init__(self, schedule: Schedule, plan: Plan | None, arena: Reg, pointers: dict[Node, Reg], inside_loop: bool = True) -> None:
-        self.schedule, self.plan, self.arena, self.pointers, self.inside_loop = schedule, plan, arena, pointers, inside_loop
+    __slots__ = ("schedule", "plan", "arena", "pointers", "inside_loop", "unaligned")
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        plan: Plan | None,
+        arena: Reg,
+        pointers: dict[Node, Reg],
+        inside_loop: bool = True,
+        unaligned: frozenset[Node] = frozenset(),
+    ) -> None:
+        self.schedule, self.plan, self.arena, self.pointers = schedule, plan, arena, pointers
+        self.inside_loop, self.unaligned = inside_loop, unaligned
 
 
 class GraphWriter:
@@ -229,28 +241,30 @@ class GraphWriter:
         f, k = self.f, low.kernel
         values = self._arguments(low, frame)
         if serial(k) and frame.inside_loop and k.ready is None:
-            name = self._name(k, direct=True)
+            name = self._name(low, frame, direct=True)
             f.do(f"call void @{name}({', '.join(v.typed for v in [*values, self.scratch])})")
             return
         for i, v in enumerate(values):
             at = f.emit(f"getelementptr i64, ptr {self.args}, i64 {i}")
             f.do(f"store {v.typed}, ptr {at.text}, align 8")
-        name, chunks = self._name(k, direct=False), self.integers.integer(k.chunks)
+        name, chunks = self._name(low, frame, direct=False), self.integers.integer(k.chunks)
         if serial(k):
             f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
             return
         grain = max(1, int(GRAIN_NS / k.cost))
         self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, i64 {grain})", "i64", 1))
 
-    def _name(self, k: Kernel, direct: bool) -> str:
+    def _name(self, low: Lowered, frame: Frame, direct: bool) -> str:
         """The function of a kernel; alike kernels share one."""
+        k = low.kernel
         if k.ready is not None:
             self.declared.add(f"hg_{k.ready[0]}")
             return f"hg_{k.ready[0]}"
-        key = (print_kernel(k), direct)
+        unaligned = tuple(i for i, n in enumerate(low.bindings) if n in frame.unaligned)
+        key = (print_kernel(k), direct, unaligned)
         if key not in self.names:
             name = self.names[key] = f"kernel{len(self.names)}"
-            writer = KernelWriter(k, self.functions, self.precision, self.target, self.checked)
+            writer = KernelWriter(k, self.functions, self.precision, self.target, self.checked, unaligned)
             inline = sum(1 for _ in k.walk()) <= INLINE_STATEMENTS
             self.texts.append(writer.render_direct(name, inline) if direct else writer.render(name))
         return self.names[key]

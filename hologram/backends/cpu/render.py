@@ -9,7 +9,7 @@ besides.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from hologram.backends.cpu.abreast import Part, parts_abreast, widths_abreast
@@ -29,10 +29,13 @@ WIDEST = 128  # lanes
 
 
 class KernelWriter(MemoryWriter):
-    """Writes one kernel function, ``checked`` or not."""
+    """Writes one kernel function, ``checked`` or not. The parameters numbered ``unaligned`` need not start at a line of the cache."""
 
-    def __init__(self, kernel: Kernel, functions: Functions, precision: str, target: Any, checked: bool = False) -> None:
+    def __init__(
+        self, kernel: Kernel, functions: Functions, precision: str, target: Any, checked: bool = False, unaligned: Collection[int] = ()
+    ) -> None:
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
+        self.unaligned = frozenset(kernel.params[i] for i in unaligned)
         self.kernel = kernel
         self.checks = BoundsChecks(self.f, kernel) if checked else None
         self.state: dict[Acc, list[Reg]] = {}
