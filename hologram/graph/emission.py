@@ -37,6 +37,11 @@ class Lowered:
         self.in_place: list[tuple[int, int]] = []
 
 
+def is_guard(v: Value) -> bool:
+    """Whether a value says where indices are inside of an array. It is computed wherever it is needed: from scratch it would prove nothing."""
+    return isinstance(v, Ins) and (v.op == "inside" or v.dtype.kind == "b" and bool(v.args) and all(map(is_guard, v.args)))
+
+
 class Renamed(dict[Value, Value]):
     """What values have become in a pass that computes them again. ``names``: of those that index expressions go through, the old and the new."""
 
@@ -132,7 +137,8 @@ class Emission:
             return set()
         users = [a for v in self.order if isinstance(v, Ins) and v in self.of_row for a in v.args]
         users += [a for args in self.values.accumulates.values() for a in args]
-        shared = [v for v in dict.fromkeys(users) if isinstance(v, Ins) and v.level == self.element_level and v not in self.of_row]
+        inner = [v for v in dict.fromkeys(users) if isinstance(v, Ins) and v.level == self.element_level and v not in self.of_row]
+        shared = [v for v in inner if not is_guard(v)]
         nbytes = sum(v.dtype.itemsize for v in shared) * self.nest.scratch_size
         return set(shared) if isinstance(nbytes, int) and nbytes <= PACK_BYTES else set()
 
@@ -362,7 +368,7 @@ class Emission:
         if isinstance(v.op, str):
             return v.op == "scan"
         count = self.nest.row_elements
-        if v.op.cost < KEEP_COST or not isinstance(count, int):
+        if v.op.cost < KEEP_COST or not isinstance(count, int) or is_guard(v):
             return False
         return sum(count * k.dtype.itemsize for k in [*kept, v]) <= SCRATCH_BYTES
 

@@ -32,7 +32,8 @@ DEAR = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
 MOST_ROOTS = 64  # of a group: memory is read and written in so many streams at a time, and each may take the place of what each reads
 KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
-SWOLLEN, SWOLLEN_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is never kept
+SWOLLEN, SWOLLEN_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is computed twice rather than kept
+SWOLLEN_DEAR = 10 * DEAR  # cost from which even such a value is kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
 LOOK_BACK = 32  # groups tried for a root
 _IN_MEMORY = ("leaf", "project", *MULTIPLE)
@@ -137,15 +138,16 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False)
     roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | attention.kept_for(nodes, halves)
     inside = attention.of_scores(nodes) | attention.made_again(nodes, halves)
     roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
-    dear = partial(_dear, nodes, roots, swollen | inside, halves)
+    dear = partial(_dear, nodes, roots, swollen, inside, halves)
     kept = roots | dear()
     apart = taken_apart(nodes, kept)
     return roots | dear(apart) if apart else kept
 
 
-def _dear(nodes: list[Node], base: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
+def _dear(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
-    what lies behind so many reshapes that its place is dear."""
+    what lies behind so many reshapes that its place is dear. Nothing is computed again at any cost: that doubles with every step that reads the
+    one before it twice."""
     uses, roots = _uses(nodes, base), set(base)
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
@@ -154,11 +156,13 @@ def _dear(nodes: list[Node], base: set[Node], never: set[Node], halves: bool, ap
             cost[n] = mixed[n] = 0
             continue
         total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
-        cost[n] = min(total, 10 * DEAR)
+        cost[n] = min(total, max(SWOLLEN_DEAR, 10 * DEAR))
         dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
+        dear = SWOLLEN_DEAR if n in swollen else dear
         shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
-        if n not in never and ((shared and n not in apart) or mixed[n] > RESHAPES):
+        behind = mixed[n] > RESHAPES and n not in swollen
+        if n not in never and ((shared and n not in apart) or behind):
             widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
             roots.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)

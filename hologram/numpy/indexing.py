@@ -72,7 +72,8 @@ class Selection:
         self.front = 0
         parts = _complete(_parts(key), len(of))
         for part in parts:
-            self._add(part, of)
+            if part is not Ellipsis:
+                self._add(part, of)
         if self.arrays:
             self._place(parts)
 
@@ -106,9 +107,9 @@ class Selection:
 
     def _place(self, parts: list[Any]) -> None:
         """Index arrays that are neighbours, integers counting as such, stay where they are; others come first."""
-        plain = [p is None or isinstance(p, slice) for p in parts]
+        plain = [p is None or p is Ellipsis or isinstance(p, slice) for p in parts]
         first, last = plain.index(False), len(plain) - 1 - plain[::-1].index(False)
-        self.front = 0 if any(plain[first:last]) else first
+        self.front = 0 if any(plain[first:last]) else sum(p is not Ellipsis for p in parts[:first])
 
     def order(self) -> list[int]:
         """The axes of ``shape`` with those of the arrays brought together at ``front``."""
@@ -189,7 +190,7 @@ def _tensor_part(part: Tensor) -> Any:
 
 
 def _complete(parts: list[Any], ndim: int) -> list[Any]:
-    """``parts`` with the Ellipsis, or the end, filled up with whole slices."""
+    """``parts`` with the Ellipsis, or the end, filled up with whole slices. An Ellipsis that stands for no axis stays: it parts index arrays."""
     used = sum(p is not None and p is not Ellipsis and not isinstance(p, bool) for p in parts)
     if used > ndim:
         raise located(IndexOutOfRange(f"{used} indices for an array with {ndim} axes"))
@@ -197,7 +198,8 @@ def _complete(parts: list[Any], ndim: int) -> list[Any]:
     if len(places) > 1:
         raise located(IndexOutOfRange("an index has at most one Ellipsis"))
     at = places[0] if places else len(parts)
-    return [*parts[:at], *[slice(None)] * (ndim - used), *parts[at + 1 :]]
+    filled = [slice(None)] * (ndim - used) or parts[at : at + 1]
+    return [*parts[:at], *filled, *parts[at + 1 :]]
 
 
 def _in_range(i: Int, n: Int, axis: int, clip: bool) -> Int:
@@ -296,6 +298,8 @@ def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str, beyond: st
             if len(parts) > 1:
                 inside = (at >= 0) & (at < wrap(extent_node(n, dtypes.int64)))
                 valid = inside if valid is None else valid & inside
+        if isinstance(flat, np.ndarray) and isinstance(n, Expr):
+            flat = wrap(array(flat, what))
         flat = at if flat is None else flat * n + at
     node = array(flat, what)
     if valid is None:

@@ -220,12 +220,12 @@ def numpy_steps(run: Run) -> None:
     check_steps(run, NumPy(), "NumPy")
 
 
-@executor(0.2)
+@executor(0.12)
 def standard_jit(run: Run) -> None:
     run.near("standard jit", arrays(hg.jit(run.function)(*run.given)))
 
 
-@executor(0.08)
+@executor(0.06)
 def fast_jit(run: Run) -> None:
     """Finite values, another order: not held to anything where a value on the way is not finite, or subnormal."""
     got = arrays(hg.jit(run.function, precision="fast")(*run.given))
@@ -234,22 +234,26 @@ def fast_jit(run: Run) -> None:
     run.near("fast jit", got, 64.0)
 
 
+LARGE = {"float16": 6e4, "bfloat16": 1e18, "float32": 1e18, "complex64": 1e18}
+
+
 def _is_ordinary(run: Run) -> bool:
     from hologram.backends.reference import evaluate
 
-    every = Graph(run.graph.inputs, [n for n in run.graph.nodes() if n.op.kind not in ("control", "host") and n.dtype.kind in "fc"])
-    if any(n.op.kind == "control" for n in run.graph.nodes()):
-        return all(np.isfinite(x).all() for x in run.want if dtypes.of(x.dtype).kind in "fc")
-    with np.errstate(all="ignore"):
-        for x in evaluate(every, run.leaves):
+    found = [True]
+
+    def look(x: np.ndarray) -> None:
+        if found[0] and dtypes.of(x.dtype).kind in "fc":
             size = np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64))
-            large = {"float16": 6e4, "bfloat16": 1e18, "float32": 1e18, "complex64": 1e18}.get(dtypes.of(x.dtype).name, 1e150)
-            if not ((size < large) & ((size > 1 / large) | (size == 0))).all():
-                return False
-    return True
+            large = LARGE.get(dtypes.of(x.dtype).name, 1e150)
+            found[0] = bool(((size < large) & ((size > 1 / large) | (size == 0))).all())
+
+    with np.errstate(all="ignore"), meaning.watched(look):
+        evaluate(run.graph, run.leaves)
+    return found[0]
 
 
-@executor(0.15)
+@executor(0.08)
 def lazy(run: Run) -> None:
     """Recorded and realised at once."""
     run.near("lazy", arrays(run.function(*[hg.tensor(a) for a in run.given])))
@@ -310,7 +314,7 @@ def levels() -> tuple[str, ...]:
     return tuple(found)
 
 
-@executor(0.07)
+@executor(0.04)
 def cpu_level(run: Run) -> None:
     """Another level of x86-64: the same bits, by that level's multiply-add."""
     if not levels():
@@ -365,7 +369,10 @@ def dynamic(run: Run) -> None:
         if isinstance(e, DYNAMIC_REFUSALS):
             raise Skipped(f"refused: {type(e).__name__}") from e
         raise
-    run.bits("dynamic sizes", got)
+    if "numpy.einsum" in functions(run.program.steps):  # the order of its products is chosen by sizes
+        run.near("dynamic sizes", got)
+    else:
+        run.bits("dynamic sizes", got)
 
 
 @executor(0.06)
@@ -447,10 +454,12 @@ def finite_differences(run: Run) -> None:
     if defined := {"form.stop_gradient", "numpy.nextafter", "numpy.spacing"} & set(functions(p.steps)):
         raise Skipped(f"the derivative of {min(defined)} is 0 by definition")
 
-    def at(h: float) -> list[np.ndarray]:
+    aside = [1e-4 * rng.normal(size=run.plain[i].shape) for i in floats]
+
+    def at(h: float, off: float = 0.0) -> list[np.ndarray]:
         xs = list(run.plain)
-        for i, v in zip(floats, directions, strict=True):
-            xs[i] = xs[i] + h * v
+        for i, v, u in zip(floats, directions, aside, strict=True):
+            xs[i] = xs[i] + h * v + off * u
         out = meaning.bits(base, xs)
         found = [out[i] for i in kept]
         return found if run.case.transform == "jvp" else [np.asarray(sum(float(np.sum(np.sin(y))) for y in found))]
@@ -459,10 +468,12 @@ def finite_differences(run: Run) -> None:
     with np.errstate(all="ignore"):
         estimates = [[(b - a) / (2 * h) for a, b in zip(at(-h), at(h), strict=True)] for h in steps]
         sides = [[(b - a) / 1e-5 for a, b in zip(at(x), at(y), strict=True)] for x, y in ((-1e-5, 0.0), (0.0, 1e-5))]
-        for i, (slope, below, above, *several) in enumerate(zip(slopes, *sides, *estimates, strict=True)):
+        nearby = [(b - a) / 2e-9 for a, b in zip(at(-1e-9, 1.0), at(1e-9, 1.0), strict=True)]
+        for i, (slope, below, above, aslant, *several) in enumerate(zip(slopes, *sides, nearby, *estimates, strict=True)):
             scale = 1.0 + np.abs(several[1])
             settled = (np.abs(several[0] - several[1]) < 1e-5 * scale) & (np.abs(several[1] - several[2]) < 1e-5 * scale)
             settled &= np.abs(below - above) < 1e-2 * scale  # a kink has no derivative
+            settled &= np.abs(aslant - several[1]) < 5e-2 * scale  # nor has a corner where that of several directions is no sum
             settled &= np.isfinite(slope)  # a derivative may be undefined where one direction's difference is not
             wrong = settled & ~(np.abs(slope - several[1]) < 1e-3 * scale)
             if wrong.any():
@@ -540,7 +551,7 @@ def jax_world() -> Jax | str:
         return f"jax cannot be imported: {e}"
 
 
-@executor(0.012)
+@executor(0.008)
 def jax_steps(run: Run) -> None:
     """Each step by JAX."""
     if run.case.transform:
@@ -694,6 +705,8 @@ def step_trials(run: Run, s: Step, operands: dict[Ref, np.ndarray]) -> list[list
 def outside_numpy(s: Step, operands: dict[Ref, np.ndarray]) -> bool:
     """Where NumPy leaves the result open, or documents another: division of integers by zero, shifts beyond the width."""
     xs = list(operands.values())
+    if {"special.betaln"} & {f for f in functions([s]) if f != s.function}:  # what a body calls it with is not known
+        return True
     name = s.function.partition(".")[2]
     name = s.args[0] if s.function in ("form.operator", "form.reflected") else name
     integers = all(x.dtype.kind in "biu" for x in xs)
@@ -703,6 +716,8 @@ def outside_numpy(s: Step, operands: dict[Ref, np.ndarray]) -> bool:
         return any((x <= 0).any() for x in xs)
     if name in ("polymul", "polydiv"):  # NumPy leaves leading zeros out
         return any(x.ndim == 1 and x.size > 0 and x[0] == 0 for x in xs)
+    if name.startswith("nan"):  # its quantiles of nothing have one axis too few
+        return ("quantile" in name or "percentile" in name) and any(x.size == 0 for x in xs)
     return name.endswith("_shift")
 
 

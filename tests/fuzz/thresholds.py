@@ -54,6 +54,7 @@ FIXED = {
     "hologram.graph.passes.MAX_ROUNDS": "a bound, met by defects only",
     "hologram.graph.rewrite.STEPS": "a bound, met by defects only",
     "hologram.backends.cpu.control.POLL_NS": "how soon signals are seen",
+    "hologram.graph.attention_kernel.GFLOPS": "a rate",
     "hologram.backends.cpu.lapack._MOST": "what a routine's integers hold",
     "hologram.backends.common.maker.MOST_GROUPS": "a limit of devices",
 }

@@ -251,7 +251,7 @@ class GraphWriter:
         if serial(k):
             f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
             return
-        grain = max(1, int(GRAIN_NS / k.cost))
+        grain = max(1, int(GRAIN_NS / max(k.cost, 1.0)))
         self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, i64 {grain})", "i64", 1))
 
     def _name(self, low: Lowered, frame: Frame, direct: bool) -> str:
