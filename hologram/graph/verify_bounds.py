@@ -20,7 +20,7 @@ from hologram.symbolic import Atom, Expr, Int, Monomial, atoms, bounds, floordiv
 MAX_ALTERNATIVES = 32  # bounds of one expression that are tried: a loop with a limit has two ends, either of which may be what proves it
 MAX_VARIABLES = 64  # that are replaced in one expression
 LARGE = 2**20  # sizes that are larger than all that a program takes for granted
-MAX_STEPS = 20_000  # replacements in the proof of one access: divisions inside of divisions have bounds without number
+MAX_STEPS = 2_000  # replacements in the search for bounds of one expression: divisions inside of divisions have bounds without number
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
 
 Guard = tuple[Int, Int]
@@ -43,7 +43,7 @@ class Ranges:
         self.positive: dict[str, Int] = {}  # symbols that are not 0 where a loop's body runs, as 1 and what is left
         self.least = 0  # that symbols are
         self.quotients: dict[str, tuple[Int, Int]] = {}  # what is divided, and by what, in quotients of symbols that are symbols of their own
-        self.steps = 0  # replacements in the present proof
+        self.steps: int | None = None  # replacements so far, while bounds of one expression are sought
 
     def copy(self) -> Ranges:
         out = Ranges()
@@ -93,7 +93,6 @@ class Ranges:
 
     def _is_proved(self, index: Int, size: Int, guards: list[Guard]) -> bool:
         scope = self.copy()
-        self.steps = 0
         index, size = self._opaque(index), self._opaque(size)
         guards = [(self._opaque(e), self._opaque(n)) for e, n in (_without_division(*g) for g in guards)]
         for _, n in guards:
@@ -125,7 +124,6 @@ class Ranges:
 
     def is_outside(self, index: Int, size: Int) -> bool:
         """Whether ``index`` is certainly no element of ``size``."""
-        self.steps = 0
         return self.is_at_least(-index, 1) or self.is_at_least(index - size, 0)
 
     def behind(self, expressions: Iterable[Int]) -> set[str]:
@@ -198,7 +196,17 @@ class Ranges:
         return low is not None and low >= least
 
     def bounds_of(self, e: Int, sign: int) -> list[Int]:
-        """Upper bounds (``sign`` 1) or lower ones (-1) of ``e``, in terms of symbols alone; fewer where the proof gets long."""
+        """Upper bounds (``sign`` 1) or lower ones (-1) of ``e``, in terms of symbols alone; fewer where the search gets long."""
+        if self.steps is not None:
+            return self._bounds_of(e, sign)
+        self.steps = 0
+        try:
+            return self._bounds_of(e, sign)
+        finally:
+            self.steps = None
+
+    def _bounds_of(self, e: Int, sign: int) -> list[Int]:
+        assert self.steps is not None
         done: dict[Int, None] = {}
         waiting: list[tuple[Int, int]] = [(e, 0)]
         while waiting and len(done) < MAX_ALTERNATIVES and self.steps < MAX_STEPS:
