@@ -259,6 +259,19 @@ def test_values_with_many_readers_are_walked_once(link: str, everything: bool) -
             compiled(chain(LINKS[link], end, DEPTH), precision, device=True)
 
 
+@pytest.mark.parametrize("link", ["add", "where", "roll", "transpose", "pieces"])
+def test_values_much_larger_than_their_sources_are_walked_once(link: str) -> None:
+    """Large ones are computed again rather than kept, but not again and again."""
+
+    def f(x: Any) -> Any:
+        a, b = x[:, None] * x, hnp.sin(x)[:, None] - x
+        for _ in range(DEPTH):
+            a, b = LINKS[link](a, b), a
+        return a.sum(-1)
+
+    compiled(hg.make_graph(f)(np.ones(2100, np.float32)), "fast")
+
+
 def test_sums_of_shared_products_are_walked_once() -> None:
     """What only large programs come to: the terms of a region, and sums that are written out."""
     (added,), (multiplied,) = (chain(LINKS[link], ENDS["value"], 120).outputs for link in ("add", "mul"))

@@ -35,6 +35,10 @@ KEYS: dict[str, Any] = {
     "slice, integer, array": np.index_exp[:, 0, L],
     "array, None, slice, integer": np.index_exp[L, None, :, 1],
     "arrays across None": np.index_exp[:, L, None, 1],
+    "arrays across an Ellipsis of no axes": np.index_exp[None, L, ..., 1, 2],
+    "integer and array across an Ellipsis of no axes": np.index_exp[None, 1, ..., L, 2],
+    "Ellipsis of no axes before arrays": np.index_exp[None, ..., L, 1, 2],
+    "Ellipsis of no axes behind arrays": np.index_exp[None, L, 1, 2, ...],
     "arrays broadcast": np.index_exp[J, K],
     "array at the end": np.index_exp[..., K],
     "slices and an array": np.index_exp[1:3, K, ::2],
@@ -267,3 +271,14 @@ def test_symbolic_extents() -> None:
         np.testing.assert_array_equal(read, x[i])
         np.testing.assert_array_equal(added, want)
         np.testing.assert_array_equal(doubled, np.where(np.arange(n) > 0, x * 2, x))
+
+
+def test_known_indices_beside_computed_ones_along_a_symbolic_extent() -> None:
+    f = hg.jit(lambda x, i: (x[np.array([0, -1, 1]), i], x[np.array([0, -1, 1]), -1, i], x.at[np.array([0, -1, 1]), i].add(1.0)), dynamic={0: (1,)})
+    for n in (2, 40):
+        x, i = np.arange(3 * n * n, dtype=np.float32).reshape(3, n, n), np.array([0, 1, -1])
+        known = np.array([0, -1, 1])
+        want = x.copy()
+        want[known, i] += 1
+        for got, expected in zip(f(x, i), (x[known, i], x[known, -1, i], want), strict=True):
+            np.testing.assert_array_equal(got, expected)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from limits import within
 
+import hologram as hg
+import hologram.numpy as hnp
 from hologram.graph.kernel_parse import parse_integer
 from hologram.graph.verify_bounds import Ranges
 from hologram.symbolic import Int, counter, floordiv, mod, substitute, var
+from tests.fuzz.thresholds import overridden
 
 
 def scope(*loops: tuple[str, Any, Any, Any]) -> Ranges:
@@ -92,3 +97,26 @@ def test_bounds_that_a_variable_claims_are_those_of_its_loop() -> None:
     for name, high, holds in (("i", 9, True), ("i", 8, False), ("j", 11, True), ("j", 10, False)):
         (atom,) = next(iter(var(name, 0, high).terms))
         assert ranges.holds(atom) is holds
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: hnp.tile(hnp.diff(x, axis=1), (2,)),
+        lambda x: hnp.roll(hnp.repeat(x, 3, 0), 2, 1)[::-1, 1:],
+        lambda x: hnp.pad(x, 2).reshape(-1)[::-1],
+    ],
+    ids=["tile", "roll", "pad"],
+)
+def test_divisions_inside_of_divisions_are_proved_or_given_up_in_time(f: Any) -> None:
+    x = np.arange(90.0).reshape(3, 6, 5)
+    with within(60):
+        np.testing.assert_array_equal(hg.jit(f, dynamic=True)(x), hg.jit(f)(x))
+
+
+def test_guards_of_loads_are_never_read_back_from_scratch() -> None:
+    """What the rows of a padded product share goes through scratch, but not where its terms are."""
+    x, y = np.random.default_rng(0).random((2, 6))
+    with overridden({"hologram.graph.prepare.MAX_IN_KERNEL": 1}):
+        got = hg.jit(lambda x, y: hnp.polyfit(x, y, 2))(x, y)
+    np.testing.assert_allclose(got, np.polyfit(x, y, 2), rtol=1e-9)

@@ -298,9 +298,8 @@ def position(parts: Sequence[tuple[Any, Int]], drop: bool, what: str, beyond: st
             if len(parts) > 1:
                 inside = (at >= 0) & (at < wrap(extent_node(n, dtypes.int64)))
                 valid = inside if valid is None else valid & inside
-        if isinstance(flat, np.ndarray) and isinstance(n, Expr):
-            flat = wrap(array(flat, what))
-        flat = at if flat is None else flat * n + at
+        extent = wrap(extent_node(n, dtypes.int64)) if isinstance(n, Expr) else n
+        flat = at if flat is None else flat * extent + at
     node = array(flat, what)
     if valid is None:
         return node
