@@ -177,6 +177,17 @@ def test_near_multiples_of_a_right_angle(name: str, d: DType) -> None:
             assert max(error) <= LIMIT
 
 
+@with_and_without_fma
+def test_erfc_where_its_polynomial_is_steep(fused: bool) -> None:
+    """Between 7 and 16 an error of the variable of its polynomial weighs most; at each of the first points one way has erred by more."""
+    row = TABLE["erfc"]
+    worst = np.array([7.870583613992555, 7.787308132487498, 13.94057529343815, 14.453256517090152, 14.667445484021268])
+    for got, want in zip(run(row, [worst], fused).tolist(), true_values(row, [worst]), strict=True):
+        assert ulps_of_float64(got, want) <= 1.6
+    x = np.random.default_rng(7).uniform(7.0, 16.0, 300_000)
+    assert_close(row, [x], run(row, [x], fused), reference(row, [x]))
+
+
 # --- the compiled functions ------------------------------------------------------------------------------------------
 
 

@@ -84,10 +84,10 @@ def flip_sign(x: Value, sign: Value) -> Value:
     return (x.bitcast(f.unsigned) ^ (sign & f.sign_bit)).bitcast(f.real)
 
 
-def leading_bits(x: Value) -> Value:
-    """x without the lower half of its significand, so that a product of two such numbers is exact."""
+def leading_bits(x: Value, fewer: int = 0) -> Value:
+    """x without the lower half of its significand, so that a product of two such numbers is exact; without ``fewer`` bits more."""
     f = format_of(x)
-    cleared = (f.mantissa + 2) // 2
+    cleared = (f.mantissa + 2) // 2 + fewer
     return (x.bitcast(f.unsigned) & ((1 << f.unsigned.bits) - (1 << cleared))).bitcast(f.real)
 
 

@@ -30,6 +30,8 @@ _ERF_STEPS = {dtypes.float32: (0.9, 3.92), dtypes.float64: (1.0, 5.94)}
 ERFC_STEPS = {dtypes.float32: (0.477, 10.25), dtypes.float64: (0.477, 27.28)}
 # minus this is the pole of the variable of ERFCX
 _ERFCX_POLE = {dtypes.float32: 1.0, dtypes.float64: 2.0}
+# near the first two coefficients of ERFCX, with few bits
+_ERFCX_SHORT = {dtypes.float32: (0.875, -0.25), dtypes.float64: (1.0, -0.5)}
 # of ERFINV's interval the centre and the end, and the centres of ERFINV_TAIL's and ERFINV_FAR's
 _ERFINV_CENTER, _ERFINV_FAR_CENTER = 0.75, 24.0
 _ERFINV_END = {dtypes.float32: 5.0, dtypes.float64: 6.25}
@@ -55,19 +57,22 @@ def erf(x: Value) -> Value:
 def erfcx_parts(a: Value) -> tuple[Value, Value]:
     """exp(a**2) * erfc(a) and a correction, for a from 0.45 to the end of erfc: s*P(t), s = 1/(a + k), t = (a - k)/(a + k) = 1 - 2*k*s.
 
-    s and P are carried as leading halves and rests.
+    s is a leading part and a rest, t likewise. Of P's first two coefficients so few bits are kept apart that they, times the leading part of t,
+    are exact, and so is their product with that of s, without FMA too. What remains of P is small, and so are its rounding errors.
     """
     k = _ERFCX_POLE[a.dtype]
-    first, *others = ERFCX[a.dtype]
+    few, few_slope = _ERFCX_SHORT[a.dtype]
+    first, second, *others = ERFCX[a.dtype]
     d = a + k
     s = 1.0 / d
-    d_high, s_high = leading_bits(d), leading_bits(s)
+    d_high, s_high = leading_bits(d), leading_bits(s, 2)  # P's part has at most four bits more
     d_low = a - (d_high - k)
     s_low = s_high.mad(-d_low, s_high.mad(-d_high, 1.0)) * s
-    t = s_low.mad(-2.0 * k, s_high.mad(-2.0 * k, 1.0))
-    q = polynomial(t, others)
-    p = leading_bits(t.mad(q, first))
-    return s_high * p, s.mad(t.mad(q, (first - p) + ERFCX_LOW[a.dtype]), s_low * p)
+    t_high = s_high.mad(-2.0 * k, 1.0)
+    t = s_low.mad(-2.0 * k, t_high)
+    p = t_high.mad(few_slope, few)
+    p_low = t.mad(polynomial(t, [second - few_slope, *others]), s_low.mad(-2.0 * k * few_slope, (first - few) + ERFCX_LOW[a.dtype]))
+    return s_high * p, s.mad(p_low, s_low * p)
 
 
 def times_gauss(g: Value, g_low: Value, square: Value, square_low: Value, exponent: float = 0.0) -> Value:
