@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 from hologram.settings import override
@@ -24,6 +28,19 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("sample", max_examples=50, deadline=None, derandomize=True, suppress_health_check=slow)
     hypothesis.settings.register_profile("all", max_examples=1000, deadline=None, suppress_health_check=slow)
     hypothesis.settings.load_profile("all" if everything else "sample")
+
+
+@cache
+def _generators(module: ModuleType) -> list[np.random.Generator]:
+    return [value for value in vars(module).values() if isinstance(value, np.random.Generator)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test draws the same numbers from the generators of its module alone and among others."""
+    for generator in _generators(item.module) if isinstance(item, pytest.Function) else ():
+        bits = generator.bit_generator
+        bits.state = type(bits)(zlib.crc32(item.nodeid.encode())).state
 
 
 @pytest.fixture(scope="session")
