@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, LeakedTracerError, ShapeError, TracedValueError
+from hologram.graph.verify_bounds import Ranges
 
 # --- extents as traced functions see them ----------------------------------------------------------------------------
 
@@ -351,3 +353,16 @@ def test_random_programs_over_sizes_that_vary(steps: list[int], sizes: list[int]
         except (IndexError, ZeroDivisionError):  # nothing is left to index or to divide by
             continue
         np.testing.assert_allclose(np.asarray(f(x)), want, rtol=1e-12)
+
+
+def test_proofs_about_quotients_of_quotients_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each quotient is bounded once in a scope: where quotients stand in quotients the ways to one are many."""
+    bounds_of, asked = Ranges.bounds_of, itertools.count(1)
+
+    def counted(self: Ranges, e: Any, sign: int) -> list[Any]:
+        assert next(asked) < 2000
+        return bounds_of(self, e, sign)
+
+    monkeypatch.setattr(Ranges, "bounds_of", counted)
+    f = hg.jit(lambda x: functools.reduce(lambda x, k: STEPS[k](x, x.shape[0], hnp), (0, 7, 2, 0), x), dynamic=True)
+    np.testing.assert_array_equal(np.asarray(f(np.arange(7.0))), [3.0])

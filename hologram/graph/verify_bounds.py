@@ -44,17 +44,22 @@ class Ranges:
         self.least = 0  # that symbols are
         self.quotients: dict[str, tuple[Int, Int]] = {}  # what is divided, and by what, in quotients of symbols that are symbols of their own
         self.steps: int | None = None  # replacements so far, while bounds of one expression are sought
+        self.divisions: dict[Atom, list[Int]] = {}  # their upper bounds with what is known so far: quotients of quotients hold one many times
 
     def copy(self) -> Ranges:
         out = Ranges()
         out.of, out.positive, out.quotients, out.least = dict(self.of), dict(self.positive), dict(self.quotients), self.least
         return out
 
+    def add(self, name: str, r: Range) -> None:
+        self.of[name] = r
+        self.divisions.clear()
+
     def loop(self, name: str, start: Int, extent: Int, limit: Int | None) -> None:
         """``name`` counts ``start .. min(start + extent, limit)``, in a body that runs at least once."""
         start, extent, limit = self._opaque(start), self._opaque(extent), None if limit is None else self._opaque(limit)
         highs = [start + extent - 1] if limit is None else [limit - 1, start + extent - 1]
-        self.of[name] = Range([start], highs)
+        self.add(name, Range([start], highs))
         if self.is_at_least(start, 0):
             self._are_positive(extent)
             self._are_positive(limit if limit is not None else 1)
@@ -64,6 +69,7 @@ class Ranges:
         if isinstance(product, Expr) and len(product.terms) == 1:
             ((m, _),) = product.terms.items()
             self.positive.update({a.name: var(a.name, 0, None) + 1 for a in m if not a.args and a.name not in self.of})
+            self.divisions.clear()
 
     def value(self, v: Ins) -> None:
         """A named value: an index expression, the least of some, or an index whose extent is known."""
@@ -78,7 +84,7 @@ class Ranges:
         if v.extent is not None:
             r = Range([0, *r.lows], [v.extent - 1, *r.highs])
         if r.lows or r.highs:
-            self.of[v.name] = r
+            self.add(v.name, r)
 
     def is_inside(self, index: Int, size: Int, guards: Iterable[Guard] = ()) -> bool:
         """Whether ``0 <= index < size`` wherever the guards hold. Of symbols a program may take for granted that they are large enough, such as for a
@@ -261,6 +267,11 @@ class Ranges:
 
     def _ends_of_division(self, a: Atom) -> list[Int]:
         """Upper bounds; the lower one is 0, since machines divide unsigned numbers."""
+        if a not in self.divisions:
+            self.divisions[a] = self._upper_ends(a)
+        return self.divisions[a]
+
+    def _upper_ends(self, a: Atom) -> list[Int]:
         x, y = a.args
         if not self._is_certainly(y, 1):
             return []
@@ -355,7 +366,7 @@ def guarded(index: Int, guards: list[Guard], scope: Ranges) -> Iterator[Int]:
         if not isinstance(e, Expr):
             continue
         name = f"guarded {k}"
-        scope.of[name] = Range([0], [size - 1])
+        scope.add(name, Range([0], [size - 1]))
         forms = [form for x in forms for form in (x, *_in_terms_of(x, e, var(name, 0, size - 1 if isinstance(size, int) else None)))][
             -MAX_ALTERNATIVES:
         ]
