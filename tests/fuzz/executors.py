@@ -712,6 +712,8 @@ def outside_numpy(s: Step, operands: dict[Ref, np.ndarray]) -> bool:
     integers = all(x.dtype.kind in "biu" for x in xs)
     if name in ("floordiv", "mod", "floor_divide", "remainder", "fmod", "divmod", "gcd", "lcm", "power", "pow", "lshift", "rshift") and integers:
         return True
+    if name == "logsumexp":  # of a scalar it keeps one axis
+        return any(x.ndim == 0 for x in xs)
     if name == "betaln":  # documented for positive numbers
         return any((x <= 0).any() for x in xs)
     if name in ("polymul", "polydiv"):  # NumPy leaves leading zeros out
