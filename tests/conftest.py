@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
+from sampling import not_sampled
 
 from hologram.settings import override
 
@@ -28,6 +29,16 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("sample", max_examples=50, deadline=None, derandomize=True, suppress_health_check=slow)
     hypothesis.settings.register_profile("all", max_examples=1000, deadline=None, suppress_health_check=slow)
     hypothesis.settings.load_profile("all" if everything else "sample")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without ``--all`` a test that is marked ``crossed`` runs in as few cases as have each value of each parameter; a case that is named runs."""
+    if config.getoption("--all") or any("[" in arg for arg in config.args):
+        return
+    left_out = not_sampled(items)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 @cache

@@ -231,13 +231,13 @@ def _movement(row: Op, all: bool) -> Iterator[Case]:
 # --- reductions, scans, gathers, leaves ------------------------------------------------------------------------------
 
 
-def _ranged(row: Op, all: bool, attributes: Callable[[int], Iterator[tuple[Any, ...]]]) -> Iterator[Case]:
+def _ranged(row: Op, all: bool, attributes: Callable[[int], Iterator[tuple[Any, ...]]], every: int = 8) -> Iterator[Case]:
     """Reductions and scans, on tame values and on values of which a few are special."""
     for i, (d, shape) in enumerate(itertools.product(REAL, SHAPES + PAGED_SHAPES)):
         n = int(np.prod(shape, dtype=int))
         for attrs in attributes(len(shape)):
             rng = seeded(row.name, d, shape, attrs)
-            if not accepts(row, [_Operand(d, shape)], attrs) or (not all and (i + rng.integers(4)) % 8):
+            if not accepts(row, [_Operand(d, shape)], attrs) or (not all and (i + rng.integers(every // 2)) % every):
                 continue
             x = tame_values(d, n, rng)
             if all or rng.random() < 0.7:
@@ -260,7 +260,7 @@ def _reduce(row: Op, all: bool) -> Iterator[Case]:
 
 
 def _scan(row: Op, all: bool) -> Iterator[Case]:
-    yield from _ranged(row, all, lambda n: ((a, r) for a in range(n) for r in (False, True)))
+    yield from _ranged(row, all, lambda n: ((a, r) for a in range(n) for r in (False, True)), 24)
 
 
 def _gather(row: Op, all: bool) -> Iterator[Case]:

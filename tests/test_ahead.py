@@ -52,6 +52,7 @@ def _check(f: Function, *args: Any, precision: Any = "standard") -> None:
 # --- products --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("precision", ["exact", "standard"])
 @pytest.mark.parametrize("columns", [2, 33, 64, 100, 130])
 @pytest.mark.parametrize("rows", [1, 2, 7, 60])
@@ -322,6 +323,7 @@ def test_saved_programs_compute_it_again(tmp_path: Any) -> None:
     np.testing.assert_array_equal(np.asarray(hg.load(tmp_path / "program.hg")(x)), want)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_what_is_held_shares_the_constants_of_the_graph(level: str, stride: int) -> None:

@@ -87,6 +87,7 @@ def test_opencl_runs_it(sizes: tuple[int, int, int, int], everything: bool) -> N
 HALF_SIZES = [(130, 100, 40, 24), (33, 50, 20, 9), (16, 300, 64, 128), (128, 64, 64, 64)]
 
 
+@pytest.mark.crossed
 @needs_compilers
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("sizes", HALF_SIZES, ids=str)

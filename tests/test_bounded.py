@@ -239,6 +239,7 @@ def chain(link: Pair, end: Pair, depth: int) -> Graph:
     return hg.make_graph(f)(square, square)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("link", ["add", "mul"])
 @pytest.mark.parametrize("end", ENDS)
 def test_deep_values_with_many_readers_are_walked_once_and_without_recursion(link: str, end: str) -> None:

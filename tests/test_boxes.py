@@ -212,6 +212,7 @@ def _with_elements(x: Any) -> Any:
     return x.at[7].add(1).at[9].add(-2)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("n", [50, 1100, 5000])
 @pytest.mark.parametrize("name", PIECES)
 def test_boxes_of_gathered_elements(name: str, n: int) -> None:

@@ -275,6 +275,7 @@ RUN = {
 }
 
 
+@pytest.mark.crossed
 @needs_compilers
 @pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
 @pytest.mark.parametrize("name", RUN)
@@ -292,6 +293,7 @@ def test_kernels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> 
         assert not mismatch(g, w, 8 if inexact else 0).any()
 
 
+@pytest.mark.crossed
 @needs_compilers
 @pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
 @pytest.mark.parametrize("name", PRODUCTS)

@@ -67,6 +67,7 @@ def assert_close(row: Op, got: np.ndarray, want: np.ndarray, arrays: list[np.nda
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @each_type
 @pytest.mark.parametrize("row", ELEMENTWISE, ids=lambda r: r.name)
 def test_a_row_gives_its_reference(row: Op, dtype: Any) -> None:
@@ -127,6 +128,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.crossed
 @each_type
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_accurate(name: str, dtype: Any, everything: bool) -> None:
@@ -201,6 +203,7 @@ def test_types_do_not_mix_within_a_row() -> None:
 SHAPES = [(0, 3), (1, 4), (7,), (33, 2), (2, 97, 3), (4000,), (3, 3100)]
 
 
+@pytest.mark.crossed
 @each_type
 @pytest.mark.parametrize("name", ["reduce_sum", "reduce_prod", "cumsum", "cumprod"])
 def test_reductions_and_scans_give_their_reference(name: str, dtype: Any, everything: bool) -> None:

@@ -52,6 +52,7 @@ def agree(f: Callable[..., Any], *args: Any, wanted: Any = None) -> Any:
 # --- scan ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("shape", [(), (4,), (37,), (100,), (3, 5), (40, 50), (0,)])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scan_of_any_size(shape: tuple[int, ...], reverse: bool, threads: int) -> None:
@@ -353,6 +354,7 @@ def test_without_jit_bodies_run_as_python() -> None:
 # --- associative_scan ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 8, 33])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan(n: int, reverse: bool) -> None:

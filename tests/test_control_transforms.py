@@ -104,6 +104,7 @@ def close(a: Any, b: Any) -> None:
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("jitted", [False, True])
 def test_gradients(program: Any, jitted: bool) -> None:

@@ -54,6 +54,7 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("options", CASES, ids=str)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_convolutions_and_their_derivatives(rank: int, options: dict[str, Any]) -> None:
@@ -63,6 +64,7 @@ def test_convolutions_and_their_derivatives(rank: int, options: dict[str, Any]) 
     agree(lambda x, w, b: getattr(nn, name)(x, w, b, **options), lambda x, w, b: getattr(F, name)(x, w, b, **options), x, w, b)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1, "output_padding": 1}, {"dilation": 2, "groups": 2, "padding": 3}], ids=str)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_transposed_convolutions_and_their_derivatives(rank: int, options: dict[str, Any]) -> None:
@@ -80,6 +82,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shapes", SIZES, ids=str)
 @pytest.mark.parametrize("stride", [1, 2])
@@ -175,7 +178,7 @@ def problems(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, Any
     return (draw(st.integers(1, 2)), groups * c, *space), (groups * o, c, *sizes), {**options, "groups": groups}
 
 
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(problems())
 def test_any_parameters(problem: Any) -> None:
     *shapes, options = problem
@@ -307,6 +310,7 @@ def test_max_pool(rank: int) -> None:
         agree(lambda x, o=options: getattr(nn, name)(x, **o), lambda x, o=options: getattr(F, name)(x, **o), x)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("count_include_pad", [True, False])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_avg_pool(rank: int, count_include_pad: bool) -> None:

@@ -186,6 +186,7 @@ def test_scans_are_captured_and_conditions_are_not(cuda: FakeApi) -> None:
 # --- the library -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("turned", ["", "left", "right"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, dtype: str, turned: str) -> None:

@@ -264,6 +264,7 @@ def lone(rows: int, n: int) -> np.ndarray:
     return out
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("n", [PAGE, PAGE + 1, 2 * PAGE + 33])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float64"])
 def test_many_long_rows_are_reduced_page_by_page_in_one_kernel(dtype: str, n: int) -> None:

@@ -41,6 +41,7 @@ def argument(name: str, shape: tuple[int, ...], wide: bool) -> np.ndarray:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward", None])
 @pytest.mark.parametrize("name", ONE)
 def test_one_axis(name: str, norm: str | None) -> None:
@@ -52,6 +53,7 @@ def test_one_axis(name: str, norm: str | None) -> None:
         close(getattr(fft, name)(x, **options), getattr(np.fft, name)(x, **options))
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", MANY)
 def test_several_axes(name: str, norm: str) -> None:

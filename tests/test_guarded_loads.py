@@ -30,6 +30,7 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
 @pytest.mark.parametrize("level", LEVELS)
 def test_guarded_loads(level: str, dtype: Any) -> None:

@@ -51,7 +51,8 @@ def close(got: Any, want: Any, factor: float = 200) -> None:
 def routines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, everything: bool) -> str:
     """With SciPy's LAPACK, and as without SciPy: both are to give the same."""
     if request.param == "numpy":
-        if not everything and request.node.callspec.params.get("dtype") in (np.float32, np.complex128):
+        few = everything or request.node.get_closest_marker("crossed")
+        if not few and request.node.callspec.params.get("dtype") in (np.float32, np.complex128):
             pytest.skip("in --all")
         monkeypatch.setattr(lapack, "available", lambda: False)
         hg.clear_caches()
@@ -76,6 +77,7 @@ def test_cholesky(shape: tuple[int, ...], dtype: Any, routines: str) -> None:
     close(la.cholesky(np.tril(x)), lower)  # what is above the diagonal is not read
 
 
+@pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("mode", ["reduced", "complete"])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -89,6 +91,7 @@ def test_qr(shape: tuple[int, ...], mode: str, dtype: Any, routines: str) -> Non
     np.testing.assert_array_equal(np.tril(r, -1), 0)
 
 
+@pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -105,6 +108,7 @@ def test_svd(shape: tuple[int, ...], full: bool, dtype: Any, routines: str) -> N
     close(vh @ adjoint(vh), np.broadcast_to(np.eye(vh.shape[-2], dtype=dtype), (*vh.shape[:-2], vh.shape[-2], vh.shape[-2])))
 
 
+@pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", SQUARE)
 def test_eigh(shape: tuple[int, ...], dtype: Any, routines: str) -> None:
@@ -119,6 +123,7 @@ def test_eigh(shape: tuple[int, ...], dtype: Any, routines: str) -> None:
 # --- systems ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(
     ("a", "b"),
@@ -129,6 +134,7 @@ def test_solve(a: tuple[int, ...], b: tuple[int, ...], dtype: Any, routines: str
     close(la.solve(x1, x2), np.linalg.solve(x1, x2) if len(b) > 1 else np.linalg.solve(x1, x2[:, None])[..., 0])
 
 
+@pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 5, 5), (0, 0), (2, 0, 0)])
 def test_inverse_and_determinant(shape: tuple[int, ...], dtype: Any, routines: str) -> None:
@@ -142,6 +148,7 @@ def test_inverse_and_determinant(shape: tuple[int, ...], dtype: Any, routines: s
     close(logarithm, np.asarray(want.logabsdet))
 
 
+@pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
@@ -253,6 +260,7 @@ def test_pseudo_inverse_and_rank(shape: tuple[int, ...], dtype: Any) -> None:
     assert np.asarray(la.matrix_rank(x)).dtype == np.int64
 
 
+@pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("columns", [(), (2,)])
 @pytest.mark.parametrize("shape", [(6, 3), (3, 6), (4, 4)])

@@ -397,6 +397,7 @@ def test_programs(f: Any, shape: tuple[int, int]) -> None:
 FILLS: list[Any] = [5, 2.5, (4,), [4, 6], ((4, 6),), ((4,), (6,)), ((1, 2), (3, 4)), np.array([[1, 2], [3, 4]]), np.int8(3), [np.float32(1), 2]]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("fill", FILLS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.complex64])
 def test_pad_takes_fills_as_numpy_does(fill: Any, dtype: Any) -> None:

@@ -32,6 +32,7 @@ def agree(f: Callable[[Any, Any], Any], *arrays: Any) -> None:
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-12, err_msg=xp.__name__)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("axes", AXES, ids=str)
 @pytest.mark.parametrize("mask", [MASK, MASK[0], np.zeros((3, 4), bool)], ids=["whole", "broadcast", "nothing"])
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "any", "all"])

@@ -39,6 +39,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
 }
 
 
+@pytest.mark.crossed(2)
 @pytest.mark.parametrize("shape", [(3 * PAGE,), (2 * PAGE + 5,), (PAGE + 1,), (3, PAGE + 7)], ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_the_references(name: str, shape: tuple[int, ...]) -> None:

@@ -131,6 +131,7 @@ def test_matmul_broadcasts_batches(data: st.DataObject) -> None:
     _check(got, f"{first},{second}->{kept}", (a, b))
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("dtype", [*FLOATS, np.dtype("int8"), np.dtype(bool)], ids=str)
 @pytest.mark.parametrize("shape", [(1, 40, 70), (70, 40, 1), (70, 1, 40), (1, 1, 1), (61, 67, 71), (1, 5000, 1)], ids=str)
 def test_thin_products_of_all_types(shape: tuple[int, int, int], dtype: np.dtype[Any]) -> None:

@@ -32,6 +32,7 @@ def check(row: Op, attrs: tuple[int, int], arrays: list[np.ndarray]) -> Any:
     return executable
 
 
+@pytest.mark.crossed
 @named
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
 @pytest.mark.parametrize("m", [20_000, 20_003])

@@ -59,6 +59,7 @@ def test_indices_are_compared_whole(dialect: str, updates: int) -> None:
     np.testing.assert_array_equal(got, np.bincount(indices[8:], minlength=50))
 
 
+@pytest.mark.crossed
 @needs_compilers
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("name", SCATTERS)

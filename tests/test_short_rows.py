@@ -43,6 +43,7 @@ def check(program: Callable[..., Any], arrays: list[np.ndarray], most: int) -> N
         assert not mismatch(run, want, 0).any()
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("n", [2, 3, 5, 7, 8, 9])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool"])
 def test_written_out_reductions_give_the_references_bits(dtype: str, n: int) -> None:
@@ -68,6 +69,7 @@ def attracted(x: Any) -> Any:
     return hnp.sum(d / hnp.sqrt(hnp.sum(d * d, axis=-1) + 1)[..., None], axis=1)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(("program", "most"), [(normalised, 1), (squares, 1), (attracted, 2)], ids=lambda p: getattr(p, "__name__", ""))
 @pytest.mark.parametrize("n", [2, 3, 8])
 def test_rows_of_a_few_elements_are_one_kernel(program: Callable[..., Any], most: int, n: int) -> None:

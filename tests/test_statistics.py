@@ -33,6 +33,7 @@ def same(name: str, *args: Any, **options: Any) -> None:
             assert np.shape(g) == np.shape(w)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
 def test_quantiles(method: str, axis: Any) -> None:
@@ -89,6 +90,7 @@ def test_derivatives_of_quantiles_beside_infinities() -> None:
         assert np.isfinite(np.asarray(slopes[1]))
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", ["median", "nanmedian", "nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_statistics(name: str, axis: Any) -> None:

@@ -46,6 +46,7 @@ def threads() -> Iterator[Callable[[int], None]]:
     hg.set_num_threads(0)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("shape", [(1000, 700), (3, 300_001), (100_000, 7)])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_bits_do_not_depend_on_the_number_of_threads(program: str, shape: tuple[int, ...], threads: Callable[[int], None]) -> None:

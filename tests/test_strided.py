@@ -26,6 +26,7 @@ def data(dtype: Any, *shape: int) -> np.ndarray:
     return seeded(str(np.dtype(dtype)), *shape).integers(0, 2 if dtype is np.bool_ else 100, shape).astype(dtype)
 
 
+@pytest.mark.crossed(2)
 @pytest.mark.parametrize("step", [-9, -8, -3, -2, -1, 2, 3, 4, 5, 8, 9])
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: np.dtype(d).name)
 def test_steps_of_a_slice(dtype: Any, step: int) -> None:
@@ -46,6 +47,7 @@ def test_steps_within_a_border(dtype: Any, step: int) -> None:
         np.testing.assert_array_equal(np.asarray(g), np.pad(array, 2)[:, ::step])
 
 
+@pytest.mark.crossed(2)
 @pytest.mark.parametrize("channels", [2, 3, 4, 7, 8, 9])
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: np.dtype(d).name)
 def test_channels_are_taken_apart_and_put_together(dtype: Any, channels: int) -> None:

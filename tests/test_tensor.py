@@ -58,6 +58,7 @@ def test_binary_operators(op: Any) -> None:
 LISTS: list[Any] = [[1, 2, 3], (3, 2, 1), [0.1, 2.5, -3.0], ([1], [2.0]), [True, False, True], range(1, 4)]
 
 
+@pytest.mark.crossed(2)
 @pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISONS, operator.pow, operator.matmul, divmod], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [np.uint8, np.int64, np.float16, np.float32, np.float64], ids=lambda d: d.__name__)
 def test_lists_are_operands(op: Any, d: Any) -> None:

@@ -15,6 +15,7 @@ TARGETS = ("", "x86-64-v3", "x86-64")
 SHAPES = ((15, 17), (16, 16), (64, 65), (63, 130), (200, 72), (1, 100), (100, 1))
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64", "complex64"])
 def test_transposes_are_exact(dtype: str, target: str) -> None:

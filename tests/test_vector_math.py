@@ -191,6 +191,7 @@ def test_erfc_where_its_polynomial_is_steep(fused: bool) -> None:
 # --- the compiled functions ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("d", [dtypes.float32, dtypes.float64], ids=repr)
 @by_name
 def test_compiled(row: Op, d: DType, everything: bool) -> None:

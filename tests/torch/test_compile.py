@@ -176,6 +176,7 @@ def test_results_do_not_share_memory():
     assert [r[0].item() for r in f(x)] == [1.0, 1.0, 0.0, 0.0]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("length", [5, 128, 192])
 def test_attention(is_causal, length):

@@ -99,6 +99,7 @@ def with_torch(x: torch.Tensor) -> torch.Tensor:
     return distances
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("function", [double_and_keep, double_and_view, double_twice, reverse, transpose, with_torch])
 @pytest.mark.parametrize("strides", [(4, 1), (1, 4), (8, 2)])
 def test_assigned_arguments(function: Callable[..., Any], strides: tuple[int, int]) -> None:

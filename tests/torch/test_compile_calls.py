@@ -48,11 +48,11 @@ def test_memory_stays_flat(training, everything):
             with torch.no_grad():
                 fast(x)
 
-    for _ in range(200):
+    for _ in range(200 if everything else 100):
         call()
     gc.collect()
     before = resident_bytes()
-    for _ in range(10_000 if everything else 500):
+    for _ in range(10_000 if everything else 250):
         call()
     gc.collect()
     assert resident_bytes() - before < 4 << 20

@@ -50,6 +50,7 @@ def assert_as_eager(f: Callable[..., Any], args: tuple[torch.Tensor, ...], diffe
     return told
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("f", [branch, nested, recurrent, loop], ids=lambda f: f.__name__)
 def test_branches_and_loops_are_a_part_of_the_program(f, sign):

@@ -1,0 +1,26 @@
+"""What tests run without ``--all``, and what they draw."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+
+import numpy as np
+import pytest
+from sampling import covering
+
+R = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_each_value_of_each_parameter_stands_in_some_case(times: int) -> None:
+    cases = [(f"{a} {b}", frozenset([("a", a), ("b", b)])) for a, b in itertools.product(range(7), range(3))]
+    kept = [chosen for name, chosen in cases if name in covering(cases, times)]
+    assert 7 * min(times, 3) <= len(kept) <= 7 * min(times, 3) + 2
+    for value in set.union(*(set(chosen) for _, chosen in cases)):
+        assert sum(value in chosen for chosen in kept) >= min(times, 3)
+
+
+@pytest.mark.parametrize("case", range(3))
+def test_a_test_draws_the_same_alone_and_among_others(request: pytest.FixtureRequest, case: int) -> None:
+    assert R.random() == np.random.default_rng(zlib.crc32(request.node.nodeid.encode())).random()
