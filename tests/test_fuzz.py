@@ -20,7 +20,7 @@ from tests.fuzz.shrink import Alike, shrunk
 from tests.fuzz.thresholds import FIXED, overridden, thresholds
 from tests.fuzz.trial import Failure, run_case
 
-SLICE = 150  # cases in ``make test``
+SLICE = 100  # cases in ``make test``
 LONG = 3000  # with ``--all``
 
 
