@@ -15,6 +15,7 @@ from hologram import nn
 from hologram.errors import ArgumentError
 from hologram.graph.attention_kernel import KEYS, ROWS, block_length
 from hologram.settings import override
+from tests.fuzz.thresholds import overridden
 
 Array = np.ndarray
 F32, F64 = np.float32, np.float64
@@ -373,3 +374,11 @@ def test_a_number_of_heads_that_varies() -> None:
     for keys in (20, 24, 31):
         q, k, v = _arrays((2, 20, 16), (2, keys, 16), (2, keys, 16))
         _near(g(q, k, v), formula(q, k, v))
+
+
+@pytest.mark.parametrize("keys", [2, 3, 9, 33])
+def test_blocks_hold_at_least_the_keys_of_a_tile(keys: int) -> None:
+    q, k, v = _arrays((20, 4), (keys, 4), (keys, 9))
+    for block in (1, 3, 8):
+        with overridden({"hologram.graph.attention_kernel.KEYS": block, "hologram.graph.attention_match.LEAST": 2}):
+            _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))

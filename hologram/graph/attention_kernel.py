@@ -40,7 +40,7 @@ def lower_attention(group: Group, roots: set[Node], tile: Tile) -> Lowered:
 def block_length(keys: int, tile: int) -> int:
     """Keys of a block: even blocks of about :data:`KEYS`, of which the last one has those of a tile, too."""
     even = -(-keys // -(-keys // KEYS))
-    return next(n for n in itertools.count(even) if keys % n == 0 or keys % n >= tile)
+    return next(n for n in itertools.count(max(even, min(tile, keys))) if keys % n == 0 or keys % n >= tile)
 
 
 def tile_length(count: int, most: int) -> int:

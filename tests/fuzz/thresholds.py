@@ -59,6 +59,7 @@ FIXED = {
     "hologram.backends.common.maker.MOST_GROUPS": "a limit of devices",
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
+    "hologram.graph.attention_match.LEAST": 2,
     "hologram.graph.loops.COLUMNS": 16,
     "hologram.graph.streams.STREAMS": 2,
 }
