@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import platform
 import re
 import shutil
 import subprocess
@@ -26,7 +27,22 @@ from hologram.trace.node import Node
 EMULATION = Path(__file__).parent / "emulation"
 COMPILERS = {name: shutil.which("c++") or shutil.which("g++") or shutil.which("clang++") for name in ("cuda", "metal")}
 COMPILERS["c"] = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-MISSING = "there is no C and C++ compiler" if None in COMPILERS.values() else None
+
+
+def _machine(name: str) -> str:
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name.lower(), name.lower())
+
+
+def _missing() -> str | None:
+    """Why kernels cannot be compiled and run here, if so. An emulated Python may find the compiler of the real machine."""
+    if None in COMPILERS.values():
+        return "there is no C and C++ compiler"
+    told = subprocess.run([str(COMPILERS["c"]), "-dumpmachine"], capture_output=True, text=True).stdout
+    is_own = _machine(told.partition("-")[0].strip()) == _machine(platform.machine())
+    return None if is_own else f"the C compiler is one for {told.strip()}"
+
+
+MISSING = _missing()
 _HEADS = {"cuda": '#include "cuda.h"\n', "metal": "", "c": '#include "items.h"\n'}
 _SUFFIXES = {"cuda": "cc", "metal": "cc", "c": "c"}
 _FLAGS = ["-O1", "-ffp-contract=off", "-fwrapv", "-fPIC", f"-I{EMULATION}", "-Wall", "-Werror"]

@@ -15,6 +15,8 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.reference import evaluate
 from hologram.graph.passes import canonicalise
+from hologram.primitives.reductions import LANES
+from tests.fuzz.thresholds import overridden
 
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean")
 
@@ -74,3 +76,11 @@ def attracted(x: Any) -> Any:
 @pytest.mark.parametrize("n", [2, 3, 8])
 def test_rows_of_a_few_elements_are_one_kernel(program: Callable[..., Any], most: int, n: int) -> None:
     check(program, arrays_of(n, "float32"), most)
+
+
+def test_rows_longer_than_the_lanes_are_never_written_out() -> None:
+    """However long a row may be that one nest computes side by side."""
+    x = np.random.default_rng(0).standard_normal((3, 5, 2 * LANES + 1)).astype(np.float32)
+    want = np.asarray(hg.jit(lambda x: (x * x).sum(-1), precision="exact")(x))
+    with overridden({"hologram.graph.boxes.INTERLEAVED": 4 * LANES, "hologram.graph.boxes.RUN": 1}):
+        np.testing.assert_array_equal(hg.jit(lambda x: (x * x).sum(-1), precision="exact")(x), want)

@@ -17,8 +17,9 @@ from hologram.trace.node import Builder, Node
 
 
 def is_short(x: Node, axes: tuple[int, ...]) -> bool:
-    """Whether the last ``axes`` of ``x`` are so short, and the rows so many, that their reduction is better written out."""
-    return axes[-1] == x.ndim - 1 and is_interleaved(x.shape, axes)
+    """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better written out."""
+    n = prod(x.shape[a] for a in axes)
+    return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_interleaved(x.shape, axes)
 
 
 def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:

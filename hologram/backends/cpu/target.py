@@ -143,6 +143,8 @@ def _host(override: str) -> Target:
     if len(names) > 1 or not set(names) <= _LEVELS.keys():
         raise ValueError(f"settings.target {override!r}: it is one of {', '.join(_LEVELS)} and then features such as +fma,-avx512f")
     triple = llvm.get_process_triple()
+    if names and not triple.startswith("x86_64"):
+        raise ValueError(f"settings.target {override!r}: {names[0]} is a level of x86-64, and this machine is {triple.partition('-')[0]}")
     features = _features_of(names[0]) if names else dict(llvm.get_host_cpu_features())
     for w in changes:
         features[w[1:]] = w[0] == "+"
