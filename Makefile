@@ -16,7 +16,7 @@ BIN := .venv/bin
 .SECONDARY:
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes out/photo.png
 	$(BIN)/python examples/photo.py

@@ -267,9 +267,12 @@ class Ranges:
 
     def _ends_of_division(self, a: Atom) -> list[Int]:
         """Upper bounds; the lower one is 0, since machines divide unsigned numbers."""
-        if a not in self.divisions:
-            self.divisions[a] = self._upper_ends(a)
-        return self.divisions[a]
+        if a in self.divisions:
+            return self.divisions[a]
+        found = self._upper_ends(a)
+        if self.steps is not None and self.steps < MAX_STEPS:  # else some are missing, and the next search may come to them
+            self.divisions[a] = found
+        return found
 
     def _upper_ends(self, a: Atom) -> list[Int]:
         x, y = a.args
