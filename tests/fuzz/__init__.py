@@ -21,7 +21,8 @@ Data
   nearly
   all values infinite or NaN, does not become a part of it. :mod:`arguments` finds functions by introspection and draws arguments by parameters'
   names.
-- A *run* (:mod:`executors`) is a case with what its executors share: the traced graph, the interpreter's results, how far rounding may move them.
+- A *run* (:mod:`executors`; each step by another library: :mod:`steps`) is a case
+  with what its executors share: the traced graph, the interpreter's results, how far rounding may move them.
 
 Oracles
 -------

@@ -69,6 +69,10 @@ def _largest(dtype: Any) -> float:
 Trials = Callable[[], Sequence[Sequence[Any]]]
 
 
+class Skipped(Exception):
+    """The executor has no meaning for the case, and why."""
+
+
 class Mismatch(Exception):
     """Two executors that do not agree."""
 

@@ -83,10 +83,11 @@ def _is_inside(s: Step, r: Ref) -> bool:
 
 def _cut(p: Program) -> Iterator[Program]:
     """With an argument in the place of a step's value."""
-    from .executors import Run, _slots
+    from .executors import Run
+    from .steps import slots
 
     try:
-        known = _slots(Run(Case(0, p)))
+        known = slots(Run(Case(0, p)))
     except Exception:
         return
     for i, s in reversed(list(enumerate(p.steps))):
