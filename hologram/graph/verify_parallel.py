@@ -40,8 +40,11 @@ def collide(accesses: list[Access]) -> bool:
     found = [_points(a, number[a.loops[0]]) for a in accesses]
     if any(p is None for p in found):
         return False
-    points = np.unique(np.concatenate([p for p in found if p is not None], axis=1), axis=1)
-    return len(np.unique(points[0])) < points.shape[1]
+    index, *iteration = np.concatenate([p for p in found if p is not None], axis=1)
+    order = np.lexsort((*iteration, index))  # np.unique(axis=1) compares records by Python code, and turns an interrupt there into a TypeError
+    again = index[order][1:] == index[order][:-1]
+    other = np.any([i[order][1:] != i[order][:-1] for i in iteration], axis=0)
+    return bool(np.any(again & other))
 
 
 def _points(access: Access, loop: int) -> np.ndarray | None:
