@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hologram as hg
@@ -366,3 +366,31 @@ def test_proofs_about_quotients_of_quotients_end(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Ranges, "bounds_of", counted)
     f = hg.jit(lambda x: functools.reduce(lambda x, k: STEPS[k](x, x.shape[0], hnp), (0, 7, 2, 0), x), dynamic=True)
     np.testing.assert_array_equal(np.asarray(f(np.arange(7.0))), [3.0])
+
+
+BOUNDS = st.none() | st.integers(-5, 5)
+SLICES = st.builds(slice, BOUNDS, BOUNDS, st.sampled_from([None, 1, 2, 3, -1, -2, -3]))
+
+
+PUT_BACK: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], Any], bool]] = {  # the program, what it writes, and whether beside the rest
+    "set": (lambda x, at: x.at[at].set(2), lambda x: 0 * x + 2, True),
+    "add": (lambda x, at: x.at[at].add(x[at] * 2), lambda x: 3 * x, True),
+    "grad": (lambda x, at: hg.grad(lambda x: hnp.sum(x[at] ** 3))(x), lambda x: 3 * x**2, False),
+    "grad of grad": (lambda x, at: hg.grad(lambda x: hnp.sum(hg.grad(lambda x: hnp.sum(x[at] ** 3))(x)))(x), lambda x: 6 * x, False),
+}
+
+
+@pytest.mark.parametrize("name", PUT_BACK)
+@settings(max_examples=settings().max_examples // 5)
+@given(SLICES, SLICES)
+@example(slice(None, -2, 2), slice(None))
+def test_what_is_put_back_where_a_slice_was_read_has_extents_of_every_size(name: str, rows: slice, columns: slice) -> None:
+    """The verifier sees each extent on the way, also where nothing is left of a slice."""
+    program, values, beside = PUT_BACK[name]
+    where = (rows, columns)
+    f = hg.jit(lambda x: program(x, where), dynamic=True)
+    for m, n in ((9, 8), (2, 2), (3, 2), (2, 3), (6, 7)):
+        x = np.arange(1.0, m * n + 1).reshape(m, n)
+        want = x.copy() if beside else np.zeros_like(x)
+        want[where] = values(x[where])
+        np.testing.assert_allclose(np.asarray(f(x)), want, rtol=1e-12)

@@ -5,6 +5,7 @@ With ``settings.verify`` the compiler calls it on what it is given and on what e
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hologram.errors import CompileError
@@ -12,7 +13,7 @@ from hologram.graph.attention import ROWS
 from hologram.primitives.control import bodies, project, result_types, scan
 from hologram.primitives.op import MULTIPLE, TABLE
 from hologram.settings import settings
-from hologram.symbolic import symbols_of
+from hologram.symbolic import substitute, symbols_of
 from hologram.trace.node import Graph, Node
 
 
@@ -52,6 +53,13 @@ def verify_graph(graph: Graph, when: str = "", interned: bool = True) -> None:
         if node.op.kind == "control":
             for body in bodies(node):
                 verify_graph(body.graph, f"in the body of {node!r} {when}".strip())
+
+
+def verify_extents(nodes: Iterable[Node], values: Mapping[str, int]) -> None:
+    """Raises :class:`CompileError` where an extent is negative at ``values`` of the symbols: of what an op makes, though a kernel may not keep it."""
+    for node in nodes:
+        if any(isinstance(n, int) and n < 0 for n in (substitute(n, values) for n in node.shape)):
+            raise CompileError(f"{node!r} has a negative extent where {', '.join(f'{k} = {v}' for k, v in values.items())}")
 
 
 def _trouble(node: Node) -> str:

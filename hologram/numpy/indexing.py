@@ -205,6 +205,7 @@ def _complete(parts: list[Any], ndim: int) -> list[Any]:
 def _in_range(i: Int, n: Int, axis: int, clip: bool) -> Int:
     if isinstance(n, Expr) or isinstance(i, Expr):
         at = _from_start(i, n)
+        assume(at)
         assume(n - 1 - at)
         return at
     if not -n <= i < n:
@@ -215,14 +216,12 @@ def _in_range(i: Int, n: Int, axis: int, clip: bool) -> Int:
 
 
 def _from_start(i: Int, n: Int) -> Int:
-    """A position on an axis, as from its start: what cannot be positive counts from the end, and is assumed to be negative; the rest not to be."""
+    """A position on an axis, as from its start: what cannot be positive counts from the end, and is assumed to be negative."""
     _, high = bounds(i)
     from_end = high is not None and (high < 0 or (high == 0 and isinstance(i, Expr)))
     if from_end:
         assume(-i - 1)
-    at = n + i if from_end else i
-    assume(at)
-    return at
+    return n + i if from_end else i
 
 
 def _resolve(part: slice, n: Int) -> tuple[Int, Int, int]:
@@ -237,20 +236,29 @@ def _resolve(part: slice, n: Int) -> tuple[Int, Int, int]:
 
 
 def _resolve_symbolic(part: slice, n: Int, step: int) -> tuple[Int, Int, int]:
-    """As :func:`_resolve`; that the bounds lie on the axis is assumed, and checked on every call."""
-    first: Int = 0 if step > 0 else n - 1
-    last: Int = n if step > 0 else -1
+    """As :func:`_resolve`. What is certain decides: bounds beyond the axis are clamped, and no elements may be left. The rest is assumed, and
+    checked on every call: that the bounds lie on the axis, in order."""
+    lowest, highest = (0, n) if step > 0 else (-1, n - 1)
 
     def end(value: Any, default: Int) -> Int:
         if value is None:
             return default
-        return _from_start(plain(value) if isinstance(value, Expr) else operator.index(value), n)
+        at = _from_start(plain(value) if isinstance(value, Expr) else operator.index(value), n)
+        return lowest if _is_negative(at - lowest) else highest if _is_negative(highest - at) else at
 
-    start, stop = end(part.start, first), end(part.stop, last)
-    low, high, lowest, highest = (start, stop, 0, n) if step > 0 else (stop, start, -1, n - 1)
+    start, stop = (end(part.start, lowest), end(part.stop, highest)) if step > 0 else (end(part.start, highest), end(part.stop, lowest))
+    low, high = (start, stop) if step > 0 else (stop, start)
+    if _is_negative(high - low):
+        return lowest, lowest, step
     for slack in (low - lowest, high - low, highest - high):
         assume(slack)
     return start, stop, step
+
+
+def _is_negative(x: Int) -> bool:
+    """Whether ``x`` is negative whatever the extents."""
+    high = bounds(x)[1]
+    return high is not None and high < 0
 
 
 # --- gathers ---------------------------------------------------------------------------------------------------------

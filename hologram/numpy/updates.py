@@ -19,7 +19,6 @@ from hologram.numpy.elementwise import where
 from hologram.numpy.indexing import Selection, along_axis, merged, places, read, sliced_by
 from hologram.primitives import elementwise as ew
 from hologram.primitives import indexing as rows
-from hologram.primitives.movement import pad
 from hologram.primitives.op import Op, Shape
 from hologram.primitives.reductions import cumsum
 from hologram.symbolic import Int
@@ -28,6 +27,7 @@ from hologram.trace.checks import choice
 from hologram.trace.node import Node
 from hologram.trace.recorder import cast_node, constant, located, record
 from hologram.trace.tensor import Tensor
+from hologram.transform.nodes import placed
 
 __all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
@@ -213,40 +213,7 @@ def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> N
 
 def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: Node) -> Node:
     """``values`` where ``triples`` slice an array of ``shape``, ``fill`` beside them."""
-    low: list[Int] = []
-    high: list[Int] = []
-    for axis, ((start, _, step), n) in enumerate(zip(triples, shape, strict=True)):
-        count = values.shape[axis]
-        if count == 0:
-            low.append(0)
-            high.append(n)
-            continue
-        first = start if step > 0 else start + (count - 1) * step
-        if step < 0:
-            values = _flipped(values, axis)
-        values = _dilated(values, axis, abs(step), fill)
-        low.append(first)
-        high.append(n - first - values.shape[axis])
-    if all(isinstance(w, int) and w == 0 for w in (*low, *high)):
-        return values
-    return record(pad, (values, fill), (tuple(low), tuple(high)))
-
-
-def _flipped(node: Node, axis: int) -> Node:
-    n = node.shape[axis]
-    return sliced_by(node, [(n - 1, -1, -1) if i == axis else (0, m, 1) for i, m in enumerate(node.shape)])
-
-
-def _dilated(node: Node, axis: int, step: int, fill: Node) -> Node:
-    """The elements along ``axis`` at distances ``step``."""
-    if step == 1:
-        return node
-    shape, n = node.shape, node.shape[axis]
-    apart = reshaped(node, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
-    zeros = (0,) * len(apart.shape)
-    apart = record(pad, (apart, fill), (zeros, (*zeros[: axis + 1], step - 1, *zeros[axis + 2 :])))
-    joined = reshaped(apart, (*shape[:axis], n * step, *shape[axis + 1 :]))
-    return sliced_by(joined, [(0, (n - 1) * step + 1, 1) if i == axis else (0, m, 1) for i, m in enumerate(joined.shape)])
+    return placed(values, shape, [start for start, _, _ in triples], [step for _, _, step in triples], fill)
 
 
 # --- index arrays ----------------------------------------------------------------------------------------------------

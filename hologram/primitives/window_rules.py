@@ -13,11 +13,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hologram.primitives.derivatives.movement import apart
 from hologram.primitives.op import TABLE, Shape, transforms
 from hologram.symbolic import Int
 from hologram.trace.node import Node
-from hologram.transform.nodes import along, apply, full, has_tangents, joined, moved, padded, permuted, reshaped, sliced, sum_over, total
+from hologram.transform.nodes import along, apart, apply, full, has_tangents, joined, moved, padded, permuted, reshaped, sliced, sum_over, total
 
 Flags = Sequence[bool]
 Integers = tuple[int, ...]
@@ -37,7 +36,7 @@ def _amid_zeros(ct: Node, space: Sequence[Int], sizes: Shape, steps: Integers, d
     lead = len(ct.shape) - len(steps)
     counts = ct.shape[lead:]
     for i, step in enumerate(steps):
-        ct = apart(ct, lead + i, step) if step > 1 else ct
+        ct = apart(ct, lead + i, step)
     low = [0] * lead + [(k - 1) * d - f for k, d, f in zip(sizes, dilations, first, strict=True)]
     high = [0] * lead + [n + f - (q - 1) * s - 1 for n, q, s, f in zip(space, counts, steps, first, strict=True)]
     return _widened(ct, low, high)
@@ -47,8 +46,8 @@ def _widened(x: Node, low: Sequence[Int], high: Sequence[Int]) -> Node:
     """``x`` amid zeros; where a width is negative, so much is cut off."""
     start = [-a if isinstance(a, int) and a < 0 else 0 for a in low]
     stop = [n + b if isinstance(b, int) and b < 0 else n for n, b in zip(x.shape, high, strict=True)]
-    widths = [[w if not isinstance(w, int) or w > 0 else 0 for w in side] for side in (low, high)]
-    return padded(sliced(x, start, stop), *widths)
+    before, after = ([w if not isinstance(w, int) or w > 0 else 0 for w in side] for side in (low, high))
+    return padded(sliced(x, start, stop), before, after)
 
 
 def turned_round(w: Node, rank: int) -> Node:

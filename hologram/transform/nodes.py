@@ -10,7 +10,7 @@ from hologram.primitives import elementwise as ew
 from hologram.primitives.movement import broadcast, concatenate, pad, reshape, slice_, transpose
 from hologram.primitives.op import Op, Shape
 from hologram.primitives.reductions import reduce_sum
-from hologram.symbolic import Int
+from hologram.symbolic import Int, bounds
 from hologram.trace.node import Node
 from hologram.trace.recorder import constant, record
 
@@ -85,9 +85,44 @@ def moved(x: Node, axis: int, to: int) -> Node:
     return permuted(x, order)
 
 
-def padded(x: Node, low: Sequence[Int], high: Sequence[Int]) -> Node:
-    """``x`` amid zeros."""
-    return x if not any(n != 0 for n in (*low, *high)) else record(pad, (x, number(0, x)), (tuple(low), tuple(high)))
+def padded(x: Node, low: Sequence[Int], high: Sequence[Int], fill: Node | None = None) -> Node:
+    """``x`` amid zeros, or amid ``fill``, a scalar."""
+    return x if not any(n != 0 for n in (*low, *high)) else record(pad, (x, number(0, x) if fill is None else fill), (tuple(low), tuple(high)))
+
+
+def spaced(x: Node, axis: int, step: int, fill: Node | None = None) -> Node:
+    """``step - 1`` zeros, or ``fill``, after each element along ``axis``."""
+    shape = x.shape
+    column = reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    none = [0] * len(column.shape)
+    filled = padded(column, none, [step - 1 if i == axis + 1 else 0 for i in range(len(none))], fill)
+    return reshaped(filled, (*shape[:axis], shape[axis] * step, *shape[axis + 1 :]))
+
+
+def apart(x: Node, axis: int, step: int, fill: Node | None = None) -> Node:
+    """``step - 1`` zeros, or ``fill``, between the elements along ``axis``."""
+    k = x.shape[axis]
+    return x if step == 1 or k == 0 else along(spaced(x, axis, step, fill), axis, 0, (k - 1) * step + 1)
+
+
+def placed(x: Node, shape: Shape, start: Sequence[Int], step: Sequence[int], fill: Node | None = None) -> Node:
+    """The reverse of a slice: ``x`` at ``start``, ``start + step``, … of an array of ``shape`` that is zero, or ``fill``, elsewhere.
+
+    Where a symbolic extent of ``x`` may be 0, no step of the way has a negative extent: the last element too is followed by ``step - 1`` zeros,
+    which are cut off at the end.
+    """
+    low: list[Int] = []
+    high: list[Int] = []
+    for axis, (n, first, s) in enumerate(zip(shape, start, step, strict=True)):
+        k = x.shape[axis]
+        if s < 0 and k != 0:
+            x, first, s = along(x, axis, k - 1, -1, -1), first + (k - 1) * s, -s
+        some = (bounds(k)[0] or 0) > 0
+        x = apart(x, axis, s, fill) if some else spaced(x, axis, s, fill) if k != 0 and s > 1 else x
+        low.append(first if k != 0 else 0)
+        high.append(n - low[-1] - ((k - 1) * s + 1 if k != 0 else 0))
+    whole = padded(x, low, high, fill)
+    return sliced(whole, [0] * len(shape), shape)
 
 
 def sliced(x: Node, start: Sequence[Int], stop: Sequence[Int], step: Sequence[int] | None = None) -> Node:

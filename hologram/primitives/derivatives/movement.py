@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.primitives.derivatives.rules import Tangents, attach, call, itself
-from hologram.primitives.movement import slice_extent
 from hologram.primitives.op import TABLE, Shape
 from hologram.symbolic import Int
 from hologram.trace.node import Node
-from hologram.transform.nodes import along, apply, full, joined, number, padded, permuted, reshaped, select, sliced, sum_over, zeros_like
+from hologram.transform.nodes import along, apply, full, joined, number, permuted, placed, reshaped, select, sliced, sum_over, zeros_like
 
 
 def _broadcast_transpose(ct: Node, linear: Any, x: Node, shape: Shape, dims: tuple[int, ...]) -> tuple[Node]:
@@ -20,31 +19,7 @@ def _broadcast_transpose(ct: Node, linear: Any, x: Node, shape: Shape, dims: tup
 
 
 def _slice_transpose(ct: Node, linear: Any, x: Node, start: Any, stop: Any, step: Any) -> tuple[Node]:
-    low: list[Int] = []
-    high: list[Int] = []
-    for axis, (n, a, b, s) in enumerate(zip(x.shape, start, stop, step, strict=True)):
-        k = slice_extent(a, b, s)
-        if s < 0:
-            ct = along(ct, axis, k - 1, -1, -1)
-            a, s = a + (k - 1) * s, -s
-        if s > 1:
-            ct = apart(ct, axis, s)
-        size = ct.shape[axis]
-        low.append(a if k != 0 else 0)
-        high.append(n - low[-1] - size)
-    return (padded(ct, low, high),)
-
-
-def apart(x: Node, axis: int, step: int) -> Node:
-    """``step - 1`` zeros between the elements along ``axis``."""
-    k = x.shape[axis]
-    if k == 0:
-        return x
-    shape = x.shape
-    column = reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
-    nothing = [0] * len(column.shape)
-    filled = padded(column, nothing, [step - 1 if i == axis + 1 else 0 for i in range(len(nothing))])
-    return along(reshaped(filled, (*shape[:axis], k * step, *shape[axis + 1 :])), axis, 0, (k - 1) * step + 1)
+    return (placed(ct, x.shape, start, step),)
 
 
 def _pad_jvp(tangents: Tangents, out: Node, x: Node, fill: Node, low: Any, high: Any) -> Node:
