@@ -76,7 +76,12 @@ class Run:
         """Whether ``exact`` code has the interpreter's bits: host ops have their own, and so have complex numbers in bodies."""
         nodes = list(meaning.every_node(self.graph))
         control = any(n.op.kind == "control" for n in nodes)
-        return not any(n.op.kind == "host" for n in nodes) and not (control and any(n.dtype.is_complex for n in nodes))
+        return not self.has_host_ops and not (control and any(n.dtype.is_complex for n in nodes))
+
+    @functools.cached_property
+    def has_host_ops(self) -> bool:
+        """Whether routines of LAPACK or transforms are called."""
+        return any(n.op.kind == "host" for n in meaning.every_node(self.graph))
 
     @functools.cached_property
     def want(self) -> list[np.ndarray]:
@@ -98,7 +103,7 @@ class Run:
         return arrays(self.compiled(*self.given))
 
     def near(self, what: str, got: Any, units: float = judge.UNITS) -> None:
-        judge.near(what, got, self.want, lambda: self.trials, units, self.ends)
+        judge.near(what, got, self.want, lambda: self.trials, units, self.ends, self.has_host_ops)
 
     @functools.cached_property
     def ends(self) -> bool:
@@ -419,7 +424,7 @@ def vmap_loop(run: Run) -> None:
     f = function_of(run.program, Hologram())
     each = [arrays_of_graph(f, [np.asarray(a[i]) for a in run.leaves]) for i in range(EXAMPLES)]
     want = [np.stack(column) for column in zip(*each, strict=True)]
-    judge.near("vmap against a loop", run.want, want, lambda: run.trials, ends=run.ends)
+    judge.near("vmap against a loop", run.want, want, lambda: run.trials, ends=run.ends, norms=run.has_host_ops)
 
 
 def arrays_of_graph(f: Callable[..., Any], xs: Sequence[np.ndarray]) -> list[np.ndarray]:

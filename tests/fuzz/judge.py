@@ -30,8 +30,11 @@ def differ_in_bits(got: np.ndarray, want: np.ndarray) -> np.ndarray:
         return np.asarray(~(same | (np.isnan(got) & np.isnan(want))))
 
 
-def differ_beyond(got: np.ndarray, want: np.ndarray, trials: Sequence[np.ndarray], units: float = UNITS, e: float | None = None) -> np.ndarray:
-    """Where ``got`` lies further from ``want`` than rounding explains: than ``trials`` do, several times over."""
+def differ_beyond(
+    got: np.ndarray, want: np.ndarray, trials: Sequence[np.ndarray], units: float = UNITS, e: float | None = None, norms: bool = False
+) -> np.ndarray:
+    """Where ``got`` lies further from ``want`` than rounding explains: than ``trials`` do, several times over. Routines that bound the ``norms`` of
+    their errors spread them over all elements: what any element of a trial varies by is allowed to each."""
     if dtypes.of(want.dtype).kind not in "fc" and dtypes.of(got.dtype).kind not in "fc":
         wrong = np.asarray(got != want)
         for t in trials:
@@ -47,6 +50,8 @@ def differ_beyond(got: np.ndarray, want: np.ndarray, trials: Sequence[np.ndarray
             apart = np.maximum(apart, np.nan_to_num(np.abs(t - w), nan=0.0, posinf=0.0))
             unsettled |= np.isfinite(t) != np.isfinite(w)
             unsettled |= ~np.isfinite(w) & ~((t == w) | (np.isnan(t) & np.isnan(w)))
+        if norms and apart.size:
+            apart[...] = apart.max()
         tiny = 4 * float(np.finfo(np.float32).tiny) if e > 1e-12 else 4 * float(np.finfo(np.float64).tiny)
         tiny = 2.0**-22 if want.dtype == np.float16 or got.dtype == np.float16 else tiny
         bound = ALLOWED * apart + units * e * np.abs(w) + tiny
@@ -96,7 +101,7 @@ def same_bits(what: str, got: Sequence[Any], want: Sequence[Any]) -> None:
             raise Mismatch(what, i, g, w, wrong)
 
 
-def near(what: str, got: Sequence[Any], want: Sequence[Any], trials: Trials, units: float = UNITS, ends: bool = True) -> None:
+def near(what: str, got: Sequence[Any], want: Sequence[Any], trials: Trials, units: float = UNITS, ends: bool = True, norms: bool = False) -> None:
     """Raises Mismatch where results differ by more than rounding explains; ``trials`` is called where they differ at all.
 
     Without ``ends`` nothing is asked where one of the two is not finite: numbers near the end of the range were added in some order.
@@ -108,7 +113,7 @@ def near(what: str, got: Sequence[Any], want: Sequence[Any], trials: Trials, uni
         if not differ_beyond(g, w, (), units).any():
             continue
         moved = trials() if moved is None else moved
-        wrong = differ_beyond(g, w, [t[i] for t in moved], units)
+        wrong = differ_beyond(g, w, [t[i] for t in moved], units, norms=norms)
         if dtypes.of(g.dtype).kind in "fc":
             lost = ~np.isfinite(g), ~np.isfinite(w)
             wrong &= ~(lost[0] & lost[1] if ends else lost[0] | lost[1])
