@@ -24,7 +24,7 @@ posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a tim
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=dict(os.environ, HOLOGRAM_CACHE="0"))
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=dict(os.environ, HOLOGRAM_CACHE="0", HOLOGRAM_VERIFY="1"))
 
 
 # Whatever makes, uses or frees objects of LLVM, from the first program to the end of the process. Importing llvmlite makes none.
@@ -123,6 +123,57 @@ print(signalled > 20, signalled - caught, lost, other.is_alive())
 def test_interrupts_arrive_and_break_nothing() -> None:
     done = run(INTERRUPTED, "0")
     assert (done.stdout, done.stderr, done.returncode) == ("True 0 [] False\n", "", 0)
+
+
+# An interrupt in each Python function that C code may call, the first time that compiling gets there: of other packages, and special methods.
+IN_EACH_FUNCTION = """
+import os, sys
+import numpy as np
+import hologram as hg
+import hologram.numpy as hnp
+
+ours = os.path.dirname(hg.__file__)
+lost, seen, last = [], set(), None
+sys.unraisablehook = lambda u: lost.append(repr(u))
+
+
+def called_by_c(code):
+    special = code.co_name.startswith("__") and code.co_name not in ("__init__", "__new__", "__call__")
+    return special or not code.co_filename.startswith(ours)
+
+
+def interrupt(frame, event, argument):
+    global last
+    if event == "call" and frame.f_code not in seen and called_by_c(frame.f_code):
+        last = frame.f_code
+        seen.add(last)
+        raise KeyboardInterrupt
+
+
+x = np.ones((8, 40), np.float32)
+hg.jit(lambda x: x + 1)(x)
+n = 0
+while True:
+    n, last = n + 1, None
+    f = hg.jit(hg.grad(lambda x: (hnp.sort(x * n, 1)[:, 1:] @ (x + n)[0, 1:]).sum() + hnp.cumsum(x)[3]))
+    try:
+        sys.setprofile(interrupt)
+        f(x)
+        sys.setprofile(None)
+        if last is None:
+            break
+        lost.append(last.co_qualname)
+    except KeyboardInterrupt:
+        pass
+    except BaseException as e:
+        lost.append((last.co_qualname, repr(e)))
+print(len(seen) > 50, lost)
+"""
+
+
+def test_interrupts_are_lost_in_no_function_that_c_code_calls() -> None:
+    done = run(IN_EACH_FUNCTION)
+    assert (done.stdout, done.stderr, done.returncode) == ("True []\n", "", 0)
 
 
 LEFT_BEHIND = """

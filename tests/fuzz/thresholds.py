@@ -60,6 +60,7 @@ FIXED = {
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.attention_match.LEAST": 2,
+    "hologram.graph.fuse.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.loops.COLUMNS": 16,
     "hologram.graph.streams.STREAMS": 2,
 }
