@@ -101,3 +101,11 @@ def test_rounding_is_measured() -> None:
     graph = hg.make_graph(lambda x: (x * 3.0) / 3.0 > x)(x)
     other = [np.asarray((x.astype(np.float64) * 3 / 3).astype(np.float32) > x)]
     judge.near("compared", other, meaning.bits(graph, [x]), lambda: meaning.spread(graph, [x], trials=12))
+
+
+def test_errors_of_routines_that_bound_norms_may_be_in_any_element() -> None:
+    want, moved = [np.ones(3)], [[np.array([1.0, 1.0, 1.0 + 1e-12])]]
+    judge.near("vectors", [np.array([1.0 + 1e-12, 1.0, 1.0])], want, lambda: moved, norms=True)
+    for got, norms in ((1.0 + 1e-12, False), (1.0 + 1e-10, True)):
+        with pytest.raises(judge.Mismatch):
+            judge.near("vectors", [np.array([got, 1.0, 1.0])], want, lambda: moved, norms=norms)
