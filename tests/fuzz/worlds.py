@@ -95,11 +95,16 @@ def _numpy_setitem(x: Any, index: Any, value: Any) -> Any:
     return out
 
 
-def _numpy_polydiv(p: Any, q: Any) -> Any:
-    """With as many coefficients of the remainder as a divisor of this degree leaves: how many NumPy drops depends on rounding."""
-    quotient, remainder = np.polydiv(p, q)
-    n = np.atleast_1d(q).shape[0] - 1
-    return quotient, np.concatenate([np.zeros(n, remainder.dtype), remainder])[-n:] if n else np.zeros(1, remainder.dtype)
+def _polydiv(xp: Any) -> Callable[..., Any]:
+    """``polydiv`` with as many coefficients of the remainder as a divisor of this degree leaves: how many NumPy drops depends on rounding, and JAX
+    keeps all."""
+
+    def divide(p: Any, q: Any) -> Any:
+        quotient, remainder = xp.polydiv(p, q)
+        n = xp.atleast_1d(q).shape[0] - 1
+        return quotient, xp.concatenate([xp.zeros(n, remainder.dtype), remainder])[-n:] if n else xp.zeros(1, remainder.dtype)
+
+    return divide
 
 
 _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
@@ -114,7 +119,7 @@ _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
     "form.checkpoint": lambda f, *args: f(*args),
     "form.jit": lambda f, *args: f(*args),
     "form.vmap": lambda f, *args: [np.stack(column) for column in zip(*[forms.flat(f(*e)) for e in zip(*args, strict=True)], strict=True)],
-    "numpy.polydiv": _numpy_polydiv,
+    "numpy.polydiv": _polydiv(np),
     "control.cond": lambda p, a, b, *args: a(*args) if np.asarray(p) else b(*args),
     "control.switch": lambda i, branches, *args: branches[int(np.clip(int(i), 0, len(branches) - 1))](*args),
 }
@@ -227,6 +232,7 @@ class Jax(World):
             return getattr(jnp.asarray(x).at[index], method)(*value, **options)
 
         return {
+            "numpy.polydiv": _polydiv(jnp),
             "form.getitem": lambda x, index: jnp.asarray(x)[index],
             "form.setitem": lambda x, index, value: jnp.asarray(x).at[index].set(value),
             "form.at": at,
