@@ -19,7 +19,7 @@ Data
   the compiler that are set to other values. It follows from its seed alone, as long as Hologram refuses the same steps.
 - A *draft* (:mod:`draft`) is a program while it grows. Each step is traced and interpreted as it is added: what Hologram refuses, and what makes
   nearly
-  all values infinite or NaN, does not become a part of it. :mod:`arguments` finds functions by introspection and draws arguments by parameters'
+  all values infinite or NaN, does not become a part of it. :mod:`catalogue` finds functions by introspection, :mod:`arguments` draws arguments by parameters'
   names.
 - A *run* (:mod:`executors`; each step by another library: :mod:`steps`) is a case
   with what its executors share: the traced graph, the interpreter's results, how far rounding may move them.

@@ -89,7 +89,7 @@ def one(seed: int, every: bool, out: Path, shrink: bool) -> int:
 
 
 def report(tally: Tally) -> None:
-    from .arguments import NOT_STEPS, catalogue
+    from .catalogue import NOT_STEPS, catalogue
 
     rate = tally.cases / tally.seconds if tally.seconds else 0.0
     print(f"\n{tally.cases} cases in {tally.seconds:.0f} s ({rate:.1f} a second)")

@@ -13,8 +13,10 @@ from hologram import dtypes
 from hologram.errors import HologramError
 
 from . import values
-from .arguments import _index_array, catalogue, draw, shaped
+from .arguments import draw
+from .catalogue import catalogue
 from .draft import Draft, Finding, Refused, Value
+from .drawers import index_array, shaped
 from .program import Lambda, Literal, Program, Ref, Step
 
 MOST_STEPS = 9
@@ -51,7 +53,7 @@ def index_of(d: Draft, x: Value) -> Any:
         if arrays and d.chance(0.6) and (common is None or d.chance(0.5)):
             if common is None:
                 common = d.shape(d.pick((1, 1, 1, 2, 0)), 3000) if d.chance(0.95) else (0,)
-            parts.append(_index_array(d, n, common if n else (0,)))
+            parts.append(index_array(d, n, common if n else (0,)))
         else:
             parts.append(_basic(d, n))
     if d.chance(0.15):
@@ -241,7 +243,7 @@ def _gather(d: Draft) -> list[Value]:
     x = d.array(least=1)
     n = x.shape[0]
     count = d.extent(d.most_elements // max(1, x.array.size // max(1, n)))
-    i = d.fresh("int64", (count,), f"index:{n}") if n else _index_array(d, 0, (0,))
+    i = d.fresh("int64", (count,), f"index:{n}") if n else index_array(d, 0, (0,))
     return d.emit("form.getitem", x, i)
 
 
