@@ -1,13 +1,10 @@
 """The compiler's thresholds, and setting them for a while.
 
-A threshold is a named number at the top of a module of the compiler: :func:`thresholds` finds them all in the source, and every module that
-imports one
-by name. :func:`overridden` sets some of them everywhere, forgets what was compiled or remembered under other values, and puts all of it back. The
-disk
-cache, whose keys know nothing of them, is off meanwhile.
+A threshold is a named number at the top of a module of the compiler: :func:`thresholds` finds them all in the source, and every module that imports
+one by name. :func:`overridden` sets some of them everywhere, forgets what was compiled or remembered under other values, and puts all of it back.
+The disk cache, whose keys know nothing of them, is off meanwhile.
 
-:data:`FIXED` are numbers of another sort: the canonical order of reductions, layouts of memory and registers, formats. They stay as they are.
-"""
+:data:`FIXED` are numbers of another sort: the canonical order of reductions, layouts of memory and registers, formats. They stay as they are."""
 
 from __future__ import annotations
 
