@@ -97,7 +97,8 @@ class Worker:
 
     def last_words(self) -> str:
         self.errors.seek(0)
-        return self.errors.read()[-3000:].decode(errors="replace")
+        said = self.errors.read().decode(errors="replace")
+        return said if len(said) < 4000 else f"{said[:1000]}\n…\n{said[-3000:]}"  # of a stack the reason stands first
 
 
 def campaign(start: int, count: int | None, minutes: float | None, workers: int, out: Path, quiet: bool = False) -> Tally:
