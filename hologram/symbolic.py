@@ -17,12 +17,13 @@ from hologram.weak import WeakTable
 class Atom:
     """A variable, or ``floordiv``/``mod`` of two Exprs. Interned by the key, for as long as something holds it."""
 
-    __slots__ = ("key", "name", "low", "high", "args", "__weakref__")
+    __slots__ = ("key", "name", "low", "high", "args", "inside", "__weakref__")
     key: Any
     name: str
     low: int | None
     high: int | None
     args: tuple[Any, ...]
+    inside: tuple[Atom, ...]  # the variables in ``args``, each once: quotients of quotients share what they are made of
 
     @staticmethod
     def variable(name: str, low: int | None = 0, high: int | None = None) -> Atom:
@@ -35,6 +36,7 @@ class Atom:
             return found
         a = Atom.__new__(Atom)
         a.key, a.name, a.low, a.high, a.args = key, name, low, high, args
+        a.inside = tuple(dict.fromkeys(v for e in args for v in atoms(e)))
         return _atoms.setdefault(key, a)
 
     def __repr__(self) -> str:
@@ -149,13 +151,12 @@ def _combine(a: Int, b: Int, sign: int) -> Int:
 
 
 def atoms(x: Int) -> Iterable[Atom]:
-    """Every variable in ``x``, those inside divisions included."""
+    """Every variable in ``x``, those inside divisions included; one may come more than once."""
     if isinstance(x, Expr):
         for m in x.terms:
             for a in m:
                 if a.args:
-                    for e in a.args:
-                        yield from atoms(e)
+                    yield from a.inside
                 else:
                     yield a
 
@@ -294,6 +295,11 @@ def recombine(q: Int, n: Int, r: Int) -> Int:
 
 def substitute(x: Int, values: Mapping[str, Int]) -> Int:
     """``x`` with each variable named in ``values`` replaced."""
+    return _substituted(x, values, {})
+
+
+def _substituted(x: Int, values: Mapping[str, Int], known: dict[Atom, Int]) -> Int:
+    """``known`` has what became of divisions that were met."""
     if not isinstance(x, Expr):
         return x
     out: Int = 0
@@ -302,9 +308,13 @@ def substitute(x: Int, values: Mapping[str, Int]) -> Int:
         for a in m:
             if not a.args:
                 v: Int = values[a.name] if a.name in values else Expr({(a,): 1})
+            elif a in known:
+                v = known[a]
+            elif not any(b.name in values for b in a.inside):
+                v = Expr({(a,): 1})
             else:
-                numerator, divisor = (substitute(e, values) for e in a.args)
-                v = (floordiv if a.key[0] == "floordiv" else mod)(numerator, divisor)
+                numerator, divisor = (_substituted(e, values, known) for e in a.args)
+                v = known[a] = (floordiv if a.key[0] == "floordiv" else mod)(numerator, divisor)
             term = term * v
         out = out + term
     return out
@@ -316,7 +326,7 @@ def split_linear(x: Int, name: str) -> tuple[Int, Int] | None:
     rest: dict[Monomial, int] = {}
     for m, c in _terms(x).items():
         hits = [a for a in m if not a.args and a.name == name]
-        inside = any(b.name == name for a in m if a.args for e in a.args for b in atoms(e))
+        inside = any(b.name == name for a in m for b in a.inside)
         if inside or len(hits) > 1:
             return None
         if hits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -253,3 +254,23 @@ def test_products(trees: list[Tree], v: dict[str, int]) -> None:
     for t in trees:
         expected *= t.compute(v)
     assert plain(substitute(prod(t.value for t in trees), v)) == expected
+
+
+def test_shared_quotients_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of ``depth`` sums holds the one before twice: as many paths lead inside as there are sums of them."""
+    depth, n = 10, var("n", 0)
+    x: Int = n
+    for k in range(depth):
+        x = floordiv(x, 3 + k % 2) + 7 * mod(x + 1, 5 + k % 3)
+    asked = itertools.count(1)
+
+    def counted(a: Int, b: Int) -> Int:
+        assert next(asked) <= depth
+        return floordiv(a, b)
+
+    monkeypatch.setattr("hologram.symbolic.floordiv", counted)
+    assert [a.name for a in set(atoms(x))] == ["n"] and substitute(x, {"m": 1}) == x
+    want = 1000
+    for k in range(depth):
+        want = want // (3 + k % 2) + 7 * ((want + 1) % (5 + k % 3))
+    assert substitute(x, {"n": 1000}) == want

@@ -57,7 +57,8 @@ class Ranges:
 
     def loop(self, name: str, start: Int, extent: Int, limit: Int | None) -> None:
         """``name`` counts ``start .. min(start + extent, limit)``, in a body that runs at least once."""
-        start, extent, limit = self._opaque(start), self._opaque(extent), None if limit is None else self._opaque(limit)
+        known: dict[Atom, Int] = {}
+        start, extent, limit = self._opaque(start, known), self._opaque(extent, known), None if limit is None else self._opaque(limit, known)
         highs = [start + extent - 1] if limit is None else [limit - 1, start + extent - 1]
         self.add(name, Range([start], highs))
         if self.is_at_least(start, 0):
@@ -99,8 +100,9 @@ class Ranges:
 
     def _is_proved(self, index: Int, size: Int, guards: list[Guard]) -> bool:
         scope = self.copy()
-        index, size = self._opaque(index), self._opaque(size)
-        guards = [(self._opaque(e), self._opaque(n)) for e, n in (_without_division(*g) for g in guards)]
+        known: dict[Atom, Int] = {}
+        index, size = self._opaque(index, known), self._opaque(size, known)
+        guards = [(self._opaque(e, known), self._opaque(n, known)) for e, n in (_without_division(*g) for g in guards)]
         for _, n in guards:
             scope._are_positive(n)
         for at in guarded(index, guards, scope):
@@ -108,8 +110,8 @@ class Ranges:
                 return True
         return self._is_inside_everywhere(index, size, guards)
 
-    def _opaque(self, e: Int) -> Int:
-        """``e`` with each quotient and remainder that is made of symbols alone as a symbol of its own."""
+    def _opaque(self, e: Int, known: dict[Atom, Int]) -> Int:
+        """``e`` with each quotient and remainder that is made of symbols alone as a symbol of its own; ``known`` has those that were met."""
         if not isinstance(e, Expr):
             return e
         out: Int = 0
@@ -118,9 +120,11 @@ class Ranges:
             for a in m:
                 if not a.args:
                     term = term * Expr({(a,): 1})
-                elif any(b.name in self.of for x in a.args for b in atoms(x)):
-                    x, y = map(self._opaque, a.args)
-                    term = term * (floordiv(x, y) if a.key[0] == "floordiv" else mod(x, y))
+                elif any(b.name in self.of for b in a.inside):
+                    if a not in known:
+                        x, y = (self._opaque(part, known) for part in a.args)
+                        known[a] = floordiv(x, y) if a.key[0] == "floordiv" else mod(x, y)
+                    term = term * known[a]
                 else:
                     term = term * var(a.name, a.low, a.high)
                     if a.key[0] == "floordiv":
@@ -228,13 +232,13 @@ class Ranges:
     def _innermost(self, e: Int) -> Atom | None:
         """The atom of ``e`` to be replaced next: one inside which nothing stands that is replaced later."""
         found = [a for m in e.terms for a in m if a.args or a.name in self.of] if isinstance(e, Expr) else []
-        return max(found, key=self._depth, default=None)
-
-    def _depth(self, a: Atom) -> tuple[int, bool]:
-        if a.args:
-            inner = [self._depth(b)[0] for e in a.args if isinstance(e, Expr) for m in e.terms for b in m if b.args or b.name in self.of]
-            return max(inner, default=-1), True
-        return list(self.of).index(a.name), False
+        if len(found) < 2:
+            return found[0] if found else None
+        depths = {name: i for i, name in enumerate(self.of)}
+        return max(
+            found,
+            key=lambda a: (max((depths[b.name] for b in a.inside if b.name in depths), default=-1), True) if a.args else (depths[a.name], False),
+        )
 
     def _without(self, e: Int, a: Atom, sign: int) -> Iterator[Int]:
         """``e`` with ``a`` at the end of its range where ``e`` is largest (smallest); nothing where that is not known."""
