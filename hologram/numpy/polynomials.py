@@ -57,7 +57,8 @@ def polymul(p: Any, q: Any, /) -> Tensor:
 
 
 def polydiv(p: Any, q: Any, /) -> tuple[Tensor, Tensor]:
-    """Quotient and remainder. The first coefficient of ``q`` is not zero; the remainder has one coefficient fewer than ``q``, at least one."""
+    """Quotient and remainder. The first coefficient of ``q`` is not zero; the remainder has one coefficient fewer than ``q``, or as many as ``p``
+    where those are fewer, and at least one."""
     a, b = _coefficients("polydiv", p, q, inexact=True)
     n, m = operator.index(a.shape[0]), operator.index(b.shape[0])
     if n == 0 or m == 0:

@@ -101,7 +101,7 @@ def _polydiv(xp: Any) -> Callable[..., Any]:
 
     def divide(p: Any, q: Any) -> Any:
         quotient, remainder = xp.polydiv(p, q)
-        n = xp.atleast_1d(q).shape[0] - 1
+        n = min(xp.atleast_1d(p).shape[0], xp.atleast_1d(q).shape[0] - 1)
         return quotient, xp.concatenate([xp.zeros(n, remainder.dtype), remainder])[-n:] if n else xp.zeros(1, remainder.dtype)
 
     return divide
