@@ -106,6 +106,7 @@ def test_rounding_is_measured() -> None:
 def test_errors_of_routines_that_bound_norms_may_be_in_any_element() -> None:
     want, moved = [np.ones(3)], [[np.array([1.0, 1.0, 1.0 + 1e-12])]]
     judge.near("vectors", [np.array([1.0 + 1e-12, 1.0, 1.0])], want, lambda: moved, norms=True)
+    judge.near("number", [np.float64(1.0 + 1e-12)], [np.float64(1.0)], lambda: [[np.float64(1.0 + 1e-12)]], norms=True)
     for got, norms in ((1.0 + 1e-12, False), (1.0 + 1e-10, True)):
         with pytest.raises(judge.Mismatch):
             judge.near("vectors", [np.array([got, 1.0, 1.0])], want, lambda: moved, norms=norms)

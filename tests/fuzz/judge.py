@@ -51,7 +51,7 @@ def differ_beyond(
             unsettled |= np.isfinite(t) != np.isfinite(w)
             unsettled |= ~np.isfinite(w) & ~((t == w) | (np.isnan(t) & np.isnan(w)))
         if norms and apart.size:
-            apart[...] = apart.max()
+            apart = np.full(w.shape, np.max(apart))
         tiny = 4 * float(np.finfo(np.float32).tiny) if e > 1e-12 else 4 * float(np.finfo(np.float64).tiny)
         tiny = 2.0**-22 if want.dtype == np.float16 or got.dtype == np.float16 else tiny
         bound = ALLOWED * apart + units * e * np.abs(w) + tiny
