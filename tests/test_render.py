@@ -230,6 +230,29 @@ def test_quotients_at_every_level(dtype: str, level: str) -> None:
     check(graph, [x, y], evaluate(graph, [x, y]), level)
 
 
+@pytest.mark.parametrize("wide", ["float32", "float64"])
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16", "float32"])
+def test_choices_between_a_number_and_a_cast_one_keep_the_sign_of_zero(narrow: str, wide: str, level: str) -> None:
+    """Where LLVM sees ``min(number, x)`` of another type, a zero's sign may get lost."""
+    special = np.array([0.0, -0.0, 1.0, -1.0, 1e-7, -1e-7, np.inf, -np.inf, np.nan, 3.0, -3.0, 0.5, -0.5, 0.0, -0.0])
+    d = Draft()
+    x, y = d.input(special.size, dtype=narrow), d.input(special.size, dtype=wide)
+    made = []
+    for source, cast in ((x, d("cast", x, wide)), (y, d("cast", y, narrow))):
+        for number in (0.0, -0.0, 1.0):
+            for op in ("lt", "le"):
+                for compared in (source, cast):
+                    limit, chosen = d.const(number, compared.dtype.name), d.const(number, cast.dtype.name)
+                    for test in (d(op, compared, limit), d(op, limit, compared)):
+                        made += [d("select", test, chosen, cast), d("select", test, cast, chosen)]
+    other = d.input(special.size, dtype=narrow)
+    casts = [d("cast", v, wide) for v in (x, other)]
+    made += [d("select", d(op, x, other), *arms) for op in ("lt", "le") for arms in (casts, casts[::-1])]
+    graph = d.graph(*made)
+    arrays = [special.astype(x.dtype.np), special.astype(y.dtype.np), special[::-1].astype(x.dtype.np)]
+    check(graph, arrays, evaluate(graph, arrays), level)
+
+
 LEVEL = st.sampled_from(runnable())
 
 

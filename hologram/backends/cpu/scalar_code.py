@@ -50,6 +50,17 @@ class Functions:
         return name
 
 
+def _may_be_taken_for_min(ins: Ins) -> bool:
+    """Whether LLVM may make a min or max of one type and a cast out of a choice between values of which one is cast: it swaps the operands of the
+    comparison there, so zeros of two signs are chosen between the other way round. Arguments of functions may come from casts."""
+    test = ins.args[0]
+    if not isinstance(test, Ins) or getattr(test.op, "name", "") not in ("lt", "le", "gt", "ge") or test.args[0].dtype.kind != "f":
+        return False
+    if ins.dtype.kind != "f" or any(_is_constant(a) and np.frombuffer(a.attrs[1], a.dtype.np)[0] != 0 for a in test.args):
+        return False
+    return any(not _is_constant(v) and (v.op == "param" or getattr(v.op, "name", "") == "cast") for v in (*test.args, *ins.args[1:]))
+
+
 def _is_constant(v: Any) -> bool:
     return isinstance(v, Ins) and v.op == "const"
 
@@ -116,6 +127,8 @@ class ScalarCode:
         if all(env[a].width == 1 if a in env else True for a in ins.args):
             width = 1
         args = [self.operand(a, env, width) for a in ins.args]
+        if op.name == "select" and _may_be_taken_for_min(ins):
+            args[0] = self._compared_apart(ins.args[0], env, args[0].width)
         if all(map(self._knows, ins.args)):
             self.known.add(ins)
         if op.name == "cast":
@@ -134,6 +147,16 @@ class ScalarCode:
         if op.name in ("div_trunc", "rem_trunc") and d.is_integer and integer_vectors.divides(d, width) and not self._knows(ins.args[1]):
             return integer_vectors.divided(self.f, args[0], args[1], d, op.name == "rem_trunc")
         return self.f.emit(self.spell(op, d, ins.dtype, args, width), t, width)
+
+    def _compared_apart(self, test: Ins, env: dict[Any, Reg], width: int) -> Reg:
+        """A comparison of which LLVM does not see what is compared."""
+        key = "apart", test, width
+        if key not in env:
+            x, y = (self.operand(a, env, width) for a in test.args)
+            name = f"@llvm.arithmetic.fence.{suffix(x.type, width)}"
+            x = self.f.emit(f"call {vector(x.type, width)} {name}({x.typed})", x.type, width)
+            env[key] = self.f.emit(self.spell(test.op, test.args[0].dtype, test.dtype, [x, y], width), "i1", width)
+        return env[key]
 
     def _knows(self, v: Any) -> bool:
         return v in self.known or _is_constant(v)
