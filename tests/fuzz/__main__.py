@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from .campaign import LIMIT, Tally, campaign, work
@@ -30,7 +32,9 @@ def main(words: list[str]) -> int:
         if given.seed is None:
             parser.error("say --seed, --count or --minutes")
         return one(given.seed, given.every, given.out, not given.no_shrink)
-    tally = campaign(given.seed or 0, given.count, given.minutes, given.workers, given.out)
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())  # the report follows
+    tally = campaign(given.seed or 0, given.count, given.minutes, given.workers, given.out, stopped=stopped)
     report(tally)
     for key, found in tally.failures.items():
         _write(found[0]["seed"], key, given.out, not given.no_shrink)

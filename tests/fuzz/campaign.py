@@ -101,8 +101,10 @@ class Worker:
         return said if len(said) < 4000 else f"{said[:1000]}\n…\n{said[-3000:]}"  # of a stack the reason stands first
 
 
-def campaign(start: int, count: int | None, minutes: float | None, workers: int, out: Path, quiet: bool = False) -> Tally:
-    """Runs seeds from ``start``: ``count`` of them, or for some minutes."""
+def campaign(
+    start: int, count: int | None, minutes: float | None, workers: int, out: Path, quiet: bool = False, stopped: threading.Event | None = None
+) -> Tally:
+    """Runs seeds from ``start``: ``count`` of them, or for some minutes, or until it is ``stopped``."""
     tally, heard = Tally(), queue.Queue()  # type: ignore[var-annotated]
     stop = None if count is None else start + count
     begun = time.monotonic()
@@ -115,7 +117,7 @@ def campaign(start: int, count: int | None, minutes: float | None, workers: int,
             worker = process = line = None  # type: ignore[assignment]
         now = time.monotonic()
         tally.seconds = now - begun
-        if minutes is not None and now - begun > 60 * minutes:
+        if (stopped is not None and stopped.is_set()) or (minutes is not None and now - begun > 60 * minutes):
             break
         if worker is not None and process is worker.process:
             if line is None:
@@ -172,6 +174,6 @@ def _failed(tally: Tally, seed: int, failure: dict[str, Any], out: Path) -> None
     seen.append({"seed": seed, **failure})
     if len(seen) == 1:
         print(f"seed {seed}: {failure['key']}\n    {failure['text'].strip().splitlines()[-1][:300] if failure['text'].strip() else ''}", flush=True)
-        out.mkdir(parents=True, exist_ok=True)
-        with open(out / "failures.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps({"seed": seed, **failure}) + "\n")
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / "failures.jsonl", "a", encoding="utf-8") as file:  # of one kind may be several defects
+        file.write(json.dumps({"seed": seed, **failure}) + "\n")
