@@ -54,11 +54,11 @@ def _may_be_taken_for_min(ins: Ins) -> bool:
     """Whether LLVM may make a min or max of one type and a cast out of a choice between values of which one is cast: it swaps the operands of the
     comparison there, so zeros of two signs are chosen between the other way round. Arguments of functions may come from casts."""
     test = ins.args[0]
-    if not isinstance(test, Ins) or getattr(test.op, "name", "") not in ("lt", "le", "gt", "ge") or test.args[0].dtype.kind != "f":
+    if not isinstance(test, Ins) or test.opname not in ("lt", "le", "gt", "ge") or test.args[0].dtype.kind != "f":
         return False
     if ins.dtype.kind != "f" or any(_is_constant(a) and np.frombuffer(a.attrs[1], a.dtype.np)[0] != 0 for a in test.args):
         return False
-    return any(not _is_constant(v) and (v.op == "param" or getattr(v.op, "name", "") == "cast") for v in (*test.args, *ins.args[1:]))
+    return any(isinstance(v, Ins) and v.opname in ("param", "cast") for v in (*test.args, *ins.args[1:]))
 
 
 def _is_constant(v: Any) -> bool:
