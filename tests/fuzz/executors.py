@@ -258,7 +258,10 @@ def _is_ordinary(run: Run) -> bool:
 
 @executor(0.08)
 def lazy(run: Run) -> None:
-    """Recorded and realised at once."""
+    """Recorded and realised at once. A value that is cast twice is one node of a trace, and two here, whose cotangents are rounded before they are
+    added up."""
+    if run.case.transform not in (None, "", "vmap", "jvp") and any(a.dtype.itemsize == 2 and a.dtype.kind not in "iu" for a in run.given):
+        raise Skipped("cotangents of 16 bits")
     run.near("lazy", arrays(run.function(*[hg.tensor(a) for a in run.given])))
 
 
