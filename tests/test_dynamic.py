@@ -307,7 +307,7 @@ def test_sizes_that_an_extent_may_have_are_not_compared() -> None:
 
 
 def _of_one_array() -> list[str]:
-    from tests.fuzz.arguments import catalogue, parameters
+    from tests.fuzz.catalogue import catalogue, parameters
 
     def required(name: str) -> list[str]:
         return [p.name for p in parameters(name) if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
