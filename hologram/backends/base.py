@@ -14,8 +14,10 @@ from hologram.backends.cpu.runtime import storage
 from hologram.cached import cached_property
 from hologram.graph.kernel_text import print_kernel
 from hologram.graph.passes import Context
+from hologram.graph.plan import Plan
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule import Schedule
+from hologram.graph.verify_graph import verify_extents
 from hologram.precision import guarantee
 from hologram.settings import settings
 from hologram.trace.node import Graph
@@ -65,6 +67,12 @@ class BaseExecutable(Runnable):
     @cached_property
     def schedule(self) -> Schedule:
         return Schedule(self.canonical, self.guarantee, self.tile, self.hold)
+
+    def plan(self, values: Mapping[str, int]) -> Plan:
+        """Addresses of the intermediates, for given values of the symbols."""
+        if settings.verify:
+            verify_extents(self.canonical.nodes(), values)
+        return self.schedule.plan(values)
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

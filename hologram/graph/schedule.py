@@ -34,7 +34,7 @@ from hologram.graph.sort_kernels import lower_sort
 from hologram.graph.sorts import lower_native
 from hologram.graph.tiles import Panels, Sharing, Tile
 from hologram.graph.verify import verify_kernel
-from hologram.graph.verify_graph import verified, verify_extents
+from hologram.graph.verify_graph import verified
 from hologram.graph.verify_plan import verify_plan
 from hologram.primitives.op import Shape
 from hologram.settings import settings
@@ -215,8 +215,6 @@ class Schedule:
         for n, first, last, heirs in self.temporaries:
             nbytes = n.nbytes if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
             lifetimes.append(planner.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in heirs if h in number)))
-        if settings.verify:
-            verify_extents(self.graph.nodes(), values)
         plan = planner.plan(lifetimes)
         if settings.verify:
             verify_plan(lifetimes, plan)

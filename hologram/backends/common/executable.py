@@ -116,7 +116,7 @@ class Executable(BaseExecutable):
         computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
         arguments = [aval(x.dtype, concrete_shape(x.shape, values)) for x in s.inputs]
         names = [_names(kind, avals, self.line) for kind, avals in (("argument", arguments), ("result", computed))]
-        return Sized(self._maker.block(s, values, s.plan(values)), computed, *names)
+        return Sized(self._maker.block(s, values, self.plan(values)), computed, *names)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
