@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ def of_numpy(f: Callable[..., Any], *args: Any) -> Any:
         raise
 
 
+needs_levels = pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="levels are those of x86-64")
 NO_OPENCL = why_none("opencl")
 needs_opencl = pytest.mark.skipif(NO_OPENCL is not None, reason=f"OpenCL: {NO_OPENCL}")
 needs_compilers = pytest.mark.skipif(NO_COMPILERS is not None, reason=str(NO_COMPILERS))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import needs_levels
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -324,6 +325,7 @@ def test_saved_programs_compute_it_again(tmp_path: Any) -> None:
 
 
 @pytest.mark.crossed
+@needs_levels
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_what_is_held_shares_the_constants_of_the_graph(level: str, stride: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attention_forms import by_hand, formula
+from needs import needs_levels
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -56,6 +57,7 @@ def test_its_values_in_one_kernel(sizes: tuple[int, int, int, int], dtype: Any) 
     assert _kernels(by_hand, q, k, v) == 1
 
 
+@needs_levels
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v3"])
 def test_other_machines(target: str) -> None:
     q, k, v = _arrays((3, 70, 20), (3, 300, 20), (3, 300, 33))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from needs import needs_levels
 from optable import seeded
 
 import hologram as hg
@@ -62,7 +62,7 @@ def test_matrix_products(shape: tuple[int, int, int], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
-@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="levels are those of x86-64")
+@needs_levels
 def test_any_number_of_rows_in_tiles_of_any_machine(level: str) -> None:
     with override(target=level, cache=False):
         for rows in range(2, 14):
@@ -103,7 +103,7 @@ def test_columns_are_vectors_of_several_widths(columns: int, precision: Any) -> 
     _close(hg.jit(hnp.matmul)(a.astype("float64"), b.astype("float64")), a.astype("float64"), b.astype("float64"))
 
 
-@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="levels are those of x86-64")
+@needs_levels
 def test_columns_abreast_take_no_more_than_their_vectors() -> None:
     a, b = _operands((64, 64, 56), "float32")
     with hg.settings.override(target="x86-64-v4"):
@@ -135,7 +135,7 @@ def test_products_of_bfloat16_by_pairs(name: str, shape: tuple[int, int, int]) -
         _close(hg.jit(PAIRS[name])(a, b), *wide)
 
 
-@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="levels are those of x86-64")
+@needs_levels
 def test_pairs_of_bfloat16_are_one_instruction() -> None:
     """In ``exact`` there is none; of an odd number of terms the last is added."""
     a, b = (x.astype(ml_dtypes.bfloat16) for x in _operands((64, 64, 64), "float32"))

@@ -103,7 +103,12 @@ class Run:
         return arrays(self.compiled(*self.given))
 
     def near(self, what: str, got: Any, units: float = judge.UNITS) -> None:
-        judge.near(what, got, self.want, lambda: self.trials, units, self.ends, self.has_host_ops)
+        try:
+            judge.near(what, got, self.want, lambda: self.trials, units, self.ends, self.has_host_ops)
+        except judge.Mismatch:
+            if not self.ends and _is_near_the_end(self):
+                raise Skipped("sums that overflow in one order and not in another, and what follows from them") from None
+            raise
 
     @functools.cached_property
     def ends(self) -> bool:
@@ -241,15 +246,24 @@ LARGE = {"float16": 6e4, "bfloat16": 1e18, "float32": 1e18, "complex64": 1e18}
 
 
 def _is_ordinary(run: Run) -> bool:
+    """Whether no value on the way is not finite, near the end of its range, or subnormal."""
+    return not _has_on_the_way(run, lambda size, large: ~((size < large) & ((size > 1 / large) | (size == 0))))
+
+
+def _is_near_the_end(run: Run) -> bool:
+    """Whether a finite value on the way is near the end of its range."""
+    return _has_on_the_way(run, lambda size, large: np.isfinite(size) & (size >= large))
+
+
+def _has_on_the_way(run: Run, test: Callable[[np.ndarray, float], np.ndarray]) -> bool:
     from hologram.backends.reference import evaluate
 
-    found = [True]
+    found = [False]
 
     def look(x: np.ndarray) -> None:
-        if found[0] and dtypes.of(x.dtype).kind in "fc":
+        if not found[0] and dtypes.of(x.dtype).kind in "fc":
             size = np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64))
-            large = LARGE.get(dtypes.of(x.dtype).name, 1e150)
-            found[0] = bool(((size < large) & ((size > 1 / large) | (size == 0))).all())
+            found[0] = bool(test(size, LARGE.get(dtypes.of(x.dtype).name, 1e150)).any())
 
     with np.errstate(all="ignore"), meaning.watched(look):
         evaluate(run.graph, run.leaves)
