@@ -44,6 +44,7 @@ lint: .venv/installed-lint  ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: .venv/installed-bench  ## the benchmarks beside NumPy, torch, JAX and numexpr: writes benchmarks/results
 	$(BIN)/python -m benchmarks.run

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.passes import Context, canonicalise
-from hologram.graph.rewrite import Rewriter
-from hologram.trace.node import Graph, Node
+from hologram.graph.pass_manager import Context, canonicalise
+from hologram.graph.rewrite.engine import Rewriter
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
 
 LENGTHS = (1_000, 10_000, 100_000)
 

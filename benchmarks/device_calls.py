@@ -18,7 +18,7 @@ import numpy as np
 
 from hologram.backends.cpu import target
 from hologram.backends.cuda.api import Addresses, Api, Properties
-from hologram.cached import cached_property
+from hologram.support.cached_property import cached_property
 
 CALLS = 200  # of a round, after which the device catches up
 ROUNDS = 25
@@ -152,8 +152,8 @@ def _microseconds(calls: Callable[[], None], wait: Callable[[], Any]) -> float:
 
 
 def main() -> None:
-    from hologram.backends import devices
     from hologram.backends.cuda import device as cuda
+    from hologram.ir import devices
 
     idle = [cuda.Device(NativeIdleApi(), 0), cuda.Device(IdleApi(), 1)]
     cuda.found = lambda: (idle, None)  # type: ignore[assignment]

@@ -158,7 +158,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     import hologram as hg
-    from hologram.backends.devices import accelerator, resolve
+    from hologram.ir.devices import accelerator, resolve
 
     n, device = 1 << options.scale, resolve(options.device) if options.device else accelerator()
     if device is None:

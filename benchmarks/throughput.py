@@ -35,8 +35,8 @@ def measure() -> list[dict[str, Any]]:
 
 def one(length: int) -> dict[str, Any]:
     import hologram as hg
-    from hologram.graph.passes import canonicalise
-    from hologram.graph.schedule import Schedule
+    from hologram.graph.pass_manager import canonicalise
+    from hologram.graph.program import Schedule
 
     x, y = np.ones((2, 8), np.float32)
     hg.block_until_ready(hg.jit(lambda x, y: chain(8, x, y))(x, y))  # so that imports and the backend's start are not counted

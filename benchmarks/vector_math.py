@@ -14,7 +14,8 @@ import numpy as np
 import hologram as hg
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.primitives import TABLE, Op, vector_math
+from hologram.primitives import TABLE, Op
+from hologram.primitives import expansions as vector_math
 from hologram.settings import override
 from hologram.trace.apply import elementwise
 

@@ -50,7 +50,7 @@ def _version(package: str) -> str | None:
 
 
 def _devices() -> Iterator[Row]:
-    from hologram.backends.devices import CPU, devices, find
+    from hologram.ir.devices import CPU, devices, find
 
     found = devices()
     for name, what in found.details.items():
@@ -60,8 +60,8 @@ def _devices() -> Iterator[Row]:
 
 
 def _rates(measure: bool) -> Iterator[Row]:
-    from hologram.backends.devices import devices
     from hologram.backends.rates import known, rates
+    from hologram.ir.devices import devices
 
     for name in devices():
         try:
@@ -76,7 +76,7 @@ def _memory() -> Iterator[Row]:
     from hologram.backends.common.runtime import runtimes
     from hologram.backends.cpu.runtime import storage
     from hologram.backends.cpu.runtime.processors import usable_processors
-    from hologram.graph.plan import PAGE_BYTES, POOL_PAGES
+    from hologram.graph.memory.plan import PAGE_BYTES, POOL_PAGES
 
     yield "threads", f"{settings.num_threads or usable_processors()} of {usable_processors()} usable processors"
     yield "page pool", f"{POOL_PAGES} pages of {PAGE_BYTES:,} bytes, {POOL_PAGES * PAGE_BYTES:,} bytes a call in flight"

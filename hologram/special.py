@@ -23,8 +23,9 @@ from hologram.numpy.arguments import weakly, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.reductions import logsumexp
 from hologram.primitives import TABLE
+from hologram.support.user_lines import located
 from hologram.trace.apply import elementwise, promoted, unary_operator
-from hologram.trace.recorder import located, record
+from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 from hologram.errors import ArgumentError, DTypeError
 from hologram.sdk import ops
 from hologram.sdk.buffer import Buffer
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram_ffi.handles import buffers, executors, parsed
 
 __all__ = [

@@ -10,7 +10,7 @@ from hologram.errors import ArgumentError, HandleError, HologramError
 from hologram.sdk.buffer import Buffer
 from hologram.sdk.executor import Executor
 from hologram.sdk.strided import StridedTensor
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 
 T = TypeVar("T", Executor, Buffer, StridedTensor)
 

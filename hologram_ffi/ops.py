@@ -8,7 +8,7 @@ from typing import Any
 from hologram.errors import ArgumentError, ShapeError
 from hologram.sdk import ops
 from hologram.sdk.table import ROWS, Array, Row
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram_ffi.handles import buffers, executors
 
 LEAST_RESULT = 3  # elements of the buffer that a reduction writes its result into

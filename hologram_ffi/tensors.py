@@ -11,7 +11,7 @@ import numpy as np
 from hologram.errors import ArgumentError, DeviceError, ShapeError
 from hologram.sdk.buffer import Buffer
 from hologram.sdk.strided import StridedTensor, broadcast_shapes
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram_ffi.handles import buffers, executors, integers, tensors
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from hologram.errors import ArgumentError
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram_torch import nn
 from hologram_torch.nn.modules import Computed
 

@@ -15,11 +15,11 @@ import torch
 from torch._C._dynamo import guards
 
 from hologram import dtypes
-from hologram.backends import devices
 from hologram.backends.common.storage import DeviceStorage
 from hologram.errors import DeviceError
-from hologram.precision import TF32
-from hologram.trace.aval import aval
+from hologram.ir import devices
+from hologram.ir.aval import aval
+from hologram.support.precision import TF32
 from hologram_torch import interop
 
 if TYPE_CHECKING:

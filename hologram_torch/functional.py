@@ -17,7 +17,7 @@ from hologram import dtypes
 from hologram import nn as hnn
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram_torch import aten
 from hologram_torch.operation import operation
 

@@ -16,7 +16,7 @@ from hologram import dtypes
 from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
-from hologram.trace.aval import Aval
+from hologram.ir.aval import Aval
 
 _TORCH: dict[DType, torch.dtype] = {d: getattr(torch, d.name) for d in dtypes.ALL}
 _HOLOGRAM: dict[torch.dtype, DType] = {t: d for d, t in _TORCH.items()}

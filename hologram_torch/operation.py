@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hologram.backends.devices import CPU
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.devices import CPU
 from hologram.sdk.executor import Executor
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram_torch.wrapping import Wrapped
 
 WRITTEN = ("out", "inplace")  # parameters that say where a result goes

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hologram.primitives.op import MULTIPLE
-from hologram.symbolic import prod
-from hologram.trace.node import Node, topological
+from hologram.ir.node import Node, topological
+from hologram.ir.op import MULTIPLE
+from hologram.ir.symbolic import prod
 
 RECOMPUTED = ("elementwise", "movement", "leaf", "mark", "gather")  # kinds of ops that the backward half may do again
 

@@ -15,18 +15,20 @@ import torch
 
 import hologram as hg
 from hologram.backends.cpu.runtime import storage
-from hologram.backends.devices import CPU
-from hologram.cached import cached_property
+from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError
-from hologram.primitives.op import Shape
+from hologram.ir.aval import aval
+from hologram.ir.devices import CPU
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node, topological
+from hologram.ir.op import Shape
+from hologram.support.cached_property import cached_property
+from hologram.support.lru_cache import Recent
+from hologram.support.user_lines import located
 from hologram.trace import compiling
 from hologram.trace.apply import wrap
-from hologram.trace.aval import aval
-from hologram.trace.node import Graph, Node, topological
-from hologram.trace.recent import Recent
-from hologram.trace.recorder import Trace, located, record
-from hologram.trace.residence import on_host
+from hologram.trace.recorder import Trace, record
 from hologram.transform.arguments import array_node, result_node
 from hologram.transform.nodes import has_tangents
 from hologram_torch import cuda, interop

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hologram import numpy as hnp
-from hologram.cached import cached_property
+from hologram.ir.node import Node
+from hologram.support.cached_property import cached_property
 from hologram.trace.apply import wrap
-from hologram.trace.node import Node
 from hologram.trace.recorder import Trace
 from hologram.transform.arguments import array_node
 from hologram.transform.linear import Linearised

@@ -10,7 +10,7 @@ import torch
 from hologram.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from hologram.sdk.buffer import Buffer
 from hologram.sdk.executor import Executor
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram_torch import interop
 
 _BACKENDS = {"cpu": "cpu", "cuda": "cuda", "mps": "metal"}  # torch's types of devices and the backends that compute there

@@ -15,12 +15,12 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from hologram import dtypes
-from hologram.backends.devices import CPU, resolve
 from hologram.errors import ArgumentError, DeviceError, DTypeError, HologramError, StaticArgumentError
+from hologram.ir.devices import CPU, resolve
 from hologram.settings import listeners, settings
+from hologram.support.lru_cache import Recent
+from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.recent import Recent
-from hologram.trace.recorder import located
 from hologram.trace.signature import exactly, name_of
 from hologram.trace.tree import Treedef
 from hologram_torch import cuda, interop

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.kernel_ir import Ins, Kernel
-from hologram.graph.schedule import Schedule
-from hologram.graph.tiles import Tile
-from hologram.graph.verify import verify_kernel
+from hologram.graph.kernel.ir import Kernel
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.program import Schedule
+from hologram.graph.schedule.tiles import Tile
+from hologram.ir.graph import Graph
+from hologram.ir.instruction import Ins
+from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.op import Shape
 from hologram.primitives import TABLE
-from hologram.primitives.op import Shape
-from hologram.trace.node import Builder, Graph, Node, const_attrs
 
 
 class Draft:

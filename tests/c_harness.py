@@ -20,9 +20,9 @@ import numpy as np
 
 from hologram.backends.c.scalars import memory_name
 from hologram.backends.c.source import Program
-from hologram.graph.kernel_ir import Kernel
-from hologram.graph.schedule import Schedule
-from hologram.trace.node import Node
+from hologram.graph.kernel.ir import Kernel
+from hologram.graph.program import Schedule
+from hologram.ir.node import Node
 
 EMULATION = Path(__file__).parent / "emulation"
 COMPILERS = {name: shutil.which("c++") or shutil.which("g++") or shutil.which("clang++") for name in ("cuda", "metal")}

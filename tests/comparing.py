@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import hologram as hg
-from hologram.backends.reference import evaluate
-from hologram.graph.passes import canonicalise
+from hologram.graph.pass_manager import canonicalise
 from hologram.graph.verify_graph import verify_graph
+from hologram.ir.interpreter import evaluate
 
 
 def close(got: Any, want: Any, rtol: float = 1e-6, atol: float = 1e-7) -> None:

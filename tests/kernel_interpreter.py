@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Prefetch, Stmt, Store, Value
-from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
-from hologram.primitives.leaves import as_array
-from hologram.symbolic import Atom, Int, is_static, substitute
-from hologram.trace.node import Node
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
+from hologram.graph.program import Schedule, bind_symbols, concrete_shape
+from hologram.ir.instruction import Ins
+from hologram.ir.node import Node
+from hologram.ir.storage import as_array
+from hologram.ir.symbolic import Atom, Int, is_static, substitute
 
 
 def run_schedule(schedule: Schedule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -12,12 +12,12 @@ from building import Draft
 from hologram.backends.cpu import target
 from hologram.backends.cpu.module import render_module
 from hologram.backends.cpu.runtime import calls, storage
-from hologram.graph.emission import Lowered
-from hologram.graph.kernel_ir import Kernel
-from hologram.graph.kernel_parse import parse_kernel
-from hologram.graph.verify import verify_kernel
+from hologram.graph.kernel.ir import Kernel
+from hologram.graph.kernel.parser import parse_kernel
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.lower.code_placement import Lowered
+from hologram.ir.aval import aval
 from hologram.settings import override
-from hologram.trace.aval import aval
 
 
 def compiled(text: str, level: str = "", checked: bool = True, cost: float = 0.0) -> Callable[..., list[np.ndarray]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from c_harness import MISSING as NO_COMPILERS
 
-from hologram.backends.devices import why_none
+from hologram.ir.devices import why_none
 
 
 def of_numpy(f: Callable[..., Any], *args: Any) -> Any:

@@ -17,10 +17,11 @@ import pytest
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import input_
+from hologram.ir.node import Builder, const_attrs
 from hologram.primitives import TABLE, Op
 from hologram.primitives.complexes import join
-from hologram.primitives.leaves import input_
-from hologram.trace.node import Builder, Graph, const_attrs
 
 Case = tuple[Op, tuple[Any, ...], list[np.ndarray]]
 Shape = tuple[int, ...]
@@ -375,9 +376,9 @@ def one_op_graph(row: Op, attrs: tuple[Any, ...], arrays: list[np.ndarray]) -> G
 
 def compiler() -> Callable[..., Any]:
     """``compile_graph(graph, precision=…)`` of the CPU; the test is skipped where a part of the backend is not there."""
-    for module in ("hologram.graph.passes", "hologram.backends.cpu.runtime.storage"):
+    for module in ("hologram.graph.pass_manager", "hologram.backends.cpu.runtime.storage"):
         pytest.importorskip(module, reason=f"{module} is not there")
-    return pytest.importorskip("hologram.graph.pipeline").compile_graph
+    return pytest.importorskip("hologram.backends.compile").compile_graph
 
 
 def _ordinals(x: np.ndarray) -> np.ndarray:

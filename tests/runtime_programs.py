@@ -17,7 +17,7 @@ from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import calls, storage
 from hologram.backends.cpu.runtime.dispatch import Dispatch, Output, Spec
 from hologram.backends.cpu.runtime.module import why_not_native
-from hologram.trace.aval import aval
+from hologram.ir.aval import aval
 from hologram.trace.tensor import Tensor
 
 # marks of a file of such tests
@@ -147,7 +147,7 @@ from hologram.backends.cpu.runtime import dispatch, pool, python_storage, storag
 from hologram.backends.cpu.runtime.dispatch import Dispatch
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.errors import OutOfMemory
-from hologram.trace.aval import aval
+from hologram.ir.aval import aval
 from hologram.trace.tensor import Tensor
 from runtime_programs import *
 """

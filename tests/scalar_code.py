@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.graph.builder import Rare, decompose
+from hologram.ir.expression_builder import Rare, decompose
 from hologram.primitives import Op
 
 

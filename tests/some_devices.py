@@ -8,8 +8,8 @@ import pytest
 from fake_cuda import FakeApi
 from needs import NO_COMPILERS, NO_OPENCL
 
-from hologram.backends import devices
 from hologram.backends.cuda import device as cuda_device
+from hologram.ir import devices
 
 
 def install(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

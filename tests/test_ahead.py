@@ -16,8 +16,8 @@ import hologram.numpy as hnp
 from hologram import nn
 from hologram.backends import held
 from hologram.backends.cpu import target
-from hologram.backends.reference import evaluate
-from hologram.graph.tiles import panel_width
+from hologram.graph.schedule.tiles import panel_width
+from hologram.ir.interpreter import evaluate
 from hologram.settings import override
 
 Function = Callable[..., Any]

@@ -23,10 +23,10 @@ from hologram.backends.c.mapping import Mapping
 from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
-from hologram.graph.attention_tiles import WIDEST_BYTES
-from hologram.graph.passes import canonicalise
-from hologram.graph.schedule import Schedule
-from hologram.graph.verify import verify_kernel
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
+from hologram.graph.pass_manager import canonicalise
+from hologram.graph.program import Schedule
 
 Array = np.ndarray
 F32, F64 = np.float32, np.float64

@@ -21,17 +21,18 @@ from hologram import graph as package
 from hologram import nn
 from hologram.backends.cpu import target
 from hologram.errors import PassLimitError
+from hologram.graph.blocking.score_regions import products
 from hologram.graph.bounded import Worklist, rounds
-from hologram.graph.convolutions import written_out
-from hologram.graph.passes import MAX_ROUNDS, Context, Pass, Repeat, canonicalise, run_passes
-from hologram.graph.regions import products
-from hologram.graph.schedule import Schedule
-from hologram.graph.tiles import Panels
-from hologram.precision import GUARANTEES
-from hologram.primitives.op import TABLE
+from hologram.graph.legalize.convolutions import written_out
+from hologram.graph.pass_manager import MAX_ROUNDS, Context, Pass, Repeat, canonicalise, run_passes
+from hologram.graph.program import Schedule
+from hologram.graph.schedule.tiles import Panels
+from hologram.ir.graph import Graph
+from hologram.ir.node import Builder, Node, const_attrs, topological
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import prod
 from hologram.settings import override
-from hologram.symbolic import prod
-from hologram.trace.node import Builder, Graph, Node, const_attrs, topological
+from hologram.support.precision import GUARANTEES
 
 SECONDS = 20  # that no graph here takes, by far
 

@@ -18,12 +18,14 @@ from test_random_graphs import arguments, seeds, values_of
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.reference import evaluate
-from hologram.graph import boxes, lower
-from hologram.graph.kernel_ir import Kernel, Loop
-from hologram.trace.node import Graph, Node
+from hologram.graph.kernel.ir import Kernel, Loop
+from hologram.graph.lower import group
+from hologram.graph.schedule import index_split
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node
 
-MANY = boxes.FEW + 3
+MANY = index_split.FEW + 3
 
 
 @contextmanager
@@ -31,8 +33,8 @@ def eager() -> Iterator[None]:
     """Every space that can be cut is cut."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("RUN", "SMALL", "FEW"):
-            patch.setattr(boxes, name, 1)
-        patch.setattr(lower, "LESS", 10**9)
+            patch.setattr(index_split, name, 1)
+        patch.setattr(group, "LESS", 10**9)
         yield
 
 

@@ -21,14 +21,15 @@ from hologram.backends.c.mapping import Mapping
 from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
-from hologram.backends.reference import evaluate
 from hologram.errors import UnsupportedError
-from hologram.graph import prepare, tiles
-from hologram.graph.kernel_ir import Buffer
-from hologram.graph.schedule import Schedule
+from hologram.graph.kernel.ir import Buffer
+from hologram.graph.legalize import reductions_scans
+from hologram.graph.program import Schedule
+from hologram.graph.schedule import tiles
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 from hologram.primitives import TABLE, Op
 from hologram.settings import override
-from hologram.trace.node import Graph
 
 GOLDEN = Path(__file__).parent / "golden_c"
 SHOWN = ["chain", "padded", "taken", "column_sum", "full_sum", "halves", "positions", "scanned_rows", "softmax"]
@@ -325,7 +326,7 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
 @needs_compilers
 @pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepare, "MANY_PAGES", 4)
+    monkeypatch.setattr(reductions_scans, "MANY_PAGES", 4)
     d = Draft()
     x = d.input(2, 14_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hologram import dtypes
-from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
-from hologram.graph.passes import Context, canonicalise
-from hologram.graph.rewrite import Rewriter
-from hologram.precision import GUARANTEES
+from hologram.graph.pass_manager import Context, canonicalise
+from hologram.graph.rewrite.engine import Rewriter
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node
 from hologram.primitives import TABLE
-from hologram.trace.node import Graph, Node
+from hologram.support.precision import GUARANTEES
 from tests.optable import mismatch, special_values
 
 FAMILIES: dict[str, tuple[tuple[str, ...], tuple[DType, ...]]] = {

@@ -25,11 +25,12 @@ from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import guarded_memory, storage
 from hologram.backends.cpu.runtime.checked_code import POISON
 from hologram.errors import BoundsError, CompileError
-from hologram.graph.kernel_ir import Ins, Loop, Store
-from hologram.graph.schedule import Schedule
+from hologram.graph.kernel.ir import Loop, Store
+from hologram.graph.program import Schedule
+from hologram.ir.graph import Graph
+from hologram.ir.instruction import Ins
 from hologram.settings import override
 from hologram.trace.compiling import compile_graph
-from hologram.trace.node import Graph
 
 # Kernels that access every element of x or y, some of the first and the last in one vector. ``row1`` is 0: any other value leads beyond an end.
 # Each stands for a way in which memory is accessed.

@@ -18,11 +18,11 @@ from optable import assert_agree, compiler, mismatch, one_op_graph, seeded, spec
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
-from hologram.backends.reference import evaluate
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.interpreter import evaluate
+from hologram.ir.op import on_complex
 from hologram.primitives import TABLE, Op
 from hologram.primitives.complexes import Each, join
-from hologram.primitives.op import on_complex
 from hologram.trace.apply import elementwise, node_of
 from hologram.trace.recorder import record
 
@@ -308,7 +308,7 @@ def test_the_pass_cannot_be_disabled() -> None:
 
 
 def test_no_kernel_computes_with_complex_values() -> None:
-    from hologram.graph.pipeline import compile_graph
+    from hologram.backends.compile import compile_graph
 
     z = tame_values(np.complex64, (8, 8), seeded("kernels"))
     graph = hg.make_graph(lambda z: hnp.sum(hnp.where(z.real > 0, hnp.exp(z) @ z, z / 2j), axis=0))(z)

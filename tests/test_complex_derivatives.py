@@ -13,8 +13,8 @@ from optable import seeded
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import DifferentiationError
+from hologram.ir.op import NoDerivative
 from hologram.primitives import TABLE, Op
-from hologram.primitives.op import NoDerivative
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import record
 

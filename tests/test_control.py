@@ -13,9 +13,9 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import errors
-from hologram.backends.reference import evaluate
-from hologram.graph.passes import canonicalise
+from hologram.graph.pass_manager import canonicalise
 from hologram.graph.verify_graph import verify_graph
+from hologram.ir.interpreter import evaluate
 from tests.fuzz.thresholds import overridden
 
 R = np.random.default_rng(5)

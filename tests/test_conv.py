@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
-from hologram.backends.reference import evaluate
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.graph.kernel_ir import Accumulate, Ins, Loop
-from hologram.symbolic import split_linear
+from hologram.graph.kernel.ir import Accumulate, Loop
+from hologram.ir.instruction import Ins
+from hologram.ir.interpreter import evaluate
+from hologram.ir.symbolic import split_linear
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional

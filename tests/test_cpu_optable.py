@@ -8,10 +8,11 @@ import pytest
 from optable import Case, assert_agree, cases_of, compiler, rows
 
 from hologram import dtypes
-from hologram.backends.reference import evaluate
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.leaves import input_
+from hologram.ir.node import Builder, Node
 from hologram.primitives import Op
-from hologram.primitives.leaves import input_
-from hologram.trace.node import Builder, Graph, Node
 
 BATCH = 16  # cases compiled together, each an output of its own: most of a compile's time is per compile
 KINDS = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "sort", "leaf", "contraction")

@@ -24,10 +24,10 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda import executable, library
-from hologram.backends.reference import evaluate
 from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
-from hologram.graph.passes import canonicalise
-from hologram.trace.node import Graph
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 
 pytestmark = needs_compilers
 

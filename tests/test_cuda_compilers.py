@@ -15,7 +15,7 @@ from test_sort_kernels import graph_of
 from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.cuda.recording import COPY_TEXT
-from hologram.graph.schedule import Schedule
+from hologram.graph.program import Schedule
 from hologram.settings import settings
 
 MOST_SPILLED = 64  # bytes of a thread

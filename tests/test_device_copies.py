@@ -14,10 +14,10 @@ from needs import needs_compilers, needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import devices
 from hologram.backends.common.runtime import Runtime
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.null import device as null_device
+from hologram.ir import devices
 
 LARGE = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
 

@@ -17,11 +17,11 @@ from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import devices
 from hologram.backends.common.memory import MOST_LENT
 from hologram.backends.null.device import Device, Event, numbered
 from hologram.backends.opencl import device as opencl_device
 from hologram.errors import DeviceError, OutOfMemory
+from hologram.ir import devices
 
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)

@@ -14,13 +14,13 @@ from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import devices
 from hologram.backends.common import runtime
 from hologram.backends.cpu.runtime import storage as host
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
-from hologram.graph.passes import canonicalise
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir import devices
 from hologram.trace.signature import Signature
 
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)

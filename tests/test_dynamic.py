@@ -15,11 +15,12 @@ from test_random_graphs import ordinary_values
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.reference import evaluate
 from hologram.errors import HologramError, ShapeError, TracedValueError
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node
+from hologram.ir.symbolic import floordiv, var
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import floordiv, var
-from hologram.trace.node import Graph, Node
 
 SIZES = [0, 1, 2, 31, 32, 33, 3071, 3072, 3073, 10_000]
 FEW_SIZES = [0, 1, 3, 33]  # for the second symbol, and for what is interpreted

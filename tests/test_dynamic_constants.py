@@ -13,14 +13,15 @@ from optable import compiler, mismatch
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu.runtime.storage import copy_of
-from hologram.backends.reference import evaluate
-from hologram.graph.ahead import computed_ahead
-from hologram.graph.passes import canonicalise
-from hologram.graph.prepare import prepare
-from hologram.primitives.op import TABLE, Shape
+from hologram.graph.constants.fold import computed_ahead
+from hologram.graph.legalize.reductions_scans import prepare
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import TABLE, Shape
+from hologram.ir.symbolic import Expr, is_static, substitute, symbols_of, var
 from hologram.settings import override
-from hologram.symbolic import Expr, is_static, substitute, symbols_of, var
-from hologram.trace.node import Builder, Graph, Node
 
 N = var("n0", 2)
 SIZES = [2, 3, 7, 40]

@@ -21,13 +21,13 @@ import hologram as hg
 import hologram.nn as nn
 import hologram.numpy as hnp
 from hologram import dtypes, tree
-from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DifferentiationError, ExportError, TracedValueError
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 from hologram.primitives import TABLE
 from hologram.saved.attributes import KINDS
 from hologram.saved.graphs import GraphReader, GraphWriter, is_saved
-from hologram.trace.node import Graph
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 V = np.array([1.0, -0.5, 2.0], np.float32)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, LeakedTracerError, ShapeError, TracedValueError
-from hologram.graph.verify_bounds import Ranges
+from hologram.graph.kernel.verify_bounds import Ranges
 
 # --- extents as traced functions see them ----------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from optable import mismatch, one_op_graph, rows, signatures, special_values
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, nn
-from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
+from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import record

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.reference import evaluate
-from hologram.graph import fission
-from hologram.graph.passes import canonicalise
-from hologram.primitives.control import bodies, scan
-from hologram.trace.node import Graph, Node
+from hologram.graph.canonical import loop_distribution
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir.graph import Graph, bodies
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node
+from hologram.primitives.control import scan
 
 Function = Callable[..., Any]
 
@@ -36,7 +37,7 @@ def _scans(graph: Graph) -> list[Node]:
 
 def _inside(graph: Graph) -> int:
     """Products in bodies of scans."""
-    return sum(fission._is_product(n) for s in _scans(graph) for b in bodies(s) for n in b.graph.nodes())
+    return sum(loop_distribution._is_product(n) for s in _scans(graph) for b in bodies(s) for n in b.graph.nodes())
 
 
 def _bounded(x: Any) -> Any:
@@ -96,7 +97,7 @@ def test_loops_in_loops() -> None:
     args = [_array(24, 24) / 6, _array(24, 24, seed=1) / 6, _array(5, 24), _array(4, 6, 5, 24)]
     (outer,) = _scans(_canonical(f, *args))
     (inner,) = _scans(bodies(outer)[0].graph)
-    assert sum(map(fission._is_product, bodies(inner)[0].graph.nodes())) == 1
+    assert sum(map(loop_distribution._is_product, bodies(inner)[0].graph.nodes())) == 1
     same_values(f, *args)
 
 
@@ -202,9 +203,9 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _inside(_canonical(f, _array(24, 24), _array(9, 5, 24))) == 0
     wide = _array(8, 9 * 8)  # the product has nine times the bytes of the sequence
     assert _inside(_canonical(early, wide, _array(9, 5, 8))) == 1
-    monkeypatch.setattr(fission, "MOST_BYTES", 4 * 10 * 5 * 24 - 1)
+    monkeypatch.setattr(loop_distribution, "MOST_BYTES", 4 * 10 * 5 * 24 - 1)
     assert _inside(_canonical(early, _array(24, 24), _array(10, 5, 24))) == 1
-    monkeypatch.setattr(fission, "MOST_BYTES", 0)
+    monkeypatch.setattr(loop_distribution, "MOST_BYTES", 0)
     assert _inside(_canonical(late, _array(24, 24), _array(10, 5, 24))) == 1
 
 

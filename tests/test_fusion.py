@@ -11,12 +11,13 @@ from building import Draft, adam, count, kernels, layer_norm, log_sum_exp, sched
 from hypothesis import given
 from kernel_graphs import small_graphs
 
-from hologram.graph.access import Guard, Index, requests, take_index, variables
-from hologram.graph.fuse import KERNEL_COST, MOST_ROOTS, Group, reduction_axes, unpaged
-from hologram.graph.kernel_ir import Loop
-from hologram.graph.schedule import Schedule
-from hologram.symbolic import substitute, var
-from hologram.trace.node import Graph, Node
+from hologram.graph.fusion.fuse import KERNEL_COST, MOST_ROOTS, Group, reduction_axes, unpaged
+from hologram.graph.kernel.ir import Loop
+from hologram.graph.program import Schedule
+from hologram.ir.graph import Graph
+from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
+from hologram.ir.node import Node
+from hologram.ir.symbolic import substitute, var
 
 ROW_SHAPES = [(64, 128), (3, 5, 100), (7, 5000)]
 

@@ -70,12 +70,12 @@ def test_a_wrong_element_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch
 
 
 def test_thresholds_are_set_everywhere_and_put_back() -> None:
-    import hologram.graph.lower as lower
-    import hologram.graph.nest as nest
+    import hologram.graph.lower.group as lower
+    import hologram.graph.schedule.nest as nest
 
-    users = thresholds()["hologram.graph.nest.NARROW"].users
+    users = thresholds()["hologram.graph.schedule.nest.NARROW"].users
     assert len(users) > 1  # modules that import it by name
-    with overridden({"hologram.graph.nest.NARROW": 3}):
+    with overridden({"hologram.graph.schedule.nest.NARROW": 3}):
         assert nest.NARROW == 3 and not hg.settings.cache
         assert all(getattr(sys.modules[m], n) == 3 for m, n in users)
     assert nest.NARROW == 8 and lower is not None

@@ -10,9 +10,9 @@ from building import Draft, kernels
 from kernel_interpreter import run_schedule
 from optable import mismatch, seeded
 
-from hologram.backends.reference import evaluate
-from hologram.graph.heads import LONG
-from hologram.trace.node import Node
+from hologram.graph.fusion.rematerialize_rows import LONG
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node
 
 ROWS, WIDTH = 20, LONG + 8
 

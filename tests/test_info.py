@@ -27,7 +27,7 @@ def test_info_tells_of_everything(capsys: Any) -> None:
 
 
 def test_rates_are_measured_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hologram.backends import devices
+    from hologram.ir import devices
 
     monkeypatch.setattr(devices, "devices", lambda: devices.Devices({"cpu": "LLVM, native code"}, {}))
     with override(cache_dir=tmp_path):

@@ -19,13 +19,14 @@ from hologram.backends.cpu.render import KernelWriter
 from hologram.backends.cpu.scalar_code import Functions
 from hologram.backends.cpu.target import Target
 from hologram.errors import CompileError
-from hologram.graph.kernel_ir import Accumulate, Buffer, Ins, Kernel, Loop, Store
-from hologram.graph.kernel_parse import parse_integer, parse_kernel
-from hologram.graph.kernel_text import print_kernel
-from hologram.graph.verify import verify_kernel
+from hologram.graph.kernel.ir import Accumulate, Buffer, Kernel, Loop, Store
+from hologram.graph.kernel.parser import parse_integer, parse_kernel
+from hologram.graph.kernel.printer import print_kernel
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.ir.graph import Graph
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import floordiv, mod, substitute, var
 from hologram.primitives import TABLE, Op
-from hologram.symbolic import floordiv, mod, substitute, var
-from hologram.trace.node import Graph
 
 TARGETS = [Target("x86_64-unknown-linux-gnu", "x86-64"), Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512bw,+avx2,+f16c")]
 

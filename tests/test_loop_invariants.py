@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.graph import invariants
-from hologram.graph.passes import canonicalise
-from hologram.primitives.control import bodies
+from hologram.graph.canonical import licm
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir.graph import Graph, bodies
+from hologram.ir.node import Node
 from hologram.settings import override
-from hologram.trace.node import Graph, Node
 
 Function = Callable[..., Any]
 
@@ -128,10 +128,10 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     w, x = _array(64), _array(5, 8)
     assert "sin" not in _inside(f, w, x)
-    monkeypatch.setattr(invariants, "MOST_BYTES", 4 * 64 * 64 - 1)
+    monkeypatch.setattr(licm, "MOST_BYTES", 4 * 64 * 64 - 1)
     assert "sin" in _inside(f, _array(64), _array(6, 8))
     monkeypatch.undo()
-    monkeypatch.setattr(invariants, "ALL_BYTES", 4 * 64 * 64 - 1)
+    monkeypatch.setattr(licm, "ALL_BYTES", 4 * 64 * 64 - 1)
     assert "sin" in _inside(f, _array(64), _array(7, 8))
 
 

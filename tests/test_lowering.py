@@ -17,14 +17,16 @@ from kernel_interpreter import Interpreter, Memory, run_schedule
 from optable import mismatch, seeded
 from test_random_graphs import arguments, seeds, values_of
 
-from hologram.backends.reference import evaluate
-from hologram.graph.access import Guard, Index, linear, requests, variables
-from hologram.graph.emission import SCRATCH_BYTES
-from hologram.graph.kernel_ir import Ins, Loop
-from hologram.graph.schedule import Schedule
+from hologram.graph.kernel.ir import Loop
+from hologram.graph.lower.code_placement import SCRATCH_BYTES
+from hologram.graph.program import Schedule
+from hologram.ir.graph import Graph
+from hologram.ir.index_maps import Guard, Index, linear, requests, variables
+from hologram.ir.instruction import Ins
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Int, substitute, var
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Int, substitute, var
-from hologram.trace.node import Graph, Node
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -16,8 +16,8 @@ from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import dispatch, layout, storage, tracing
 from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
 from hologram.errors import OutOfMemory
+from hologram.ir.aval import aval
 from hologram.settings import override
-from hologram.trace.aval import aval
 from hologram.trace.tensor import Tensor
 
 pytestmark = natively

@@ -18,15 +18,15 @@ from test_random_graphs import arguments, error_bounds, exact_graphs, seeds, smo
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import devices
 from hologram.backends.common.executable import Executable
 from hologram.backends.common.listing import numbered
 from hologram.backends.opencl import device as opencl
-from hologram.backends.reference import evaluate
 from hologram.errors import CompileError, DeviceError, OutOfMemory
-from hologram.graph.passes import canonicalise
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir import devices
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
-from hologram.trace.node import Graph
 
 SHARE = {"elementwise": 1, "movement": 1}  # of a row's cases, else 2, without --all: the driver takes a fifth of a second to compile a kernel
 ORDERED = ("reduce", "scan", "contraction")  # kinds of rows that standard precision may compute in another order

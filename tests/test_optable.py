@@ -9,14 +9,14 @@ import pytest
 from optable import assert_agree, cases_of, mismatch, one_op_graph, seeded
 
 from hologram import dtypes
-from hologram.backends.reference import evaluate
 from hologram.errors import DTypeError, ShapeError
-from hologram.graph.builder import Rare, decompose
+from hologram.ir.expression_builder import Rare, decompose
+from hologram.ir.interpreter import evaluate
+from hologram.ir.leaves import input_
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import KINDS, register
+from hologram.ir.symbolic import var
 from hologram.primitives import TABLE, Op
-from hologram.primitives.leaves import input_
-from hologram.primitives.op import KINDS, register
-from hologram.symbolic import var
-from hologram.trace.node import Builder, Node
 
 ROWS = list(TABLE.values())
 named = pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)

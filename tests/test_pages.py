@@ -13,8 +13,8 @@ from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.reference import evaluate
-from hologram.graph.passes import canonicalise
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir.interpreter import evaluate
 from hologram.primitives.reductions import PAGE
 
 

@@ -17,14 +17,14 @@ from test_random_graphs import arguments, exact_graphs, seeds
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import rates as measured
-from hologram.backends.devices import find
-from hologram.backends.reference import evaluate
 from hologram.errors import DeviceError
-from hologram.graph.partition import by_hand, is_placed, parts
-from hologram.graph.passes import canonicalise
-from hologram.graph.placement import NEVER, Problem, Rates, Value, minimum_cut, place, problem_of
-from hologram.graph.schedule import Schedule
-from hologram.trace.node import Graph
+from hologram.graph.pass_manager import canonicalise
+from hologram.graph.placement.device_parts import by_hand, is_placed, parts
+from hologram.graph.placement.min_cut import NEVER, Problem, Rates, Value, minimum_cut, place, problem_of
+from hologram.graph.program import Schedule
+from hologram.ir.devices import find
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 CPU = Rates(call=0.0, launch=1_000.0, operation=0.1, byte=0.02)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hologram.errors import CompileError
-from hologram.graph.plan import (
+from hologram.graph.memory.plan import (
     LINE_BYTES,
     MAX_PAGES,
     PAGE_BYTES,
@@ -21,7 +21,7 @@ from hologram.graph.plan import (
     class_index,
     plan,
 )
-from hologram.graph.verify_plan import verify_plan
+from hologram.graph.memory.verify import verify_plan
 
 MIB = 2**20
 _sizes = st.one_of(

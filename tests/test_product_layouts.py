@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
-from hologram.backends.reference import evaluate
 from hologram.errors import ArgumentError, AxisOutOfRange, DTypeError, ShapeError
+from hologram.ir.interpreter import evaluate
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(d) for d in ("float32", "float64", "float16")] + [BFLOAT16]

@@ -14,10 +14,10 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu import target
 from hologram.backends.cpu.abreast import widths_abreast
-from hologram.backends.reference import evaluate
-from hologram.graph.kernel_ir import Loop
-from hologram.graph.tiles import Tile, _rows_at_once, block_width, lanes
-from hologram.graph.verify import verify_kernel
+from hologram.graph.kernel.ir import Loop
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.schedule.tiles import Tile, _rows_at_once, block_width, lanes
+from hologram.ir.interpreter import evaluate
 from hologram.settings import override
 
 SHAPES = [
@@ -247,12 +247,13 @@ def test_products_with_a_vector_read_the_matrix_as_it_lies(shape: tuple[int, int
 @pytest.mark.parametrize("rows", [64, 72, 80, 81, 128, 136, 256])
 def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 128 rows and more a piece has several bands, whose results stay in scratch."""
-    from hologram.graph import loops, prepare
+    from hologram.graph.legalize import reductions_scans
+    from hologram.graph.schedule import choose
 
-    for module in (loops, prepare):
+    for module in (choose, reductions_scans):
         monkeypatch.setattr(module, "UNCACHED_BYTES", 1)
         monkeypatch.setattr(module, "LONG_ROW_BYTES", 512)
-    monkeypatch.setattr(prepare, "BAND_PIECES", 8)
+    monkeypatch.setattr(reductions_scans, "BAND_PIECES", 8)
     hg.clear_caches()
     a, b = _operands((1, rows, 200), "float32")
     product, total = hg.jit(lambda x, y: x[0] @ y), hg.jit(lambda y: hnp.sum(y, axis=0))
@@ -262,7 +263,7 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
     for got, want in zip(both, (b.max(0), b.argmin(0), (b * b).sum(0)), strict=True):
         np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4)
     assert ("serial g" in product.lower(a, b).as_text("kernels")) == (rows in (128, 256))
-    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % loops.BAND == 0 else 1)
+    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % choose.BAND == 0 else 1)
     assert hg.jit(hnp.matmul, precision="exact").lower(a, b).compile().reduction().kernels == 1
     hg.clear_caches()
 

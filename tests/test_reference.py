@@ -11,13 +11,14 @@ import pytest
 from optable import mismatch, one_op_graph, rows, seeded, special_values, tame_values
 
 from hologram import dtypes
-from hologram.backends.reference import evaluate, evaluate_node
 from hologram.dtypes import DType
 from hologram.errors import ShapeError
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate, evaluate_node
+from hologram.ir.leaves import input_
+from hologram.ir.node import Builder, const_attrs
+from hologram.ir.symbolic import var
 from hologram.primitives import TABLE, Op
-from hologram.primitives.leaves import input_
-from hologram.symbolic import var
-from hologram.trace.node import Builder, Graph, const_attrs
 
 Combine = Callable[[Any, Any], Any]
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
-from hologram.backends.reference import evaluate
-from hologram.graph import blocking, regions
-from hologram.graph.passes import canonicalise
-from hologram.trace.node import Graph
+from hologram.graph.blocking import blocked_loops, score_regions
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 
 Array = np.ndarray
 Form = Callable[[Any, Any, Any], Any]
@@ -29,10 +29,10 @@ F32 = np.float32
 def eager(block: int) -> Iterator[None]:
     """Everything is large, and so many bytes of it are a block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regions, "LEAST_BYTES", 1)
-        patch.setattr(blocking, "BLOCK_BYTES", block)
-        patch.setattr(blocking, "LEAST_ROWS", 4)
-        patch.setattr(blocking, "GAIN", 1)
+        patch.setattr(score_regions, "LEAST_BYTES", 1)
+        patch.setattr(blocked_loops, "BLOCK_BYTES", block)
+        patch.setattr(blocked_loops, "LEAST_ROWS", 4)
+        patch.setattr(blocked_loops, "GAIN", 1)
         yield
 
 
@@ -115,7 +115,7 @@ def test_by_blocks_it_means_the_same(form: str, heads: list[int], rows: int, key
     q, k, v = _arrays((*heads, rows, depth), (*heads, keys, depth), (*heads, keys, width), dtype=np.float64)
     graph = _canonical(_gradients(FORMS[form]), q, k, v)
     with eager(block):
-        blocked = blocking.block_regions(graph, "standard")
+        blocked = blocked_loops.block_regions(graph, "standard")
     for got, want in zip(evaluate(blocked, [q, k, v]), evaluate(graph, [q, k, v]), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
@@ -127,7 +127,7 @@ def test_nothing_large_is_left(form: str, heads: tuple[int, ...]) -> None:
     q, k, v = _arrays((*heads, 40, 2), (*heads, 48, 2), (*heads, 48, 2))
     graph = _canonical(_gradients(FORMS[form]), q, k, v)
     with eager(512):
-        blocked = blocking.block_regions(graph, "standard")
+        blocked = blocked_loops.block_regions(graph, "standard")
     assert _largest(graph) == q.size // 2 * 48 and _largest(blocked) <= 2 * max(q.size, k.size)
 
 
@@ -289,4 +289,4 @@ def test_what_is_wanted_whole_stays(f: Callable[..., Any]) -> None:
     q, k, v = _arrays((40, 2), (48, 2), (48, 2))
     graph = _canonical(f, q, k, v)
     with eager(512):
-        assert blocking.block_regions(graph, "standard") is graph
+        assert blocked_loops.block_regions(graph, "standard") is graph

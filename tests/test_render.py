@@ -21,10 +21,10 @@ from test_random_graphs import arguments, exact_graphs, seeds, values_of
 from hologram.backends.cpu import target
 from hologram.backends.cpu.module import render_module
 from hologram.backends.cpu.target import Target
-from hologram.backends.reference import evaluate
-from hologram.graph.schedule import Schedule
+from hologram.graph.program import Schedule
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 from hologram.settings import override
-from hologram.trace.node import Graph
 
 LEVELS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 TRIPLES = {

@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hologram import dtypes, symbolic
-from hologram.backends.reference import evaluate
+from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import CompileError, RewriteError
-from hologram.graph.passes import CANONICAL, Context, Pass, Repeat, canonicalise, run_passes
-from hologram.graph.pattern import c, spelled, x, y
-from hologram.graph.rewrite import Rewriter, RuleSet, inputs_first, rule, rule_fn, users_first
-from hologram.graph.rules import ALL, as_markdown
-from hologram.precision import GUARANTEES
+from hologram.graph.pass_manager import CANONICAL, Context, Pass, Repeat, canonicalise, run_passes
+from hologram.graph.rewrite.engine import Rewriter, RuleSet, inputs_first, rule, rule_fn, users_first
+from hologram.graph.rewrite.pattern import c, spelled, x, y
+from hologram.graph.rewrite.rules import ALL, as_markdown
+from hologram.ir import symbolic
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node, const_value
 from hologram.primitives import TABLE
 from hologram.settings import override
-from hologram.trace.node import Graph, Node, const_value
+from hologram.support.precision import GUARANTEES
 
 F32, I32 = dtypes.float32, dtypes.int32
 ROOT = Path(__file__).parent.parent
@@ -219,9 +221,9 @@ def test_work_with_a_second_user_is_not_done_twice() -> None:
 PROGRAM = """
 from collections import Counter
 from hologram import dtypes
-from hologram.graph.passes import canonicalise
-from hologram.graph.rewrite import Rewriter
-from hologram.trace.node import Graph
+from hologram.graph.pass_manager import canonicalise
+from hologram.graph.rewrite.engine import Rewriter
+from hologram.ir.graph import Graph
 b = Rewriter(lambda node: (), Counter())
 xs = [b.argument(dtypes.float32, 3) for _ in range(4)]
 terms = [b.make(op, xs[i], xs[j]) for op in ("add", "max", "mul") for i in range(4) for j in range(i)]

@@ -13,8 +13,8 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import fft, linalg, transform  # noqa: F401 - attach the rules
 from hologram.control import callbacks  # noqa: F401 - likewise
+from hologram.ir.op import NoDerivative
 from hologram.primitives import TABLE, Op
-from hologram.primitives.op import NoDerivative
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import record
 

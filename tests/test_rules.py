@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from hologram import dtypes
-from hologram.backends.reference import evaluate
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
-from hologram.graph.pattern import Var
-from hologram.graph.rewrite import FunctionRule, PatternRule, Rewriter, Rule, RuleSet, inputs_first, users_first
-from hologram.graph.rules import ALL, USERS_FIRST, parts
+from hologram.graph.rewrite.engine import FunctionRule, PatternRule, Rewriter, Rule, RuleSet, inputs_first, users_first
+from hologram.graph.rewrite.pattern import Var
+from hologram.graph.rewrite.rules import ALL, USERS_FIRST, complex_parts
 from hologram.graph.verify_graph import verify_graph
-from hologram.trace.node import Graph, Node, const_value, topological
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node, const_value, topological
 from tests.optable import REAL, mismatch, seeded, special_values
 
 MOST = 1500  # combinations of special values tried at a time
@@ -105,7 +106,7 @@ def combinations(arguments: list[Node], rng: np.random.Generator) -> list[np.nda
 @pytest.mark.parametrize("rule", [r for r in ALL if isinstance(r, PatternRule)], ids=lambda r: r.name)
 def test_rule_in_algebra(rule: PatternRule) -> None:
     fired = 0
-    for d in [*REAL, dtypes.complex64, dtypes.complex128] if rule in parts.RULES else REAL:  # no other rule meets complex numbers
+    for d in [*REAL, dtypes.complex64, dtypes.complex128] if rule in complex_parts.RULES else REAL:  # no other rule meets complex numbers
         for b, node in instances(rule, d):
             out = rule.apply(node, b)
             if out is None:

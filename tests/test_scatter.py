@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from optable import assert_agree, compiler, one_op_graph, rows
 
-from hologram.backends.reference import evaluate
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.leaves import input_
+from hologram.ir.node import Builder
+from hologram.ir.symbolic import var
 from hologram.primitives import TABLE, Op
 from hologram.primitives.indexing import pieces
-from hologram.primitives.leaves import input_
-from hologram.symbolic import var
-from hologram.trace.node import Builder, Graph
 
 named = pytest.mark.parametrize("row", rows("scatter"), ids=lambda r: r.name)
 

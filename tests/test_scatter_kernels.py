@@ -13,11 +13,11 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.backends.c.products import PANELS
-from hologram.backends.reference import evaluate
-from hologram.graph import sorts
-from hologram.graph.schedule import Schedule
-from hologram.graph.verify import verify_kernel
-from hologram.trace.node import Graph
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.legalize import sorts
+from hologram.graph.program import Schedule
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 
 # op, type, shape of x, updates, axis, batch, how many places are hit
 SCATTERS: dict[str, tuple[str, str, tuple[int, ...], tuple[int, ...], int, int, int]] = {

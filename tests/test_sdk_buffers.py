@@ -308,7 +308,7 @@ def test_backends_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["metal", "cuda", "opencl"])
 def test_backends_that_are_not_there_say_why(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hologram.backends import devices
+    from hologram.ir import devices
 
     def missing(device: str) -> str:
         raise DeviceError(f"device {device!r} is not available: no driver")

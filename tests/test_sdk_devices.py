@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from needs import needs_opencl
 
 import hologram as hg
-from hologram.backends import devices
 from hologram.errors import DeviceError, FreedBufferError
+from hologram.ir import devices
 
 SIZE = 64
 

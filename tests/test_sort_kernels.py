@@ -19,16 +19,16 @@ from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.mapping import Mapping
 from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.scalars import Scalars
-from hologram.backends.reference import evaluate
-from hologram.graph import radix, sorts
-from hologram.graph.fuse import Group
-from hologram.graph.radix import layout
-from hologram.graph.schedule import Schedule
-from hologram.graph.sort_kernels import TILE_BYTES
-from hologram.graph.tiles import Panels
-from hologram.graph.verify import verify_kernel
-from hologram.symbolic import var
-from hologram.trace.node import Graph
+from hologram.graph.fusion.fuse import Group
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.legalize import radix_plan, sorts
+from hologram.graph.legalize.radix_plan import layout
+from hologram.graph.library.sort.merge import TILE_BYTES
+from hologram.graph.program import Schedule
+from hologram.graph.schedule.tiles import Panels
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
+from hologram.ir.symbolic import var
 
 LONG = TILE_BYTES // 4 + 700  # float32: more than a tile of merging, and no whole number of them
 # shape, type, op, axis, descending
@@ -108,7 +108,7 @@ def test_long_rows_are_merged_and_nothing_is_left_to_the_host() -> None:
 @pytest.mark.parametrize("name", BY_DIGITS)
 def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
     monkeypatch.setattr(sorts, "is_worth", lambda *_: True)
-    monkeypatch.setattr(radix, "FEW_TILES", 0 if name in ("floats", "order_of_bytes") else radix.FEW_TILES)  # tiles are summed in blocks
+    monkeypatch.setattr(radix_plan, "FEW_TILES", 0 if name in ("floats", "order_of_bytes") else radix_plan.FEW_TILES)  # tiles are summed in blocks
     shape, dtype, *_ = BY_DIGITS[name]
     graph = graph_of(name)
     turn = list(BY_DIGITS).index(name)
@@ -149,7 +149,7 @@ def test_a_long_sort_takes_two_arrays_of_items_and_counters() -> None:
 def test_tiles_fit_in_shared_memory(shared_bytes: int) -> None:
     for itemsize in (1, 2, 4, 8):
         found = layout(itemsize, shared_bytes)
-        assert found.own % 2 and found.tile // radix.COUNTING <= radix.MOST_COUNTED and found.at_once >= 4
+        assert found.own % 2 and found.tile // radix_plan.COUNTING <= radix_plan.MOST_COUNTED and found.at_once >= 4
     for name in BY_DIGITS:
         schedule = Schedule(graph_of(name), "exact", Panels(128, 128, None, shared_bytes))
         dialect = DIALECTS["cuda" if shared_bytes == 48 * 1024 else "metal"]

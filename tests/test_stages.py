@@ -12,9 +12,10 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import settings
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.primitives.op import TABLE
+from hologram.ir.graph import Graph
+from hologram.ir.node import Builder
+from hologram.ir.op import TABLE
 from hologram.primitives.sorting import sort_key
-from hologram.trace.node import Builder, Graph
 
 
 def test_reduction_counts_the_rules_that_fired() -> None:

@@ -15,8 +15,8 @@ from hologram import dtypes
 from hologram.backends.cpu.runtime import python_storage, storage
 from hologram.backends.cpu.runtime.module import module
 from hologram.errors import OutOfMemory
+from hologram.ir.aval import aval
 from hologram.settings import override
-from hologram.trace.aval import aval
 
 pytestmark = natively
 

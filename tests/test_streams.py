@@ -13,10 +13,10 @@ from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.reference import evaluate
-from hologram.graph.kernel_ir import Kernel, Loop
-from hologram.graph.passes import canonicalise
-from hologram.graph.streams import starts
+from hologram.graph.kernel.ir import Kernel, Loop
+from hologram.graph.pass_manager import canonicalise
+from hologram.graph.schedule.row_interleave import starts
+from hologram.ir.interpreter import evaluate
 
 ROWS = [63, 64, 129, 131]  # one row a chunk, two, four that overlap by three and by one
 

@@ -15,7 +15,7 @@ from test_render import runnable
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu import target
-from hologram.graph.passes import canonicalise
+from hologram.graph.pass_manager import canonicalise
 from hologram.settings import override
 
 TYPES = [np.bool_, np.int8, ml_dtypes.bfloat16, np.float32, np.float64]

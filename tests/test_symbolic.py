@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hologram.symbolic import (
+from hologram.ir.symbolic import (
     Atom,
     Expr,
     Int,
@@ -268,7 +268,7 @@ def test_shared_quotients_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> No
         assert next(asked) <= depth
         return floordiv(a, b)
 
-    monkeypatch.setattr("hologram.symbolic.floordiv", counted)
+    monkeypatch.setattr("hologram.ir.symbolic.floordiv", counted)
     assert [a.name for a in set(atoms(x))] == ["n"] and substitute(x, {"m": 1}) == x
     want = 1000
     for k in range(depth):

@@ -9,8 +9,8 @@ from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime.module import _exports
 from hologram.backends.cpu.runtime.translate import module_ir
 from hologram.errors import CompileError
+from hologram.ir.aval import Aval
 from hologram.settings import override
-from hologram.trace.aval import Aval
 
 pytestmark = natively
 

@@ -17,7 +17,7 @@ from hologram import dtypes
 from hologram.backends.cpu.runtime import pool, storage
 from hologram.backends.cpu.runtime.dispatch import Dispatch, Output, Spec, TensorLeaf
 from hologram.backends.cpu.runtime.processors import usable_processors
-from hologram.trace.aval import aval
+from hologram.ir.aval import aval
 
 pytestmark = natively
 

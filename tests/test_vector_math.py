@@ -16,9 +16,11 @@ from scalar_code import run
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.primitives import TABLE, Op, vector_math
-from hologram.primitives.leaves import input_
-from hologram.trace.node import Builder, Graph
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import input_
+from hologram.ir.node import Builder
+from hologram.primitives import TABLE, Op
+from hologram.primitives import expansions as vector_math
 
 ROWS = [TABLE[name] for name in vector_math.__all__]
 UNARY = [row for row in ROWS if row.arity == 1]

@@ -15,11 +15,12 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.errors import CompileError
-from hologram.graph import passes, schedule, verify_graph
-from hologram.primitives.op import TABLE
+from hologram.graph import pass_manager, program, verify_graph
+from hologram.ir.graph import Graph
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import var
 from hologram.settings import override, settings
-from hologram.symbolic import var
-from hologram.trace.node import Builder, Graph, Node
 
 F32 = dtypes.float32
 B = Builder()
@@ -93,10 +94,10 @@ def test_well_formed_graphs_pass() -> None:
 def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the setting on, of a program and of the bodies and values computed ahead in it; with it off, nothing is."""
     graphs, kernels, plans = [], [], []
-    for module in (verify_graph, passes):
+    for module in (verify_graph, pass_manager):
         monkeypatch.setattr(module, "verify_graph", lambda graph, when="", interned=True: graphs.append(when))
-    monkeypatch.setattr(schedule, "verify_kernel", kernels.append)
-    monkeypatch.setattr(schedule, "verify_plan", lambda asked, plan: plans.append(plan))
+    monkeypatch.setattr(program, "verify_kernel", kernels.append)
+    monkeypatch.setattr(program, "verify_plan", lambda asked, plan: plans.append(plan))
     w = hg.tensor(np.arange(4096, dtype=np.float32).reshape(64, 64))
 
     def f(x: Any) -> Any:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import errors
-from hologram.backends.reference import evaluate
 from hologram.errors import ReadOnlyError
+from hologram.ir.interpreter import evaluate
 from hologram.numpy import views
 
 # --- which functions give views --------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import gc
 import sys
 import threading
 
-from hologram.symbolic import Atom, _atoms, floordiv, var
-from hologram.weak import MIN_PURGE, WeakSet, WeakTable
+from hologram.ir.symbolic import Atom, _atoms, floordiv, var
+from hologram.support.weak import MIN_PURGE, WeakSet, WeakTable
 
 
 class Thing:

@@ -1,4 +1,4 @@
-"""Writes ``hologram/primitives/vector_math/coefficients/``: minimax polynomials by the Remez exchange, in mpmath.
+"""Writes ``hologram/primitives/expansions/coefficients/``: minimax polynomials by the Remez exchange, in mpmath.
 
 ``fit(f, powers, low, high, weight)`` minimises ``max |(f(x) - sum c_i x**powers[i]) * weight(x)|`` on ``[low, high]``. With ``bits``
 the coefficients are rounded to that many bits one after the other, lowest power first, and those that remain are fitted again, so
@@ -349,7 +349,7 @@ from hologram.dtypes import float32, float64
 '''
 
 
-FOLDER = Path(__file__).parent.parent / "hologram/primitives/vector_math/coefficients"
+FOLDER = Path(__file__).parent.parent / "hologram/primitives/expansions/coefficients"
 
 
 def main(names: Sequence[str]) -> None:

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from hologram import debug
 from hologram.backends.cpu.runtime import storage
-from hologram.cached import cached_property
-from hologram.graph.kernel_text import print_kernel
-from hologram.graph.passes import Context
-from hologram.graph.plan import Plan
+from hologram.graph.kernel.printer import print_kernel
+from hologram.graph.memory.plan import Plan
+from hologram.graph.pass_manager import Context
+from hologram.graph.program import Schedule
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
-from hologram.graph.schedule import Schedule
 from hologram.graph.verify_graph import verify_extents
-from hologram.precision import guarantee
+from hologram.ir.graph import Graph
 from hologram.settings import settings
-from hologram.trace.node import Graph
+from hologram.support import debug
+from hologram.support.cached_property import cached_property
+from hologram.support.precision import guarantee
 
 
 class Runnable(ABC):
@@ -41,7 +41,7 @@ class Runnable(ABC):
 
 
 class BaseExecutable(Runnable):
-    """A graph that is compiled for one device. ``canonical`` reduces a graph, as :func:`hologram.graph.passes.canonicalise` does."""
+    """A graph that is compiled for one device. ``canonical`` reduces a graph, as :func:`hologram.graph.pass_manager.canonicalise` does."""
 
     placement: str | None = None
     tile: Any  # of products: what Schedule takes
@@ -109,7 +109,7 @@ class BaseExecutable(Runnable):
         return text()
 
     def _tell(self, device: Callable[[], object], source: str, text: Callable[[], object]) -> None:
-        """Goes up the ladder of :mod:`hologram.debug`; ``source`` is the language of ``text``."""
+        """Goes up the ladder of :mod:`hologram.support.debug`; ``source`` is the language of ``text``."""
         debug.tell(debug.DEVICES, "device", device)
         debug.tell(debug.KERNELS, "kernels", lambda: self.as_text("kernels"))
         debug.tell(debug.SOURCE, source, text)

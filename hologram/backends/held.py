@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram import forks
-from hologram.weak import WeakTable
+from hologram.support import forks
+from hologram.support.weak import WeakTable
 
 _lock = threading.RLock()
 _known: WeakTable[Any, Value] = WeakTable()

@@ -16,12 +16,13 @@ from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu.executable import Executable
 from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.processors import usable_processors
-from hologram.backends.devices import CPU, find
-from hologram.graph.passes import canonicalise
-from hologram.graph.placement import Rates
-from hologram.primitives.leaves import const, input_
-from hologram.primitives.op import TABLE
-from hologram.trace.node import Builder, Graph, Node, const_attrs
+from hologram.graph.pass_manager import canonicalise
+from hologram.graph.placement.min_cut import Rates
+from hologram.ir.devices import CPU, find
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import const, input_
+from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.op import TABLE
 
 SMALL, LARGE = 16, 1 << 22  # elements of float32
 BUSY, ROUNDS = 1 << 18, 32  # elements, and multiply-adds of each
@@ -50,8 +51,8 @@ def known(name: str) -> Rates | None:
     return None if found is None else Rates(**found[1])
 
 
-def _device(name: str) -> Device | None:
-    """None for the CPU."""
+def _device(name: str) -> Any:
+    """The device of common/driver.py; None for the CPU."""
     return None if name == CPU else find(name)
 
 

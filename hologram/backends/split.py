@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hologram.backends.base import Runnable
-from hologram.graph.partition import Part, parts
+from hologram.backends.residence import on_host
+from hologram.graph.placement.device_parts import Part, parts
 from hologram.graph.report import Cost, Reduction
-from hologram.trace.node import Graph, Node
-from hologram.trace.residence import on_host
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
 
 
 class Parts(list[Any]):

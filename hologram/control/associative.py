@@ -7,10 +7,10 @@ from typing import Any
 
 from hologram.control.tracing import STATIC_ONLY
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
-from hologram.symbolic import is_static
+from hologram.ir.symbolic import is_static
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, integer
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor, namespace
 
 

@@ -10,13 +10,14 @@ from hologram import dtypes
 from hologram.control.tracing import Operands, Traced, Type, as_node, closed, emit, same_structure
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.primitives.op import TABLE
+from hologram.ir.node import Node
+from hologram.ir.op import TABLE
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import common_type, wrap
 from hologram.trace.checks import as_function, items
 from hologram.trace.jit import jit_is_disabled
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, constant, record
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:

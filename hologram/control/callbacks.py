@@ -10,15 +10,15 @@ import numpy as np
 from hologram import dtypes
 from hologram.control.tracing import Type, emit, strong_node
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, HologramError, ShapeError, TransformError, TreeError
-from hologram.numpy.arguments import shape_of
+from hologram.ir.node import Node
+from hologram.ir.op import transforms
+from hologram.ir.symbolic import Int, is_static
 from hologram.primitives.host import Call, callback
 from hologram.primitives.host import Type as HostType
-from hologram.primitives.op import transforms
-from hologram.symbolic import Int, is_static
+from hologram.support.user_lines import located, where
 from hologram.trace import tree
-from hologram.trace.checks import as_function
-from hologram.trace.node import Node
-from hologram.trace.recorder import located, record, suspended, where
+from hologram.trace.checks import as_function, shape_of
+from hologram.trace.recorder import record, suspended
 from hologram.trace.tree import Treedef
 
 VMAP_METHODS = (None, "sequential", "expand_dims", "broadcast_all")

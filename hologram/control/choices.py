@@ -11,14 +11,15 @@ from hologram.control.replay import depends, emitted, replayed, result
 from hologram.control.scans import Tangents, batched_body
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
-from hologram.primitives.batching import stack_of
-from hologram.primitives.op import TABLE, transforms
-from hologram.symbolic import Int
-from hologram.trace.node import Node
-from hologram.trace.recorder import constant, located
+from hologram.ir.node import Node
+from hologram.ir.op import TABLE, transforms
+from hologram.ir.symbolic import Int
+from hologram.support.user_lines import located
+from hologram.trace.recorder import constant
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level
 from hologram.transform.nodes import apply, select, spread, zeros_like
+from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
 
 # --- while -----------------------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from hologram import dtypes
 from hologram.control.tracing import Operands, Traced, Type, as_node, closed, emit, same_structure, settle
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS, node_as, wrap
 from hologram.trace.checks import as_function
 from hologram.trace.jit import jit_is_disabled
-from hologram.trace.recorder import located
 from hologram.trace.tensor import namespace
 
 _INTEGERS = (int, np.integer)

@@ -7,8 +7,9 @@ from typing import Any
 
 import hologram.primitives.control as ops
 from hologram.control.tracing import Recorded, closed
-from hologram.primitives.op import Op
-from hologram.trace.node import Graph, Node, topological
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node, topological
+from hologram.ir.op import Op
 from hologram.trace.recorder import record
 
 

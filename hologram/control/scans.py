@@ -14,15 +14,16 @@ import hologram.primitives.control as ops
 from hologram.control.replay import depends, emitted, replayed, result
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
-from hologram.graph.regions import remade
-from hologram.primitives.batching import stack_of
-from hologram.primitives.op import transforms
-from hologram.symbolic import Int
-from hologram.trace.node import Node, topological
-from hologram.trace.recorder import located, record
+from hologram.graph.blocking.score_regions import remade
+from hologram.ir.node import Node, topological
+from hologram.ir.op import transforms
+from hologram.ir.symbolic import Int
+from hologram.support.user_lines import located
+from hologram.trace.recorder import record
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level
 from hologram.transform.nodes import add, has_tangents, moved, zeros_like
+from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
 
 Tangents = Sequence[Node | None]
@@ -182,8 +183,6 @@ class _Held:
 
 def _outside(nodes: Sequence[Node], inputs: dict[Node, Node]) -> list[Node]:
     """Values that do not change from step to step, computed once around the loop."""
-    from hologram.trace.recorder import record
-
     made = dict(inputs)
     for n in topological(nodes, stop=made.__contains__):
         if n not in made:
@@ -301,5 +300,5 @@ def _project_batch(size: Int, batched: Sequence[bool], node: Node, index: int, s
     return found if steps is None else moved(found, 1, 0)
 
 
-transforms(ops.scan, jvp=_scan_jvp, transpose=_scan_transpose, batch=_scan_batch)
+transforms(ops.scan, jvp=_scan_jvp, transpose=_scan_transpose, batch=_scan_batch, batch_body=batched_body)
 transforms(ops.project, jvp=_project_jvp, transpose=_project_transpose, batch=_project_batch)

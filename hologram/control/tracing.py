@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram import dtypes
-from hologram.control.body import Body, close
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError, TreeError
+from hologram.ir.graph import Body, close
+from hologram.ir.leaves import const, input_, leaf
+from hologram.ir.node import Node, topological
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import is_static, symbols_of
 from hologram.primitives.control import project
-from hologram.primitives.leaves import const, input_, leaf
-from hologram.primitives.op import Op, Shape
-from hologram.symbolic import is_static, symbols_of
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import node_as, operand, weak_default, weak_type, wrap
 from hologram.trace.checks import as_function
-from hologram.trace.node import Node, topological
-from hologram.trace.recorder import Pending, Trace, cast_node, current, leaf_node, located, record, remember_results
+from hologram.trace.recorder import Pending, Trace, cast_node, current, leaf_node, record, remember_results
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 

@@ -13,10 +13,10 @@ import hologram.numpy as hnp
 import hologram.primitives.fourier as rows
 from hologram.control.replay import result
 from hologram.fft.transforms import OPPOSITE
-from hologram.primitives.op import Op, transforms
-from hologram.symbolic import Int
+from hologram.ir.node import Node
+from hologram.ir.op import Op, transforms
+from hologram.ir.symbolic import Int
 from hologram.trace.apply import node_of, wrap
-from hologram.trace.node import Node
 from hologram.trace.recorder import record
 from hologram.transform.nodes import padded
 

@@ -15,15 +15,16 @@ import hologram.primitives.fourier as rows
 from hologram import dtypes
 from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.op import Op
+from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, axis_of
 from hologram.numpy.complexes import conjugated
 from hologram.primitives.movement import pad
-from hologram.primitives.op import Op
-from hologram.symbolic import Int
+from hologram.support.user_lines import located
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.checks import choice, integer, items
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import along
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hologram.graph.plan import Plan
-from hologram.graph.schedule import Schedule
-from hologram.primitives.control import bodies, scan, switch
-from hologram.symbolic import prod
-from hologram.trace.node import Graph, Node
+from hologram.graph.memory.plan import Plan
+from hologram.graph.program import Schedule
+from hologram.ir.graph import Graph, bodies
+from hologram.ir.node import Node
+from hologram.ir.symbolic import prod
+from hologram.primitives.control import scan, switch
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hologram.errors import CompileError
-from hologram.graph.attention import ROWS
-from hologram.primitives.control import bodies, project, result_types, scan
-from hologram.primitives.op import MULTIPLE, TABLE
+from hologram.graph.library.attention.nodes import ROWS
+from hologram.ir.graph import Graph, bodies
+from hologram.ir.node import Node
+from hologram.ir.op import MULTIPLE, TABLE
+from hologram.ir.symbolic import substitute, symbols_of
+from hologram.primitives.control import project, result_types, scan
 from hologram.settings import settings
-from hologram.symbolic import substitute, symbols_of
-from hologram.trace.node import Graph, Node
 
 
 def verified(graph: Graph, name: str) -> Graph:

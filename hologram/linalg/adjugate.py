@@ -16,9 +16,9 @@ import numpy as np
 
 import hologram.numpy as hnp
 from hologram.control.loops import while_loop
+from hologram.ir.symbolic import is_static
 from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, extents
-from hologram.symbolic import is_static
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 

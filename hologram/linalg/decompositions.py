@@ -8,8 +8,8 @@ import hologram.numpy as hnp
 from hologram.errors import ShapeError
 from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, extents, matrices, square
+from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]

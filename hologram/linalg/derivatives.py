@@ -17,16 +17,17 @@ import hologram.numpy as hnp
 import hologram.primitives.factorizations as rows
 from hologram.control.replay import result
 from hologram.errors import DifferentiationError
+from hologram.ir.node import Node
+from hologram.ir.op import Op, transforms
+from hologram.ir.symbolic import Int
 from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, conj, is_complex, real
 from hologram.primitives.control import result_types
-from hologram.primitives.op import Op, transforms
-from hologram.symbolic import Int
+from hologram.support.user_lines import located
 from hologram.trace.apply import node_of, wrap
-from hologram.trace.node import Node
-from hologram.trace.recorder import located, record
+from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
-from hologram.transform import batching
+from hologram.transform.rules import batching
 
 Given = Sequence[Tensor | None]
 

@@ -10,12 +10,13 @@ import hologram.primitives.factorizations as rows
 from hologram import dtypes
 from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.op import Op
+from hologram.ir.symbolic import Int, is_static
 from hologram.numpy.arguments import array
-from hologram.primitives.op import Op
-from hologram.symbolic import Int, is_static
+from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_node, broadcast_shapes, common_type, node_of, wrap
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, located
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 

@@ -16,7 +16,7 @@ from hologram.linalg import factors
 from hologram.linalg.adjugate import adjugate, determinant, exchanges
 from hologram.linalg.decompositions import svd, svdvals
 from hologram.linalg.factors import adjoint, alike, conj, extents, is_complex, matrices, real, square, stacked_alike
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 

@@ -15,7 +15,7 @@ from hologram import numpy as hnp
 from hologram.errors import ShapeError
 from hologram.nn.arguments import cast, floats
 from hologram.numpy.arguments import axis_of
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 
 __all__ = [

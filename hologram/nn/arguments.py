@@ -10,12 +10,13 @@ from typing import Any, Concatenate, ParamSpec
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
-from hologram.primitives.op import Shape
-from hologram.symbolic import Int
+from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, located
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 __all__ = ["SpaceFormat", "by_rank", "cast", "floats", "integers", "space_format"]

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Int, bounds
 from hologram.nn.arguments import by_rank, integers, space_format
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
-from hologram.primitives.window_rules import by_input, convolved
 from hologram.primitives.windows import window_count
-from hologram.symbolic import Int, bounds
+from hologram.support.user_lines import located
 from hologram.trace.apply import promoted
 from hologram.trace.checks import integer
-from hologram.trace.node import Node
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import padded
+from hologram.transform.rules.convolution import by_input, convolved
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 

@@ -13,8 +13,8 @@ from typing import Any
 from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
+from hologram.support.user_lines import located
 from hologram.trace.convert import element_type
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = [

@@ -10,8 +10,8 @@ from hologram.errors import DTypeError, ShapeError
 from hologram.nn.arguments import cast, floats
 from hologram.nn.normalisation import log_softmax
 from hologram.numpy.arguments import array, axis_of, element_type, wrap
+from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cross_entropy", "huber", "mse", "one_hot", "sigmoid_binary_cross_entropy"]

@@ -10,17 +10,18 @@ import numpy as np
 
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Int, prod
 from hologram.nn.arguments import by_rank, cast, floats, integers, space_format
 from hologram.numpy.arguments import array, reshaped, wrap
 from hologram.primitives.movement import pad
 from hologram.primitives.reductions import argmax, lowest, reduce_max
-from hologram.primitives.window_rules import windowed
-from hologram.symbolic import Int, prod
-from hologram.trace.node import Node
-from hologram.trace.recorder import constant, located
+from hologram.support.user_lines import located
+from hologram.trace.recorder import constant
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 from hologram.transform.nodes import apply, sum_over
+from hologram.transform.rules.convolution import windowed
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d",

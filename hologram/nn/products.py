@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.errors import ArgumentError
+from hologram.ir.node import Node
 from hologram.numpy.arguments import array, axis_of
 from hologram.numpy.linear import paired
-from hologram.trace.node import Node
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["dot_general"]

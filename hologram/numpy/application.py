@@ -8,13 +8,14 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
+from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.elementwise import where
 from hologram.numpy.manipulation import broadcast_arrays, expand_dims, moveaxis
-from hologram.symbolic import prod
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, items
-from hologram.trace.recorder import cast_node, located
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 __all__ = ["apply_along_axis", "apply_over_axes", "piecewise", "vectorize"]

@@ -7,13 +7,14 @@ from typing import Any
 
 from hologram.dtypes import DType
 from hologram.errors import AxisOutOfRange, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
 from hologram.primitives.movement import broadcast, reshape, transpose
-from hologram.primitives.op import Shape
+from hologram.support.user_lines import located
 from hologram.trace.apply import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.checks import extent, integer, shape_of
 from hologram.trace.convert import element_type
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, located, record, whole_cast
+from hologram.trace.recorder import cast_node, record, whole_cast
 from hologram.trace.tensor import Tensor
 
 __all__ = [

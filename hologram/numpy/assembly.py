@@ -12,7 +12,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import alike, array, array_as, axis_of, shape_of, wrap
+from hologram.ir.symbolic import prod
+from hologram.numpy.arguments import alike, array, array_as, axis_of, wrap
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import linspace, ones, zeros
 from hologram.numpy.elementwise import FUNCTIONS, log_of_sum, round, where
@@ -20,11 +21,10 @@ from hologram.numpy.indexing import take
 from hologram.numpy.linear import matmul
 from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
 from hologram.numpy.reductions import array_equal, sum
-from hologram.symbolic import prod
+from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_shapes, promoted, with_tensors
-from hologram.trace.checks import as_function, choice, integer, items
+from hologram.trace.checks import as_function, choice, integer, items, shape_of
 from hologram.trace.convert import tensor
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = [

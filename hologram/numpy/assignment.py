@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from hologram.errors import LeakedTracerError, ReadOnlyError
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import zeros
 from hologram.numpy.indexing import sliced_by
@@ -15,9 +17,8 @@ from hologram.primitives import complexes
 from hologram.primitives.indexing import scatter_set
 from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import broadcast, reshape, slice_, transpose
-from hologram.primitives.op import Shape
-from hologram.trace.node import Node
-from hologram.trace.recorder import Pending, current, located, record
+from hologram.support.user_lines import located
+from hologram.trace.recorder import Pending, current, record
 from hologram.trace.tensor import Tensor
 
 

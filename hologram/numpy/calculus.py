@@ -16,8 +16,9 @@ from hologram.numpy.indexing import sliced, take
 from hologram.numpy.manipulation import concat, diff, flip, moveaxis, pad
 from hologram.numpy.reductions import cumsum, sum
 from hologram.numpy.sorting import searchsorted
+from hologram.support.user_lines import located
 from hologram.trace.apply import promoted
-from hologram.trace.recorder import cast_node, located
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 __all__ = ["convolve", "correlate", "ediff1d", "gradient", "interp", "polyval", "trapezoid", "unwrap", "vander"]

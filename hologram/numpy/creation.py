@@ -9,17 +9,18 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, cast_to, element_type, shape_of, spread, wrap
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Expr
+from hologram.numpy.arguments import array, cast_to, element_type, spread, wrap
 from hologram.primitives import complexes
 from hologram.primitives import elementwise as ew
-from hologram.primitives.leaves import iota
-from hologram.primitives.op import Shape
-from hologram.symbolic import Expr
+from hologram.primitives.iota import iota
+from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
-from hologram.trace.checks import choice, integer
+from hologram.trace.checks import choice, integer, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [

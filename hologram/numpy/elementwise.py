@@ -12,14 +12,15 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError
+from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
-from hologram.primitives.op import Op
+from hologram.support.user_lines import located
 from hologram.trace import arithmetic
 from hologram.trace.apply import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.checks import integer
-from hologram.trace.recorder import cast_node, located, record
+from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 
 # The table's short names under those of NumPy and the Array API. A row whose name NumPy uses for the same function needs no entry.

@@ -12,8 +12,9 @@ from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.primitives import elementwise as ew
+from hologram.support.user_lines import located
 from hologram.trace.apply import stretched
-from hologram.trace.recorder import cast_node, located, record
+from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["frexp", "ldexp", "spacing"]

@@ -10,8 +10,8 @@ from hologram import dtypes
 from hologram.errors import ArgumentError
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.manipulation import atleast_1d, concat, expand_dims
+from hologram.support.user_lines import located
 from hologram.trace.convert import tensor
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["c_", "index_exp", "mgrid", "ogrid", "r_", "s_"]

@@ -10,18 +10,19 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.numpy.arguments import array, axis_of, extent_node, permuted, reshaped, wrap
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Expr, Int, bounds, prod
+from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
 from hologram.numpy.creation import count
 from hologram.numpy.views import element, viewed
 from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import slice_, slice_extent
-from hologram.primitives.op import Shape
-from hologram.symbolic import Expr, Int, bounds, prod
-from hologram.trace.apply import array_node, broadcast_shapes, stretched
+from hologram.support.user_lines import located
+from hologram.trace.apply import array_node, broadcast_shapes, extent_node, stretched
 from hologram.trace.checks import choice
-from hologram.trace.node import Node
-from hologram.trace.recorder import assume, cast_node, constant, located, plain, record
+from hologram.trace.recorder import assume, cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.devices import devices
+from hologram.ir.devices import devices
 from hologram.numpy.types import isdtype
 from hologram.trace.convert import device_name
 

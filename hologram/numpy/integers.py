@@ -14,9 +14,10 @@ from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.manipulation import flip, moveaxis, pad
 from hologram.numpy.reductions import any as any_
 from hologram.numpy.reductions import sum as sum_
+from hologram.support.user_lines import located
 from hologram.trace.apply import promoted
 from hologram.trace.checks import choice
-from hologram.trace.recorder import cast_node, located
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 __all__ = ["bitwise_count", "gcd", "lcm", "packbits", "unpackbits"]

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.op import Op
+from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import alike, array, axis_of, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
@@ -17,13 +20,11 @@ from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
 from hologram.numpy.views import viewed
 from hologram.primitives import elementwise as ew
-from hologram.primitives.op import Op
 from hologram.primitives.reductions import reduce_any, reduce_sum
-from hologram.symbolic import Int
+from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.checks import items
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, located, record
+from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["dot", "einsum", "inner", "matmul", "outer", "tensordot", "trace", "vecdot"]

@@ -11,18 +11,19 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, shape_of, spread, wrap
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Int, prod
+from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing import sliced, take_axis
 from hologram.numpy.views import element, is_contiguous, is_reshaped_in_place, viewed
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row
-from hologram.primitives.op import Shape
-from hologram.symbolic import Int, prod
+from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_node, broadcast_shapes
-from hologram.trace.checks import has_items, integer, items
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.checks import has_items, integer, items, shape_of
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [

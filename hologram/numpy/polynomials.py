@@ -16,10 +16,10 @@ from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import concat, pad
 from hologram.numpy.reductions import sum
 from hologram.numpy.types import finfo
+from hologram.support.user_lines import located
 from hologram.trace.apply import promoted
 from hologram.trace.checks import integer
 from hologram.trace.convert import tensor
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "roots"]

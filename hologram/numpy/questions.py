@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, axis_of, element_type
-from hologram.symbolic import Int, prod
 from hologram.trace.apply import SCALARS
 from hologram.trace.tensor import Tensor
 

@@ -8,19 +8,20 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, extent_node, reshaped, wrap
+from hologram.ir.node import Node
+from hologram.ir.op import Op
+from hologram.ir.symbolic import prod as product
+from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, reshaped, wrap
 from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
 from hologram.numpy.manipulation import broadcast_arrays, broadcast_to, concat
 from hologram.primitives import elementwise as ew
 from hologram.primitives import reductions as rows
-from hologram.primitives.op import Op
-from hologram.symbolic import prod as product
-from hologram.trace.apply import with_tensors
+from hologram.support.user_lines import located
+from hologram.trace.apply import extent_node, with_tensors
 from hologram.trace.checks import number
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [

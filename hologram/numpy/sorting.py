@@ -11,19 +11,20 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, extent_node, reshaped, wrap
+from hologram.ir.op import Op
+from hologram.ir.symbolic import prod
+from hologram.numpy.arguments import array, axis_of, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing import take
 from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
-from hologram.primitives.op import Op
-from hologram.symbolic import prod
-from hologram.trace.apply import promoted
+from hologram.support.user_lines import located
+from hologram.trace.apply import extent_node, promoted
 from hologram.trace.checks import choice, integer, items
 from hologram.trace.convert import tensor
-from hologram.trace.recorder import located, record
+from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 
 __all__ = [

@@ -9,6 +9,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
+from hologram.ir.symbolic import prod
 from hologram.numpy import reductions as plain
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.complexes import conj, squared_modulus
@@ -16,9 +17,9 @@ from hologram.numpy.elementwise import FUNCTIONS, limits, where
 from hologram.numpy.indexing import take_along_axis
 from hologram.numpy.manipulation import concat, diagonal, moveaxis
 from hologram.numpy.sorting import sort
-from hologram.symbolic import prod
+from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.recorder import cast_node, located
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 __all__ = [

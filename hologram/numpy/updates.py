@@ -13,19 +13,20 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing import Selection, along_axis, merged, places, read, sliced_by
 from hologram.primitives import elementwise as ew
 from hologram.primitives import indexing as rows
-from hologram.primitives.op import Op, Shape
 from hologram.primitives.reductions import cumsum
-from hologram.symbolic import Int
+from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, broadcast_node
 from hologram.trace.checks import choice
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import placed
 

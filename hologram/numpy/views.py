@@ -13,14 +13,14 @@ import threading
 import weakref
 from typing import Any
 
-from hologram import forks
 from hologram.dtypes import DType
+from hologram.ir.node import Node
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import wrap
 from hologram.primitives.complexes import imag, real
 from hologram.primitives.movement import reshape, slice_, transpose
-from hologram.primitives.op import Op, Shape
-from hologram.symbolic import Int, prod
-from hologram.trace.node import Node
+from hologram.support import forks
 from hologram.trace.tensor import Tensor
 
 # An op, its attributes, the shape and type of what it is applied to, and its other inputs.

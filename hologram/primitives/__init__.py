@@ -1,5 +1,6 @@
 """The op table. Importing the package registers every family of rows; :data:`TABLE` maps names to rows."""
 
+from hologram.ir.op import TABLE, Op
 from hologram.primitives import (
     complexes,
     composite,
@@ -10,8 +11,8 @@ from hologram.primitives import (
     fourier,
     host,
     indexing,
-    leaves,
-    marks,
+    iota,
+    markers,
     mathematics,
     movement,
     reductions,
@@ -19,9 +20,8 @@ from hologram.primitives import (
     special,
     windows,
 )
-from hologram.primitives.op import TABLE, Op
 
 __all__ = [
-    "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "fourier", "host", "indexing", "leaves", "marks",
-    "mathematics", "movement", "reductions", "sorting", "special", "windows",
+    "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "fourier", "host", "indexing", "iota",
+    "markers", "mathematics", "movement", "reductions", "sorting", "special", "windows",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Complex numbers: the rows that take them apart and put them together, and how other rows act on their parts.
 
-No kernel computes with complex numbers. :mod:`hologram.graph.complexes` makes two real values of each, by the rows' ``split``, before a graph is
-reduced; what is left are ``real`` and ``imag`` of what a graph reads and ``complex`` of what it gives. ``split(*values, *attrs)`` takes a
+No kernel computes with complex numbers. :mod:`hologram.graph.canonical.complex_split` makes two real values of each, by the rows' ``split``, before a
+graph is reduced; what is left are ``real`` and ``imag`` of what a graph reads and ``complex`` of what it gives. ``split(*values, *attrs)`` takes a
 :class:`Pair` for each complex input and a builder's value for any other, and gives a Pair, or a value where the result is not complex.
 
 Every product and sum of the parts is rounded by itself, in the order of NumPy's scalar code, and division is Smith's (Algorithm 116, 1962), as
@@ -19,12 +19,12 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
-from hologram.primitives import complex_math, indexing, marks, mathematics, movement, reductions  # noqa: F401 - whose rows are extended here
+from hologram.ir.op import TABLE, Op, Shape, on_complex, register
+from hologram.ir.symbolic import prod
+from hologram.primitives import complex_math, complex_products, composite, elementwise, indexing, markers, mathematics, movement, reductions  # noqa: F401, extended here
 from hologram.primitives.complex_math import Pair
 from hologram.primitives.composite import power_by_squaring
 from hologram.primitives.elementwise import broadcast_shape, cast_reference
-from hologram.primitives.op import TABLE, Op, Shape, on_complex, register
-from hologram.symbolic import prod
 
 _COMPLEX = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
@@ -124,7 +124,7 @@ def _inferred(row: Op, real_result: bool) -> Any:
             return own(inputs, attrs)
         if len(found) > 1 or (row.kind == "elementwise" and row.name != "select" and any(not x.dtype.is_complex for x in inputs)):
             raise DTypeError(f"{row.name}: element types {' and '.join(str(x.dtype) for x in inputs)} differ")
-        shape, dtype = own(tuple(_Real(x) for x in inputs), attrs)  # type: ignore[misc]
+        shape, dtype = own(tuple(_Real(x) for x in inputs), attrs)
         return shape, dtype if real_result or not dtype.is_float else found.pop()
 
     return infer
@@ -340,19 +340,7 @@ def _infer_product(row: Op, axes_of: Callable[[tuple[Any, ...]], tuple[int, ...]
     return infer
 
 
-def _split_product(z: Pair, axes: tuple[int, ...]) -> Pair:
-    from hologram.graph.complexes import product  # which makes graphs out of this table
-
-    return product(z, axes)
-
-
-def _split_running_product(z: Pair, axis: int, reverse: bool) -> Pair:
-    from hologram.graph.complexes import running_product
-
-    return running_product(z, axis, reverse)
-
-
-_attach("reduce_prod", _split_product, _product, infer=_infer_product(TABLE["reduce_prod"], lambda attrs: attrs[0]))
-_attach("cumprod", _split_running_product, _running_product, infer=_infer_product(TABLE["cumprod"], lambda attrs: (attrs[0],)))
+_attach("reduce_prod", complex_products.product, _product, infer=_infer_product(TABLE["reduce_prod"], lambda attrs: attrs[0]))
+_attach("cumprod", complex_products.running_product, _running_product, infer=_infer_product(TABLE["cumprod"], lambda attrs: (attrs[0],)))
 
 __all__ = ["Each", "Pair", "complex_", "conj", "imag", "join", "real"]

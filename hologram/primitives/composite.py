@@ -13,8 +13,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.op import Op, Shape, register
 from hologram.primitives.elementwise import quiet, rounded, same_type
-from hologram.primitives.op import Op, Shape, register
 
 
 def _row(name: str, arity: int, reference: Any, kinds: str, lower: Any, *, test: bool = False, infer: Any = None, **more: Any) -> Op:

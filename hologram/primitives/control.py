@@ -1,7 +1,7 @@
 """Ops that hold graphs: a loop over the steps of a sequence, a loop with a condition, and a choice among branches.
 
 A control node has several results. The node's own shape and type are those of result 0, and nobody reads it but ``project`` nodes, one a
-result. Its graphs are :class:`~hologram.control.body.Body` attributes. They are closed: what a body reads from around it is an input.
+result. Its graphs are :class:`~hologram.ir.graph.Body` attributes. They are closed: what a body reads from around it is an input.
 
 - ``scan(body, consts, carries, length, reverse)``, inputs ``(*consts, *carries, *xs)``: the body takes ``(*consts, *carries, *xs[i])`` and gives
   ``(*carries, *ys[i])``. Results: the last carries and the stacked ys. Steps run from 0, or from ``length - 1`` down where ``reverse``.
@@ -12,18 +12,17 @@ result. Its graphs are :class:`~hologram.control.body.Body` attributes. They are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
-from hologram.primitives.op import Op, Shape, register
-
-if TYPE_CHECKING:
-    from hologram.control.body import Body
-    from hologram.trace.node import Node
+from hologram.ir.graph import Body, bodies
+from hologram.ir.interpreter import evaluate
+from hologram.ir.node import Node
+from hologram.ir.op import Op, Shape, register
 
 Type = tuple[Shape, DType]
 
@@ -81,8 +80,6 @@ def _infer_project(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
 
 
 def _run(body: Body, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    from hologram.backends.reference import evaluate  # which runs the rows of this table
-
     return evaluate(body.graph, arrays)
 
 
@@ -128,11 +125,6 @@ project = register(Op("project", "project", 1, _infer_project, _project, attrs=(
 def result_types(node: Node) -> list[Type]:
     """The types of all results of a node that has several; of a scan's stacked ones, those of an element."""
     return node.op.results(node.inputs, node.attrs) if node.op.results is not None else _types(bodies(node)[-1].graph.outputs)
-
-
-def bodies(node: Node) -> list[Body]:
-    """The graphs that a control node holds, in order."""
-    return list(node.attrs[0]) if node.op is switch else list(node.attrs[:2]) if node.op is while_ else [node.attrs[0]]
 
 
 def with_bodies(node: Node, changed: Sequence[Body]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
-from hologram.primitives.op import Op, Shape, register
+from hologram.ir.op import Op, Shape, register
 
 
 def broadcast_shape(op: str, inputs: tuple[Any, ...]) -> Shape:

@@ -29,7 +29,7 @@ from hologram.errors import DTypeError, ShapeError
 from hologram.primitives.host import Type, host_row
 
 if TYPE_CHECKING:
-    from hologram.trace.node import Node
+    from hologram.ir.node import Node
 
 # --- types -----------------------------------------------------------------------------------------------------------
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Int, floordiv
 from hologram.primitives.host import Type, host_row
-from hologram.primitives.op import Shape
-from hologram.symbolic import Int, floordiv
 
 if TYPE_CHECKING:
-    from hologram.trace.node import Node
+    from hologram.ir.node import Node
 
 _COMPLEX = {"float32": dtypes.complex64, "float64": dtypes.complex128}
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.dtypes import DType
-from hologram.primitives.op import Op, Shape, register
+from hologram.ir.op import Op, Shape, register
 
 if TYPE_CHECKING:
-    from hologram.trace.node import Node
+    from hologram.ir.node import Node
 
 Type = tuple[Shape, DType]
 

@@ -9,10 +9,10 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.op import Op, Shape, register
+from hologram.ir.symbolic import Int
 from hologram.primitives import elementwise as ew
-from hologram.primitives.op import Op, Shape, register
 from hologram.primitives.reductions import highest, lowest, one, zero
-from hologram.symbolic import Int
 
 
 def _infer_take(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:

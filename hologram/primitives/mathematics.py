@@ -1,4 +1,4 @@
-"""Mathematical functions: rows whose decompositions are in :mod:`hologram.primitives.vector_math`.
+"""Mathematical functions: rows whose decompositions are in :mod:`hologram.primitives.expansions`.
 
 References compute in a wider type, float32 in float64 and float64 in C's long double, and round: where long double is wider than
 float64 they err by hardly more than half a unit in the last place.
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hologram.primitives import vector_math
+from hologram.ir.op import Op, register
+from hologram.primitives import expansions
 from hologram.primitives.elementwise import rounded, same_type
-from hologram.primitives.op import Op, register
 
 
 def in_wider_type(reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,7 +29,7 @@ def in_wider_type(reference: Callable[..., Any]) -> Callable[..., Any]:
 def _row(name: str, reference: Callable[..., Any], cost: int, low: float = -10.0, high: float = 10.0, arity: int = 1) -> Op:
     """A row of the table; ``low`` and ``high`` bound the arguments that generated tests draw most of theirs from."""
 
-    decomposition = getattr(vector_math, name)
+    decomposition = getattr(expansions, name)
     return register(
         Op(
             name,

@@ -11,8 +11,8 @@ import numpy as np
 
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
-from hologram.primitives.op import Op, Shape, register
-from hologram.symbolic import Int, bounds, prod
+from hologram.ir.op import Op, Shape, register
+from hologram.ir.symbolic import Int, bounds, prod
 
 
 def _certainly_above(a: Int, b: Int) -> bool:

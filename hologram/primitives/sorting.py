@@ -17,9 +17,9 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.op import TABLE, Op, Shape, register
+from hologram.ir.symbolic import floordiv
 from hologram.primitives.elementwise import broadcast_shape, quiet
-from hologram.primitives.op import TABLE, Op, Shape, register
-from hologram.symbolic import floordiv
 
 
 def _infer_sorted(name: str, result: DType | None) -> Any:

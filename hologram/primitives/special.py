@@ -1,4 +1,4 @@
-"""Special functions: rows whose decompositions are in :mod:`hologram.primitives.vector_math`'s ``gamma``, ``bessel`` and ``normal``.
+"""Special functions: rows whose decompositions are in :mod:`hologram.primitives.expansions`'s ``gamma``, ``bessel`` and ``normal``.
 
 Rows name their bounds under ``ulps``; those of the gamma family hold for arguments that are not negative (polygamma: up to order 5).
 """
@@ -12,10 +12,10 @@ import numpy as np
 
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError
+from hologram.ir.op import Op, Shape, register
 from hologram.primitives.elementwise import rounded, same_type
+from hologram.primitives.expansions import bessel, gamma, normal
 from hologram.primitives.mathematics import erf_of, erfc_of, erfcx_far, erfinv_of, gauss, in_wider_type, pi_like
-from hologram.primitives.op import Op, Shape, register
-from hologram.primitives.vector_math import bessel, gamma, normal
 
 
 def _row(name: str, reference: Callable[..., Any], lower: Callable[..., Any], cost: int, tests: dict[str, Any], **more: Any) -> Op:

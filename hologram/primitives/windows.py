@@ -17,9 +17,9 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
-from hologram.primitives.op import Op, Shape, register
+from hologram.ir.op import Op, Shape, register
+from hologram.ir.symbolic import Int, bounds
 from hologram.primitives.reductions import reduce_sum
-from hologram.symbolic import Int, bounds
 
 
 def window_count(extent: Int, size: Int, step: int, dilation: int) -> Int:

@@ -11,14 +11,16 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
-from hologram.numpy.arguments import array, element_type, shape_of, wrap
+from hologram.ir.op import Shape
+from hologram.numpy.arguments import array, element_type, wrap
 from hologram.numpy.elementwise import where
 from hologram.primitives import composite, mathematics, special
 from hologram.primitives import elementwise as ew
-from hologram.primitives.op import Shape
 from hologram.random.keys import random_bits
+from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_shapes, elementwise
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.checks import shape_of
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import stop_gradient
 

@@ -8,18 +8,19 @@ from hologram import dtypes
 from hologram.control.loops import while_loop
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
-from hologram.numpy.arguments import element_type, shape_of
+from hologram.ir.op import Shape
+from hologram.numpy.arguments import element_type
 from hologram.numpy.creation import zeros, zeros_like
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.manipulation import broadcast_to
 from hologram.numpy.reductions import all
-from hologram.primitives.op import Shape
 from hologram.random.continuous import as_type, open_unit, result_shape, unit
 from hologram.random.discrete import bernoulli
 from hologram.random.keys import fold_in, split
 from hologram.random.rejection import first_accepted
 from hologram.special import gammaln
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
+from hologram.trace.checks import shape_of
 from hologram.trace.tensor import Tensor
 
 _abs, _floor, _log, _log1p, _sqrt = (FUNCTIONS[name] for name in ("abs", "floor", "log", "log1p", "sqrt"))

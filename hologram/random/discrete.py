@@ -8,20 +8,22 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, axis_of, element_type, extent_node, reshaped, shape_of, wrap
+from hologram.ir.node import Node
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Expr, Int
+from hologram.numpy.arguments import array, axis_of, element_type, reshaped, wrap
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing import take, take_along_axis
 from hologram.numpy.reductions import argmax, cumsum
 from hologram.numpy.sorting import argsort, searchsorted
 from hologram.primitives import elementwise as ew
 from hologram.primitives import mathematics
-from hologram.primitives.op import Op, Shape
 from hologram.random.continuous import gumbel, result_shape, unit
 from hologram.random.keys import bits, blocks, count_of, fold_in
-from hologram.symbolic import Expr, Int
-from hologram.trace.apply import broadcast_shapes, elementwise
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located
+from hologram.support.user_lines import located
+from hologram.trace.apply import broadcast_shapes, elementwise, extent_node
+from hologram.trace.checks import shape_of
+from hologram.trace.recorder import cast_node, constant
 from hologram.trace.tensor import Tensor
 
 WIDE = dtypes.uint64

@@ -9,16 +9,18 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
-from hologram.numpy.arguments import array, element_type, reshaped, shape_of, wrap
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Expr
+from hologram.numpy.arguments import array, element_type, reshaped, wrap
 from hologram.primitives import elementwise as ew
-from hologram.primitives.leaves import iota
+from hologram.primitives.iota import iota
 from hologram.primitives.movement import concatenate, slice_
-from hologram.primitives.op import Shape
 from hologram.random.threefry import Words, threefry
-from hologram.symbolic import Expr
+from hologram.support.user_lines import located
+from hologram.trace.checks import shape_of
 from hologram.trace.convert import tensor
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, current, located, record
+from hologram.trace.recorder import cast_node, constant, current, record
 from hologram.trace.tensor import Tensor
 
 WORD = dtypes.uint32

@@ -7,9 +7,9 @@ uses the words, and element ``i`` depends on the key and on ``i`` alone: not on 
 from __future__ import annotations
 
 from hologram import dtypes
+from hologram.ir.node import Node
+from hologram.ir.op import Op
 from hologram.primitives import elementwise as ew
-from hologram.primitives.op import Op
-from hologram.trace.node import Node
 from hologram.trace.recorder import constant, record
 
 Words = tuple[Node, Node]

@@ -6,7 +6,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, shape_of, wrap
+from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import logsumexp, sum
@@ -14,8 +14,9 @@ from hologram.random.continuous import as_type, float_type, open_unit, standard_
 from hologram.random.discrete import bernoulli
 from hologram.random.gamma import WIDE, log_gamma
 from hologram.random.keys import count_of, split
+from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_shapes
-from hologram.trace.recorder import located
+from hologram.trace.checks import shape_of
 from hologram.trace.tensor import Tensor
 
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hologram import dtypes
-from hologram.control.body import Body
 from hologram.errors import ExportError, ProgramFileError
-from hologram.symbolic import Expr, Int, bounds, floordiv, mod
-from hologram.trace.node import Graph
+from hologram.ir.graph import Body, Graph
+from hologram.ir.symbolic import Expr, Int, bounds, floordiv, mod
 
 MOST = 2**63 - 1  # integers
 LONGEST = 2**20  # elements of a list in an attribute

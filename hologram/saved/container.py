@@ -20,7 +20,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, HologramError, ProgramFileError
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 
 FORMAT = "hologram program"
 VERSION = 1

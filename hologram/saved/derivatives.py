@@ -13,10 +13,12 @@ from typing import Any
 from hologram.control.replay import replayed
 from hologram.control.tracing import Recorded, closed
 from hologram.errors import DifferentiationError, HologramError
-from hologram.primitives.leaves import leaf
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import leaf
+from hologram.ir.node import Node
 from hologram.saved.attributes import COUNT, FLAG, refuse
-from hologram.trace.node import Graph, Node
-from hologram.trace.recorder import leaf_node, located
+from hologram.support.user_lines import located
+from hologram.trace.recorder import leaf_node
 from hologram.transform.custom import ReverseRule, Rule
 from hologram.transform.nodes import has_tangents, zeros_like
 

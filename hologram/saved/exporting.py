@@ -10,10 +10,10 @@ from hologram.saved.graphs import GraphWriter
 from hologram.saved.program import Program
 from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
+from hologram.support.user_lines import located
 from hologram.trace.checks import as_function
 from hologram.trace.described import taken_apart
 from hologram.trace.jit import Jitted, jit
-from hologram.trace.recorder import located
 
 
 def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:

@@ -14,13 +14,15 @@ import hologram.primitives.control as control
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ExportError, ProgramFileError
-from hologram.primitives.leaves import as_array, input_, leaf
-from hologram.primitives.marks import custom, example, mark, part, place, pullback
-from hologram.primitives.op import MULTIPLE, TABLE, Op, Shape
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import input_, leaf
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import MULTIPLE, TABLE, Op, Shape
+from hologram.ir.storage import as_array
+from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod, symbols_of, var
+from hologram.primitives.markers import custom, example, mark, part, place, pullback
 from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
 from hologram.saved.guards import Guards
-from hologram.symbolic import Expr, Int, bounds, is_static, prod, symbols_of, var
-from hologram.trace.node import Builder, Graph, Node
 
 MOST_NODES = 2**22  # in all graphs of a file
 MOST_BYTES = 2**47  # of one value: more than processors address

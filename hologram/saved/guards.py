@@ -13,11 +13,11 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.ir.node import Builder, Node, const_attrs, const_value
+from hologram.ir.op import TABLE, Op
+from hologram.ir.storage import as_array
+from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.control import switch
-from hologram.primitives.leaves import as_array
-from hologram.primitives.op import TABLE, Op
-from hologram.symbolic import Expr, Int, bounds
-from hologram.trace.node import Builder, Node, const_attrs, const_value
 
 Range = tuple[int, int]
 

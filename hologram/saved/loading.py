@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.devices import resolve
 from hologram.errors import DeviceError, ProgramFileError
-from hologram.precision import PRECISIONS
+from hologram.ir.devices import resolve
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
+from hologram.ir.symbolic import symbols_of
 from hologram.saved.attributes import FLAG, INTEGER, refuse
 from hologram.saved.container import Source, unpack
 from hologram.saved.graphs import GraphReader, fields
 from hologram.saved.program import Program
 from hologram.saved.specification import Specification
 from hologram.saved.trees import decode_tree
-from hologram.symbolic import symbols_of
+from hologram.support.precision import PRECISIONS
+from hologram.support.user_lines import located
 from hologram.trace.jit import Traced
-from hologram.trace.node import Graph, Node
-from hologram.trace.recorder import located
 from hologram.trace.signature import LeafType
 from hologram.trace.tree import Treedef
 

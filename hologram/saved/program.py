@@ -7,20 +7,20 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from hologram import __version__
-from hologram.primitives.leaves import as_array
+from hologram.backends.residence import on_host
+from hologram.ir.graph import Graph
+from hologram.ir.storage import as_array
+from hologram.ir.symbolic import atoms
 from hologram.saved.attributes import INTEGER
 from hologram.saved.container import pack, store
 from hologram.saved.graphs import GraphWriter
 from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
-from hologram.symbolic import atoms
 from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.jit import Jitted, Traced
-from hologram.trace.node import Graph
-from hologram.trace.residence import on_host
 from hologram.trace.signature import Call, LeafType
+from hologram.version import __version__
 
 
 class Program(Jitted):

@@ -7,12 +7,14 @@ from typing import Any
 
 from hologram import fft, linalg  # noqa: F401 - with the rules of their ops, which transforms of a program need
 from hologram.errors import ArgumentError
-from hologram.primitives.op import MULTIPLE
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node, topological
+from hologram.ir.op import MULTIPLE
+from hologram.ir.symbolic import Expr, Int, substitute
 from hologram.saved.specification import Specification
-from hologram.symbolic import Expr, Int, substitute
+from hologram.support.user_lines import located
 from hologram.trace.apply import node_as, operand
-from hologram.trace.node import Graph, Node, topological
-from hologram.trace.recorder import Pending, assume, located, record, remember_results
+from hologram.trace.recorder import Pending, assume, record, remember_results
 from hologram.trace.signature import LeafType
 
 

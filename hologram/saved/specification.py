@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hologram.errors import ArgumentError
-from hologram.symbolic import Expr, Int, substitute
+from hologram.ir.symbolic import Expr, Int, substitute
+from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.recorder import located
 from hologram.trace.signature import Call, LeafType, Signature
 from hologram.trace.tree import Treedef
 

@@ -12,8 +12,8 @@ from hologram import dtypes
 from hologram.dlpack import VERSIONED
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError
-from hologram.trace.aval import Aval, aval
-from hologram.trace.recorder import located
+from hologram.ir.aval import Aval, aval
+from hologram.support.user_lines import located
 
 _named = lru_cache(64)(dtypes.of)
 

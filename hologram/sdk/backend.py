@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from hologram.backends import devices
 from hologram.errors import BackendNameError, DeviceError
-from hologram.trace.recorder import located
+from hologram.ir import devices
+from hologram.support.user_lines import located
 
 __all__ = [
     "BackendType", "get_default_backend", "is_cuda_available", "is_metal_available", "is_opencl_available", "validate_backend",

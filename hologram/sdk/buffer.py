@@ -11,16 +11,16 @@ import numpy as np
 from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.dispatch import register_buffer_class
 from hologram.backends.cpu.runtime.module import why_not_native
+from hologram.backends.residence import on_host
 from hologram.dlpack import capsule
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
 from hologram.sdk.arguments import as_array, element_type, extent, scalar
-from hologram.trace.recorder import located
-from hologram.trace.residence import on_host
+from hologram.support.user_lines import located
 
 if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime
+    from hologram.ir.aval import Aval
     from hologram.sdk.executor import Executor
-    from hologram.trace.aval import Aval
 
 handles = itertools.count(1)  # of executors, buffers and tensors: one number never means two things
 

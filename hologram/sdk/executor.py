@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends import devices
 from hologram.backends.cpu.runtime import storage
 from hologram.errors import ClosedExecutorError, DeviceError, ShapeError
+from hologram.ir import devices
 from hologram.sdk import backend as backends
 from hologram.sdk.arguments import bounded, count, element_type, extent
 from hologram.sdk.backend import BackendType
 from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.pool import CLASSES, PAGE_HEIGHT, PAGE_WIDTH, Pool, zero
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 
 
 class Executor:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from hologram.backends.cpu.runtime import storage
 from hologram.backends.cpu.runtime.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
 from hologram.backends.cpu.runtime.module import MOST_BYTES
-from hologram.backends.devices import CPU
+from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.devices import CPU
 from hologram.sdk import resident
 from hologram.sdk.arguments import count, scalar
 from hologram.sdk.buffer import Buffer
@@ -19,11 +20,10 @@ from hologram.sdk.executor import Executor
 from hologram.sdk.programs import Program, clear_programs, program
 from hologram.sdk.table import Array, Row
 from hologram.settings import settings
+from hologram.support.user_lines import located
+from hologram.support.weak import WeakSet
 from hologram.trace import native
 from hologram.trace.devices import forgetting
-from hologram.trace.recorder import located
-from hologram.trace.residence import on_host
-from hologram.weak import WeakSet
 
 CALL_LIMIT = 256  # forms of calls that native code serves, for one op
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.backends.cpu.runtime import storage
-from hologram.cached import cached_property
 from hologram.errors import OutOfMemory
-from hologram.trace.aval import aval
-from hologram.trace.recorder import located
+from hologram.ir.aval import aval
+from hologram.support.cached_property import cached_property
+from hologram.support.user_lines import located
 
 CLASSES = 96
 PAGE_WIDTH, PAGE_HEIGHT = 48, 256  # a page seen as a rectangle of bytes

@@ -12,18 +12,18 @@ from hologram.backends.cpu.memory_code import CACHE_LINE, STREAM_BYTES
 from hologram.backends.cpu.runtime import addresses, storage
 from hologram.backends.cpu.runtime.dispatch import Into
 from hologram.backends.cpu.runtime.module import module
-from hologram.backends.devices import CPU
+from hologram.backends.residence import on_host
 from hologram.dtypes import DType
+from hologram.ir.aval import aval
+from hologram.ir.devices import CPU
+from hologram.ir.graph import Graph
+from hologram.ir.symbolic import var
 from hologram.sdk.table import Array, Row
 from hologram.settings import settings
-from hologram.symbolic import var
+from hologram.support.lru_cache import Recent
 from hologram.trace import compiling
 from hologram.trace.apply import node_of, wrap
-from hologram.trace.aval import aval
-from hologram.trace.node import Graph
-from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace, cast_node
-from hologram.trace.residence import on_host
 
 PROGRAM_LIMIT = 512  # programs that are kept, the least recently used go
 LONG_BYTES = 1 << 20  # a call that moves more gives up the GIL

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram.backends import devices
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime import storage
 from hologram.errors import DeviceError, OutOfMemory
+from hologram.ir import devices
+from hologram.ir.aval import Aval, aval
 from hologram.sdk.buffer import Buffer
-from hologram.trace.aval import Aval, aval
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 
 if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime
@@ -167,7 +167,7 @@ def run(executable: Any, row: Any, values: Any, shapes: Any, dtype: Any, into: B
     """Runs an op's program on a device with buffers where they are; the result, which is ``into``'s from now on."""
     from hologram.trace import compiling
 
-    runtime = devices.runtime(device)
+    runtime: Any = devices.runtime(device)
     given = []
     for p, shape in zip(row.parameters, shapes, strict=True):
         of = aval(dtype, shape)

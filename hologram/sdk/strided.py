@@ -14,7 +14,7 @@ from hologram.errors import AxisOutOfRange, IndexOutOfRange, ShapeError
 from hologram.sdk.arguments import integer
 from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.executor import Executor
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 
 Ints = tuple[int, ...]
 MOST_AXES = 64  # NumPy's limit

@@ -17,15 +17,16 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, LeakedTracerError, ShapeError
+from hologram.ir.node import Node, const_value
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives import elementwise as ew
-from hologram.primitives.leaves import iota
+from hologram.primitives.iota import iota
 from hologram.primitives.movement import broadcast, reshape, slice_
-from hologram.primitives.op import Op, Shape
-from hologram.symbolic import Expr, Int, bounds
+from hologram.support.user_lines import located
 from hologram.trace import recorder
 from hologram.trace.extent import Extent
-from hologram.trace.node import Node, const_value
-from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, located, plain, record, remember
+from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
 
 if TYPE_CHECKING:
     from hologram.trace.tensor import Tensor
@@ -95,7 +96,7 @@ def wide_value(t: Tensor) -> Any:
     if node.op is recorder.const:
         return const_value(node)
     from hologram.backends.cpu.runtime.storage import view
-    from hologram.trace.residence import on_host
+    from hologram.backends.residence import on_host
 
     return view(on_host(node.attrs[0]))[()]
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from hologram import dtypes
 from hologram.errors import DTypeError
+from hologram.ir.node import Node
+from hologram.ir.op import Op
 from hologram.primitives import TABLE, composite
-from hologram.primitives.op import Op
-from hologram.trace.apply import common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
-from hologram.trace.node import Node
-from hologram.trace.recorder import located, record
+from hologram.support.user_lines import located
+from hologram.trace.apply import broadcast_node, common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
+from hologram.trace.recorder import constant, record
 
 _PRODUCTS = 16  # static exponents up to this size are products; beyond, the error of repeated products exceeds that of pow
 
@@ -91,9 +93,7 @@ def extreme(row: Op) -> Callable[[Any, Any], Any]:
 
 def _beyond(row: Op, other: Node | Any, above: bool, on_left: bool) -> Any:
     """The comparison of ``other`` with an integer above, or below, everything its type holds."""
-    from hologram.numpy.creation import full  # which is written in terms of this module
-
     shape = other.shape if isinstance(other, Node) else ()
     order = np.array(1), np.array(0)  # greater, smaller
     left, right = order if above == on_left else order[::-1]
-    return full(shape, bool(row.reference(left, right)), dtype=bool)
+    return wrap(broadcast_node(constant(bool(row.reference(left, right)), dtypes.bool_), shape))

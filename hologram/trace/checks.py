@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError
-from hologram.primitives.op import Shape
-from hologram.symbolic import Expr, Int
-from hologram.trace.recorder import located, plain
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Expr, Int
+from hologram.support.user_lines import located
+from hologram.trace.recorder import plain
 
 __all__ = ["as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of"]
 

@@ -6,18 +6,18 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from hologram import forks
-from hologram.backends.devices import CPU
+from hologram.backends.residence import home, on_host
 from hologram.errors import DeviceError, OutOfMemory
-from hologram.primitives.leaves import leaf
+from hologram.ir.devices import CPU
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import leaf
 from hologram.settings import settings
-from hologram.trace.node import Graph
-from hologram.trace.recorder import located
-from hologram.trace.residence import home, on_host
+from hologram.support import forks
+from hologram.support.user_lines import located
 
 
 class Executable(Protocol):
-    """What :func:`hologram.graph.pipeline.compile_graph` gives."""
+    """What :func:`hologram.backends.compile.compile_graph` gives."""
 
     constants: list[Any]
     long: bool
@@ -74,7 +74,7 @@ def compile_graph(graph: Graph, precision: str = "standard", device: str | None 
     ``auto``. Raises DeviceError, with the user's line, for what the device does not run.
     """
     with _importing:
-        from hologram.graph.pipeline import compile_graph as pipeline
+        from hologram.backends.compile import compile_graph as pipeline
 
     if device is None:
         device = home(n.attrs[0] for n in graph.nodes() if n.op is leaf) or CPU

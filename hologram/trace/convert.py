@@ -10,15 +10,16 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.backends.common.storage import DeviceStorage
-from hologram.backends.devices import CPU, find
+from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
+from hologram.ir.devices import CPU, find
 from hologram.primitives.elementwise import cast_reference
-from hologram.primitives.marks import place
+from hologram.primitives.markers import place
+from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
 from hologram.trace.extent import Extent
-from hologram.trace.recorder import constant, current, located, plain, record, require_whole, transforming, whole_cast
-from hologram.trace.residence import on_host
+from hologram.trace.recorder import constant, current, plain, record, require_whole, transforming, whole_cast
 from hologram.trace.tensor import Tensor, namespace
 
 

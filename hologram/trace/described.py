@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from hologram.errors import ShapeError
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, shape_of
 from hologram.trace.convert import element_type
 from hologram.trace.jit import trace_call
-from hologram.trace.recorder import located
 from hologram.trace.signature import Call, Signature, name_of
 
 __all__ = ["ShapeDtypeStruct", "eval_shape", "taken_apart"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hologram.backends.devices import Devices
-from hologram.backends.devices import devices as every_device
 from hologram.errors import ArgumentError
+from hologram.ir.devices import Devices
+from hologram.ir.devices import devices as every_device
+from hologram.support.user_lines import located
 from hologram.trace import jit, lazy, tree
 from hologram.trace.checks import integer
 from hologram.trace.convert import asarray, device_name, put
-from hologram.trace.recorder import located
 
 forgetting: list[Callable[[], None]] = []  # of other packages: what forgets the programs that they keep
 

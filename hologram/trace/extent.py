@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hologram.errors import TracedValueError
-from hologram.symbolic import Expr, Int, bounds, floordiv, mod
-from hologram.trace.recorder import assume, located, outermost_token
+from hologram.ir.symbolic import Expr, Int, bounds, floordiv, mod
+from hologram.support.user_lines import located
+from hologram.trace.recorder import assume, outermost_token
 
 _NUMBERS = (int, float, np.integer, np.floating)
 

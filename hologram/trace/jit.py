@@ -14,25 +14,27 @@ import numpy as np
 
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime.tracing import tracing
-from hologram.backends.devices import AUTO, CPU, resolve
+from hologram.backends.residence import home
 from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
-from hologram.precision import PRECISIONS
+from hologram.ir.devices import AUTO, CPU, resolve
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Expr, substitute
 from hologram.settings import settings
-from hologram.symbolic import Expr, substitute
+from hologram.support.lru_cache import Recent
+from hologram.support.precision import PRECISIONS
+from hologram.support.user_lines import located, user_line
+from hologram.support.weak import WeakSet
 from hologram.trace import compiling, misses, tree
 from hologram.trace.apply import node_as, operand, pinned, weak_default, wrap
 from hologram.trace.checks import as_function, choice
 from hologram.trace.convert import asarray, of_storage, put
 from hologram.trace.lazy import realise
-from hologram.trace.node import Graph, Node
 from hologram.trace.pickling import by_name
-from hologram.trace.recent import Recent
-from hologram.trace.recorder import Trace, current, located, thread_state, transforming, user_line
-from hologram.trace.residence import home
+from hologram.trace.recorder import Trace, current, thread_state, transforming
 from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, name_of
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
-from hologram.weak import WeakSet
 
 SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
 

@@ -16,20 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from hologram import forks
 from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.residence import home
 from hologram.errors import DeviceError, OutOfMemory, TracedValueError
-from hologram.primitives.leaves import const, input_, leaf
-from hologram.primitives.marks import example, place
-from hologram.primitives.op import MULTIPLE
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import const, input_, leaf
+from hologram.ir.node import Builder, Node, const_value, topological
+from hologram.ir.op import MULTIPLE
+from hologram.primitives.markers import example, place
 from hologram.settings import settings
+from hologram.support import forks
+from hologram.support.lru_cache import Recent
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import is_wide, settled
 from hologram.trace.compiling import compile_once, run
-from hologram.trace.node import Builder, Graph, Node, const_value, topological
-from hologram.trace.recent import Recent
-from hologram.trace.recorder import Pending, located, results_of
-from hologram.trace.residence import home
+from hologram.trace.recorder import Pending, results_of
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024

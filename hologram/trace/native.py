@@ -10,8 +10,8 @@ import numpy as np
 from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime import dispatch
 from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, RemoteLeaf, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
+from hologram.ir.aval import aval
 from hologram.trace import lazy
-from hologram.trace.aval import aval
 from hologram.trace.signature import Call, LeafType
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef

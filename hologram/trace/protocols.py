@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram.errors import ArgumentError
-from hologram.trace.recorder import located
+from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor, namespace
 
 _METHODS = {  # hologram.numpy's functions for the methods of ufuncs

@@ -1,7 +1,7 @@
 """What records: the lazy recorder outside traces, and :class:`Trace` inside one.
 
 Outside a trace an op becomes a :class:`Pending` node: not interned, without a source line, because recording must cost less
-than a microsecond. Inside a trace it becomes a node of the trace's :class:`~hologram.trace.node.Builder`, interned, with
+than a microsecond. Inside a trace it becomes a node of the trace's :class:`~hologram.ir.node.Builder`, interned, with
 the line of the user's file beside it.
 
 A realised value enters as a ``leaf`` node. A pending node that is realised *becomes* a leaf in place (:meth:`Pending.settle`),
@@ -12,29 +12,25 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
-import sys
 import threading
 import weakref
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-import hologram
-from hologram import forks
 from hologram.backends.cpu.runtime.tracing import closed, opened
 from hologram.dtypes import DType, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import const, input_, leaf
+from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.elementwise import cast
-from hologram.primitives.leaves import const, input_, leaf
-from hologram.primitives.op import Op, Shape
-from hologram.symbolic import Expr, Int, bounds
-from hologram.trace.node import Builder, Graph, Node, const_attrs
-from hologram.weak import WeakSet
+from hologram.support import forks
+from hologram.support.user_lines import located, user_place
+from hologram.support.weak import WeakSet
 
-# of this package and of those beside it that are made of it: no user's lines
-_PACKAGES = tuple(os.path.dirname(os.path.abspath(hologram.__file__)) + more + os.sep for more in ("", "_torch", "_ffi"))
 _MEMO_LIMIT = 4096
 
 
@@ -171,7 +167,7 @@ class Trace:
     def record(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Node:
         node = self.builder(op, inputs, plain(attrs) if attrs else attrs)
         if node not in self.lines:
-            self.lines[node] = self.line or _user_line()
+            self.lines[node] = self.line or user_place()
         return node
 
     def graph(self, outputs: list[Node]) -> Graph:
@@ -324,47 +320,3 @@ def require_whole(a: DType, b: DType) -> None:
     """Raises DTypeError where values of type ``a`` lose their imaginary parts as ``b``."""
     if loses_part(a, b):
         raise located(DTypeError(f"{a} to {b} would lose the imaginary parts: take real, imag or abs first"))
-
-
-# --- source lines ----------------------------------------------------------------------------------------------------
-
-
-def user_frame() -> FrameType | None:
-    """The innermost frame outside the packages."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGES):
-        frame = frame.f_back
-    return frame
-
-
-def _user_line() -> tuple[str, int] | None:
-    frame = user_frame()
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
-
-
-def user_line(error: BaseException) -> str:
-    """The innermost line outside the packages that ``error`` came through."""
-    place, traceback = "", error.__traceback__
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if not code.co_filename.startswith(_PACKAGES):
-            place = f"{code.co_filename}:{traceback.tb_lineno}, in {code.co_name}"
-        traceback = traceback.tb_next
-    return place
-
-
-def where() -> str:
-    """`` (at file.py:12, in f)``, or nothing where no user's frame is left."""
-    frame = user_frame()
-    if frame is None:
-        return ""
-    code = frame.f_code
-    return f" (at {code.co_filename}:{frame.f_lineno}, in {code.co_name})"
-
-
-def located(error: HologramError) -> HologramError:
-    """``error`` with the user's line at the end of its message; once."""
-    text = str(error)
-    if " (at " in text:
-        return error
-    return type(error)(text + where())

@@ -1,33 +1,16 @@
-"""Where values are: on the host, or on a device, where programs that read them then run."""
+"""Where the values of Tensors are, or will be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from hologram.backends.common.storage import DeviceStorage
-from hologram.backends.devices import CPU
-from hologram.errors import DeviceError, OutOfMemory
-from hologram.graph.partition import is_placed
-from hologram.primitives.leaves import leaf
-from hologram.trace.node import topological
-from hologram.trace.recorder import Pending, located
-
-
-def home(storages: Iterable[Any]) -> str | None:
-    """The device that ``storages`` are on; None where all are the host's, whose values go wherever they are wanted.
-
-    Raises DeviceError for values of two devices.
-    """
-    found: str | None = None
-    for s in storages:
-        if type(s) is DeviceStorage:
-            if found is None:
-                found = s.device
-            elif s.device != found:
-                both = f"values on {found} and on {s.device} meet in one computation"
-                raise located(DeviceError(f"{both}: hg.device_put brings one to the other's device"))
-    return found
+from hologram.backends.residence import home
+from hologram.graph.placement.device_parts import is_placed
+from hologram.ir.devices import CPU
+from hologram.ir.leaves import leaf
+from hologram.ir.node import topological
+from hologram.trace.recorder import Pending
 
 
 def device_of(t: Any) -> str:
@@ -39,13 +22,3 @@ def device_of(t: Any) -> str:
         else:
             return home(n.attrs[0] for n in nodes if n.op is leaf) or CPU
     return t._storage.device if type(t._storage) is DeviceStorage else CPU
-
-
-def on_host(storage: Any) -> Any:
-    """A Storage of the host with the values of ``storage``. Raises DeviceError where the device that computes them failed."""
-    if type(storage) is not DeviceStorage:
-        return storage
-    try:
-        return storage.on_host()
-    except (DeviceError, OutOfMemory) as e:
-        raise located(e) from None

@@ -15,13 +15,13 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, StaticArgumentError, TreeError
-from hologram.primitives.op import Shape
-from hologram.symbolic import substitute, var
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import substitute, var
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS, check_unmasked, is_wide
 from hologram.trace.checks import has_items, integer
 from hologram.trace.convert import from_dlpack, of_device
-from hologram.trace.recorder import located
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hologram.errors import ArgumentError
+from hologram.ir.graph import Graph, text
+from hologram.support.user_lines import located
 from hologram.trace import compiling, misses
 from hologram.trace.checks import as_function
 from hologram.trace.jit import Jitted, Specialisation, Traced, holds, jit, trace_call
-from hologram.trace.node import Graph
-from hologram.trace.printing import text
-from hologram.trace.recorder import located
 from hologram.trace.signature import Call, Signature, name_of
 
 if TYPE_CHECKING:

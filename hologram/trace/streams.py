@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-from hologram.backends.devices import CPU, find
 from hologram.errors import DeviceError
-from hologram.trace.recorder import located
+from hologram.ir.devices import CPU, find
+from hologram.support.user_lines import located
 
 
 class Stream:

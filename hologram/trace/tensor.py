@@ -9,36 +9,36 @@ was donated.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from hologram import dlpack
 from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxisError, ShapeError, TracedValueError
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import is_static
 from hologram.primitives import composite
 from hologram.primitives import elementwise as ew
-from hologram.primitives.op import Shape
-from hologram.symbolic import is_static
+from hologram.support.user_lines import located
 from hologram.trace import apply, arithmetic
 from hologram.trace.apply import binary_operator, unary_operator
 from hologram.trace.extent import extent
-from hologram.trace.node import Node
-from hologram.trace.recorder import Pending, Trace, current, located
-from hologram.trace.residence import device_of, on_host
-
-if TYPE_CHECKING:
-    from types import ModuleType
+from hologram.trace.recorder import Pending, Trace, current
+from hologram.trace.residence import device_of
 
 
-def namespace() -> ModuleType:
-    """:mod:`hologram.numpy`, which is written in terms of this module and so cannot be imported with it."""
-    import hologram.numpy as hnp
-
-    return hnp
+@functools.cache
+def namespace(part: str = "") -> Any:
+    """:mod:`hologram.numpy`, or a part of it. It is written in terms of this package, so it is named here and imported when a method is called."""
+    return import_module("hologram.numpy" + part)
 
 
 def _from_namespace(name: str) -> Callable[..., Any]:
@@ -115,7 +115,7 @@ class Tensor:
 
         return put(self, device)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"Array API version {api_version!r} is not supported")
         return namespace()
@@ -310,9 +310,7 @@ class Tensor:
     # --- indexing ---
 
     def __getitem__(self, index: Any) -> Tensor:
-        from hologram.numpy.indexing import index as read
-
-        return read(self, index)
+        return namespace(".indexing").index(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """This Tensor, and every view of the same elements, has ``value`` at ``index`` from now on; what was computed before keeps its value.
@@ -321,16 +319,12 @@ class Tensor:
         Raises ReadOnlyError for those that NumPy does not let write either, and LeakedTracerError while tracing where a Tensor from outside of the
         trace would come to hold a traced value.
         """
-        from hologram.numpy.assignment import assign
-
-        assign(self, index, value)
+        namespace(".assignment").assign(self, index, value)
 
     @property
     def at(self) -> Any:
         """``x.at[index].set(values)``, ``add``, ``multiply``, ``min``, ``max``, …: the Tensor with some elements changed."""
-        from hologram.numpy.updates import Updates
-
-        return Updates(self)
+        return namespace(".updates").Updates(self)
 
     # --- operators ---
 

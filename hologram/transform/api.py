@@ -7,14 +7,15 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DifferentiationError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.symbolic import prod
 from hologram.primitives import TABLE
-from hologram.primitives.marks import stop
-from hologram.symbolic import prod
+from hologram.primitives.markers import stop
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.checks import as_function, has_items, integer, items
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, constant, located, record
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.transform.arguments import array_node, cotangent_nodes, own, tensors
 from hologram.transform.linear import Linearised, tangents_of
 from hologram.transform.nodes import add, along, apply, has_tangents, moved, number, reshaped

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from hologram.errors import ArgumentError, DifferentiationError
+from hologram.ir.node import Node
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import SCALARS, node_as, operand, weak_default, weak_type, wrap
-from hologram.trace.node import Node
-from hologram.trace.recorder import cast_node, located
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 from hologram.transform.nodes import has_tangents

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram.primitives.leaves import const, leaf
-from hologram.primitives.marks import barrier
+from hologram.ir.leaves import const, leaf
+from hologram.ir.node import Node
+from hologram.primitives.markers import barrier
 from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.checks import as_function
-from hologram.trace.node import Node
 from hologram.trace.recorder import current, record, transforming
 from hologram.transform.arguments import array_node, result_nodes, tensors
 from hologram.transform.custom import ReverseRule, wrapped

@@ -14,21 +14,22 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DifferentiationError
-from hologram.primitives.batching import stack_of
-from hologram.primitives.marks import custom, part, pullback
-from hologram.primitives.op import transforms
-from hologram.symbolic import Int
+from hologram.ir.node import Node
+from hologram.ir.op import transforms
+from hologram.ir.symbolic import Int
+from hologram.primitives.markers import custom, part, pullback
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.checks import as_function, integer, items
-from hologram.trace.node import Node
 from hologram.trace.pickling import by_name
-from hologram.trace.recorder import current, located, record, transforming
+from hologram.trace.recorder import current, record, transforming
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, result_nodes, tensors
 from hologram.transform.differentiate import in_reverse_mode, push
 from hologram.transform.levels import Level
 from hologram.transform.nodes import full, sum_over, zeros_like
+from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
 
 Function = Callable[..., Any]

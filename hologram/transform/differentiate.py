@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hologram.errors import DifferentiationError
-from hologram.trace.node import Node
-from hologram.trace.recorder import located
+from hologram.ir.node import Node
+from hologram.support.user_lines import located
 from hologram.transform.levels import Level, keeping_lines
 from hologram.transform.nodes import add
 

@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Any
 
 from hologram.dtypes import DType
-from hologram.primitives.leaves import leaf
-from hologram.primitives.marks import custom, example, mark, pullback, stop
-from hologram.primitives.op import MULTIPLE, NoDerivative, Op, Shape
+from hologram.ir.leaves import leaf
+from hologram.ir.node import Node
+from hologram.ir.op import MULTIPLE, NoDerivative, Op, Shape
+from hologram.primitives.markers import custom, example, mark, pullback, stop
 from hologram.trace import recorder
-from hologram.trace.node import Node
 from hologram.trace.recorder import current, pending
 from hologram.transform.nodes import has_tangents
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hologram.ir.node import Node
 from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.checks import as_function
-from hologram.trace.node import Node
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import differentiable_node, result_nodes, with_aux
 from hologram.transform.differentiate import pull, push

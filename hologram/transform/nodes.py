@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from hologram.dtypes import DType
+from hologram.ir.node import Node
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Int, bounds
 from hologram.primitives import elementwise as ew
 from hologram.primitives.movement import broadcast, concatenate, pad, reshape, slice_, transpose
-from hologram.primitives.op import Op, Shape
 from hologram.primitives.reductions import reduce_sum
-from hologram.symbolic import Int, bounds
-from hologram.trace.node import Node
 from hologram.trace.recorder import constant, record
 
 

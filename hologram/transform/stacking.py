@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError, TransformError
-from hologram.primitives.batching import elementwise, stack_of
-from hologram.symbolic import Int
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Int
+from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.apply import wrap
 from hologram.trace.checks import as_function
-from hologram.trace.node import Node
-from hologram.trace.recorder import located
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, own, result_nodes, tensors
 from hologram.transform.levels import Level, example_of, keeping_lines
 from hologram.transform.nodes import moved
+from hologram.transform.rules.batching import elementwise, stack_of
 from hologram.transform.transformed import Transformed
 
 

@@ -13,8 +13,8 @@ from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
 from hologram.errors import ArgumentError
-from hologram.precision import PRECISIONS
-from hologram.trace.recent import Recent
+from hologram.support.lru_cache import Recent
+from hologram.support.precision import PRECISIONS
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.frozen import Frozen, parameters
 from hologram_torch.compile.partition import Analysis

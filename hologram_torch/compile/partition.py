@@ -16,8 +16,9 @@ from torch._ops import OpOverload
 
 import hologram as hg
 from hologram import numpy as hnp
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
 from hologram.trace.apply import node_of, wrap
-from hologram.trace.node import Graph, Node
 from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup

@@ -11,7 +11,7 @@ from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy
 
-from hologram.graph.regions import DEEPEST, LARGER, LEAST_BYTES
+from hologram.graph.blocking.score_regions import DEEPEST, LARGER, LEAST_BYTES
 
 aten = torch.ops.aten
 EXPONENTIALS = (aten._softmax.default, aten.exp.default)
@@ -20,8 +20,8 @@ EXPONENTIALS = (aten._softmax.default, aten.exp.default)
 def partition(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
     """AOTAutograd's joint graph as forward and backward: a minimum cut that saves neither large scores nor what is made of them.
 
-    Both graphs then hold attention from queries and keys on, and are compiled without scores in memory (:mod:`hologram.graph.regions`). Scores
-    that the model returns are saved: they are in memory anyway.
+    Both graphs then hold attention from queries and keys on, and are compiled without scores in memory
+    (:mod:`hologram.graph.blocking.score_regions`). Scores that the model returns are saved: they are in memory anyway.
     """
     scores, constants = ({}, []) if _overwrites_later(joint.graph) else _forward(joint.graph)
     for node in _returned(joint.graph, scores):

@@ -16,9 +16,9 @@ from torch._C._dynamo import guards
 
 from hologram.backends.cpu.memory_code import STREAM_BYTES
 from hologram.errors import DeviceError, IndexOutOfRange
-from hologram.trace.aval import aval
+from hologram.ir.aval import aval
+from hologram.ir.graph import Graph
 from hologram.trace.compiling import compile_graph
-from hologram.trace.node import Graph
 from hologram_torch import cuda
 from hologram_torch.interop import dtype_of, in_kept_memory
 from hologram_torch.threads import share

@@ -15,13 +15,13 @@ import torch
 import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import TracedValueError
-from hologram.primitives.leaves import const, leaf
-from hologram.primitives.marks import place
-from hologram.primitives.op import MULTIPLE
+from hologram.ir.leaves import const, leaf
+from hologram.ir.node import Node, topological
+from hologram.ir.op import MULTIPLE
+from hologram.primitives.markers import place
+from hologram.support.lru_cache import Recent
 from hologram.trace import recorder
 from hologram.trace.apply import node_of, wrap
-from hologram.trace.node import Node, topological
-from hologram.trace.recent import Recent
 from hologram.trace.recorder import Trace
 from hologram_torch.devices import pending
 

@@ -17,9 +17,9 @@ import numpy as np
 
 import hologram as hg
 from hologram import dtypes
-from hologram.backends.reference import evaluate_node
 from hologram.errors import CompileError, HologramError, RewriteError
-from hologram.primitives.op import MULTIPLE
+from hologram.ir.interpreter import evaluate_node
+from hologram.ir.op import MULTIPLE
 from hologram.trace.apply import operand, wrap
 from hologram.trace.recorder import Trace
 

@@ -29,8 +29,8 @@ from hologram.errors import (
     ShapeError,
     TracedValueError,
 )
+from hologram.ir.graph import Graph
 from hologram.settings import override
-from hologram.trace.node import Graph
 
 from . import judge, meaning, values
 from .generate import Case
@@ -256,7 +256,7 @@ def _is_near_the_end(run: Run) -> bool:
 
 
 def _has_on_the_way(run: Run, test: Callable[[np.ndarray, float], np.ndarray]) -> bool:
-    from hologram.backends.reference import evaluate
+    from hologram.ir.interpreter import evaluate
 
     found = [False]
 

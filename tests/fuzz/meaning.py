@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends import reference
-from hologram.graph.builder import Rare, decompose
-from hologram.graph.complexes import split_complex
-from hologram.graph.passes import ARGUMENTS, Context, run_passes
+from hologram.graph.canonical.complex_split import split_complex
+from hologram.graph.pass_manager import ARGUMENTS, Context, run_passes
+from hologram.ir import interpreter as reference
+from hologram.ir.expression_builder import Rare, decompose
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
+from hologram.ir.op import MULTIPLE, TABLE, Op
 from hologram.primitives.elementwise import cast_reference
-from hologram.primitives.op import MULTIPLE, TABLE, Op
-from hologram.trace.node import Graph, Node
 
 from .. import scalar_code
 
@@ -215,7 +216,7 @@ def has_host(graph: Graph) -> bool:
 
 def every_node(graph: Graph) -> Iterator[Node]:
     """The graph's nodes, and those of the bodies in it."""
-    from hologram.primitives.control import bodies
+    from hologram.ir.graph import bodies
 
     for n in graph.nodes():
         yield n

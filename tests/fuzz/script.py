@@ -67,7 +67,7 @@ def _setting(thresholds: dict[str, int]) -> list[str]:
 _RUN = {
     "": """\
 if __name__ == "__main__":
-    from hologram.backends.reference import evaluate
+    from hologram.ir.interpreter import evaluate
 
     hg.settings.cache = False
     plain = [np.ascontiguousarray(a).reshape(a.shape) for a in args]

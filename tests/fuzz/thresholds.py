@@ -20,48 +20,48 @@ from typing import Any, NamedTuple
 
 import hologram
 from hologram.settings import override
-from hologram.trace.recent import Recent
+from hologram.support.lru_cache import Recent
 
 PACKAGES = ("hologram.graph", "hologram.backends.cpu", "hologram.backends.common", "hologram.primitives.indexing", "hologram.nn.attention")
 LEFT_OUT = (
     "hologram.backends.cpu.runtime",
     "hologram.backends.cpu.cache",
-    "hologram.graph.radix_kernels",
-    "hologram.graph.kernel_parse",
-    "hologram.graph.verify",  # bounds of proofs, and of passes, which defects alone meet
+    "hologram.graph.library.sort.radix",
+    "hologram.graph.kernel.parser",
+    "hologram.graph.kernel.verify",  # bounds of proofs, and of passes, which defects alone meet
     "hologram.graph.bounded",
 )
 
 FIXED = {
-    "hologram.graph.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
-    "hologram.graph.plan.LINE_BYTES": "a line of the cache",
+    "hologram.graph.memory.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
+    "hologram.graph.memory.plan.LINE_BYTES": "a line of the cache",
     "hologram.backends.cpu.memory_code.CACHE_LINE": "a line of the cache",
-    "hologram.graph.passes.DEBUG_LEVEL": "a level of HOLOGRAM_DEBUG",
-    "hologram.graph.arrange.LAST": "beyond any hash",
-    "hologram.graph.emission.TOP": "a name",
-    "hologram.graph.sorts.INDEX_BITS": "width of indices",
-    "hologram.graph.tiles.SIDE": "items of a group of 256",
-    "hologram.graph.tiles.PAD": "banks of shared memory",
-    "hologram.graph.nest.MANY": "infinity",
-    "hologram.graph.loop_parts._FIRST_OWN": "a number that no input has",
-    "hologram.graph.placement.NEVER": "infinity",
+    "hologram.graph.pass_manager.DEBUG_LEVEL": "a level of HOLOGRAM_DEBUG",
+    "hologram.graph.lower.canonical_order.LAST": "beyond any hash",
+    "hologram.graph.lower.code_placement.TOP": "a name",
+    "hologram.graph.legalize.sorts.INDEX_BITS": "width of indices",
+    "hologram.graph.schedule.tiles.SIDE": "items of a group of 256",
+    "hologram.graph.schedule.tiles.PAD": "banks of shared memory",
+    "hologram.graph.schedule.nest.MANY": "infinity",
+    "hologram.graph.canonical.loop_splitting._FIRST_OWN": "a number that no input has",
+    "hologram.graph.placement.min_cut.NEVER": "infinity",
     "hologram.backends.cpu.bfloat16_pairs.LARGEST": "lanes of an instruction",
     "hologram.backends.cpu.bfloat16_pairs.LEAST": "lanes of an instruction",
-    "hologram.graph.invariants._MOST_WORK": "infinity",
-    "hologram.graph.passes.MAX_ROUNDS": "a bound, met by defects only",
-    "hologram.graph.rewrite.STEPS": "a bound, met by defects only",
+    "hologram.graph.canonical.licm._MOST_WORK": "infinity",
+    "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
+    "hologram.graph.rewrite.engine.STEPS": "a bound, met by defects only",
     "hologram.backends.cpu.control.POLL_NS": "how soon signals are seen",
-    "hologram.graph.attention_kernel.GFLOPS": "a rate",
+    "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
     "hologram.backends.cpu.lapack._MOST": "what a routine's integers hold",
     "hologram.backends.common.maker.MOST_GROUPS": "a limit of devices",
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
-    "hologram.graph.attention_match.LEAST": 2,
-    "hologram.graph.fuse.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
-    "hologram.graph.loops.COLUMNS": 16,
-    "hologram.graph.streams.STREAMS": 2,
+    "hologram.graph.library.attention.match.LEAST": 2,
+    "hologram.graph.fusion.fuse.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
+    "hologram.graph.schedule.choose.COLUMNS": 16,
+    "hologram.graph.schedule.row_interleave.STREAMS": 2,
 }
-MULTIPLES = {"hologram.graph.loops.COLUMNS": 16, "hologram.graph.loops.SQUARE": 16}  # which others take for granted
+MULTIPLES = {"hologram.graph.schedule.choose.COLUMNS": 16, "hologram.graph.schedule.choose.SQUARE": 16}  # which others take for granted
 
 
 class Threshold(NamedTuple):

@@ -25,7 +25,7 @@ EACH = 150.0  # seconds that they take at most, on a GPU
 def main() -> int:
     options = _options()
     import hologram as hg
-    from hologram.backends.devices import accelerator, resolve
+    from hologram.ir.devices import accelerator, resolve
 
     name = resolve(options.device) if options.device else accelerator()
     if name is None:

@@ -20,11 +20,11 @@ from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import devices
-from hologram.backends.reference import evaluate
-from hologram.graph.passes import canonicalise
+from hologram.graph.pass_manager import canonicalise
+from hologram.ir import devices
+from hologram.ir.graph import Graph
+from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
-from hologram.trace.node import Graph
 
 NAME = os.environ.get("HOLOGRAM_TEST_DEVICE") or devices.accelerator()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(NAME is None, reason="there is no GPU: hg.devices() says why")]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from hologram.backends.c.scalars import Scalars, type_name
 from hologram.dtypes import DType, int64
-from hologram.graph.kernel_ir import Acc
-from hologram.primitives.op import TABLE
+from hologram.graph.kernel.ir import Acc
+from hologram.ir.op import TABLE
 from hologram.primitives.reductions import INDEX_MAX, identity_bits
 
 

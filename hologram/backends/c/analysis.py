@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hologram.graph.kernel_ir import Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
-from hologram.primitives.op import TABLE
-from hologram.symbolic import Int
+from hologram.graph.kernel.ir import Accumulate, Buffer, Kernel, Loop, Stmt, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int
 
 
 def statements(body: list[Stmt]) -> list[Stmt]:

@@ -17,7 +17,7 @@ from hologram.backends.c.matrix_units import COLUMNS, ROWS, MatrixWriter
 from hologram.backends.c.products import ITEMS, Product, Side
 from hologram.backends.c.vectors import ACCESS_BYTES, divides
 from hologram.dtypes import uint64
-from hologram.symbolic import split_linear
+from hologram.ir.symbolic import split_linear
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter

@@ -23,10 +23,11 @@ from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.tiles import shared_bytes, tiles_of
 from hologram.backends.c.unit_tiles import unit_tiles_of
 from hologram.backends.c.vectors import vectors
-from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Loop
-from hologram.precision import TF32
+from hologram.graph.kernel.ir import Buffer, Kernel, Loop
+from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import LANES, PAGE
 from hologram.settings import settings
+from hologram.support.precision import TF32
 
 ITEM_KERNEL = 64  # items of a group where each has a chunk of its own
 MOST_ITEMS = 256

@@ -15,8 +15,9 @@ from hologram.backends.c.panels import PanelWriter
 from hologram.backends.c.products import ITEMS, Product, Side
 from hologram.backends.c.tiles import Nest
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import Accumulate, Ins, half_factors
-from hologram.primitives.op import TABLE
+from hologram.graph.kernel.ir import Accumulate, half_factors
+from hologram.ir.instruction import Ins
+from hologram.ir.op import TABLE
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter

@@ -15,7 +15,8 @@ from hologram.backends.c.products import SIDE, Product, Side, integers_in
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.backends.c.tiles import Nest
 from hologram.graph.bounded import Worklist
-from hologram.graph.kernel_ir import Ins, Store, Value
+from hologram.graph.kernel.ir import Store, Value
+from hologram.ir.instruction import Ins
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter

@@ -14,9 +14,10 @@ from hologram.backends.c.nests import NestWriter
 from hologram.backends.c.products import ITEMS, PAD, SIDE, VECTOR, Product, Side
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.backends.c.vectors import divides
-from hologram.graph.kernel_ir import Accumulate, Ins
+from hologram.graph.kernel.ir import Accumulate
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Int, atoms, split_linear
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hologram.backends.c.vectors import divides
-from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Store
-from hologram.graph.tiles import PAD, SIDE, Panels
+from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Store
+from hologram.graph.schedule.tiles import PAD, SIDE, Panels
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Expr, atoms, split_linear
 from hologram.primitives.reductions import PAGE
-from hologram.symbolic import Expr, atoms, split_linear
 
 ITEMS = SIDE * SIDE
 PANELS = Panels(128, 128)  # of float32: what registers hold of sums

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from hologram.backends.c.accumulate import Monoid
 from hologram.backends.c.scalars import memory_name, type_name
-from hologram.graph.kernel_ir import Loop
+from hologram.graph.kernel.ir import Loop
+from hologram.ir.symbolic import Int
 from hologram.primitives.reductions import LANES, PAGE
-from hologram.symbolic import Int
 
 if TYPE_CHECKING:
     from hologram.backends.c.walk import KernelWriter

@@ -9,7 +9,8 @@ from hologram.backends.c.mapping import scans
 from hologram.backends.c.row_form import ITEM
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.errors import CompileError
-from hologram.graph.kernel_ir import Ins, Loop
+from hologram.graph.kernel.ir import Loop
+from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import GROUP
 
 if TYPE_CHECKING:

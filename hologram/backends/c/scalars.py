@@ -10,7 +10,7 @@ from hologram import dtypes
 from hologram.backends.c.dialects import Dialect
 from hologram.backends.c.vectors import ACCESS_BYTES
 from hologram.dtypes import DType
-from hologram.graph.builder import Rare, decompose
+from hologram.ir.expression_builder import Rare, decompose
 from hologram.primitives import complexes
 
 

@@ -11,8 +11,8 @@ from hologram.backends.c.mapping import Mapping
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.walk import KernelWriter
 from hologram.errors import UnsupportedError
-from hologram.graph.kernel_ir import Kernel
-from hologram.graph.kernel_text import print_kernel
+from hologram.graph.kernel.ir import Kernel
+from hologram.graph.kernel.printer import print_kernel
 
 _DOUBLE = re.compile(r"\bf64\b|\bc128\b|hg_c128|hg_f64|hg_bits_f64|f64_to_|odd_")
 

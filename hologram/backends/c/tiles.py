@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from hologram.backends.c.analysis import statements
 from hologram.backends.c.products import DEPTHS, SIDE, Product, Side, product
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
-from hologram.graph.tiles import MOST_HELD
-from hologram.symbolic import Int, split_linear
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store
+from hologram.graph.schedule.tiles import MOST_HELD
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Int, split_linear
 
 
 class Nest(NamedTuple):

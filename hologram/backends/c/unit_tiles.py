@@ -10,7 +10,7 @@ from hologram.backends.c.halves import DEPTH, is_fragment, shared_bytes, takes
 from hologram.backends.c.matrix_units import ROWS, WARPS, by_warps, on_matrix_units
 from hologram.backends.c.products import Product
 from hologram.backends.c.tiles import Nest, Tiles, held_in, nests_of
-from hologram.graph.kernel_ir import Kernel, Loop
+from hologram.graph.kernel.ir import Kernel, Loop
 
 SHARES = (WARPS, 1)
 MOST_HELD = 224  # registers, of 4 bytes, that an item has for what it holds and for sums

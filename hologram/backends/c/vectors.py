@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hologram.graph.kernel_ir import Accumulate, Buffer, Ins, Loop, Store
-from hologram.symbolic import Expr, Int, split_linear
+from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Expr, Int, split_linear
 
 ACCESS_BYTES = 16  # the widest access of an item
 MOST_NEIGHBOURS = 8

@@ -23,9 +23,10 @@ from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
 from hologram.backends.c.tiles import Nest, shared_bytes
 from hologram.backends.c.vectors import ACCESS_BYTES, Place, Vectors, divides, vectors
 from hologram.dtypes import int64, uint64
-from hologram.graph.kernel_ir import Acc, Accumulate, Buffer, Ins, Kernel, Loop, Stmt, Store
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Atom, Expr, Int, bounds
 from hologram.primitives.reductions import LANES
-from hologram.symbolic import Atom, Expr, Int, bounds
 
 MOST_TURNS = 8  # written out: so many accesses of an item are under way
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram import forks
 from hologram.backends.c.dialects import Dialect
 from hologram.backends.c.products import PANELS
-from hologram.cached import cached_property
 from hologram.errors import DeviceError, OutOfMemory
-from hologram.graph.tiles import Panels
+from hologram.graph.schedule.tiles import Panels
+from hologram.support import forks
+from hologram.support.cached_property import cached_property
 
 if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime

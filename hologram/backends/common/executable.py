@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from hologram import debug
 from hologram.backends import held
 from hologram.backends.base import BaseExecutable
 from hologram.backends.c.source import Program
@@ -21,13 +20,14 @@ from hologram.backends.common.memory import Memory
 from hologram.backends.common.runtime import Runtime, Work
 from hologram.backends.common.steps import Block, Call, Steps
 from hologram.backends.common.storage import DeviceStorage
-from hologram.cached import cached_property
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.emission import Lowered
-from hologram.graph.schedule import Output, Schedule, bind_symbols, concrete_shape
-from hologram.primitives.leaves import Held, leaf
-from hologram.trace.aval import Aval, aval
-from hologram.trace.node import Graph
+from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.program import Output, Schedule, bind_symbols, concrete_shape
+from hologram.ir.aval import Aval, aval
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import Held, leaf
+from hologram.support import debug
+from hologram.support.cached_property import cached_property
 
 MOST_SIZES = 64  # blocks that a graph with symbolic shapes keeps
 

@@ -22,10 +22,10 @@ from hologram.backends.common.driver import Place
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.steps import Block, Call, Slots, Where, at, read
 from hologram.errors import OutOfMemory
-from hologram.graph.control import ControlStep, nbytes
-from hologram.graph.plan import LINE_BYTES
+from hologram.graph.lower.control_step import ControlStep, nbytes
+from hologram.graph.memory.plan import LINE_BYTES
+from hologram.ir.node import Node
 from hologram.primitives.control import scan, switch
-from hologram.trace.node import Node
 
 MOST_STEPS = 16  # of a while_loop, begun before their conditions are known
 IN_VAIN_NS = 1e6  # what these may take, as the CPU's model of costs has it

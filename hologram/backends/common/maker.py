@@ -11,13 +11,13 @@ import numpy as np
 from hologram.backends.common.driver import Launch
 from hologram.backends.common.loops import control
 from hologram.backends.common.steps import Action, Block, Call, Slots, Where, at, bytes_of
-from hologram.graph.control import ControlStep
-from hologram.graph.emission import Lowered
-from hologram.graph.host import HostStep
-from hologram.graph.plan import Plan
-from hologram.graph.schedule import Schedule, concrete_shape
-from hologram.symbolic import Int, prod, substitute
-from hologram.trace.node import Node
+from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.host_step import HostStep
+from hologram.graph.memory.plan import Plan
+from hologram.graph.program import Schedule, concrete_shape
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Int, prod, substitute
 
 if TYPE_CHECKING:
     from hologram.backends.c.source import Program

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from hologram import forks
 from hologram.backends.common.driver import Device, Event, Place, Queue
 from hologram.backends.common.memory import Memory, Pool
 from hologram.backends.common.storage import COLLECTED, MOST_UNDER_WAY, DeviceStorage, Submission
 from hologram.backends.cpu.runtime import storage as host
-from hologram.cached import cached_property
 from hologram.errors import DeviceError
-from hologram.trace.aval import Aval
-from hologram.trace.node import Graph
+from hologram.ir.aval import Aval
+from hologram.ir.graph import Graph
+from hologram.support import forks
+from hologram.support.cached_property import cached_property
 
 APART_BYTES = 1 << 18  # of copies that are worth a wait of one queue for another
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.errors import DeviceError, HologramError
-from hologram.trace.aval import Aval
+from hologram.ir.aval import Aval
 
 if TYPE_CHECKING:
     from hologram.backends.common.driver import Event, Queue

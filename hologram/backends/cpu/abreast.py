@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg
 from hologram.backends.cpu.memory_code import Lane
-from hologram.graph.kernel_ir import Acc, Loop, Value
+from hologram.graph.kernel.ir import Acc, Loop, Value
 
 
 class Part:

@@ -6,7 +6,7 @@ import numpy as np
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, scalar_type, shuffle_half, suffix, vector
 from hologram.backends.cpu.scalar_code import ScalarCode, constant
-from hologram.graph.kernel_ir import Acc
+from hologram.graph.kernel.ir import Acc
 from hologram.primitives.reductions import INDEX_MAX, LANES, identity_bits
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, shuffle_half, vector
-from hologram.graph.kernel_ir import Accumulate, Ins, Kernel, Store
+from hologram.graph.kernel.ir import Accumulate, Kernel, Store
+from hologram.ir.instruction import Ins
 
 LARGEST, LEAST = 16, 4  # lanes of an instruction
 

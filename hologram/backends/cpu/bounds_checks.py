@@ -8,9 +8,10 @@ vector reads beside the elements that are wanted counts too. Hints to the caches
 from __future__ import annotations
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, lane_numbers, literal, vector
-from hologram.graph.kernel_ir import Buffer, Ins, Kernel, Store
-from hologram.graph.kernel_text import Names, print_kernel, statement_text
-from hologram.symbolic import Int
+from hologram.graph.kernel.ir import Buffer, Kernel, Store
+from hologram.graph.kernel.printer import Names, print_kernel, statement_text
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Int
 
 # Functions of the runtime that checked code calls: :mod:`hologram.backends.cpu.runtime.checked_code`.
 DECLARATIONS = """

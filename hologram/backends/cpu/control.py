@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from hologram.backends.cpu.llvm_text import Reg
 from hologram.backends.cpu.module import Frame, GraphWriter, serial
-from hologram.graph.control import ControlStep, nbytes
-from hologram.graph.plan import LINE_BYTES
-from hologram.graph.schedule import Schedule
+from hologram.graph.lower.control_step import ControlStep, nbytes
+from hologram.graph.memory.plan import LINE_BYTES
+from hologram.graph.program import Schedule
+from hologram.ir.node import Node
+from hologram.ir.symbolic import mod
 from hologram.primitives.control import scan, switch
-from hologram.symbolic import mod
-from hologram.trace.node import Node
 
 if TYPE_CHECKING:
-    from hologram.graph.schedule import Output
+    from hologram.graph.program import Output
 
 SMALL_BYTES = 256  # an array of at most this many bytes may live in registers
 SMALL_TOTAL = 8192

@@ -16,8 +16,8 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-from hologram import forks
 from hologram.errors import CompileError
+from hologram.support import forks
 
 _emitting = forks.guard(forks.EMITTING, threading.Lock())
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hologram import debug, dtypes
+from hologram import dtypes
 from hologram.backends import held
 from hologram.backends.base import BaseExecutable
 from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.host import is_bound
 from hologram.backends.cpu.runtime import addresses, calls, storage
 from hologram.backends.cpu.scheduled import Scheduled, load
-from hologram.cached import cached_property
-from hologram.graph.host import host_nodes
-from hologram.graph.schedule import Schedule, bind_symbols, concrete_shape
-from hologram.primitives.leaves import Held, leaf
+from hologram.backends.residence import on_host
+from hologram.graph.lower.host_step import host_nodes
+from hologram.graph.program import Schedule, bind_symbols, concrete_shape
+from hologram.ir.aval import Aval, aval
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import Held, leaf
+from hologram.ir.node import Node
 from hologram.settings import settings
-from hologram.trace.aval import Aval, aval
-from hologram.trace.node import Graph, Node
-from hologram.trace.residence import on_host
+from hologram.support import debug
+from hologram.support.cached_property import cached_property
 
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
 

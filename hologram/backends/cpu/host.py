@@ -20,9 +20,9 @@ from hologram import dtypes
 from hologram.backends.cpu import lapack
 from hologram.backends.cpu.llvm_text import Reg
 from hologram.backends.cpu.module import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
-from hologram.graph.host import HostStep
-from hologram.primitives.op import TABLE
-from hologram.symbolic import Int, is_static
+from hologram.graph.lower.host_step import HostStep
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, is_static
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from hologram.dtypes import DType
-from hologram.graph.host import HostStep, work
-from hologram.symbolic import Int, is_static, prod
+from hologram.graph.lower.host_step import HostStep, work
+from hologram.ir.symbolic import Int, is_static, prod
 
 PREFIX = "hg_"
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}

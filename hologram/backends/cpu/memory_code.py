@@ -11,8 +11,9 @@ from hologram.backends.cpu.llvm_text import FunctionText, Reg, alignment, lane_n
 from hologram.backends.cpu.scalar_code import ScalarCode
 from hologram.backends.cpu.strided import interleave, largest_step, pick, spread, vector_starts
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import Buffer, Ins, Prefetch, Stmt, Store
-from hologram.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
+from hologram.graph.kernel.ir import Buffer, Prefetch, Stmt, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
 
 CACHE_LINE = 64
 STREAM_BYTES = 24 * 2**20  # results from this size on are written past the caches

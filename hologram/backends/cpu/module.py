@@ -22,15 +22,15 @@ from hologram.backends.cpu.runtime.language import offset_of
 from hologram.backends.cpu.runtime.records import Context
 from hologram.backends.cpu.scalar_code import Functions
 from hologram.errors import CompileError
-from hologram.graph.control import ControlStep, nbytes
-from hologram.graph.emission import Lowered
-from hologram.graph.host import HostStep
-from hologram.graph.kernel_ir import Kernel
-from hologram.graph.kernel_text import print_kernel
-from hologram.graph.plan import Plan
-from hologram.graph.schedule import Schedule
-from hologram.symbolic import bounds
-from hologram.trace.node import Node
+from hologram.graph.kernel.ir import Kernel
+from hologram.graph.kernel.printer import print_kernel
+from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.control_step import ControlStep, nbytes
+from hologram.graph.lower.host_step import HostStep
+from hologram.graph.memory.plan import Plan
+from hologram.graph.program import Schedule
+from hologram.ir.node import Node
+from hologram.ir.symbolic import bounds
 
 SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
 GRAIN_NS = 3_000.0  # work that a thread takes at one time

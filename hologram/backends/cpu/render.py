@@ -21,9 +21,10 @@ from hologram.backends.cpu.memory_code import Lane, MemoryWriter
 from hologram.backends.cpu.scalar_code import FLAGS, Functions, ScalarCode
 from hologram.backends.cpu.transposed import every, find_turned, row_of, transpose
 from hologram.dtypes import int64
-from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel, Loop, Prefetch, Stmt, Store
+from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Int, split_linear
 from hologram.primitives.reductions import GROUP, LANES, PAGE
-from hologram.symbolic import Int, split_linear
 
 WIDEST = 128  # lanes
 

@@ -12,8 +12,8 @@ from hologram.backends.cpu import integer_vectors, rounding
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
 from hologram.backends.cpu.target import Target
 from hologram.dtypes import DType
-from hologram.graph.builder import Rare, decompose
-from hologram.graph.kernel_ir import Ins
+from hologram.ir.expression_builder import Rare, decompose
+from hologram.ir.instruction import Ins
 from hologram.primitives import complexes
 
 FLAGS = {"exact": "", "standard": "contract ", "fast": "contract nsz "}

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from hologram import debug
 from hologram.backends.cpu import cache, lapack, target
 from hologram.backends.cpu.module import GraphWriter, routines_of
 from hologram.backends.cpu.runtime import calls
@@ -14,8 +13,9 @@ from hologram.backends.cpu.runtime.module import MOST_BYTES
 from hologram.backends.cpu.runtime.processors import usable_processors
 from hologram.backends.cpu.runtime.records import PARALLEL, TEAM
 from hologram.errors import CompileError
-from hologram.graph.control import ControlStep
-from hologram.graph.schedule import Schedule
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.program import Schedule
+from hologram.support import debug
 
 LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
 # From which on a call is an OpenMP region where another library's threads are OpenMP's, unless it calls routines that have threads themselves:

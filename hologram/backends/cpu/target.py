@@ -18,13 +18,13 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from hologram import forks
 from hologram.backends.cpu.emission import emit
 from hologram.backends.cpu.signal_free import free_after, signal_free
-from hologram.cached import cached_property
 from hologram.errors import CompileError
-from hologram.graph.tiles import Tile
+from hologram.graph.schedule.tiles import Tile
 from hologram.settings import settings
+from hologram.support import forks
+from hologram.support.cached_property import cached_property
 
 # Pass pipelines by name: the code generator's level, and passes in turn or, in their place, LLVM's own pipeline of that level with vectorisers.
 # Kernels arrive as vector code with equal instructions made once, so a few passes do for them what the long pipelines do in twice the time.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from hologram.backends.cpu.llvm_text import FunctionText, Reg, vector
 from hologram.backends.cpu.strided import largest_step
-from hologram.graph.kernel_ir import Ins, Loop
-from hologram.symbolic import Expr, atoms, bounds, split_linear
+from hologram.graph.kernel.ir import Loop
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Expr, atoms, bounds, split_linear
 
 
 def find_turned(loop: Loop, vector_bytes: int) -> tuple[int, list[Ins]] | None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hologram.cached import cached_property
+from hologram.support.cached_property import cached_property
 
 NOT_READY = 600  # cudaErrorNotReady
 MOST_ITEMS = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK

@@ -18,8 +18,8 @@ from hologram.backends.cuda.device import Block, Device, Queue
 from hologram.backends.cuda.executable import CudaExecutable
 from hologram.backends.cuda.interop import ALIGNMENT
 from hologram.errors import DeviceError, OutOfMemory
-from hologram.graph.schedule import concrete_shape
-from hologram.trace.aval import aval
+from hologram.graph.program import concrete_shape
+from hologram.ir.aval import aval
 
 ARENA, WORKSPACE = 0, 1  # what a call needs on its way
 _FLAG_BYTES = 2 * ALIGNMENT

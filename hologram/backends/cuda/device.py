@@ -23,8 +23,8 @@ from hologram.backends.cpu import cache as disk
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT
-from hologram.cached import cached_property
 from hologram.errors import CompileError, DeviceError
+from hologram.support.cached_property import cached_property
 
 PER_THREAD_STREAM = 2  # a name for another stream in each thread
 OLDEST = 80  # whose matrix units take bfloat16

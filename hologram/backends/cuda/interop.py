@@ -17,8 +17,8 @@ from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.device import Block, Device, Queue
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.plan import LINE_BYTES
-from hologram.trace.aval import aval
+from hologram.graph.memory.plan import LINE_BYTES
+from hologram.ir.aval import aval
 
 INTERFACE = "__cuda_array_interface__"
 KIND = 2  # kDLCUDA, of DLPack's devices

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from hologram import dtypes
 from hologram.backends.c.products import Product, product_of
 from hologram.dtypes import DType
-from hologram.graph.kernel_ir import Acc, Accumulate, Ins, Kernel
-from hologram.precision import TF32
-from hologram.primitives.op import TABLE
+from hologram.graph.kernel.ir import Acc, Accumulate, Kernel
+from hologram.ir.instruction import Ins
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, atoms, is_static, split_linear
 from hologram.settings import settings
-from hologram.symbolic import Int, atoms, is_static, split_linear
+from hologram.support.precision import TF32
 
 LEAST_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
 FACTORS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)

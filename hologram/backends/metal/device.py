@@ -17,8 +17,8 @@ from hologram.backends.c.dialects import METAL
 from hologram.backends.common import driver
 from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
-from hologram.cached import cached_property
 from hologram.errors import CompileError
+from hologram.support.cached_property import cached_property
 
 INSTALL = 'pip install "hologram-compute[metal]"'
 COMPLETED, FAILED = 4, 5  # of MTLCommandBufferStatus

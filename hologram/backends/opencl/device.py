@@ -15,8 +15,8 @@ from hologram.backends.common import driver
 from hologram.backends.common.driver import Launch, Place
 from hologram.backends.common.listing import numbered
 from hologram.backends.cpu import cache as disk
-from hologram.cached import cached_property
 from hologram.errors import CompileError
+from hologram.support.cached_property import cached_property
 
 _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY", "INVALID_BUFFER_SIZE")
 

@@ -31,8 +31,8 @@ from hologram.backends.cpu.runtime.records import Output as OutputRecord
 from hologram.backends.cpu.runtime.records import Spec as SpecRecord
 from hologram.backends.cpu.runtime.replays import Replays, know_classes
 from hologram.dtypes import DType
+from hologram.ir.aval import Aval
 from hologram.settings import listeners, settings
-from hologram.trace.aval import Aval
 
 if why_not_native() is None:
     from hologram.backends.cpu.runtime.tables import table  # with this module: what a thread is importing at a fork, no child can import any more

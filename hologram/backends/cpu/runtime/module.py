@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from hologram import forks
 from hologram.backends.cpu import cache as disk
 from hologram.backends.cpu import target
 from hologram.backends.cpu.runtime import (
@@ -33,6 +32,8 @@ from hologram.backends.cpu.runtime.records import SIZE_CLASSES, Context, heap, p
 from hologram.backends.cpu.runtime.translate import module_ir
 from hologram.errors import BoundsError, OutOfMemory
 from hologram.settings import listeners, settings
+from hologram.support import forks
+from hologram.support.user_lines import located, where
 
 _SOURCES = (heap_code, pool_code, checked_code, call_code, dispatch_code, address_code, sort_code, lapack_code)
 METH_VARARGS, METH_FASTCALL, METH_KEYWORDS, METH_O = 1, 0x80, 2, 8
@@ -195,14 +196,10 @@ def check_size(nbytes: int) -> None:
 def _raise_out_of_memory(nbytes: int) -> None:
     state = module().heap
     limit = f"the limit is {state.limit:,} bytes, " if state.limit else ""
-    from hologram.trace.recorder import located  # which this package is imported by
-
     raise located(OutOfMemory(f"a result or arena of {nbytes:,} bytes cannot be allocated: {limit}{state.live:,} bytes are in use"))
 
 
 def _raise_violation(address: int) -> None:
-    from hologram.trace.recorder import where
-
     context = Record(Context, address)
     statement, kernel = (ctypes.string_at(text).decode() for text in (context.statement, context.kernel))
     buffer, _, line = statement.partition("\n")

@@ -12,8 +12,8 @@ from hologram.backends.cpu.runtime import records
 from hologram.backends.cpu.runtime.language import offset_of, size_of
 from hologram.backends.cpu.runtime.layout import slot_offset
 from hologram.backends.cpu.runtime.module import METH_FASTCALL, METH_O, check_size, immortal, module
+from hologram.ir.aval import Aval
 from hologram.settings import settings
-from hologram.trace.aval import Aval
 
 
 class _Slot(ctypes.Structure):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hologram.errors import OutOfMemory
+from hologram.ir.aval import Aval
 from hologram.settings import settings
-from hologram.trace.aval import Aval
 
 ALIGNMENT = 64
 

@@ -15,7 +15,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.cpu.signal_free import free_ended
-from hologram.trace.aval import Aval, aval
+from hologram.ir.aval import Aval, aval
+from hologram.ir.storage import read_storages_by
 
 if why_not_native() is None:
     from hologram.backends.cpu.runtime import native_storage as _made
@@ -30,6 +31,9 @@ reset_peak = _made.reset_peak
 def view(storage: Any) -> np.ndarray:
     """The array in ``storage``, without a copy; of one on a device the copy on the host. Raises DeviceError where the device failed."""
     return _made.view(storage if type(storage) is Storage else storage.on_host())
+
+
+read_storages_by(view)
 
 
 def empty(of: Aval) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.backends.cpu.runtime import native_storage
 from hologram.backends.cpu.runtime.language import fields_of, size_of
-from hologram.trace.aval import aval
+from hologram.ir.aval import aval
 
 
 def table(record: Any, values: Mapping[str, int], arrays: Mapping[str, Sequence[int]]) -> Any:

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from hologram import forks
-from hologram.weak import WeakSet
+from hologram.support import forks
+from hologram.support.weak import WeakSet
 
 open_traces = ctypes.c_int64(0)
 _open: WeakSet[Any] = WeakSet()

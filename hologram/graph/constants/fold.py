@@ -1,0 +1,340 @@
+"""What depends on nothing but constants is computed once, ahead of all calls, and held.
+
+Constants are ``leaf`` nodes: the arrays that a program closes over, whose values never change. A value that is made of them alone, and that
+something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. What the steps of a loop do not change is as
+good as constant there: it is computed ahead of the loop (:mod:`hologram.graph.constants.loop_prepack`). These values are held:
+
+- results of work (elementwise work, reductions, gathers, concatenations …) that are no larger than the constants that they are made of. So nothing
+  is held that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.
+- factors of products whose elements the product's loops would have to pack in each call: they are held in *panels*, in the order in which a tile of
+  the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``tiles.py``.
+
+This works on prepared graphs (:mod:`hologram.graph.legalize.reductions_scans`), where products have their final form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hologram.graph.legalize.reductions_scans import Variation
+from hologram.graph.schedule.layout import places, step
+from hologram.graph.schedule.nest import NARROW
+from hologram.graph.schedule.tiles import FAR_BYTES, Sharing, Tile, panel_width
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import Held, input_, leaf
+from hologram.ir.node import Builder, Node, const_attrs, topological
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, prod, symbols_of
+
+_PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
+MANY_PANELS = 4  # keep the threads busy
+SMALL_BYTES = 2**18  # a matrix that one thread may as well read
+FILLED = 2  # times what it is made of: the most that a value may have which stands in memory anyway
+_TERMS = ("mul", "pair_dot")  # of sums of products
+
+
+class Ahead(NamedTuple):
+    """A graph in which some values are given, as leaves whose storages are :class:`Held` or as further inputs, and the graph whose results these
+    values are."""
+
+    graph: Graph
+    values: Graph
+
+
+def computed_ahead(graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
+    """``graph`` in two parts, values of up to ``limit`` bytes together being held; None where there is nothing to hold. ``tile``: as for lowering;
+    ``exact``: sums keep their order."""
+    leaves = [n for n in graph.nodes() if n.op is leaf]
+    if not graph.inputs or not leaves:
+        return None  # or nothing reads what would be held
+    found = _Search(graph, leaves, limit, tile, exact)
+    return Ahead(found.rest(), Graph([], list(found.held))) if found.held else None
+
+
+def packed_ahead(body: Graph, given: Sequence[Node], limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
+    """``body`` with further inputs, at the end, for what depends on nothing but its inputs ``given`` and is read in panels, or by loops and branches;
+    ``values`` computes it from ``given``."""
+    found = _Search(body, given, limit, tile, exact, in_body=True)
+    if not found.held:
+        return None
+    rest = found.rest()
+    return Ahead(Graph([*rest.inputs, *found.held.values()], rest.outputs, rest.lines), Graph(given, list(found.held)))
+
+
+class _Turned(NamedTuple):
+    """A sum along rows as one down columns: the factor that is no constant, the new order of the terms' axes, the panels, and the order in which
+    the axes of the new sum are those of the old one."""
+
+    other: Node
+    order: tuple[int, ...]
+    view: Node
+    back: tuple[int, ...]
+
+
+class _Search:
+    """``made_of`` gives the constants that a value is made of, for those that are made of nothing else, ``works`` those of them that are more than
+    moved; ``held`` the values to hold, each with the leaf or the input that stands for it; ``instead`` what a reader reads in the place of one of its
+    inputs; ``turned`` the sums along rows that become sums down columns of panels."""
+
+    def __init__(self, graph: Graph, constants: Sequence[Node], limit: int, tile: Sharing | None, exact: bool, in_body: bool = False) -> None:
+        self.graph, self.left, self.tile, self.exact, self.in_body = graph, limit, tile, exact, in_body
+        self.build, self.varies = Builder(), Variation()
+        self.held: dict[Node, Node] = {}
+        self.instead: dict[tuple[Node, Node], Node] = {}
+        self.turned: dict[Node, _Turned] = {}
+        nodes = graph.nodes()
+        self.build.table.update({(n.op, n.inputs, n.attrs): n for n in nodes})  # what is made is interned with what is there
+        self.made_of, self.summed = _constants(nodes, constants), _summed(nodes)
+        self.works = _works(nodes, self.made_of)
+        for n in nodes:
+            self.varies.note(n)
+            if n not in self.made_of:
+                self._turn(n)
+        for n in self._readers():
+            for x in dict.fromkeys(n.inputs):
+                if self.made_of.get(x):
+                    self._look_at(n, x)
+
+    def _readers(self) -> list[Node]:
+        """What depends on arguments, but for the terms of sums that are turned."""
+        found: dict[Node, None] = {}
+        stack = [x for x in self.graph.outputs if x not in self.made_of]
+        while stack:
+            n = stack.pop()
+            if n not in found:
+                found[n] = None
+                stack += [self.turned[n].other] if n in self.turned else [x for x in n.inputs if x not in self.made_of]
+        return [n for n in found if n not in self.turned]
+
+    def _look_at(self, reader: Node, x: Node) -> None:
+        """Holds what ``reader`` reads as ``x``, or what that is moved from, where it pays."""
+        value = self._panels(reader, x) if reader in self.summed else None
+        if value is not None:
+            self.instead[reader, x] = value
+            return
+        if reader.op.kind == "control":
+            self._look_at_operand(x)
+            return
+        while x.op.kind == "movement" and len(x.inputs) == 1 and x.inputs[0].size <= x.size:  # type: ignore[operator]
+            x = x.inputs[0]
+        if self.in_body:
+            return  # canonical reduction has taken out of bodies what pays
+        if x in self.works and self._extent(x) == x.size and _nbytes([x]) <= _nbytes(self.made_of[x]):
+            self._hold(x)
+
+    def _look_at_operand(self, x: Node) -> None:
+        """Holds what a loop or branch reads as ``x``, unless it stands in memory."""
+        while x.op.name == "reshape":
+            (x,) = x.inputs
+        if x.op.kind != "leaf" and _nbytes([x]) <= FILLED * _nbytes(self.made_of[x]):
+            self._hold(x)
+
+    def _extent(self, x: Node) -> Int:
+        """How many elements of ``x`` may differ: fewer than it has where it is spread."""
+        return prod(n for i, n in enumerate(x.shape) if i in self.varies.of(x))
+
+    def _hold(self, x: Node) -> Node | None:
+        """What stands for ``x``, None where there is no room for it."""
+        if x not in self.held:
+            if _nbytes([x]) > self.left:
+                return None
+            self.left -= _nbytes([x])
+            held = Held(len(self.held))
+            attrs = (len(self.graph.inputs) + held.index, x.shape, x.dtype.name, held) if self.in_body else (held, x.shape, x.dtype.name)
+            self.held[x] = self.build(input_ if self.in_body else leaf, (), attrs)
+        return self.held[x]
+
+    def rest(self) -> Graph:
+        """The graph that reads what is held."""
+        graph, image = self.graph, dict(self.held)
+        for n in graph.nodes():
+            if n in self.turned:
+                image[n] = self._down_columns(self.turned[n], image[self.turned[n].other])
+            elif n not in image:
+                inputs = tuple([self.instead[n, x] if (n, x) in self.instead else image[x] for x in n.inputs])
+                image[n] = n if inputs == n.inputs else Node(n.op, inputs, n.attrs, n.shape, n.dtype)
+        lines = {image[n]: line for n, line in graph.lines.items() if n in image}
+        return Graph(graph.inputs, [n if n in self.held else image[n] for n in graph.outputs], lines)
+
+    # --- panels --------------------------------------------------------------------------------------------------------
+
+    def _panels(self, terms: Node, factor: Node) -> Node | None:
+        """``factor`` as it is read from panels, where it does not lie as the product's loops read it."""
+        if not isinstance(self.tile, Tile) or len(terms.inputs) != 2 or not isinstance(terms.size, int):
+            return None
+        own, others = self._axes(terms, factor)
+        columns, down = terms.ndim - 1, sorted(own & others)
+        if columns not in own - others or not down or self.summed[terms] < NARROW:  # type: ignore[operator]
+            return None
+        if not others - own and not self._suits_vectors(factor, terms.shape[columns]):
+            return None
+        if factor not in self.works and not _is_far(factor, down[-1], columns):
+            return None
+        return self._view(terms, factor, sorted(own), tuple(range(terms.ndim)))
+
+    def _turn(self, node: Node) -> None:
+        """Notes a product of few vectors and a constant matrix that is summed along its rows, or in bands of them, and is better summed down the
+        columns of its panels."""
+        found = None if self.exact or not isinstance(self.tile, Tile) else _whole_sum(node)
+        if found is None:
+            return
+        terms, order = found
+        *results, summed = order
+        if not isinstance(terms.size, int) or terms.shape[summed] < NARROW:  # type: ignore[operator]
+            return
+        for factor, other in (terms.inputs, terms.inputs[::-1]):
+            own, others = self._axes(terms, factor)
+            columns = max(own - others, default=None)
+            if not self.made_of.get(factor) or columns is None or summed not in own & others or not self._suits_vectors(factor, terms.shape[columns]):
+                continue
+            kept = [a for a in results if a != columns]
+            view = self._view(terms, factor, sorted(own), (*kept, summed, columns))
+            if view is not None:
+                self.turned[node] = _Turned(other, (*kept, summed, columns), view, tuple([*kept, columns].index(a) for a in results))
+
+    def _down_columns(self, t: _Turned, other: Node) -> Node:
+        """The sum that was noted, of ``other`` and the panels."""
+        b = self.build
+        terms = b(TABLE["mul"], (b(TABLE["transpose"], (other,), (t.order,)), t.view))
+        total = b(TABLE["reduce_sum"], (terms,), ((terms.ndim - 2,),))
+        return b(TABLE["transpose"], (total,), (t.back,))
+
+    def _axes(self, terms: Node, factor: Node) -> tuple[set[int], set[int]]:
+        """The axes along which ``factor`` varies, and along which the other factor does."""
+        other = terms.inputs[terms.inputs[0] is factor]
+        own, others = ({i for i in self.varies.of(f) if terms.shape[i] != 1} for f in (factor, other))
+        return own, others
+
+    def _suits_vectors(self, factor: Node, columns: Int) -> bool:
+        """Whether panels do for products with single vectors, which read each element once: no larger than what they are made of, and enough of
+        them to keep threads busy."""
+        assert isinstance(self.tile, Tile)
+        size = self._extent(factor) * factor.dtype.itemsize
+        panels = columns * factor.dtype.itemsize // self.tile.nbytes if isinstance(columns, int) else 0
+        return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MANY_PANELS or panels > 0 and _fits(size, SMALL_BYTES))
+
+    def _view(self, terms: Node, factor: Node, axes: list[int], order: tuple[int, ...]) -> Node | None:
+        """``factor``, which varies along ``axes``, as it is read from panels, with the terms' axes in ``order``. None where there is no room."""
+        assert isinstance(self.tile, Tile)
+        b, places = self.build, [order.index(a) for a in axes]
+        turned = tuple(sorted(range(len(axes)), key=places.__getitem__))
+        core = b(TABLE["transpose"], (self._core(factor, axes),), (turned,))
+        held = self._hold(self._cut(core, panel_width(int(core.shape[-1]), terms.dtype.itemsize, self.tile)))
+        if held is None:
+            return None
+        back = b(TABLE["transpose"], (held,), ((*range(1, core.ndim), 0, core.ndim),))
+        flat = b(TABLE["reshape"], (back,), ((*core.shape[:-1], prod(back.shape[-2:])),))
+        whole = b(TABLE["slice"], (flat,), ((0,) * core.ndim, core.shape, (1,) * core.ndim))
+        return b(TABLE["broadcast"], (whole,), (tuple(terms.shape[a] for a in order), tuple(sorted(places))))
+
+    def _core(self, factor: Node, axes: list[int]) -> Node:
+        """``factor`` along ``axes`` alone: it is the same along the others. What computes it says nothing of these, so programs can share it."""
+        made: dict[Node, Node] = {}
+        for n in topological([factor], stop=lambda n: n.op.kind != "elementwise" and n.op.name != "slice"):
+            made[n] = self._narrowed(n, axes, made) if n.shape else n
+        return self.build(TABLE["reshape"], (made[factor],), (tuple(factor.shape[i] for i in axes),))
+
+    def _narrowed(self, n: Node, axes: list[int], made: dict[Node, Node]) -> Node:
+        """``n`` with its axes other than ``axes`` cut to one element."""
+        b, shape = self.build, tuple(size if i in axes else 1 for i, size in enumerate(n.shape))
+        if n.op.kind == "elementwise":
+            return b(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
+        if n.op.name == "broadcast":
+            return b(n.op, n.inputs, (shape, n.attrs[1]))
+        whole = (0,) * n.ndim, shape, (1,) * n.ndim
+        if n.op.name != "slice":
+            return b(TABLE["slice"], (n,), whole)
+        cut = [tuple([part[i] if i in axes else first[i] for i in range(n.ndim)]) for part, first in zip(n.attrs, whole, strict=True)]
+        return b(n.op, (made[n.inputs[0]],), tuple(cut))
+
+    def _cut(self, x: Node, width: int) -> Node:
+        """The last axis in blocks of ``width``, which come first; the last one is filled up."""
+        b = self.build
+        *before, n = x.shape
+        blocks = -(-n // width)
+        if n % width:
+            zero = b(TABLE["const"], (), const_attrs(0, x.dtype))
+            x = b(TABLE["pad"], (x, zero), ((0,) * x.ndim, (*[0] * len(before), blocks * width - n)))
+        cut = b(TABLE["reshape"], (x,), ((*before, blocks, width),))
+        return b(TABLE["transpose"], (cut,), ((len(before), *range(len(before)), len(before) + 1),))
+
+
+def _constants(nodes: Iterable[Node], constants: Sequence[Node]) -> dict[Node, frozenset[Node]]:
+    """Which of ``constants`` a value is made of, for values that are made of them, numbers and counters alone. What an attribute makes of the size
+    of an argument is none of these, however it is used: bounds of a slice give as static a shape to a part of a counter that is as long as the
+    argument."""
+    found = {x: frozenset([x]) for x in constants}
+    for n in nodes:
+        if n not in found and (is_constant(n) or n.op.kind in _PURE and not symbols_of(n.attrs) and n.inputs and all(x in found for x in n.inputs)):
+            found[n] = frozenset[Node]().union(*(found[x] for x in n.inputs))
+    return found
+
+
+def is_constant(n: Node) -> bool:
+    """Whether the node is a number, a counter or an array that is the same in all calls."""
+    return n.op.kind == "leaf" and n.op is not input_ and not symbols_of(n.attrs)
+
+
+def _works(nodes: Iterable[Node], among: Mapping[Node, Any]) -> set[Node]:
+    """Of ``among`` those with work in them."""
+    found: set[Node] = set()
+    for n in nodes:
+        if n in among and n.op.kind != "leaf" and (_is_work(n) or any(x in found for x in n.inputs)):
+            found.add(n)
+    return found
+
+
+def _is_work(n: Node) -> bool:
+    """Whether reading ``n`` costs more than reading what it is made of: not for plain movement."""
+    return n.op.kind != "movement" or len(n.inputs) > 1
+
+
+def _summed(nodes: Iterable[Node]) -> dict[Node, Int]:
+    """The terms of sums of products, and how many are summed; of those that are summed part by part, of a part."""
+    found: dict[Node, Int] = {}
+    for n in nodes:
+        if n.op.name == "reduce_sum":
+            (x,), (axes,) = n.inputs, n.attrs
+            terms = x.inputs[0] if x.op.name == "reshape" else x
+            if terms.op.name in _TERMS:
+                found[terms] = prod(x.shape[a] for a in axes)
+    return found
+
+
+def _whole_sum(node: Node) -> tuple[Node, tuple[int, ...]] | None:
+    """Of a sum of products over one axis, taken along rows or in bands of rows: the terms, and their axes in the order of the result's, the summed
+    one at the end. None for anything else."""
+    if node.op.name != "reduce_sum":
+        return None
+    (x,), (axes,) = node.inputs, node.attrs
+    order = tuple(range(x.ndim))
+    if x.op.name == "reduce_sum" and x.inputs[0].op.name == "reshape":
+        terms, (axis,), inside = x.inputs[0].inputs[0], axes, x.inputs[0].shape
+        if x.attrs[0] != (axis + 1,) or terms.shape != (*inside[:axis], inside[axis] * inside[axis + 1], *inside[axis + 2 :]):
+            return None
+        order = (*range(axis), *range(axis + 1, terms.ndim), axis)
+    elif axes != (x.ndim - 1,):
+        return None
+    elif x.op.name == "transpose":
+        terms, order = x.inputs[0], x.attrs[0]
+    else:
+        terms = x
+    return (terms, order) if terms.op.name == "mul" else None
+
+
+def _is_far(factor: Node, down: int, columns: int) -> bool:
+    """Whether neighbours across the columns are no neighbours in memory, or those along the summed axis lie far apart."""
+    for e in places(factor):
+        apart = step(e, down)
+        if step(e, columns) != 1 or not isinstance(apart, int) or apart * factor.dtype.itemsize >= FAR_BYTES:
+            return True
+    return False
+
+
+def _fits(nbytes: Int, limit: Int) -> bool:
+    return isinstance(nbytes, int) and isinstance(limit, int) and nbytes <= limit
+
+
+def _nbytes(nodes: Iterable[Node]) -> int:
+    return sum(n.size * n.dtype.itemsize for n in nodes)

@@ -1,0 +1,79 @@
+"""Dear values of a row, such as the logarithm of a row's scale: computed at the head of each row by the kernels that use them.
+
+Fusion keeps what is dear and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row is a
+thousandth of the row's work, and saves a kernel and its results' way through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hologram.graph.fusion.fuse import Call, Group, Grouping, is_alone, reduction_axes
+from hologram.ir.index_maps import variables
+from hologram.ir.node import Node
+from hologram.ir.op import MULTIPLE
+from hologram.ir.symbolic import Expr, Int, atoms
+
+LONG = 1024  # elements of a row that hide a value's computation
+DEAREST = 64  # cost of a value beyond which it is not computed anew
+
+
+def row_heads(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
+    """The roots that need not be: their readers compute them at the heads of their rows. Whole groups of them, each a kernel less."""
+    heads = _spread_along_rows(nodes) & grouping.roots - set(outputs)
+    for n in nodes:
+        if n.op.kind in ("native", *MULTIPLE):
+            heads.difference_update(n.inputs)
+    if not heads:
+        return heads
+    for g in grouping.groups:
+        if isinstance(g, Group):
+            for root in g.roots:
+                heads -= _read_along(g, root, grouping, heads)
+    for g in grouping.groups:
+        if isinstance(g, Call) or not heads.issuperset(g.roots):
+            heads.difference_update(() if isinstance(g, Call) else g.roots)
+    return heads
+
+
+def _spread_along_rows(nodes: list[Node]) -> set[Node]:
+    """Elementwise values that are broadcast along a long last axis."""
+    out: set[Node] = set()
+    for n in nodes:
+        if n.op.name != "broadcast" or not n.ndim or not isinstance(n.shape[-1], int) or n.shape[-1] < LONG:
+            continue
+        (x,), (shape, dims) = n.inputs, n.attrs
+        if not dims or dims[-1] != len(shape) - 1 or x.shape[-1] == 1:
+            while x.op.name == "reshape":
+                x = x.inputs[0]
+            if x.op.kind == "elementwise":
+                out.add(x)
+    return out
+
+
+def _read_along(g: Group, root: Node, grouping: Grouping, heads: set[Node]) -> set[Node]:
+    """Those of ``heads`` that ``root`` reads where its loop of lanes or its reduction goes along them, and itself where it is too dear."""
+    index = g.index_of(root)
+    assert index is not None
+    reads = grouping.reads(root, index, g)
+    wanted = heads & reads.roots.keys()
+    out = {root} if reads.cost > DEAREST else set[Node]()
+    if is_alone(root) or not wanted:
+        return out | wanted
+    along = _names(variables(g.shape)[i] for i in _inner_axes(g))
+    last = g.shape[-1] if g.shape else 1
+    if not isinstance(last, int) or last < LONG:
+        return out | wanted
+    for head in wanted:
+        if any(along & _names(at) for at, _ in reads.roots[head]):
+            out.add(head)
+    return out
+
+
+def _inner_axes(g: Group) -> set[int]:
+    axes = {a for r in g.roots for a in reduction_axes(r) or ()}
+    return axes | ({len(g.shape) - 1} if g.shape else set())
+
+
+def _names(indices: Iterable[Int]) -> set[str]:
+    return {a.name for e in indices if isinstance(e, Expr) for a in atoms(e)}

@@ -1,0 +1,161 @@
+"""The kernel IR: loops, loads, stores and scalar instructions.
+
+A :class:`Kernel` is a function of buffers and integer symbols. Its body is a list of statements:
+
+- :class:`Ins`: one scalar SSA instruction, an elementwise row of the op table or one of ``load``, ``const``, ``index`` (an integer
+  expression as a value), ``inside`` (``0 <= expression < size``), ``scan`` (running value of an accumulator);
+- :class:`Store`, :class:`Accumulate`, :class:`Prefetch`;
+- :class:`Loop`, of kind ``parallel`` (outermost; iterations, of all parallel loops of a kernel, are independent and shared among threads),
+  ``lanes`` (iterations are independent but for accumulators: vector lanes, or threads of a block) or ``serial``.
+
+There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
+(:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the written order of reductions
+(docs/architecture.md): a ``lanes`` loop accumulates in row form, a ``serial`` loop in column form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.ir.instruction import Ins
+from hologram.ir.op import Op
+from hologram.ir.symbolic import Int, var
+
+KERNEL_OPS = ("load", "const", "index", "inside", "scan")
+
+
+class Buffer:
+    """A parameter of a kernel, or scratch of the thread that runs it. ``role``: ``in``, ``out``, ``inout`` or ``scratch``."""
+
+    __slots__ = ("name", "dtype", "role", "size")
+
+    def __init__(self, name: str, dtype: DType, role: str, size: Int) -> None:
+        self.name, self.dtype, self.role, self.size = name, dtype, role, size
+
+
+class Acc:
+    """An accumulator of a loop; read as a value after the loop. ``row`` is the reduction or scan whose monoid it runs."""
+
+    __slots__ = ("row", "dtype", "value_dtype", "name", "level", "stage")
+    level: int
+    stage: int
+
+    def __init__(self, row: Op, value_dtype: DType, dtype: DType) -> None:
+        self.row, self.value_dtype, self.dtype = row, value_dtype, dtype
+        self.name = ""
+
+
+Value: TypeAlias = "Ins | Acc"
+
+
+class Accumulate:
+    """``acc <- acc o value`` (and the element's index for ``argmax`` and ``argmin``). A ``serial`` loop may do so several times an iteration."""
+
+    __slots__ = ("acc", "args")
+
+    def __init__(self, acc: Acc, args: tuple[Value, ...]) -> None:
+        self.acc, self.args = acc, args
+
+
+class Store:
+    """``buffer[index] = value``, where ``mask`` holds (None: always)."""
+
+    __slots__ = ("buffer", "index", "value", "mask")
+
+    def __init__(self, buffer: Buffer, index: Int, value: Value, mask: Value | None = None) -> None:
+        self.buffer, self.index, self.value, self.mask = buffer, index, value, mask
+
+
+class Prefetch:
+    """A hint that ``buffer[index]`` will be read soon. It may lie outside the buffer."""
+
+    __slots__ = ("buffer", "index")
+
+    def __init__(self, buffer: Buffer, index: Int) -> None:
+        self.buffer, self.index = buffer, index
+
+
+class Loop:
+    """``for var in start .. min(start + extent, limit)``; ``accs`` are reset on entry and hold their results on exit.
+
+    ``shared``: how many iterations of the parallel loop, from a multiple of it on, write the same to scratch here. A thread that has just run
+    another of them may pass the loop by. ``repeats``: iterations of the parallel loop may write the same values to one element, as do those that
+    take the last rows in whole tiles.
+    """
+
+    __slots__ = ("kind", "var", "start", "extent", "limit", "accs", "body", "shared", "repeats")
+
+    def __init__(self, kind: str, var: str, start: Int, extent: Int, limit: Int | None = None) -> None:
+        self.kind, self.var, self.start, self.extent, self.limit = kind, var, start, extent, limit
+        self.accs: list[Acc] = []
+        self.body: list[Stmt] = []
+        self.shared = 1
+        self.repeats = False
+
+
+Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"
+
+
+class Kernel:
+    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, or of all of them together, ``cost`` rough
+    nanoseconds of one chunk.
+
+    ``ready``: there is no body, the backend has the kernel under this name; the integers follow the parameters.
+    """
+
+    __slots__ = ("params", "scratch", "symbols", "body", "chunks", "cost", "ops", "note", "ready")
+
+    def __init__(self) -> None:
+        self.params: list[Buffer] = []
+        self.scratch: list[Buffer] = []
+        self.symbols: list[str] = []
+        self.body: list[Stmt] = []
+        self.chunks: Int = 1
+        self.cost = 0.0
+        self.ops = 0
+        self.note = ""
+        self.ready: tuple[str, tuple[Int, ...]] | None = None
+
+    def integers(self) -> tuple[Int, ...]:
+        """What follows the parameters in a call."""
+        return self.ready[1] if self.ready is not None else tuple(var(s) for s in self.symbols)
+
+    def walk(self) -> Iterator[Stmt]:
+        stack = [iter(self.body)]
+        while stack:
+            for s in stack[-1]:
+                yield s
+                if isinstance(s, Loop):
+                    stack.append(iter(s.body))
+                    break
+            else:
+                stack.pop()
+
+    def __str__(self) -> str:
+        from hologram.graph.kernel.printer import print_kernel
+
+        return print_kernel(self)
+
+
+def half_factors(v: Value) -> tuple[Ins, Ins] | None:
+    """The 16-bit floats of one type whose product ``v`` is, each of them made float32; None for any other value."""
+    if not isinstance(v, Ins) or v.opname != "mul" or v.dtype is not dtypes.float32:
+        return None
+    x, y = (f.args[0] if isinstance(f, Ins) and f.opname == "cast" else f for f in v.args)
+    return (x, y) if x.dtype is y.dtype and x.dtype.is_float and x.dtype.bits == 16 else None
+
+
+def integers_of(kernel: Kernel) -> list[Int]:
+    """Every extent and index expression of a kernel."""
+    out: list[Int] = [kernel.chunks]
+    for s in kernel.walk():
+        if isinstance(s, Loop):
+            out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])
+        elif isinstance(s, Store):
+            out.append(s.index)
+        elif isinstance(s, Ins) and s.op in ("load", "index", "inside"):
+            out += [e for e in s.attrs if not isinstance(e, Buffer)]
+    return out

@@ -1,0 +1,422 @@
+"""Proofs that accesses stay inside their buffers, by interval arithmetic over index expressions.
+
+An index is a polynomial in loop variables, symbols, values that index expressions go through, and quotients and remainders of such. A bound of it
+holds for all values of these: each variable in turn, the innermost first, is replaced by the end of its range at which the polynomial is
+largest (or smallest), until only symbols are left. A mask adds what its ``inside`` tests say: in ``c*x + rest``, a guarded expression, all that
+is known is replaced by a fresh variable of the guard's range. Where quotients and remainders of one number stand beside each other this proves too
+little; there, all values of the variables are tried, if they are static and few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from hologram.graph.kernel.ir import Value
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Atom, Expr, Int, Monomial, atoms, bounds, floordiv, mod, substitute, var
+
+MAX_ALTERNATIVES = 32  # bounds of one expression that are tried: a loop with a limit has two ends, either of which may be what proves it
+MAX_VARIABLES = 64  # that are replaced in one expression
+LARGE = 2**20  # sizes that are larger than all that a program takes for granted
+MAX_STEPS = 2_000  # replacements in the search for bounds of one expression: divisions inside of divisions have bounds without number
+MAX_POINTS = 2**22  # of the space of an access that is tried point by point
+
+Guard = tuple[Int, Int]
+
+
+class Range:
+    """Where a variable runs: every one of ``lows`` is a lower bound, every one of ``highs`` an upper bound, both inclusive."""
+
+    __slots__ = ("lows", "highs")
+
+    def __init__(self, lows: Iterable[Int], highs: Iterable[Int]) -> None:
+        self.lows, self.highs = list(lows), list(highs)
+
+
+class Ranges:
+    """The variables in scope, outermost first, and what follows from their ranges."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Range] = {}
+        self.positive: dict[str, Int] = {}  # symbols that are not 0 where a loop's body runs, as 1 and what is left
+        self.least = 0  # that symbols are
+        self.quotients: dict[str, tuple[Int, Int]] = {}  # what is divided, and by what, in quotients of symbols that are symbols of their own
+        self.steps: int | None = None  # replacements so far, while bounds of one expression are sought
+        self.divisions: dict[Atom, list[Int]] = {}  # their upper bounds with what is known so far: quotients of quotients hold one many times
+
+    def copy(self) -> Ranges:
+        out = Ranges()
+        out.of, out.positive, out.quotients, out.least = dict(self.of), dict(self.positive), dict(self.quotients), self.least
+        return out
+
+    def add(self, name: str, r: Range) -> None:
+        self.of[name] = r
+        self.divisions.clear()
+
+    def loop(self, name: str, start: Int, extent: Int, limit: Int | None) -> None:
+        """``name`` counts ``start .. min(start + extent, limit)``, in a body that runs at least once."""
+        known: dict[Atom, Int] = {}
+        start, extent, limit = self._opaque(start, known), self._opaque(extent, known), None if limit is None else self._opaque(limit, known)
+        highs = [start + extent - 1] if limit is None else [limit - 1, start + extent - 1]
+        self.add(name, Range([start], highs))
+        if self.is_at_least(start, 0):
+            self._are_positive(extent)
+            self._are_positive(limit if limit is not None else 1)
+
+    def _are_positive(self, product: Int) -> None:
+        """Notes that a product of symbols is not 0: none of them is."""
+        if isinstance(product, Expr) and len(product.terms) == 1:
+            ((m, _),) = product.terms.items()
+            self.positive.update({a.name: var(a.name, 0, None) + 1 for a in m if not a.args and a.name not in self.of})
+            self.divisions.clear()
+
+    def value(self, v: Ins) -> None:
+        """A named value: an index expression, the least of some, or an index whose extent is known."""
+        ends = [a.attrs[0] for a in ((v,) if v.op == "index" else v.args) if isinstance(a, Ins) and a.op == "index"]
+        if v.op == "index":
+            r = Range(ends, ends)
+        elif v.opname == "min" and len(ends) == 2:
+            lows = [[e for e in self.bounds_of(end, -1) if isinstance(e, int)] for end in ends]
+            r = Range([min(map(max, lows))] if all(lows) else [], ends)
+        else:
+            r = Range([], ends if v.opname == "min" else [])
+        if v.extent is not None:
+            r = Range([0, *r.lows], [v.extent - 1, *r.highs])
+        if r.lows or r.highs:
+            self.add(v.name, r)
+
+    def is_inside(self, index: Int, size: Int, guards: Iterable[Guard] = ()) -> bool:
+        """Whether ``0 <= index < size`` wherever the guards hold. Of symbols a program may take for granted that they are large enough, such as for a
+        constant index: so it is proved for all of them, or else for all large ones."""
+        if self._is_proved(index, size, list(guards)):
+            return True
+        if all(a.name in self.of for e in (index, size) for a in atoms(e)):
+            return False
+        large = self.copy()
+        large.least = LARGE
+        return large._is_proved(index, size, list(guards))
+
+    def _is_proved(self, index: Int, size: Int, guards: list[Guard]) -> bool:
+        scope = self.copy()
+        known: dict[Atom, Int] = {}
+        index, size = self._opaque(index, known), self._opaque(size, known)
+        guards = [(self._opaque(e, known), self._opaque(n, known)) for e, n in (_without_division(*g) for g in guards)]
+        for _, n in guards:
+            scope._are_positive(n)
+        for at in guarded(index, guards, scope):
+            if scope.is_at_least(at, 0) and scope.is_at_least(size - at, 1):
+                return True
+        return self._is_inside_everywhere(index, size, guards)
+
+    def _opaque(self, e: Int, known: dict[Atom, Int]) -> Int:
+        """``e`` with each quotient and remainder that is made of symbols alone as a symbol of its own; ``known`` has those that were met."""
+        if not isinstance(e, Expr):
+            return e
+        out: Int = 0
+        for m, c in e.terms.items():
+            term: Int = c
+            for a in m:
+                if not a.args:
+                    term = term * Expr({(a,): 1})
+                elif any(b.name in self.of for b in a.inside):
+                    if a not in known:
+                        x, y = (self._opaque(part, known) for part in a.args)
+                        known[a] = floordiv(x, y) if a.key[0] == "floordiv" else mod(x, y)
+                    term = term * known[a]
+                else:
+                    term = term * var(a.name, a.low, a.high)
+                    if a.key[0] == "floordiv":
+                        self.quotients[a.name] = a.args
+            out = out + term
+        return out
+
+    def is_outside(self, index: Int, size: Int) -> bool:
+        """Whether ``index`` is certainly no element of ``size``."""
+        return self.is_at_least(-index, 1) or self.is_at_least(index - size, 0)
+
+    def behind(self, expressions: Iterable[Int]) -> set[str]:
+        """The names in expressions, and in the ends of their ranges."""
+        out: set[str] = set()
+        waiting = list(expressions)
+        while waiting:
+            for a in atoms(waiting.pop()):
+                if a.name not in out:
+                    out.add(a.name)
+                    r = self.of.get(a.name)
+                    waiting += [*r.lows, *r.highs] if r is not None else []
+        return out
+
+    def _is_inside_everywhere(self, index: Int, size: Int, guards: list[Guard]) -> bool:
+        """Tries each point of a static space of at most :data:`MAX_POINTS`."""
+        names = {a.name for e in (index, *(e for e, _ in guards)) for a in atoms(e)}
+        point = self.points(names, MAX_POINTS)
+        if point is None or not all(isinstance(n, int) for n in (size, *(n for _, n in guards))):
+            return False
+        live = np.ones((), bool)
+        for e, n in guards:
+            value = evaluated(e, point)
+            live = live & (value >= 0) & (value < n)
+        at = evaluated(index, point)
+        return bool(np.all(~live | ((at >= 0) & (at < size))))
+
+    def points(self, names: Iterable[str], most: int) -> dict[str, np.ndarray] | None:
+        """The values of variables, each along an axis of its own, in a box that holds all of them; None where there may be more than ``most``."""
+        boxes: list[tuple[int, int]] = []
+        for name in (order := list(names)):
+            if name not in self.of:
+                return None
+            lows, highs = ([e for e in self.bounds_of(var(name, None, None), sign) if isinstance(e, int)] for sign in (-1, 1))
+            if not lows or not highs:
+                return None
+            boxes.append((max(lows), min(highs)))
+        if math.prod(high - low + 1 for low, high in boxes) > most:
+            return None
+        axes = [np.arange(low, high + 1) for low, high in boxes]
+        return dict(zip(order, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
+
+    def holds(self, a: Atom) -> bool:
+        """Whether the bounds that an atom claims are those of its variable."""
+        if a.name not in self.of:
+            return True
+        x: Int = var(a.name, None, None)
+        return (a.low is None or self.is_at_least(x, a.low)) and (a.high is None or self.is_at_least(a.high - x, 0))
+
+    def is_at_least(self, e: Int, least: int) -> bool:
+        return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self.bounds_of(e, -1))
+
+    def _multiplied(self, e: Int) -> Int:
+        """A lower bound of an expression in symbols: ``x // n * n`` is from ``x - n + 1`` to ``x``."""
+        out: Int = 0
+        for m, c in e.terms.items() if isinstance(e, Expr) else [((), e)]:
+            q = next((a for a in m if a.name in self.quotients), None)
+            x, n = (0, 0) if q is None else self.quotients[q.name]
+            others = Expr({tuple(a for a in m if a is not q): 1}) if len(m) > 1 else 1
+            if isinstance(n, int) and n and c % n == 0 and self._is_certainly(others, 0):
+                out = out + c // n * others * (x if c < 0 else x - (n - 1))
+            else:
+                out = out + (Expr({m: c}) if m else c)
+        return out
+
+    def _is_certainly(self, e: Int, least: int) -> bool:
+        """Whether an expression in symbols is at least so much."""
+        known = {a.name: var(a.name, 0, None) + self.least for a in atoms(e)} if self.least else self.positive
+        low, _ = bounds(substitute(e, known))
+        return low is not None and low >= least
+
+    def bounds_of(self, e: Int, sign: int) -> list[Int]:
+        """Upper bounds (``sign`` 1) or lower ones (-1) of ``e``, in terms of symbols alone; fewer where the search gets long."""
+        if self.steps is not None:
+            return self._bounds_of(e, sign)
+        self.steps = 0
+        try:
+            return self._bounds_of(e, sign)
+        finally:
+            self.steps = None
+
+    def _bounds_of(self, e: Int, sign: int) -> list[Int]:
+        assert self.steps is not None
+        done: dict[Int, None] = {}
+        waiting: list[tuple[Int, int]] = [(e, 0)]
+        while waiting and len(done) < MAX_ALTERNATIVES and self.steps < MAX_STEPS:
+            self.steps += 1
+            e, replaced = waiting.pop()
+            a = self._innermost(e)
+            if a is None or replaced == MAX_VARIABLES:
+                done[e] = None
+                continue
+            waiting += [(x, replaced + 1) for x in self._without(e, a, sign)]
+        return list(done)
+
+    def _innermost(self, e: Int) -> Atom | None:
+        """The atom of ``e`` to be replaced next: one inside which nothing stands that is replaced later."""
+        found = [a for m in e.terms for a in m if a.args or a.name in self.of] if isinstance(e, Expr) else []
+        if len(found) < 2:
+            return found[0] if found else None
+        depths = {name: i for i, name in enumerate(self.of)}
+        return max(
+            found,
+            key=lambda a: (max((depths[b.name] for b in a.inside if b.name in depths), default=-1), True) if a.args else (depths[a.name], False),
+        )
+
+    def _without(self, e: Int, a: Atom, sign: int) -> Iterator[Int]:
+        """``e`` with ``a`` at the end of its range where ``e`` is largest (smallest); nothing where that is not known."""
+        split = _linear(e, a)
+        if split is None:
+            return
+        factor, rest = split
+        if a.key[0] == "mod":
+            x, y = a.args
+            yield rest + factor * (x - y * floordiv(x, y))  # where x itself stands beside it, that tells more
+        if self._is_certainly(factor, 0):
+            ends = self._ends(a, sign)
+        elif self._is_certainly(-factor, 0):
+            ends = self._ends(a, -sign)
+        else:
+            return
+        for end in ends:
+            yield rest + factor * end
+
+    def _ends(self, a: Atom, sign: int) -> list[Int]:
+        """The ends of an atom's range: the best of the static ones, and those that hold symbols or variables."""
+        ends = self._ends_of_variable(a, sign) if not a.args else [0] if sign < 0 else self._ends_of_division(a)
+        static = [e for e in (*ends, a.high if sign > 0 else a.low) if isinstance(e, int)]
+        best = [] if not static else [min(static) if sign > 0 else max(static)]
+        return [*(e for e in ends if not isinstance(e, int)), *best]
+
+    def _ends_of_variable(self, a: Atom, sign: int) -> list[Int]:
+        r = self.of[a.name]
+        return r.highs if sign > 0 else r.lows
+
+    def _ends_of_division(self, a: Atom) -> list[Int]:
+        """Upper bounds; the lower one is 0, since machines divide unsigned numbers."""
+        if a in self.divisions:
+            return self.divisions[a]
+        found = self._upper_ends(a)
+        if self.steps is not None and self.steps < MAX_STEPS:  # else some are missing, and the next search may come to them
+            self.divisions[a] = found
+        return found
+
+    def _upper_ends(self, a: Atom) -> list[Int]:
+        x, y = a.args
+        if not self._is_certainly(y, 1):
+            return []
+        if a.key[0] == "mod":
+            return [y - 1, *self.bounds_of(x, 1)]
+        return [self._quotient(high, y) for high in self.bounds_of(x, 1)]
+
+    def _quotient(self, x: Int, y: Int) -> Int:
+        """An upper bound of ``x // y`` for a positive ``y``."""
+        times, rest = _divided(x, y)
+        _, high = bounds(rest)
+        if high is not None and high < 0:
+            return times - 1
+        return times if self._is_certainly(y - rest, 1) else times + floordiv(rest, y)
+
+
+def _divided(x: Int, y: Int) -> tuple[Int, Int]:
+    """``(q, r)`` with ``x = q*y + r``, by the terms of ``x`` that are multiples of the first of ``y``."""
+    if isinstance(y, int):
+        q = Expr({m: c // y for m, c in x.terms.items() if c >= y}) if isinstance(x, Expr) else x // y
+    elif isinstance(x, Expr):
+        q = next(_multiples(x, *next(iter(y.terms.items()))), 0)
+    else:
+        q = 0
+    return q, x - q * y
+
+
+def _linear(e: Int, a: Atom) -> tuple[Int, Int] | None:
+    """``(factor, rest)`` with ``e = factor*a + rest``; None where ``a`` has a power."""
+    factor: Int = 0
+    rest: Int = 0
+    assert isinstance(e, Expr)
+    for m, c in e.terms.items():
+        if m.count(a) > 1:
+            return None
+        if a in m:
+            others = list(m)
+            others.remove(a)
+            factor = factor + (Expr({tuple(others): c}) if others else c)
+        else:
+            rest = rest + (Expr({m: c}) if m else c)
+    return factor, rest
+
+
+def evaluated(e: Int, point: dict[str, np.ndarray]) -> np.ndarray:
+    """The values of an index expression at points; quotients and remainders are of unsigned numbers."""
+    total = np.zeros((), np.int64)
+    for m, c in e.terms.items() if isinstance(e, Expr) else [((), e)]:
+        term = np.asarray(c)
+        for a in m:
+            if a.args:
+                x, y = (evaluated(v, point).astype(np.uint64) for v in a.args)
+                term = term * (x // y if a.key[0] == "floordiv" else x % y).astype(np.int64)
+            else:
+                term = term * point[a.name]
+        total = total + term
+    return total
+
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+
+def guards_of(mask: Value | None) -> list[Guard]:
+    """The tests ``0 <= e < size`` that hold where ``mask`` does."""
+    out: list[Guard] = []
+    stack = [mask] if mask is not None else []
+    while stack:
+        v = stack.pop()
+        if isinstance(v, Ins) and v.op == "inside":
+            out.append((v.attrs[0], v.attrs[1]))
+        elif isinstance(v, Ins) and v.opname == "and":
+            stack += v.args
+    return out
+
+
+def _without_division(e: Int, size: Int) -> Guard:
+    """A test of ``x // n + c`` as one of ``x``."""
+    if isinstance(e, Expr):
+        divisions = [m[0] for m, c in e.terms.items() if len(m) == 1 and c == 1 and m[0].key[0] == "floordiv"]
+        rest = e - Expr({(divisions[0],): 1}) if len(divisions) == 1 else None
+        if isinstance(rest, int) and isinstance(divisions[0].args[1], int):
+            x, n = divisions[0].args
+            return _without_division(x + rest * n, size * n)
+    return e, size
+
+
+def guarded(index: Int, guards: list[Guard], scope: Ranges) -> Iterator[Int]:
+    """``index`` in terms of the guarded expressions, each a fresh variable, in the ways in which that can be done."""
+    yield index
+    forms = [index]
+    for k, (e, size) in enumerate(guards):
+        if not isinstance(e, Expr):
+            continue
+        name = f"guarded {k}"
+        scope.add(name, Range([0], [size - 1]))
+        forms = [form for x in forms for form in (x, *_in_terms_of(x, e, var(name, 0, size - 1 if isinstance(size, int) else None)))][
+            -MAX_ALTERNATIVES:
+        ]
+    yield from reversed(forms[1:])
+
+
+def _in_terms_of(index: Int, e: Expr, guarded: Expr) -> Iterator[Int]:
+    """``index`` with a multiple of ``e`` replaced by one of ``guarded``, so that a term of ``e`` goes."""
+    if not isinstance(index, Expr):
+        return
+    if (inside := _in_divisions(index, e, guarded)) != index:
+        yield inside
+    seen: set[Int] = set()
+    for m, c in e.terms.items():
+        for times in _multiples(index, m, c):
+            if times not in seen:
+                seen.add(times)
+                yield index - times * e + times * guarded
+
+
+def _in_divisions(index: Expr, e: Expr, guarded: Expr) -> Int:
+    """``index`` with ``guarded`` for ``e`` where it is divided, but for a constant."""
+    out: Int = 0
+    for m, c in index.terms.items():
+        term: Int = c
+        for a in m:
+            if a.args and isinstance(a.args[0], Expr) and not isinstance(rest := a.args[0] - e, Expr):
+                term = term * (floordiv if a.key[0] == "floordiv" else mod)(guarded + rest, a.args[1])
+            else:
+                term = term * Expr({(a,): 1})
+        out = out + term
+    return out
+
+
+def _multiples(index: Expr, m: Monomial, c: int) -> Iterator[Int]:
+    """What times ``c*m`` is all that ``index`` has of ``m``."""
+    if not m:
+        return
+    times: Int = 0
+    for n, d in index.terms.items():
+        rest = list(n)
+        if d % c == 0 and all(a in rest and (rest.remove(a) or True) for a in m):  # type: ignore[func-returns-value]
+            times = times + (Expr({tuple(rest): d // c}) if rest else d // c)
+    if times != 0:
+        yield times

@@ -1,0 +1,51 @@
+"""Products of bfloat16 by pairs, for machines that multiply and add two at a time (AVX512-BF16, which has twice the operations of float32).
+
+A sum of products becomes one of half as many terms, of :data:`~hologram.primitives.composite.pair_dot` of neighbours; of an odd number the last is
+added to the sum. What rows share is packed once, in pairs; of the other factor a pair is 32 bits in memory where the axis lies along it.
+
+The machine's instruction rounds each of its two sums, and takes subnormal numbers, of any factor or sum, for zeros: nothing for ``exact``.
+"""
+
+from __future__ import annotations
+
+from hologram import dtypes
+from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.op import TABLE
+
+
+def in_pairs(b: Builder, x: Node, axis: int) -> tuple[Node, Node | None] | None:
+    """Of the terms ``x`` of a sum over ``axis``: those of pairs of them, half as many, and the last term where one is left over. None where they are
+    no products of bfloat16."""
+    n = x.shape[axis]
+    if x.op.name != "mul" or not isinstance(n, int) or n < 2 or not all(map(_is_bfloat16, x.inputs)):
+        return None
+    first, second = (_pairs(b, f, axis) for f in x.inputs)
+    return b(TABLE["pair_dot"], (first, second)), _last(b, x, axis) if n % 2 else None
+
+
+def _last(b: Builder, x: Node, axis: int) -> Node:
+    """The last of the terms ``x`` along ``axis``, which goes."""
+    start, shape = [0] * x.ndim, x.shape[:axis] + x.shape[axis + 1 :]
+    start[axis] = int(x.shape[axis]) - 1
+    factors = [b(TABLE["slice"], (f,), (tuple(start), x.shape, (1,) * x.ndim)) for f in x.inputs]
+    return b(x.op, tuple([b(TABLE["reshape"], (f,), (shape,)) for f in factors]))
+
+
+def _is_bfloat16(f: Node) -> bool:
+    """Whether the elements of ``f``, float32, are made from bfloat16 and moved."""
+    while f.op.kind == "movement" and len(f.inputs) == 1:
+        f = f.inputs[0]
+    return f.op.name == "cast" and f.inputs[0].dtype is dtypes.bfloat16
+
+
+def _pairs(b: Builder, f: Node, axis: int) -> Node:
+    """Neighbours along ``axis`` in one number: the upper halves of the bits of float32 are those of bfloat16, the lower are 0."""
+    first, second = (b(TABLE["bitcast"], (_every_second(b, f, axis, i),), ("uint32",)) for i in (0, 1))
+    sixteen = b(TABLE["const"], (), const_attrs(16, dtypes.uint32))
+    return b(TABLE["or"], (b(TABLE["shr_low"], (first, sixteen)), second))
+
+
+def _every_second(b: Builder, f: Node, axis: int, first: int) -> Node:
+    start, stop, step = [0] * f.ndim, list(f.shape), [1] * f.ndim
+    start[axis], stop[axis], step[axis] = first, f.shape[axis] // 2 * 2, 2
+    return b(TABLE["slice"], (f,), (tuple(start), tuple(stop), tuple(step)))

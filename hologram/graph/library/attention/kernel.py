@@ -1,0 +1,249 @@
+"""The kernel of an attention node (:mod:`hologram.graph.library.attention.nodes`).
+
+A chunk is a block of rows (queries) of one head; rows are the lanes. Queries are turned to (depth, rows) in scratch. Then, block of keys by
+block of keys:
+
+1. scores (keys, rows) by register tiles: a few keys, each element of which meets a vector of rows;
+2. what is done with scores before the softmax, their maxima, exponentials and sums, down the keys, for a vector of rows at once;
+3. the product of exponentials and values (rows, width) by register tiles: a few rows, each exponential of which meets a vector of a value.
+
+So neither keys nor values are rearranged. With more than one block, sums and results so far are scaled by ``exp(old maximum - new maximum)``
+(Milakov and Gimelshein 2018). Invariant: after a block, ``sums`` and ``outs`` are those of all keys so far, in units of ``exp(tops)``.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from hologram.graph.fusion.fuse import Group
+from hologram.graph.kernel.build import const, least, load, named, row
+from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
+from hologram.graph.library.attention.nodes import products_in
+from hologram.graph.library.attention.scores import ScoreKernel, static
+from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.schedule.tiles import Tile
+from hologram.ir.index_maps import linear
+from hologram.ir.node import Node
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, counter, floordiv
+
+ROWS = 64  # of a chunk: what is read of keys and values serves that many
+KEYS = 256  # of a block: its scores and values fit in the second-level cache
+GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
+
+
+def lower_attention(group: Group, roots: set[Node], tile: Tile) -> Lowered:
+    """The one kernel of a group whose only root is an attention node."""
+    return _Attention(group, roots, tile).lowered()
+
+
+def block_length(keys: int, tile: int) -> int:
+    """Keys of a block: even blocks of about :data:`KEYS`, of which the last one has those of a tile, too."""
+    even = -(-keys // -(-keys // KEYS))
+    return next(n for n in itertools.count(max(even, min(tile, keys))) if keys % n == 0 or keys % n >= tile)
+
+
+def tile_length(count: int, most: int) -> int:
+    """Of how many rows or keys the tiles of ``count`` are best: the last is as long as the others, and each costs a quarter of a row itself."""
+    return min(range(most, 1, -1), key=lambda n: -(-count // n) * (n + 0.25))
+
+
+class _Attention(ScoreKernel):
+    """Names: ``r`` a row of the chunk, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a query, ``d``
+    of a value."""
+
+    def __init__(self, group: Group, roots: set[Node], tile: Tile) -> None:
+        (self.root,) = group.roots
+        self.queries, self.keys, scores, self.values = self.root.inputs
+        row_axis, key_axis, self.safe = self.root.attrs
+        super().__init__(group, roots, scores, row_axis, key_axis)
+        (self.products,) = products_in(scores)
+        self.vector = tile.nbytes // self.dtype.itemsize
+        self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
+        self.chunks_of_head = -(-self.count // ROWS)
+        self.rows = -(-self.count // self.chunks_of_head)
+        self.block = block_length(self.length, tile.rows)
+        self.row_tile, self.key_tile = tile_length(self.rows, tile.rows), tile_length(self.block, tile.rows)
+        self.stride = -(-self.rows // self.row_tile) * self.row_tile  # of rows in scratch: a last tile may be more than there are
+        self.blocks = -(-self.length // self.block)
+        self.turned = self.scratch("turned", self.depth * self.rows)
+        self.weights = self.scratch("weights", self.block * self.stride)
+        self.outs = self.scratch("outs", self.stride * self.width)
+        self.tops, self.sums, self.scales = (self.scratch(name, self.stride) for name in ("tops", "sums", "scales"))
+
+    # --- where things are ----------------------------------------------------------------------------------------------
+
+    @property
+    def row(self) -> Int:
+        return 0 if self.chunks_of_head == 1 else counter("row", self.count - self.rows + 1)
+
+    @property
+    def first(self) -> Int:
+        """The block's first key."""
+        return counter("j", self.blocks) * self.block if self.blocks > 1 else 0
+
+    @property
+    def ragged(self) -> bool:
+        return self.length % self.block != 0
+
+    @property
+    def here(self) -> Int:
+        """The keys of the block at hand."""
+        return counter("here", self.block + 1) if self.ragged else self.block
+
+    # --- the kernel ----------------------------------------------------------------------------------------------------
+
+    def lowered(self) -> Lowered:
+        kernel, body, block = self.start(self.chunks_of_head, repeats=self.count % self.rows != 0)
+        if self.chunks_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
+            named(least(body, block * self.rows, self.count - self.rows), "row")
+        self._turn(body)
+        if self.blocks > 1:
+            self._no_key(body)
+            blocks = Loop("serial", "j", 0, self.blocks)
+            body.append(blocks)
+            self._one_block(blocks.body)
+        else:
+            self._one_block(body)
+        self._divide(body)
+        scratch = [self.turned, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
+        return self.finish(kernel, scratch, 2 * self.rows * self.length * (self.depth + self.width) / GFLOPS)
+
+    def _turn(self, body: list[Stmt]) -> None:
+        """Queries to (depth, rows)."""
+        down, across = Loop("serial", "k", 0, self.depth), Loop("lanes", "r", 0, self.rows)
+        k, r = counter("k", self.depth), counter("r", self.rows)
+        query = self.element(self.queries, (*self.place(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
+        across.body.append(Store(self.turned, k * self.rows + r, query))
+        down.body.append(across)
+        body.append(down)
+
+    def _no_key(self, body: list[Stmt]) -> None:
+        """No key has been seen."""
+        lowest, zero = self.lowest(body), const(body, 0.0, self.dtype)
+        rows, whole = Loop("lanes", "r", 0, self.rows), Loop("lanes", "z", 0, self.outs.size)
+        r = counter("r", self.rows)
+        rows.body += [Store(self.tops, r, lowest), Store(self.sums, r, zero)]
+        whole.body.append(Store(self.outs, counter("z", self.outs.size), zero))
+        body += [rows, whole]
+
+    def _one_block(self, body: list[Stmt]) -> None:
+        if self.ragged:
+            named(least(body, self.length - self.first, self.block), "here")
+        self._products(body)
+        self._softmax(body)
+        self._outputs(body)
+
+    def _key_tiles(self, body: list[Stmt]) -> tuple[Loop, Int]:
+        """A loop over tiles of the block's keys, and the first of each. The last tile ends at the last key, and may have some of the one before."""
+        tile, tiles = self.key_tile, -(-self.block // self.key_tile)
+        loop = Loop("serial", "g", 0, tiles, floordiv(self.here + (tile - 1), tile) if self.ragged else None)
+        body.append(loop)
+        start = counter("g", tiles) * tile
+        if not self.ragged and self.block % tile == 0:
+            return loop, start
+        named(least(loop.body, start, self.here - tile), "at")
+        return loop, counter("at", self.block - tile + 1)
+
+    def _across(self, body: list[Stmt], name: str, extent: int) -> Loop:
+        """A loop of lanes that a tile's accumulators have room for."""
+        if extent <= self.vector:
+            lanes = Loop("lanes", name, 0, extent)
+        else:
+            panels = Loop("serial", "w", 0, -(-extent // self.vector))
+            start = counter("w", -(-extent // self.vector)) * self.vector
+            lanes = Loop("lanes", name, start, self.vector, extent if extent % self.vector else None)
+            body.append(panels)
+            body = panels.body
+        body.append(lanes)
+        return lanes
+
+    def _products(self, body: list[Stmt]) -> None:
+        """Step 1: the products of queries and the block's keys."""
+        tiles, at = self._key_tiles(body)
+        across = self._across(tiles.body, "r", self.rows)
+        k, r = counter("k", self.depth), counter("r", self.rows)
+        down = Loop("serial", "k", 0, self.depth)
+        query = load(down.body, self.turned, k * self.rows + r)
+        for i in range(self.key_tile):
+            key = self.element(self.keys, (*self.place(0, self.first + at + i), k), down.body, {"k"}, across.body)
+            self.add_product(down, key, query)
+        across.body.append(down)
+        across.body += [Store(self.weights, (at + i) * self.stride + r, acc) for i, acc in enumerate(down.accs)]
+
+    def _softmax(self, body: list[Stmt]) -> None:
+        """Step 2: the scores are finished, and become exponentials; the maxima, sums and scales of the rows."""
+        across = Loop("lanes", "r", 0, self.rows)
+        body.append(across)
+        body = across.body
+        r = counter("r", self.rows)
+        several = self.blocks > 1
+        old = load(body, self.tops, r) if several else self.lowest(body)
+        top = row(body, "max", old, self._finished(body))
+        total = self._exponentials(body, top)
+        if several:
+            scale = row(body, "exp", row(body, "sub", old, top))
+            total = row(body, "add", row(body, "mul", load(body, self.sums, r), scale), total)
+            body += [Store(self.tops, r, top), Store(self.scales, r, scale)]
+        body.append(Store(self.sums, r, total))
+
+    def _finished(self, body: list[Stmt]) -> Value:
+        """Scores in place of products; their maximum."""
+        down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
+        t, r = counter("t", self.block), counter("r", self.rows)
+        here = t * self.stride + r
+        known = {self.products: load(down.body, self.weights, here)}
+        score = self.element(self.scores, self.place(self.row + r, self.first + t), down.body, {"t"}, body, known)
+        if self.scores is not self.products:
+            down.body.append(Store(self.weights, here, score))
+        return self._reduced(body, down, "reduce_max", score)
+
+    def _exponentials(self, body: list[Stmt], unit: Value) -> Value:
+        """Exponentials in place of scores; their sum."""
+        down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
+        here = counter("t", self.block) * self.stride + counter("r", self.rows)
+        weight = row(down.body, "exp", row(down.body, "sub", load(down.body, self.weights, here), unit))
+        down.body.append(Store(self.weights, here, weight))
+        return self._reduced(body, down, "reduce_sum", weight)
+
+    def _reduced(self, body: list[Stmt], loop: Loop, op: str, value: Value) -> Value:
+        acc = Acc(TABLE[op], self.dtype, self.dtype)
+        loop.accs.append(acc)
+        loop.body.append(Accumulate(acc, (value,)))
+        body.append(loop)
+        return acc
+
+    def _outputs(self, body: list[Stmt]) -> None:
+        """Step 3: the products of exponentials and the block's values, added to what earlier blocks gave."""
+        tiles = Loop("serial", "g", 0, self.stride // self.row_tile)
+        body.append(tiles)
+        at = counter("g", self.stride // self.row_tile) * self.row_tile
+        across = self._across(tiles.body, "d", self.width)
+        t, d = counter("t", self.block), counter("d", self.width)
+        down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
+        value = self.element(self.values, (*self.place(0, self.first + t), d), down.body, {"t"}, across.body)
+        for i in range(self.row_tile):
+            self.add_product(down, load(down.body, self.weights, t * self.stride + at + i), value)
+        across.body.append(down)
+        for i, acc in enumerate(down.accs):
+            place = (at + i) * self.width + d
+            total: Value = acc
+            if self.blocks > 1:
+                earlier = row(across.body, "mul", load(across.body, self.outs, place), load(across.body, self.scales, at + i))
+                total = row(across.body, "add", earlier, acc)
+            across.body.append(Store(self.outs, place, total))
+
+    def _divide(self, body: list[Stmt]) -> None:
+        """The results: outputs over sums."""
+        across, down, lanes = Loop("lanes", "r", 0, self.rows), Loop("serial", "e", 0, self.rows), Loop("lanes", "d", 0, self.width)
+        r, e, d = counter("r", self.rows), counter("e", self.rows), counter("d", self.width)
+        total: Value = load(across.body, self.sums, r)
+        one = const(across.body, 1.0, self.dtype)
+        if self.safe:
+            total = row(across.body, "select", row(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
+        across.body.append(Store(self.sums, r, row(across.body, "div", one, total)))
+        result = row(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
+        index = [n for i, n in enumerate(self.place(self.row + e, 0)) if i != self.walked_axis]
+        lanes.body.append(Store(self.buffers.buffer(self.root, "out"), linear((*index, d), self.root.shape), result))
+        down.body.append(lanes)
+        body += [across, down]

@@ -1,0 +1,106 @@
+"""What kernels that make scores have in common: where their elements are, and how elements of a graph become instructions around products."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hologram.graph.fusion.fuse import Group
+from hologram.graph.kernel.build import const, index, named, row, summarise
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Value
+from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.scalarize import Values
+from hologram.ir.index_maps import Index
+from hologram.ir.instruction import Ins
+from hologram.ir.node import Node
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, atoms, counter, floordiv, mod, prod
+
+
+class ScoreKernel:
+    """A kernel that cuts the *own* axis of scores in blocks, one a chunk, and walks the other one. Names: ``h0, h1, …`` the position along the other
+    axes, ``row`` the chunk's first place of its own axis."""
+
+    def __init__(self, group: Group, roots: set[Node], scores: Node, own: int, walked: int) -> None:
+        self.group, self.scores, self.own_axis, self.walked_axis = group, scores, own, walked
+        self.buffers = Values(group, roots)
+        self.dtype = scores.dtype
+        self.count, self.length = (static(scores.shape[i]) for i in (own, walked))
+        self.head = {i: 0 if n == 1 else counter(f"h{i}", n) for i, n in self.others}
+
+    # --- where things are ----------------------------------------------------------------------------------------------
+
+    @property
+    def others(self) -> list[tuple[int, Int]]:
+        """The axes of scores but the own and the walked one, and their extents."""
+        return [(i, n) for i, n in enumerate(self.scores.shape) if i not in (self.own_axis, self.walked_axis)]
+
+    def place(self, own: Int, walked: Int) -> Index:
+        """An element of the scores."""
+        return tuple(own if i == self.own_axis else walked if i == self.walked_axis else self.head[i] for i in range(self.scores.ndim))
+
+    def scratch(self, name: str, size: int) -> Buffer:
+        return Buffer(name, self.dtype, "scratch", size)
+
+    # --- instructions --------------------------------------------------------------------------------------------------
+
+    def element(
+        self, node: Node, index: Index, inner: list[Stmt], names: set[str], outer: list[Stmt], known: Mapping[Node, Value] | None = None
+    ) -> Value:
+        """An element; what depends on ``names`` goes to ``inner``, the rest to ``outer``. ``known``: values of other nodes at that element,
+        which go with ``inner``."""
+        values = Values(self.group, self.buffers.roots, whole=self.buffers)
+        values.defined.update(known or {})
+        out = values.element(node, index, ())
+        depends: set[Value] = set(values.defined.values())
+        names = set(names)
+        for v in values.order:
+            assert isinstance(v, Ins)
+            if any(a in depends for a in v.args) or any(
+                a.name in names for e in v.attrs if not isinstance(e, (str, bytes, Buffer)) for a in atoms(e)
+            ):
+                depends.add(v)
+                names.add(v.name)
+                inner.append(v)
+            else:
+                outer.append(v)
+        return out
+
+    def add_product(self, loop: Loop, x: Value, y: Value) -> None:
+        """One more sum of products in a loop."""
+        acc = Acc(TABLE["reduce_sum"], self.dtype, self.dtype)
+        loop.accs.append(acc)
+        loop.body.append(Accumulate(acc, (row(loop.body, "mul", x, y),)))
+
+    def lowest(self, body: list[Stmt]) -> Ins:
+        """The least finite number, from which maxima start: the exponential of -inf is 0 even where there is nothing else, and so is the sum."""
+        return const(body, float(np.finfo(self.dtype.np).min), self.dtype)
+
+    # --- the kernel ----------------------------------------------------------------------------------------------------
+
+    def start(self, blocks: int, repeats: bool = False) -> tuple[Kernel, list[Stmt], Int]:
+        """A kernel with a chunk for each block of each head, the chunk's statements, and the number of its block; ``repeats``: see :class:`Loop`."""
+        kernel = Kernel()
+        kernel.chunks = prod(n for _, n in self.others) * blocks
+        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        parallel.repeats = repeats
+        kernel.body.append(parallel)
+        p = counter("p", kernel.chunks)
+        at = floordiv(p, blocks)
+        for i, n in reversed(self.others):
+            if n != 1:
+                named(index(parallel.body, mod(at, n)), f"h{i}")
+            at = floordiv(at, n)
+        return kernel, parallel.body, mod(p, blocks)
+
+    def finish(self, kernel: Kernel, scratch: list[Buffer], cost: float) -> Lowered:
+        kernel.params, kernel.scratch = list(self.buffers.buffers.values()), scratch
+        summarise(kernel)
+        kernel.cost = cost
+        return Lowered(kernel, list(self.buffers.buffers), self.group)
+
+
+def static(n: Int) -> int:
+    assert isinstance(n, int), n
+    return n

@@ -1,0 +1,495 @@
+"""Stages of a kernel: instructions are placed in the loops of a nest, pass by pass (the third step of :mod:`hologram.graph.lower.group`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram import dtypes
+from hologram.graph.fusion.fuse import Group
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Store, Value, integers_of
+from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.schedule import epilogue
+from hologram.graph.schedule.epilogue import Epilogue
+from hologram.graph.schedule.nest import Nest
+from hologram.graph.schedule.row_blocked_reduce import Bands
+from hologram.graph.schedule.tiles import PACK_BYTES
+from hologram.graph.schedule.unroll import unroll
+from hologram.ir.instruction import Ins
+from hologram.ir.node import Node, const_attrs
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Expr, Int, atoms, bounds, is_static, prod, split_linear, substitute, var
+from hologram.primitives.reductions import PAGE
+
+KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
+SCRATCH_BYTES = 24 * 12288
+LARGE_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
+LONG_ROW_BYTES = 2048
+ROWS_AHEAD = 16  # rows between a hint and the read
+TOP = 0  # level of what no loop variable touches
+
+
+class Lowered:
+    """A kernel, the nodes behind its parameters, and which outputs may stand where an input stood."""
+
+    __slots__ = ("kernel", "bindings", "in_place", "group")
+
+    def __init__(self, kernel: Kernel, bindings: list[Node], group: Group) -> None:
+        self.kernel, self.bindings, self.group = kernel, bindings, group
+        self.in_place: list[tuple[int, int]] = []
+
+
+def is_guard(v: Value) -> bool:
+    """Whether a value says where indices are inside of an array. It is computed wherever it is needed: from scratch it would prove nothing."""
+    return isinstance(v, Ins) and (v.op == "inside" or v.dtype.kind == "b" and bool(v.args) and all(map(is_guard, v.args)))
+
+
+class Renamed(dict[Value, Value]):
+    """What values have become in a pass that computes them again. ``names``: of those that index expressions go through, the old and the new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, str] = {}
+
+    def index(self, x: Any) -> Any:
+        """An index expression with the names that values have in this pass; any other attribute as it is."""
+        if not isinstance(x, Expr) or not self.names:
+            return x
+        return substitute(x, {a.name: var(self.names[a.name], a.low, a.high) for a in atoms(x) if a.name in self.names})
+
+    def changes(self, v: Ins) -> bool:
+        """Whether an instruction reads what has become something else."""
+        return any(self.get(a, a) is not a for a in v.args) or any(self.index(x) != x for x in v.attrs)
+
+
+class Emission:
+    """Places instructions in loops, pass by pass."""
+
+    def __init__(self, group: Group, values: Values, stores: list[Write], nest: Nest, precision: str) -> None:
+        self.group, self.values, self.nest, self.precision = group, values, nest, precision
+        self.kernel = Kernel()
+        self.stores = [Write(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
+        self.order = values.order
+        for v in self.order:
+            if isinstance(v, Ins):
+                self._rewrite(v)
+        self.element_level = nest.element_level
+        self.row_level = nest.element_level - 1
+        self.row_start: list[Ins] = []
+        self.of_row: set[Value] = set()
+        self.always = Ins("const", (), const_attrs(True, dtypes.bool_), dtypes.bool_)
+        self.packed: set[Value] = set()
+        self.epilogue: Epilogue | None = None
+        if nest.rows_at_once > 1:
+            if not nest.row_starts:
+                self._tile()
+            self._repeat_rows()
+        self.bands: Bands | None = None
+        if nest.by_bands:
+            self.bands = Bands(list(values.accumulates), self.stores, nest)
+            self.order, self.stores = [*self.order, *self.bands.order], self.bands.writes
+        for v in self.order:
+            self._annotate(v)
+        if nest.packs:
+            self.packed = self._shared_by_rows()
+        if precision != "exact":
+            self._share_divisors()
+
+    def _tile(self) -> None:
+        """Several rows a chunk that share reads: they start at a value of its own."""
+        nest = self.nest
+        first = Ins("index", (), (nest.row,), dtypes.int64)
+        last = Ins("const", (), const_attrs(nest.last_row, dtypes.int64), dtypes.int64)
+        start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
+        start.name, start.extent = "row", nest.last_row + 1
+        self.row_start = [first, last, start]
+        self.epilogue = epilogue.find(self.order, self.stores, nest)
+        if self.epilogue is not None:
+            self.order = [v for v in self.order if v in self._of_sums()]
+
+    def _repeat_rows(self) -> None:
+        """Several rows a chunk: what depends on the row is there once for each, the rest once."""
+        nest = self.nest
+        of_row: dict[Value, list[Value]] = {}
+        order: dict[Value, None] = {}
+        for v in self.order:
+            copies = self._rows_of(v, of_row)
+            of_row[v] = copies
+            if len(set(copies)) > 1:
+                self.of_row.update(copies)
+            order.update(dict.fromkeys(copies))
+        self.order = list(order)
+        if self.epilogue is not None:
+            self.stores = self.epilogue.keep(of_row)
+            return
+        self.stores = [
+            Write(w.buffer, nest.at_row(w.index, k), of_row[w.value][k], of_row[w.mask][k] if w.mask else None)
+            for w in self.stores
+            for k in range(nest.rows_at_once)
+        ]
+
+    def _of_sums(self) -> set[Value]:
+        """What a tile's sums are made of, and they themselves."""
+        accs = self.values.accumulates
+        return {*accs, *epilogue.made_of([a for args in accs.values() for a in args])}
+
+    def _shared_by_rows(self) -> set[Value]:
+        """What rows share and read again and again: kept in scratch for the rows of a chunk, if the kernel makes one pass."""
+        if any(isinstance(v, Acc) and v.stage > 1 for v in self.order):
+            return set()
+        users = [a for v in self.order if isinstance(v, Ins) and v in self.of_row for a in v.args]
+        users += [a for args in self.values.accumulates.values() for a in args]
+        inner = [v for v in dict.fromkeys(users) if isinstance(v, Ins) and v.level == self.element_level and v not in self.of_row]
+        shared = [v for v in inner if not is_guard(v)]
+        nbytes = sum(v.dtype.itemsize for v in shared) * self.nest.scratch_size
+        return set(shared) if isinstance(nbytes, int) and nbytes <= PACK_BYTES else set()
+
+    def _pack(self) -> list[Any]:
+        """The loops that fill scratch with what the rows share."""
+        down, across = self.nest.pack_loops()
+        needed: set[Value] = set()
+        stack: list[Value] = list(self.packed)
+        while stack:
+            v = stack.pop()
+            if isinstance(v, Ins) and v not in needed and v.level > 1:
+                needed.add(v)
+                stack.extend(v.args)
+        renamed = Renamed()
+        for v in self.order:
+            if v in needed and isinstance(v, Ins):
+                copy = renamed[v] = self._copy(v, renamed)
+                across.body.append(copy)
+                if v in self.packed:
+                    across.body.append(Store(self._scratch(v), self.nest.scratch_index, copy))
+        down.body.append(across)
+        return [down]
+
+    def _rows_of(self, v: Value, of_row: dict[Value, list[Value]]) -> list[Value]:
+        """The value for each row of a chunk: one for all rows that it does not differ between."""
+        n = self.nest.rows_at_once
+        if isinstance(v, Acc):
+            args = self.values.accumulates.pop(v)
+            accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
+            for k, acc in enumerate(accs):
+                self.values.accumulates[acc] = tuple(of_row[a][k] for a in args)
+            return list(accs)
+        made: dict[Any, Value] = {(v.args, v.attrs): v}
+        out: list[Value] = []
+        for k in range(n):
+            key = tuple(of_row[a][k] for a in v.args), tuple(self.nest.at_row(a, k) for a in v.attrs)
+            if key not in made:
+                made[key] = self._unguarded(Ins(v.op, *key, v.dtype))
+            out.append(made[key])
+        return out
+
+    def _unguarded(self, ins: Ins) -> Value:
+        """What an instruction is where the row at hand lies within its guard for certain, as only a last page does not."""
+        if ins.op == "inside":
+            e, size = ins.attrs
+            low, high = bounds(e)
+            return self.always if isinstance(size, int) and low is not None and high is not None and 0 <= low and high < size else ins
+        if not ins.args or ins.args[0] is not self.always:
+            return ins
+        if ins.op == "load":
+            return Ins("load", (), ins.attrs, ins.dtype)
+        return ins.args[1] if ins.opname == "select" else ins
+
+    def _share_divisors(self) -> None:
+        """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""
+        order: list[Value] = []
+        made: dict[Any, Ins] = {}
+
+        def emit(op: str, *args: Value, like: Value) -> Ins:
+            ins = made.get((op, args))
+            if ins is None:
+                ins = made[op, args] = Ins(TABLE[op], args, (), like.dtype)
+                self._annotate(ins)
+                order.append(ins)
+            return ins
+
+        for v in self.order:
+            if isinstance(v, Ins) and v.opname == "div" and v.level == self.element_level and v.args[1].level < v.level:
+                x, y = v.args
+                scale = emit("unit_scale", y, like=y)
+                one = Ins("const", (), const_attrs(1.0, y.dtype), y.dtype)
+                self._annotate(one)
+                order.append(one)
+                near = emit("div", one, emit("mul", y, scale, like=y), like=y)
+                v.op, v.args = TABLE["mul"], (emit("mul", x, scale, like=v), near)
+            order.append(v)
+        self.order = order
+
+    def _rewrite(self, ins: Ins) -> None:
+        if ins.op == "load":
+            ins.attrs = (ins.attrs[0], self.nest.rewrite(ins.attrs[1]))
+        elif ins.op == "index":
+            ins.attrs = (self.nest.rewrite(ins.attrs[0]),)
+        elif ins.op == "inside":
+            ins.attrs = (self.nest.rewrite(ins.attrs[0]), ins.attrs[1])
+
+    def _annotate(self, v: Value) -> None:
+        """``level``: the loop whose variables it needs; ``stage``: the pass after which its inputs are complete."""
+        if isinstance(v, Acc):
+            args = self.values.accumulates[v]
+            v.level = self.row_level
+            v.stage = 1 + max(a.stage for a in args)
+            return
+        level = stage = 0
+        for a in v.args:
+            level, stage = max(level, a.level), max(stage, a.stage)
+        if v.op in ("load", "index", "inside"):
+            e = v.attrs[1] if v.op == "load" else v.attrs[0]
+            for atom in atoms(e):
+                known = self.nest.level_of.get(atom.name)
+                if known is None:
+                    named = next((o for o in self.order if isinstance(o, Ins) and o.name == atom.name), None)
+                    if named is not None:
+                        level, stage = max(level, named.level), max(stage, named.stage)
+                else:
+                    level = max(level, known)
+        if v.op == "scan":
+            level = self.element_level
+        v.level, v.stage = level, stage
+
+    def lowered(self) -> Lowered:
+        k, nest = self.kernel, self.nest
+        k.body += [v for v in self._needed_outside() if v.level == TOP]
+        if self.epilogue is not None:
+            k.body += [v for v in self.epilogue.constants() if v not in k.body]
+            k.scratch += self.epilogue.sums.values()
+        if self.bands is not None:
+            k.body += self.bands.identities.values()
+            k.scratch += self.bands.results.values()
+        parallel = Loop("parallel", "p", 0, nest.chunks)
+        parallel.repeats = nest.repeats
+        k.body.append(parallel)
+        body = parallel.body
+        for level, loop in nest.outer_loops():
+            body += self.row_start if loop.kind == "lanes" else []
+            body += self._at(level)
+            body += self._pack() if self.packed and level == 1 else []
+            around = self.bands if level == 1 else None
+            body += [loop] if around is None else [around.before(), loop, around.after()]
+            if self.epilogue is not None and loop.kind == "lanes":
+                body.append(self.epilogue.loop())
+            body = loop.body
+        self._passes(body)
+        self._finish(nest.chunks)
+        out = Lowered(k, [n for n, b in self.values.buffers.items()], self.group)
+        out.in_place = self._in_place()
+        return out
+
+    def _needed_outside(self) -> list[Ins]:
+        """Instructions outside the element loop that anything wants, in order."""
+        if not hasattr(self, "_outside"):
+            wanted: set[Value] = set()
+            stack: list[Value] = [v for w in self.stores for v in _needs(w)]
+            stack += [a for args in self.values.accumulates.values() for a in args]
+            while stack:
+                v = stack.pop()
+                if v in wanted:
+                    continue
+                wanted.add(v)
+                if isinstance(v, Ins):
+                    stack.extend(v.args)
+                    stack.extend(self._named_in(v))
+            self._outside = [v for v in self.order if v in wanted and isinstance(v, Ins) and v.level < self.element_level]
+        return self._outside
+
+    def _named_in(self, v: Ins) -> list[Ins]:
+        """The values that an instruction's index goes through."""
+        if v.op not in ("load", "index", "inside") or not self.values.taken:
+            return []
+        e = v.attrs[1] if v.op == "load" else v.attrs[0]
+        names = {a.name for a in atoms(e)}
+        return [o for o in self.order if isinstance(o, Ins) and o.name and o.name in names]
+
+    def _at(self, level: int) -> list[Ins]:
+        return [v for v in self._needed_outside() if v.level == level and v.stage == 0]
+
+    def _passes(self, body: list[Any]) -> None:
+        """Row-level work and one element loop for each stage, in turn."""
+        row = [v for v in self._needed_outside() if v.level == self.row_level]
+        element_stores = [w for w in self.stores if self._store_level(w) == self.element_level]
+        accs = [v for v in self.order if isinstance(v, Acc)]
+        last = max([a.stage for a in accs] + [w.value.stage + 1 for w in element_stores] + [0])
+        plans = self._plan_passes(accs, element_stores, last)
+        for stage in range(last):
+            body += [v for v in row if v.stage == stage]
+            targets, kept, loop_accs = plans[stage]
+            now = [w for w in element_stores if w.value.stage == stage]
+            if targets or loop_accs or now:
+                body += self._element_loops(stage, targets, kept, loop_accs, now)
+        body += [v for v in row if v.stage >= last]
+        body += [Store(w.buffer, w.index, w.value, w.mask) for w in self.stores if self._store_level(w) != self.element_level]
+
+    def _store_level(self, w: Write) -> int:
+        level = max([w.value.level] + [self.nest.level_of.get(a.name, 0) for a in atoms(w.index)])
+        return level if level == self.element_level else min(level, self.row_level)
+
+    def _plan_passes(self, accs: list[Acc], stores: list[Write], last: int) -> list[Any]:
+        """For each pass: the instructions to run, those to keep for later passes, the accumulators."""
+        kept: dict[Ins, int] = {}
+        wants: list[set[Ins]] = []
+        for stage in range(last):
+            loop_accs = [a for a in accs if a.stage == stage + 1]
+            roots: list[Value] = [x for a in loop_accs for x in self.values.accumulates[a]]
+            roots += [v for w in stores if w.value.stage == stage for v in _needs(w)]
+            wants.append(self._closure(roots, stage, kept))
+        done: set[Ins] = set()
+        while len(done) < len(kept):  # what is kept is made in its own pass, and may need what is kept by an earlier one
+            ins = next(i for i in kept if i not in done)
+            done.add(ins)
+            wants[kept[ins]] |= self._closure([ins], kept[ins], kept)
+        plans = []
+        for stage in range(last):
+            run = [v for v in self.order if isinstance(v, Ins) and v in wants[stage]]
+            plans.append((run, kept, [a for a in accs if a.stage == stage + 1]))
+        return plans
+
+    def _closure(self, roots: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
+        """Element-level instructions that ``roots`` need in this pass; dear ones of earlier passes are kept, not repeated."""
+        out: set[Ins] = set()
+        stack = list(roots)
+        while stack:
+            v = stack.pop()
+            if not isinstance(v, Ins) or v in out or v.level != self.element_level:
+                continue
+            out.add(v)
+            if v in self.packed:
+                continue
+            if v.stage < stage and (v in kept or self._worth_keeping(v, kept)):
+                kept[v] = v.stage
+                continue
+            stack.extend(v.args)
+            stack.extend(self._named_in(v))
+        return out
+
+    def _worth_keeping(self, v: Ins, kept: dict[Ins, int]) -> bool:
+        """Whether ``v`` is dear, and there is room for it beside ``kept``."""
+        if isinstance(v.op, str):
+            return v.op == "scan"
+        count = self.nest.row_elements
+        if v.op.cost < KEEP_COST or not isinstance(count, int) or is_guard(v):
+            return False
+        return sum(count * k.dtype.itemsize for k in [*kept, v]) <= SCRATCH_BYTES
+
+    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Write]) -> list[Any]:
+        outer, inner = self.nest.element_loops()
+        inner.accs = accs
+        renamed = Renamed()
+        body = inner.body
+        for v in run:
+            if v in self.packed or (v in kept and kept[v] < stage):
+                load = Ins("load", (), (self._scratch(v), self.nest.scratch_index), v.dtype)
+                self._name_copy(v, load, renamed)
+                renamed[v] = load
+                body.append(load)
+                continue
+            copy = v if stage == v.stage and not renamed.changes(v) else self._copy(v, renamed)
+            renamed[v] = copy
+            body.append(copy)
+            if v in kept:
+                body.append(Store(self._scratch(v), self.nest.scratch_index, copy))
+        for a in accs:
+            args = self.values.accumulates[a]
+            if not (isinstance(args[0], Ins) and args[0].op == "scan"):  # a scan accumulates by itself
+                body.append(Accumulate(a, tuple(renamed.get(x, x) for x in args)))
+        if inner.kind == "serial" and stage == 0:
+            body += self._rows_ahead(inner)
+        if stage == 1:
+            body += self._next_row()
+        body += [
+            Store(w.buffer, renamed.index(w.index), renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores
+        ]
+        return [*unroll(inner, steps), *outer] if (steps := self._steps_of(inner)) > 1 else outer
+
+    def _steps_of(self, loop: Loop) -> int:
+        """How many iterations are written out; in ``exact`` only one where the written order cuts their sums in pages."""
+        is_page = isinstance(loop.extent, int) and loop.extent <= PAGE
+        return self.nest.steps if is_page or self.precision != "exact" else 1
+
+    def _rows_ahead(self, down: Loop) -> list[Any]:
+        """Hints for rows further down columns of large inputs: steps that the hardware does not foresee, beyond the ends of its pages."""
+        out: dict[Any, Prefetch] = {}
+        for v in self.order:
+            if isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level and not self.row_start:
+                b, index = v.attrs
+                step = split_linear(index, down.var)
+                large = is_static(b.size) and b.size * b.dtype.itemsize >= LARGE_BYTES
+                if large and step is not None and is_static(step[0]) and LONG_ROW_BYTES // b.dtype.itemsize <= step[0] < b.size // ROWS_AHEAD:
+                    out[b] = Prefetch(b, index + ROWS_AHEAD * step[0])
+        return list(out.values())
+
+    def _next_row(self) -> list[Any]:
+        """Hints for the following row of large inputs: the second pass computes on cached data while memory is idle."""
+        out: dict[Any, Prefetch] = {}
+        for v in self.order:
+            if not (isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level):
+                continue
+            b, index = v.attrs
+            row = self.nest.row_elements
+            step = split_linear(index, "p")
+            large = is_static(b.size) and is_static(row) and b.size * b.dtype.itemsize >= LARGE_BYTES and row * b.dtype.itemsize >= LONG_ROW_BYTES
+            if large and step is not None and step[0] == row:
+                out[b] = Prefetch(b, index + row)
+        return list(out.values())
+
+    def _copy(self, v: Ins, renamed: Renamed) -> Ins:
+        """The instruction again, on what its operands have become in this pass."""
+        out = Ins(v.op, tuple(renamed.get(a, a) for a in v.args), tuple(map(renamed.index, v.attrs)), v.dtype)
+        out.level, out.stage = v.level, v.stage
+        self._name_copy(v, out, renamed)
+        return out
+
+    def _name_copy(self, v: Ins, copy: Ins, renamed: Renamed) -> None:
+        """Where index expressions go through ``v``, those of this pass go through its copy, by a name of its own."""
+        if v.name:
+            copy.name = renamed.names[v.name] = self.values.fresh_name()
+            copy.extent = v.extent
+
+    def _scratch(self, v: Ins) -> Buffer:
+        for b in self.kernel.scratch:
+            if b.name == f"s{self.order.index(v)}":
+                return b
+        b = Buffer(f"s{self.order.index(v)}", v.dtype, "scratch", self.nest.scratch_size)
+        self.kernel.scratch.append(b)
+        return b
+
+    def _finish(self, chunks: Int) -> None:
+        k = self.kernel
+        k.params = list(self.values.buffers.values())
+        k.chunks = chunks
+        names = sorted({a.name for e in integers_of(k) for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")})
+        k.symbols = names
+        everything = [*self.order, *(self.epilogue.order if self.epilogue is not None else ())]
+        k.ops = sum(1 for v in everything if isinstance(v, Ins) and not isinstance(v.op, str))
+        per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
+        elements = prod(self.values.shape) * len(self.values.boxes)
+        if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
+            k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
+        else:
+            k.cost = 3.0 + 3000 * 0.05 * per_element
+
+    def _in_place(self) -> list[tuple[int, int]]:
+        """``(out, in)`` parameters where the input's elements are read only where the result's are written, and before that."""
+        if self.nest.repeats and self.epilogue is None:
+            return []  # rows that are run twice would read what they have written
+        reads: dict[Buffer, dict[Int, int]] = {}
+        writes: dict[Buffer, dict[Int, int]] = {}
+        for moment, s in enumerate(self.kernel.walk()):
+            if isinstance(s, Ins) and s.op == "load":
+                reads.setdefault(s.attrs[0], {})[s.attrs[1]] = moment
+            elif isinstance(s, Store):
+                writes.setdefault(s.buffer, {}).setdefault(s.index, moment)
+        number = {p: i for i, p in enumerate(self.kernel.params)}
+        return [
+            (number[out], number[old])
+            for out, written in writes.items()
+            for old, read in reads.items()
+            if out in number and old in number and old.dtype.itemsize == out.dtype.itemsize
+            if read.keys() == written.keys() and all(read[index] < written[index] for index in read)
+        ]
+
+
+def _needs(w: Write) -> list[Value]:
+    return [w.value] if w.mask is None else [w.value, w.mask]

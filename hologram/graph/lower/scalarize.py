@@ -1,0 +1,240 @@
+"""The values of a group: every element that its roots are made of as a scalar instruction, each once, movement turned into index arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.graph.fusion.fuse import Group, is_last, reduction_axes
+from hologram.graph.kernel.ir import Acc, Buffer, Value
+from hologram.graph.legalize.paged_scans import is_reversed, unpaged
+from hologram.graph.schedule.index_split import Box
+from hologram.ir.index_maps import Guard, Index, linear, requests, take_index, variables
+from hologram.ir.instruction import Ins
+from hologram.ir.node import Node, const_attrs
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, counter, is_static, prod, var
+
+
+class Write:
+    """A value that goes to memory, where ``mask`` holds (None: always)."""
+
+    __slots__ = ("buffer", "index", "value", "mask")
+
+    def __init__(self, buffer: Buffer, index: Int, value: Value, mask: Value | None) -> None:
+        self.buffer, self.index, self.value, self.mask = buffer, index, value, mask
+
+
+class Values:
+    """The instructions of a group, or of boxes of it of one shape, in dependency order, each element once."""
+
+    def __init__(self, group: Group, roots: set[Node], boxes: Sequence[Box | None] = (None,), whole: Values | None = None) -> None:
+        self.group, self.roots, self.boxes = group, roots, boxes
+        self.box = boxes[0]  # the one at hand
+        self.shape = group.shape if self.box is None else self.box.shape
+        self.order: list[Value] = []
+        self.made: dict[Any, Value] = {}
+        self.defined: dict[Node, Value] = {}
+        self.accumulates: dict[Acc, tuple[Value, ...]] = {}
+        self.buffers: dict[Node, Buffer] = {} if whole is None else whole.buffers
+        self.numbers: Iterator[int] = itertools.count(1) if whole is None else whole.numbers  # of the names in a kernel, whatever its boxes
+        self.taken = 0  # how many values index expressions go through
+
+    def _index_of(self, root: Node) -> Index:
+        index = self.group.index_of(root) if self.box is None else self.box.elements()
+        assert index is not None
+        return index
+
+    def buffer(self, node: Node, role: str) -> Buffer:
+        b = self.buffers.get(node)
+        if b is None:
+            b = self.buffers[node] = Buffer(f"b{len(self.buffers)}", node.dtype, role, node.size)
+        return b
+
+    def store(self, root: Node) -> Write:
+        """How a root is written: only where its element exists, if it is a scan's pages put side by side."""
+        index = self._index_of(root)
+        mask = None
+        if unpaged(root) is not None:
+            *rows, page, i = index
+            at, n = page * self.group.shape[-1] + i, root.shape[-1]
+            index = (*rows, n - 1 - at if is_reversed(root) else at)
+            mask = self._mask(((at, n),)) if n != prod(self.group.shape[-2:]) else None
+        return Write(self.buffer(root, "out"), linear(index, root.shape), self.defined[root], mask)
+
+    def define_roots(self, stored: set[Node]) -> list[Write]:
+        """Computes the roots; how those in ``stored`` are written."""
+        writes: dict[Node, list[Write]] = {r: [] for r in self.group.roots if r in stored}
+        for box in self.boxes:
+            self.box, self.defined = box, {}
+            for root in self.group.roots:
+                self.define(root)
+            for root, found in writes.items():
+                found.append(self.store(root))
+        return list(itertools.chain(*writes.values()))
+
+    def define(self, root: Node) -> None:
+        axes = reduction_axes(root)
+        if axes is None:
+            index = self._index_of(root)
+            if root.op.kind in ("scatter", "runs"):  # what the updates are then written over
+                self.defined[root] = self.element(root.inputs[0], index, ())
+                return
+            self.defined[root] = self.element(unpaged(root) or root, index, ())
+            return
+        x = self.element(root.inputs[0], variables(self.group.shape), ())
+        if root.op.kind == "scan":
+            self.defined[root] = self._scan(root, x)
+            return
+        acc = Acc(root.op, x.dtype, root.dtype)
+        args: tuple[Value, ...] = (x,)
+        if root.op.monoid is None:
+            args = (x, self.emit("index", (), (variables(self.group.shape)[axes[0]],), dtypes.int64))
+        self._accumulate(acc, args)
+        self.defined[root] = self._unless_empty(root, acc)
+
+    def _unless_empty(self, root: Node, acc: Acc) -> Value:
+        """Over no elements a sum is +0.0, while its accumulator stays at the identity, -0.0; only symbolic extents come to that."""
+        op, d = root.op, root.dtype
+        n = prod(self.group.shape[a] for a in self.group.axes or ())
+        if is_static(n) or op.monoid is None or op.empty is None:
+            return acc
+        empty, identity = const_attrs(op.empty(d), d), const_attrs(op.identity(d), d)
+        if empty == identity:
+            return acc
+        return self._select(self.emit("inside", (), (0, n), dtypes.bool_), acc, self.emit("const", (), empty, d))
+
+    def _accumulate(self, acc: Acc, args: tuple[Value, ...]) -> None:
+        self.accumulates[acc] = args
+        self.order.append(acc)
+
+    def _scan(self, root: Node, x: Value) -> Value:
+        """A scan's running value; two scans of one input share it, be it only the last value that is wanted."""
+        key = ("scan", root.op, x)
+        got = self.made.get(key)
+        if got is None:
+            acc = Acc(root.op, x.dtype, x.dtype)
+            running = self.emit("scan", (x,), (acc,), x.dtype)
+            self._accumulate(acc, (running,))
+            got = self.made[key] = running
+        assert isinstance(got, Ins)
+        return got.attrs[0] if is_last(root) else got
+
+    def element(self, node: Node, index: Index, guard: Guard) -> Value:
+        """The value of one element, by an explicit stack: a chain's length is no recursion."""
+        stack = [(node, index, guard)]
+        while stack:
+            top = stack[-1]
+            if top in self.made:
+                stack.pop()
+                continue
+            made = self._try(*top)
+            if isinstance(made, list):
+                stack.extend(made)
+            else:
+                self.made[top] = made
+                stack.pop()
+        return self.made[(node, index, guard)]
+
+    def _try(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
+        """The element's value, or the elements that must be made first."""
+        if node in self.defined:
+            return self.defined[node]
+        if node.op.name == "const":
+            return self.emit("const", (), node.attrs, node.dtype)
+        if node.op.name == "iota":
+            return self.emit("index", (), (index[node.attrs[1]],), node.dtype)
+        if node.op.kind == "leaf" or (node in self.roots and node not in self.group.members):
+            mask = self._mask(guard) if node.shape else None
+            return self.emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
+        if node.op.kind == "gather":
+            return self._take(node, index, guard)
+        wanted = requests(node, index, guard)
+        missing = [w for w in wanted if w not in self.made]
+        if missing:
+            return missing[::-1]
+        args = tuple(self.made[w] for w in wanted)
+        if node.op.kind == "elementwise":
+            return self._row(node, args)
+        if node.op.name == "pad" and len(args) == 2:
+            mask = self._mask(wanted[0][2][len(guard) :])
+            assert mask is not None
+            return self._select(mask, args[0], args[1])
+        if node.op.name == "concatenate":
+            out = args[-1]
+            for w, a in zip(wanted[-2::-1], args[-2::-1], strict=True):
+                mask = self._mask(w[2][-1:])
+                assert mask is not None
+                out = self._select(mask, a, out)
+            return out
+        return args[0]
+
+    def _take(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
+        x, indices = node.inputs
+        where, then = take_index(node, index)
+        first = (indices, where, guard)
+        if first not in self.made:
+            return [first]
+        (axis,) = node.attrs
+        at = counter(self._name(self._cast(self.made[first], dtypes.int64), x.shape[axis]), x.shape[axis])
+        second = (x, then(at), guard)
+        return self.made[second] if second in self.made else [second]
+
+    def place(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
+        """Where an element of ``indices`` points, for an axis of extent ``size``, and whether that is in range."""
+        value = self._cast(self.element(indices, index, ()), dtypes.int64)
+        name = self._name(value, None)
+        unchecked = var(name, None, None)  # as it comes, any number of 64 bits
+        return counter(name, size), self.emit("inside", (), (unchecked, size), dtypes.bool_)
+
+    def _name(self, value: Value, extent: Int | None) -> str:
+        """What index expressions call a value: an index from 0 up to ``extent`` - 1, or any integer (None). Each extent has a name of its own."""
+        key = ("named", value, extent)
+        if key not in self.made:
+            if not isinstance(value, Ins):
+                value = self.emit(TABLE["cast"], (value,), ("int64",), dtypes.int64)  # only instructions have names
+            elif value.name:
+                value = self.emit("index", (), (var(value.name, None, None),), dtypes.int64)
+            self.taken += 1
+            value.name, value.extent = self.fresh_name(), extent
+            self.made[key] = value
+        made = self.made[key]
+        assert isinstance(made, Ins)
+        return made.name
+
+    def fresh_name(self) -> str:
+        """A name that no other value of the kernel has."""
+        return f"taken{next(self.numbers)}"
+
+    def _mask(self, guard: Guard) -> Value | None:
+        out: Value | None = None
+        for e, size in guard:
+            one = self.emit("inside", (), (e, size), dtypes.bool_)
+            out = one if out is None else self.emit(TABLE["and"], (out, one), (), dtypes.bool_)
+        return out
+
+    def _select(self, mask: Value, a: Value, b: Value) -> Value:
+        return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
+
+    def _row(self, node: Node, args: tuple[Value, ...]) -> Value:
+        """An elementwise op; 16-bit floats compute in float32 and round the result."""
+        op = node.op
+        if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_float and a.dtype.bits == 16 for a in args):
+            return self.emit(op, args, node.attrs, node.dtype)
+        wide = tuple(self._cast(a, dtypes.compute_type(a.dtype)) for a in args)
+        return self._cast(self.emit(op, wide, node.attrs, dtypes.compute_type(node.dtype)), node.dtype)
+
+    def _cast(self, v: Value, d: DType) -> Value:
+        return v if v.dtype is d else self.emit(TABLE["cast"], (v,), (d.name,), d)
+
+    def emit(self, op: Any, args: tuple[Value, ...], attrs: tuple[Any, ...], d: DType) -> Ins:
+        key = (op, args, attrs, d)
+        got = self.made.get(key)
+        if got is None:
+            got = self.made[key] = Ins(op, args, attrs, d)
+            self.order.append(got)
+        assert isinstance(got, Ins)
+        return got

@@ -1,0 +1,38 @@
+"""The rules of canonical reduction, in the order in which they are tried.
+
+``SIMPLIFY`` runs with inputs first, ``SINK`` with users first: see :mod:`hologram.graph.rewrite.engine`.
+"""
+
+from __future__ import annotations
+
+from hologram.graph.rewrite.engine import Rule, RuleSet
+from hologram.graph.rewrite.rules import arithmetic, broadcasts, comparison, complex_parts, folding, functions, movement, reductions, sink_movement
+
+SIMPLIFY = RuleSet(
+    [
+        *folding.RULES,
+        *comparison.RULES,
+        *arithmetic.RULES,
+        *complex_parts.RULES,
+        *functions.MEETING,
+        *movement.RULES,
+        *broadcasts.RULES,
+        *reductions.RULES,
+        folding.commute,
+    ]
+)
+USERS_FIRST: list[Rule] = [*sink_movement.RULES, *functions.RULES]
+SINK = RuleSet([*sink_movement.MEETING, *USERS_FIRST])
+
+ALL: list[Rule] = [*SIMPLIFY.rules, *USERS_FIRST]
+
+
+def as_markdown() -> str:
+    """The table of rules for ``docs/rules.md``."""
+    bar = "\\|"  # a bare one would end the cell
+    when = {r.name: "users" if r in USERS_FIRST else "inputs" for r in ALL}
+    rows = [f"| {r.name} | `{r.algebra.replace('|', bar)}` | {r.guarantee} | {when[r.name]} |" for r in ALL]
+    return "\n".join(["| rule | algebra | guarantee | first |", "|---|---|---|---|", *rows]) + "\n"
+
+
+__all__ = ["ALL", "SIMPLIFY", "SINK", "USERS_FIRST", "as_markdown"]

@@ -1,0 +1,222 @@
+"""The loops of a kernel: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
+
+Neighbouring axes that every access walks as one (the stride of the outer is the stride of the inner times its extent) are merged
+first. Then
+
+- *map* (no reduced axes): rows times lanes, lanes along the last merged axis, cut in pages;
+- *row form* (the last axis is reduced): a row a chunk, lanes along it;
+- *column form*: blocks of neighbouring columns a chunk, lanes across them, a serial loop down. Where some reads are the same for all rows
+  (the second factor of a matrix product), a chunk takes several rows at once and shares them: see
+  :mod:`hologram.graph.schedule.tiles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hologram.graph.kernel.ir import Loop
+from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, merge, name_of, size_of
+from hologram.graph.schedule.tiles import IDLE, Panels, Sharing, Tile, least_cost, panel_width, panelled_column, rows_share, tiled_column
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Int, counter, floordiv, mod, split_linear
+from hologram.primitives.reductions import PAGE
+
+COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
+SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
+BAND = 8  # rows that are read at one time where all of them are too large for the caches
+LONG_ROW_BYTES = 4096  # of rows that are read in bands
+BANDED_BYTES = 2**16  # of results that bands are added to
+UNCACHED_BYTES = 24 * 2**20  # from which what is read is far beyond the caches
+
+
+def choose_nest(
+    shape: Shape,
+    axes: tuple[int, ...] | None,
+    expressions: list[Int],
+    loads: Sequence[Int] = (),
+    tile: Sharing | None = None,
+    itemsize: int = 4,
+    starts: Sequence[int] = (),
+    by_bands: bool = False,
+) -> Nest:
+    """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes;
+    ``starts``: first rows of parts whose rows are reduced together, in row form; ``by_bands``: whether long columns may be reduced band by band."""
+    if axes is None:
+        return _map(merge(range(len(shape)), shape, expressions), loads)
+    before = merge(range(axes[0]), shape, expressions)
+    reduced = merge(axes, shape, expressions)
+    after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
+    if axes[-1] == len(shape) - 1:
+        return _row(before, reduced, starts)
+    rows = before + after[:-1]
+    sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
+    if isinstance(tile, Panels) and sharing:
+        return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
+    if isinstance(tile, Tile) and sharing:
+        best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
+        if least_cost(best, tile) > IDLE:
+            best = [r for r in rows if r in sharing]
+        return tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
+    if by_bands and _is_banded(before, reduced, after, itemsize):
+        return _banded_column(before, reduced, after[0])
+    width = after[-1].size if after else 1
+    if isinstance(tile, Tile) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
+        return _column(before, reduced, after, panel_width(width, itemsize, tile))
+    return _column(before, reduced, after, COLUMNS)
+
+
+def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
+    nest = Nest()
+    nest.blocks = blocks
+    if not blocks:
+        return nest
+    if len(blocks) > 1 and isinstance(blocks[-1].size, int) and blocks[-1].size < NARROW:
+        return _narrow_map(nest, blocks)
+    turned = _turned(blocks, loads)
+    if turned is not None:
+        return _square_map(nest, blocks, turned)
+    last = blocks[-1]
+    rows, n = size_of(blocks[:-1]), last.size
+    i = counter("i", n)
+    nest.values[name_of(last.var)] = i
+    _pages(nest, rows, n, blocks[:-1])
+    return nest
+
+
+def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block]) -> None:
+    """Chunks of a page of a row each; lanes along the row."""
+    if isinstance(n, int) and n <= (PAGE if not outer else 2 * PAGE):
+        nest.chunks = rows
+        nest.rows(outer, counter("p", rows))
+        nest.inner("lanes", "i", 0, n)
+        return
+    pages = floordiv(n + (PAGE - 1), PAGE)
+    nest.chunks = rows * pages
+    p = counter("p", nest.chunks)
+    nest.rows(outer, floordiv(p, pages) if outer else 0)
+    page = mod(p, pages) if outer else p
+    nest.inner("lanes", "i", page * PAGE, PAGE, None if isinstance(n, int) and n % PAGE == 0 else n)
+
+
+def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
+    """The first axis, if any, along which elements are read next to each other that lie far apart along the last."""
+    last = blocks[-1]
+    for k, b in enumerate(blocks[:-1]):
+        if not all(isinstance(n, int) and n >= SQUARE // 4 for n in (b.size, last.size)):
+            continue
+        for e in loads:
+            down, across = (split_linear(x.rewrite(e), name_of(x.var)) for x in (b, last))
+            if down is not None and across is not None and down[0] == 1 and isinstance(across[0], int) and abs(across[0]) > NARROW:
+                return k
+    return None
+
+
+def _square_map(nest: Nest, blocks: list[Block], turned: int) -> Nest:
+    """Squares of the last axis and of that along which reads are neighbours, so that whole cache lines are read and written."""
+    nest.blocks = blocks
+    down, last = blocks[turned], blocks[-1]
+    outer = [b for b in blocks if b is not down and b is not last]
+    high, wide = (floordiv(b.size + (SQUARE - 1), SQUARE) for b in (down, last))
+    nest.chunks = size_of(outer) * high * wide
+    p = counter("p", nest.chunks)
+    nest.rows(outer, floordiv(p, high * wide))
+    q, t = counter("q", down.size), counter("t", last.size)
+    nest.values[name_of(down.var)], nest.values[name_of(last.var)] = q, t
+    starts = mod(floordiv(p, wide), high) * SQUARE, mod(p, wide) * SQUARE
+    limits = [None if b.size % SQUARE == 0 else b.size for b in (down, last)]
+    nest.outer(Loop("serial", "q", starts[0], SQUARE, limits[0]))
+    nest.element_level = 3
+    nest.level_of["q"] = 2
+    nest.inner("lanes", "t", starts[1], SQUARE, limits[1])
+    return nest
+
+
+def _narrow_map(nest: Nest, blocks: list[Block]) -> Nest:
+    """The last axis is too short for lanes: one loop over all elements, axes found by division where need be."""
+    total = size_of(blocks)
+    i = counter("i", total)
+    nest.rows(blocks, i)
+    flat = Block.__new__(Block)
+    flat.var = i
+    nest.flat = flat
+    _pages(nest, 1, total, [])
+    return nest
+
+
+def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> Nest:
+    nest = Nest()
+    nest.blocks = rows + reduced
+    n = size_of(reduced)
+    q = counter("i", n)
+    nest.rows(reduced, q)
+    nest.chunks = count = size_of(rows)
+    if starts:
+        assert isinstance(count, int)
+        nest.rows_at_once, nest.row_starts, nest.last_row = len(starts), starts, count - 1
+        nest.chunks = count - starts[-1]
+        nest.row = counter("p", nest.chunks)
+        nest.level_of["row"] = 1
+    nest.rows(rows, counter("row" if starts else "p", count))
+    nest.inner("lanes", "i", 0, n)
+    nest.row_elements = nest.scratch_size = n
+    nest.scratch_index = q
+    return nest
+
+
+def _column(before: list[Block], reduced: list[Block], after: list[Block], columns: int) -> Nest:
+    """Chunks of a row by up to ``columns`` columns."""
+    nest = Nest()
+    nest.blocks = before + reduced + after
+    nest.element_level = 3
+    n = size_of(reduced)
+    rows, last = before + after[:-1], after[-1:]
+    width: Int = last[0].size if last else 1
+    block = width if isinstance(width, int) and width <= columns else columns
+    blocks = floordiv(width + (block - 1), block)
+    count = size_of(rows)
+    nest.chunks = count * blocks
+    p = counter("p", nest.chunks)
+    nest.rows(rows, floordiv(p, blocks))
+    start = mod(p, blocks) * block
+    t = counter("t", width) if width != 1 else 0
+    if last:
+        nest.across(last[0], start, block, t)
+    ragged = not (isinstance(width, int) and width % block == 0)
+    nest.outer(Loop("lanes" if width != 1 else "serial", "t", start, block, width if ragged else None))
+    nest.level_of["t"] = 2
+    q = counter("q", n)
+    nest.rows(reduced, q)
+    nest.inner("serial", "q", 0, n)
+    nest.scratch_index = q * block + (t - start)
+    nest.row_elements = nest.scratch_size = n * block
+    return nest
+
+
+def _is_banded(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int) -> bool:
+    """Whether rows are wide, columns long, chunks of all columns enough for every thread, and all of it far beyond the caches."""
+    count, n = size_of(before), size_of(reduced)
+    if len(after) != 1 or not all(isinstance(x, int) for x in (count, n, after[0].size)):
+        return False
+    row = after[0].size * itemsize
+    return n % BAND == 0 and n > BAND and count >= NARROW and LONG_ROW_BYTES <= row <= BANDED_BYTES and count * n * row >= UNCACHED_BYTES  # type: ignore[operator]
+
+
+def _banded_column(before: list[Block], reduced: list[Block], columns: Block) -> Nest:
+    """A chunk of all columns: bands of rows in turn, lanes along them, and a short loop down each."""
+    nest = Nest()
+    nest.by_bands = True
+    nest.blocks = [*before, *reduced, columns]
+    nest.chunks = size_of(before)
+    nest.rows(before, counter("p", nest.chunks))
+    width, bands = columns.size, floordiv(size_of(reduced), BAND)
+    assert isinstance(width, int)
+    t, q = counter("t", width), counter("q", BAND)
+    nest.across(columns, 0, width, t)
+    nest.column, nest.block = t, width
+    nest.rows(reduced, counter("g", bands) * BAND + q)
+    nest.outer(Loop("serial", "g", 0, bands), Loop("lanes", "t", 0, width))
+    nest.element_level = 4
+    nest.level_of.update(g=2, t=3)
+    nest.inner("serial", "q", 0, BAND)
+    nest.row_elements = MANY
+    return nest

@@ -1,0 +1,97 @@
+"""What is done with the sums of a tile: kept in scratch and finished row by row, where it is dear.
+
+In registers the work on every row of a tile would be written out once a row, between sums that occupy most registers. A loop over the rows is a
+fraction of the code, which compiles in a fraction of the time and spills nothing; the sums' way through the first-level cache costs little beside
+the products that made them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hologram.graph.kernel.ir import Acc, Buffer, Loop, Store, Value
+from hologram.graph.lower.scalarize import Write
+from hologram.graph.schedule.nest import Nest
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
+
+DEAR = 8  # cost of an element's work from which it is done in a loop of its own
+
+
+class Epilogue:
+    """The instructions between sums and stores, in their order, and the buffers between."""
+
+    def __init__(self, order: list[Value], stores: list[Write], nest: Nest) -> None:
+        self.order, self.stores, self.nest = order, stores, nest
+        self.block, self.column = nest.block, nest.column
+        size = nest.rows_at_once * self.block
+        accs = [v for v in order if isinstance(v, Acc)]
+        self.sums = {v: Buffer(f"sums{i}", v.dtype, "scratch", size) for i, v in enumerate(accs)}
+
+    def keep(self, of_row: dict[Value, list[Value]]) -> list[Write]:
+        """The writes that put the sums of every row into their buffers."""
+        return [Write(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
+
+    def constants(self) -> list[Ins]:
+        return [v for v in self.order if isinstance(v, Ins) and v.op == "const"]
+
+    def loop(self) -> Loop:
+        """Over the rows that no block before has finished, and across the columns in each."""
+        count = self.nest.rows_at_once
+        done = self.nest.row - self.nest.row_var if self.nest.last_row % count else 0
+        rows = Loop("serial", "e", done, count, count if done != 0 else None)
+        lanes = self.nest.column_loop()
+        rows.body.append(lanes)
+        e = var("e", 0, count - 1)
+        row = self.nest.row_var + e
+        made: dict[Value, Value] = {}
+        for v in self.order:
+            if isinstance(v, Acc):
+                copy = Ins("load", (), (self.sums[v], e * self.block + self.column), v.dtype)
+            elif v.op == "const":
+                continue
+            else:
+                copy = Ins(v.op, tuple(made.get(a, a) for a in v.args), tuple(at_row(a, row) for a in v.attrs), v.dtype)
+            made[v] = copy
+            lanes.body.append(copy)
+        for w in self.stores:
+            lanes.body.append(Store(w.buffer, at_row(w.index, row), made.get(w.value, w.value), made.get(w.mask, w.mask) if w.mask else None))
+        return rows
+
+
+def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None:
+    """The work between the sums of one pass and ``stores``, if it is dear and once a sum: elements of the summed axes need a pass of their own."""
+    needed = made_of([v for w in stores for v in (w.value, w.mask) if v is not None])
+    if any(_is_of_element(x, nest) for x in (*(w.index for w in stores), *(a for v in needed if isinstance(v, Ins) for a in v.attrs))):
+        return None
+    after: set[Value] = set()
+    cost = 0
+    for v in order:
+        if isinstance(v, Ins) and v in needed and any(isinstance(a, Acc) or a in after for a in v.args):
+            after.add(v)
+            cost += 0 if isinstance(v.op, str) else v.op.cost
+        elif isinstance(v, Acc) and v not in needed:
+            return None  # sums of sums
+    return Epilogue([v for v in order if v in needed], stores, nest) if cost >= DEAR else None
+
+
+def _is_of_element(x: Any, nest: Nest) -> bool:
+    """Whether an attribute is an index expression that differs between the elements of a sum."""
+    return isinstance(x, Expr) and any(nest.level_of.get(a.name) == nest.element_level for a in atoms(x))
+
+
+def made_of(values: list[Value]) -> set[Value]:
+    """What the values are made of, themselves included, down to the sums."""
+    out: set[Value] = set()
+    stack = list(values)
+    while stack:
+        v = stack.pop()
+        if v not in out:
+            out.add(v)
+            stack.extend(v.args if isinstance(v, Ins) else ())
+    return out
+
+
+def at_row(x: Any, row: Int) -> Any:
+    """An index expression at a row; anything else as it is."""
+    return substitute(x, {"row": row}) if isinstance(x, Expr) else x

@@ -1,0 +1,182 @@
+"""Boxes: parts of an iteration space in which it is known what a concatenation or a pad reads.
+
+Evaluated for one element, a concatenation looks into all of its pieces and selects. Cut at the edges of its pieces, the space falls into boxes, each
+a loop nest of its own that reads one piece and stores into its part of the result. The nests share one kernel.
+
+*When.* A select costs a compare and a masked load an element for every piece, a nest some tens of instructions of code and a few nanoseconds; and
+boxes that lie side by side in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
+(:data:`RUN`), and it has more than :data:`FEW` parts or is the outermost of a space that is not :data:`SMALL`. A vector of many scalars is cut too.
+A short last axis (the channels of an image put together) is cut into boxes that one nest computes side by side, so that memory is written in order.
+Pieces that take turns along an axis (interleaved ones) are boxes of every second element, or third, or so: side by side along the last axis.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from hologram.graph.kernel.ir import Kernel, Value
+from hologram.ir.index_maps import Index, variables
+from hologram.ir.instruction import Ins
+from hologram.ir.node import Node
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Expr, Int, atoms, prod, split_linear
+
+RUN = 64  # neighbouring elements a box has on average, along the cut axis and those after it
+SMALL = 1024  # elements below which a few selects are as good
+FEW = 4  # parts along an axis that selects may look through
+MOST = 1024  # boxes of a space
+INTERLEAVED = 8  # the longest last axis whose elements one nest computes side by side
+
+
+class Box(NamedTuple):
+    """The elements ``start + step * i`` for ``i`` in ``shape``."""
+
+    start: tuple[int, ...]
+    shape: Shape
+    step: tuple[int, ...]
+
+    def elements(self) -> Index:
+        """Where its elements stand in the whole space, in terms of its own axes."""
+        return tuple(a + s * v for a, s, v in zip(self.start, self.step, variables(self.shape), strict=True))
+
+    def every(self, axis: int, count: int) -> list[Box]:
+        """``count`` parts of it, of which each has every ``count``-th element along one axis."""
+        n = self.shape[axis]
+        assert isinstance(n, int)
+        shape, step = list(self.shape), list(self.step)
+        shape[axis], step[axis] = n // count, count * self.step[axis]
+        starts = [(*self.start[:axis], self.start[axis] + i * self.step[axis], *self.start[axis + 1 :]) for i in range(count)]
+        return [Box(start, tuple(shape), tuple(step)) for start in starts]
+
+
+def whole_box(shape: Shape) -> Box:
+    """All elements of a space."""
+    return Box((0,) * len(shape), shape, (1,) * len(shape))
+
+
+def is_assembled(node: Node) -> bool:
+    """Whether the node is put together from so many pieces that no loop should look through them for each element."""
+    return node.op.name == "concatenate" and len(node.inputs) > FEW and (not isinstance(node.size, int) or node.size >= SMALL)
+
+
+def find_boxes(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
+    """The boxes into which a space is better cut, in C order, those together that one nest computes side by side; none where it stays whole.
+
+    ``order``: what the elements of the whole space are made of.
+    """
+    edges = _edges(shape, order)
+    cuts = {axis: found for axis, found in edges.items() if _pays(shape, axis, len(found) + 1)}
+    while cuts and prod(len(found) + 1 for found in cuts.values()) > MOST:  # type: ignore[operator]
+        del cuts[min(cuts, key=lambda axis: len(cuts[axis]))]
+    residues = {axis: n for axis, n in _residues(shape, order).items() if axis not in edges}
+    within = {axis: shape[axis] for axis in edges if axis not in cuts and is_interleaved(shape, [axis])}
+    last = max((axis for axis, n in enumerate(shape) if n != 1), default=0)
+    if last in residues:
+        within[last] = residues.pop(last)
+    if not cuts and not within and not residues:
+        return []
+    nests = []
+    for ranges in itertools.product(*(_ranges(n, cuts.get(axis, ())) for axis, n in enumerate(shape))):
+        box = Box(tuple(a for a, _ in ranges), tuple(n for _, n in ranges), (1,) * len(shape))
+        nests += [side_by_side(part, within) for part in side_by_side(box, residues)]
+    return nests
+
+
+def side_by_side(box: Box, axes: Mapping[int, Int]) -> list[Box]:
+    """The parts of a box at each place along ``axes``, modulo a number for each."""
+    boxes = [box]
+    for axis, count in axes.items():
+        assert isinstance(count, int)
+        boxes = [part for b in boxes for part in b.every(axis, count)]
+    return boxes
+
+
+def _residues(shape: Shape, order: Iterable[Value]) -> dict[int, int]:
+    """For each axis the number, if any, modulo which it decides what is read: pieces that take turns."""
+    axis_of = {v.name: axis for axis, e in enumerate(variables(shape)) for v in atoms(e)}
+    out: dict[int, int] = {}
+    for v in order:
+        if not isinstance(v, Ins) or v.op != "inside":
+            continue
+        for what, count in _remainders(v.attrs[0]):
+            names = {a.name for a in atoms(what)}
+            axis = axis_of.get(names.pop()) if len(names) == 1 else None
+            if axis is not None and count <= INTERLEAVED and out.setdefault(axis, count) != count:
+                return {}
+    return {axis: count for axis, count in out.items() if isinstance(n := shape[axis], int) and n % count == 0}
+
+
+def _remainders(e: Int) -> list[tuple[Int, int]]:
+    """``(x, n)`` of each ``x % n`` in an index expression, for integers n."""
+    found = [a for m in e.terms for a in m if a.args] if isinstance(e, Expr) else []
+    return [(a.args[0], a.args[1]) for a in found if a.key[0] == "mod" and isinstance(a.args[1], int)]
+
+
+def is_interleaved(shape: Shape, axes: Sequence[int]) -> bool:
+    """Whether ``axes``, neighbours, are so short, and the last, that one loop over all else computes their elements side by side."""
+    before, n = prod(shape[: axes[0]]), prod(shape[a] for a in axes)
+    long = not isinstance(before, int) or before >= RUN
+    return isinstance(n, int) and 1 < n <= INTERLEAVED and long and all(m == 1 for m in shape[axes[-1] + 1 :])
+
+
+def _ranges(n: Int, cuts: Iterable[int]) -> list[tuple[int, Int]]:
+    """``(start, extent)`` of the parts of an axis."""
+    found = sorted(cuts)
+    if not found or not isinstance(n, int):
+        return [(0, n)]
+    return [(a, b - a) for a, b in itertools.pairwise([0, *found, n])]
+
+
+def _pays(shape: Shape, axis: int, parts: int) -> bool:
+    before, n, inner = prod(shape[:axis]), shape[axis], prod(m for m in shape[axis + 1 :] if isinstance(m, int))
+    assert isinstance(n, int) and isinstance(inner, int)
+    if n * inner < RUN * parts:
+        return parts > FEW and before == inner == 1  # a vector of scalars
+    return parts > FEW or (before == 1 and n * inner >= SMALL)
+
+
+def _edges(shape: Shape, order: Iterable[Value]) -> dict[int, set[int]]:
+    """For each axis the places where a guard on that axis alone begins or ends to hold."""
+    axis_of = {str(v): axis for axis, v in enumerate(variables(shape)) if isinstance(v, Expr)}
+    out: dict[int, set[int]] = {}
+    for v in order:
+        if not isinstance(v, Ins) or v.op != "inside":
+            continue
+        e, size = v.attrs
+        names = {a.name for a in atoms(e)}
+        axis = axis_of.get(next(iter(names))) if len(names) == 1 else None
+        if axis is None or not isinstance(size, int):
+            continue
+        n, linear = shape[axis], split_linear(e, *names)
+        if linear is None or not isinstance(n, int):
+            continue
+        step, first = linear
+        if isinstance(step, int) and isinstance(first, int):
+            found = {at for at in _crossings(step, first, size) if 0 < at < n}
+            if found:
+                out.setdefault(axis, set()).update(found)
+    return out
+
+
+def _crossings(step: int, first: int, size: int) -> tuple[int, int]:
+    """The least ``i`` from which ``first + step*i`` is, or is no longer, at least 0 and at least ``size``."""
+    if step > 0:
+        return -(first // step), -((first - size) // step)
+    return first // -step + 1, (first - size) // -step + 1
+
+
+def joined(kernels: Sequence[Kernel]) -> Kernel:
+    """One kernel of several that have the same parameters: it has all of their chunks, in turn."""
+    out = kernels[0]
+    counts = [k.chunks for k in kernels if isinstance(k.chunks, int)]
+    static = len(counts) == len(kernels)
+    out.cost = sum(n * k.cost for n, k in zip(counts, kernels, strict=True)) / sum(counts) if static else max(k.cost for k in kernels)
+    for k in kernels[1:]:
+        out.body += k.body
+        out.scratch += k.scratch
+        out.chunks = out.chunks + k.chunks
+        out.ops += k.ops
+        out.symbols = sorted({*out.symbols, *k.symbols})
+    return out

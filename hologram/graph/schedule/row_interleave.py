@@ -1,0 +1,82 @@
+"""Rows that are reduced together although they share nothing: a thread then reads memory at several places at once.
+
+A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
+foreseen. So a chunk of a row-form reduction takes a row of each of :data:`STREAMS` equal parts of all rows, each part far from the others, and
+neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of them. The
+order within a row stays the written one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hologram.graph.kernel.ir import Acc, Value
+from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.schedule.tiles import Tile
+from hologram.ir.index_maps import variables
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Expr, Int, atoms, prod
+from hologram.primitives.reductions import LANES
+
+STREAMS = 4  # rows of a chunk
+MOST_STREAMS = 8  # that a thread reads at a time
+LEAST_CHUNKS = 32  # that are left for threads to share
+DEAREST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
+
+
+def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: Tile) -> list[int]:
+    """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than reductions in row form, in
+    one pass, of cheap elements."""
+    if axes is None or axes[-1] != len(values.shape) - 1:
+        return []
+    rows = prod(values.shape[: axes[0]])
+    inside = _names(variables(values.shape)[a] for a in axes)
+    if not isinstance(rows, int) or _in_several_passes(values) or any(inside & _names([w.index]) for w in writes):
+        return []
+    reads = sum(1 for v in values.order if isinstance(v, Ins) and v.op == "load" and _is_of_element(v, inside, axes[0], values))
+    work = sum(v.op.cost for v in values.order if isinstance(v, Ins) and not isinstance(v.op, str))
+    if reads == 0 or work > DEAREST:
+        return []
+    held = sum(_row_bytes(a) for a in values.accumulates)
+    together = min(STREAMS, MOST_STREAMS // reads, tile.rows * tile.nbytes // held, rows // LEAST_CHUNKS)
+    return starts(rows, together) if together > 1 else []
+
+
+def starts(rows: int, together: int) -> list[int]:
+    """The first row of each of ``together`` parts of equal length that cover ``rows``; where they do not divide them, parts overlap."""
+    length = -(-rows // together)
+    return [min(k * length, rows - length) for k in range(together)]
+
+
+def _in_several_passes(values: Values) -> bool:
+    """Whether anything that is reduced depends on a reduction."""
+    after: set[Value] = set()
+    for v in values.order:
+        args = values.accumulates[v] if isinstance(v, Acc) else v.args
+        if any(a in after for a in args):
+            if isinstance(v, Acc):
+                return True
+            after.add(v)
+        elif isinstance(v, Acc):
+            after.add(v)
+    return False
+
+
+def _is_of_element(load: Ins, inside: set[str], rows: int, values: Values) -> bool:
+    """Whether a load differs along the reduced axes and from row to row."""
+    found = _names([load.attrs[1]])
+    return bool(found & inside) and bool(found & _names(variables(values.shape)[:rows]))
+
+
+def _row_bytes(acc: Acc) -> int:
+    """Registers of an accumulator: extremes hold two values a lane, of which positions take eight bytes."""
+    size = acc.value_dtype.itemsize
+    if acc.row.monoid is None:
+        size += 8
+    elif acc.row.name in ("reduce_max", "reduce_min"):
+        size *= 2
+    return LANES * size
+
+
+def _names(indices: Iterable[Int]) -> set[str]:
+    return {a.name for e in indices if isinstance(e, Expr) for a in atoms(e)}

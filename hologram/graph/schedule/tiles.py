@@ -1,0 +1,214 @@
+"""Loops of sums whose rows share what they read, matrix products above all: tiles of registers, and panels on devices whose items share memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from hologram.graph.kernel.ir import Loop
+from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, depends, name_of, size_of, step_along
+from hologram.graph.schedule.unroll import steps_at_once
+from hologram.ir.symbolic import Expr, Int, counter, floordiv, mod, substitute
+
+SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
+PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
+MOST_HELD = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
+FEW_ROWS = 48  # so many rows at least pay for packing what they share
+FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
+SHARED_COST = 0.25  # of reading what the rows of a chunk share, in rows
+PACK_BYTES = 64 * 12288
+IDLE = 1.08  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
+FEWER = 0.95  # of all lanes, from which narrower blocks pay
+
+
+class Tile(NamedTuple):
+    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold. ``pairs``: whether the machine
+    multiplies and adds pairs of bfloat16; ``vector``: bytes of a register."""
+
+    rows: int
+    nbytes: int
+    pairs: bool = False
+    vector: int = 64
+
+
+class Panels(NamedTuple):
+    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``halves``: those
+    of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``: of
+    memory that items share."""
+
+    rows: int
+    columns: int
+    halves: tuple[int, int] | None = None
+    scores: tuple[int, int] = (64, 64)
+    shared_bytes: int = 32 * 1024
+
+
+Sharing: TypeAlias = "Tile | Panels"
+
+
+def _rows_at_once(n: int, tile: Tile) -> int:
+    """Rows of a chunk: as many as a tile has, or fewer if then so many fewer are run twice that it pays. One shares nothing, and is no tile."""
+    return min(range(min(n, tile.rows), 1, -1), key=lambda rows: _row_cost(n, rows))
+
+
+def least_cost(rows: list[Block], tile: Tile) -> float:
+    """The least work on a row, where those numbered by ``rows`` share."""
+    n = size_of(rows)
+    assert isinstance(n, int)
+    return _row_cost(n, _rows_at_once(n, tile)) / n
+
+
+def _row_cost(n: int, rows: int) -> float:
+    """The work on ``n`` rows, in rows, by chunks of ``rows``: the last may be run twice, and each chunk reads what its rows share."""
+    return -(-n // rows) * (rows + SHARED_COST)
+
+
+def rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
+    """Whether the rows numbered by ``row`` read the same elements across the columns, and others each for itself."""
+    if len(after) != 1 or not reduced:
+        return False
+    n, width = size_of(reduced), after[0].size
+    if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 2:  # type: ignore[operator]
+        return False
+    shared = [e for e in loads if depends(e, reduced) and depends(e, after) and not depends(e, [row])]
+    own = [e for e in loads if depends(e, reduced) and depends(e, [row])]
+    return bool(shared) and bool(own) and not any(depends(e, after) for e in own)
+
+
+def panel_width(columns: int, itemsize: int, tile: Tile) -> int:
+    """Columns of a tile, for elements of ``itemsize`` bytes: what a panel of the factor that its rows share is wide."""
+    return block_width(columns, tile.nbytes // itemsize, max(1, tile.vector // 2 // itemsize))
+
+
+def block_width(columns: int, most: int, unit: int) -> int:
+    """Columns of a block, at most ``most``: that many, or an equal part of all of them where clearly fewer lanes are then idle (72 are three
+    times 24, not 64 and 8). ``unit``: lanes of half a register, the least that computes by itself."""
+    if columns <= most:
+        return columns
+    least = -(-columns // most)
+    equal = [columns // parts for parts in range(least, 2 * least) if columns % parts == 0]
+    best = min(equal, key=lambda width: lanes(columns, width, unit), default=most)
+    return best if lanes(columns, best, unit) <= FEWER * lanes(columns, most, unit) else most
+
+
+def lanes(columns: int, width: int, unit: int) -> int:
+    """Lanes that compute ``columns`` in blocks of ``width``: a last block of fewer columns takes as many as the others."""
+    return -(-columns // width) * (-(-width // unit) * unit)
+
+
+def _is_far(e: Int, reduced: list[Block], lane: Expr, itemsize: int) -> bool:
+    """Whether reads along the reduced axes are far apart, or those across a block of columns are not next to each other."""
+    steps = [step_along(b.rewrite(e), b.var) for b in reduced]
+    down = steps[-1]
+    across = step_along(e, lane)
+    if across != 1 or not isinstance(down, int):
+        return True
+    if down == 1:
+        return False  # windows that slide along the columns: the same elements again and again
+    as_one = all(d is not None and c == d * b.size for c, d, b in zip(steps, steps[1:], reduced[1:], strict=False))
+    return not as_one or down * itemsize >= FAR_BYTES
+
+
+def _together(panels: Int, row: Int, rows: int) -> int:
+    """How many row blocks a packing chunk takes.
+
+    A panel that is packed for R rows adds a part 4.5 / R to its work (0.076 ns an element, beside 0.017 ns for each row), and chunks of R rows
+    leave threads idle at the end for about R / (all rows of all panels) each: the sum is least near the root. One that runs to the end of the
+    rows is no chunk too few.
+    """
+    assert isinstance(row, int)
+    down = -(-row // rows)
+    if not isinstance(panels, int):
+        return down
+    most = max(FEW_ROWS, math.isqrt(2 * panels * row)) // rows
+    return -(-down // -(-down // most)) if most else down
+
+
+def tiled_column(
+    before: list[Block], sharing: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: Tile, itemsize: int
+) -> Nest:
+    """Chunks of ``tile.rows`` rows, numbered by ``sharing``, by a block of columns; chunks that share columns follow each other. The last rows may be
+    run twice.
+
+    Where what rows share is far apart in memory, a chunk has many such rows and packs it first.
+    """
+    nest = Nest()
+    nest.blocks = [*before, *sharing, *reduced, columns]
+    count, n, width = size_of(sharing), size_of(reduced), columns.size
+    assert isinstance(count, int) and isinstance(width, int) and isinstance(n, int)
+    rows = nest.rows_at_once = _rows_at_once(count, tile)
+    block = panel_width(width, itemsize, tile)
+    across, down = -(-width // block), -(-count // rows)
+    lane, in_block = counter("l", block), counter("block", across) * block
+    shared = [e for e in loads if depends(e, reduced) and depends(e, [columns]) and not depends(e, sharing)]
+    shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
+    far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
+    turned = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
+    nest.packs = far and (turned or count >= FEW_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
+    together = _together(size_of(before) * across, count, rows) if nest.packs else 1
+    groups = -(-down // together)
+    nest.chunks = size_of(before) * across * groups
+    p = counter("p", nest.chunks)
+    nest.rows(before, floordiv(p, across * groups))
+    start = mod(floordiv(p, groups), across) * block
+    nest.last_row = count - rows
+    nest.row_var = counter("row", nest.last_row + 1)
+    nest.rows(sharing, counter("row", count))
+    t, q = counter("t", width), counter("q", n)
+    nest.across(columns, start, block, t)
+    nest.rows(reduced, q)
+    lanes = Loop("lanes", "t", start, block, width if width % block else None)
+    if nest.packs:
+        first, nest.shared = mod(p, groups) * together, groups
+        nest.row = counter("r", down) * rows
+        nest.outer(Loop("serial", "r", first, together, down if down % together else None), lanes)
+    else:
+        nest.row = mod(p, down) * rows
+        nest.outer(lanes)
+    nest.element_level = len(nest.outer_loops()) + 2
+    nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
+    nest.inner("serial", "q", 0, n)
+    nest.steps = steps_at_once([b.size for b in reduced])  # type: ignore[misc]
+    nest.column, nest.block = t - start, block
+    nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
+    nest.row_elements = MANY
+    return nest
+
+
+MANY_PANELS = 128  # so many chunks keep a large device busy
+LEAST_PANEL = 32
+
+
+def _panel_sizes(rows: int, columns: int, others: Int, panels: Panels, itemsize: int) -> tuple[int, int]:
+    """Powers of two: no larger than need be, and smaller where there are few chunks."""
+    most = panels.rows * 4 // max(4, itemsize), panels.columns * 4 // max(4, itemsize)
+    sizes = [min(m, 1 << max(4, (n - 1).bit_length())) for m, n in zip(most, (rows, columns), strict=True)]
+    while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MANY_PANELS and max(sizes) > LEAST_PANEL:
+        sizes[sizes.index(max(sizes))] //= 2
+    return sizes[0], sizes[1]
+
+
+def panelled_column(before: list[Block], reduced: list[Block], columns: Block, panels: Panels, itemsize: int) -> Nest:
+    """A block of rows by a block of columns a chunk, both as lanes; a serial loop down inside."""
+    nest = Nest()
+    nest.blocks = [*before, *reduced, columns]
+    row, n = before[-1], size_of(reduced)
+    assert isinstance(row.size, int) and isinstance(columns.size, int)
+    others = size_of(before[:-1])
+    high, wide = _panel_sizes(row.size, columns.size, others, panels, itemsize)
+    down, across = -(-row.size // high), -(-columns.size // wide)
+    nest.chunks = others * down * across
+    p = counter("p", nest.chunks)
+    nest.rows(before[:-1], floordiv(p, down * across))
+    r, t, q = counter("r", row.size), counter("t", columns.size), counter("q", n)
+    nest.values[name_of(row.var)], nest.values[name_of(columns.var)] = r, t
+    nest.rows(reduced, q)
+    starts = mod(floordiv(p, across), down) * high, mod(p, across) * wide
+    limits = [size if size % part else None for size, part in ((row.size, high), (columns.size, wide))]
+    nest.outer(Loop("lanes", "r", starts[0], high, limits[0]), Loop("lanes", "t", starts[1], wide, limits[1]))
+    nest.element_level = 4
+    nest.level_of.update(r=2, t=3)
+    nest.inner("serial", "q", 0, n)
+    nest.scratch_size = nest.row_elements = MANY
+    return nest

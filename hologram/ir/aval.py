@@ -1,0 +1,57 @@
+"""Abstract values: what is known of an array without its elements."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import Iterable
+
+from hologram.dtypes import DType
+from hologram.support import forks
+from hologram.support.weak import WeakTable
+
+
+class Aval:
+    """Element type and shape of an array, interned: two arrays agree in both exactly where their Avals are one object.
+
+    ``size`` counts elements, ``nbytes`` the bytes of the C-contiguous array; ``kind`` is one object for each dtype and rank.
+    """
+
+    __slots__ = ("dtype", "shape", "size", "nbytes", "kind", "__weakref__")
+    dtype: DType
+    shape: tuple[int, ...]
+    size: int
+    nbytes: int
+    kind: tuple[DType, int]
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return aval, (self.dtype, self.shape)
+
+
+_avals: WeakTable[tuple[DType, tuple[int, ...]], Aval] = WeakTable()
+_kinds: dict[tuple[DType, int], tuple[DType, int]] = {}
+_lock = forks.guard(forks.INNERMOST, threading.RLock())  # a finaliser may run inside
+
+
+def aval(dtype: DType, shape: Iterable[int]) -> Aval:
+    """The Aval of a dtype and a shape of integers; it lives as long as something holds it."""
+    key = (dtype, tuple(shape))
+    found = _avals.get(key)
+    return found if found is not None else _make(dtype, tuple(operator.index(n) for n in key[1]))
+
+
+def _make(dtype: DType, shape: tuple[int, ...]) -> Aval:
+    with _lock:
+        found = _avals.get((dtype, shape))
+        if found is None:
+            found = Aval()
+            found.dtype, found.shape, found.size = dtype, shape, math.prod(shape)
+            found.nbytes = found.size * dtype.itemsize
+            kind = (dtype, len(shape))
+            found.kind = _kinds.setdefault(kind, kind)
+            found = _avals.setdefault((dtype, shape), found)
+    return found

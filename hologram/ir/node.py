@@ -1,0 +1,102 @@
+"""The one node type of a computation graph.
+
+A :class:`Node` is immutable: an op's row, input nodes, static attributes, and the shape and type that follow from them.
+Within a graph nodes are interned, so structural equality is identity and common subexpressions vanish by construction.
+
+Invariants: elementwise ops take inputs of one dtype rule and of equal shape, except that an input of shape ``()``
+broadcasts implicitly; every other broadcast is a ``broadcast`` node. Every cast is a ``cast`` node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import DType
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Int, prod
+
+
+class Node:
+    """``op(inputs; attrs)``: treat as immutable. Equality and hash are identity."""
+
+    __slots__ = ("op", "inputs", "attrs", "shape", "dtype", "__weakref__")
+    op: Op
+    inputs: tuple[Node, ...]
+    attrs: tuple[Any, ...]
+    shape: Shape
+    dtype: DType
+
+    def __init__(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], shape: Shape, dtype: DType) -> None:
+        self.op, self.inputs, self.attrs, self.shape, self.dtype = op, inputs, attrs, shape, dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> Int:
+        return prod(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.dtype}{list(self.shape)}>"
+
+
+class Builder:
+    """Makes interned nodes: the same op on the same inputs is the same object."""
+
+    __slots__ = ("table",)
+
+    def __init__(self) -> None:
+        self.table: dict[Any, Node] = {}
+
+    def __call__(self, op: Op, inputs: tuple[Node, ...] = (), attrs: tuple[Any, ...] = ()) -> Node:
+        key = (op, inputs, attrs)
+        node = self.table.get(key)
+        if node is None:
+            shape, dtype = op.infer(inputs, attrs)
+            node = self.table[key] = Node(op, inputs, attrs, shape, dtype)
+        return node
+
+    def like(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        """``node`` on other inputs; the node itself where nothing changed and it is interned here."""
+        return self(node.op, inputs, node.attrs)
+
+
+def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:
+    """Every node that ``outputs`` need, inputs first, in a fixed order. Iterative: depth costs nothing."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    for root in outputs:
+        stack: list[tuple[Node, int]] = [(root, 0)]
+        while stack:
+            node, i = stack.pop()
+            if i == 0 and node in done:
+                continue
+            inputs = () if stop is not None and stop(node) else node.inputs
+            while i < len(inputs) and inputs[i] in done:
+                i += 1
+            if i < len(inputs):
+                stack.append((node, i + 1))
+                stack.append((inputs[i], 0))
+            elif node not in done:
+                done.add(node)
+                order.append(node)
+    return order
+
+
+# --- constants -------------------------------------------------------------------------------------------------------
+
+
+def const_attrs(value: Any, dtype: DType) -> tuple[str, bytes]:
+    """Attributes of a ``const`` node: type name and bits, so that 0.0 and -0.0 differ and NaNs equal themselves."""
+    with np.errstate(all="ignore"):
+        return dtype.name, np.asarray(value).astype(dtype.np).tobytes()
+
+
+def const_value(node: Node) -> Any:
+    """The NumPy scalar of a ``const`` node."""
+    return np.frombuffer(node.attrs[1], dtypes.of(node.attrs[0]).np)[0]

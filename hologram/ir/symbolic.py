@@ -1,0 +1,345 @@
+"""Integers that may be symbols: extents of arrays, and index arithmetic in kernels.
+
+An :class:`Expr` is a polynomial with integer coefficients over *atoms*. An atom is a named variable with known bounds, or
+a floor division or remainder of one Expr by another. Polynomials are kept in one canonical form, so structural equality is
+equality, and plain integers stay plain ``int``: ``Int = int | Expr``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from hologram.errors import TracedValueError
+from hologram.support.weak import WeakTable
+
+
+class Atom:
+    """A variable, or ``floordiv``/``mod`` of two Exprs. Interned by the key, for as long as something holds it."""
+
+    __slots__ = ("key", "name", "low", "high", "args", "inside", "__weakref__")
+    key: Any
+    name: str
+    low: int | None
+    high: int | None
+    args: tuple[Any, ...]
+    inside: tuple[Atom, ...]  # the variables in ``args``, each once: quotients of quotients share what they are made of
+
+    @staticmethod
+    def variable(name: str, low: int | None = 0, high: int | None = None) -> Atom:
+        return Atom._make(("var", name, low, high), name, low, high, ())
+
+    @staticmethod
+    def _make(key: Any, name: str, low: int | None, high: int | None, args: tuple[Any, ...]) -> Atom:
+        found = _atoms.get(key)
+        if found is not None:
+            return found
+        a = Atom.__new__(Atom)
+        a.key, a.name, a.low, a.high, a.args = key, name, low, high, args
+        a.inside = tuple(dict.fromkeys(v for e in args for v in atoms(e)))
+        return _atoms.setdefault(key, a)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return (len(self.args), self.name)
+
+
+_atoms: WeakTable[Any, Atom] = WeakTable()
+
+Monomial: TypeAlias = tuple[Atom, ...]
+
+
+class Expr:
+    """A canonical polynomial: ``terms`` maps a sorted tuple of atoms to a non-zero coefficient."""
+
+    __slots__ = ("terms", "_hash")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = dict(sorted(terms.items(), key=lambda t: (-len(t[0]), [a.sort_key() for a in t[0]])))
+        self._hash = hash(frozenset(self.terms.items()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expr) and self._hash == other._hash and self.terms == other.terms
+
+    def __add__(self, o: Int) -> Int:
+        return _combine(self, o, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, o: Int) -> Int:
+        return _combine(self, o, -1)
+
+    def __rsub__(self, o: Int) -> Int:
+        return _combine(-self, o, 1)
+
+    def __neg__(self) -> Expr:
+        return Expr({m: -c for m, c in self.terms.items()})
+
+    def __mul__(self, o: Int) -> Int:
+        out: dict[Monomial, int] = {}
+        for m, c in self.terms.items():
+            for n, d in _terms(o).items():
+                k = tuple(sorted(m + n, key=Atom.sort_key))
+                out[k] = out.get(k, 0) + c * d
+        return _finish(out)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, o: Int) -> Int:
+        return floordiv(self, o)
+
+    def __mod__(self, o: Int) -> Int:
+        return mod(self, o)
+
+    def __repr__(self) -> str:
+        parts: list[str] = []
+        for m, c in self.terms.items():
+            body = "*".join(a.name for a in m)
+            text = str(c) if not m else body if c == 1 else f"-{body}" if c == -1 else f"{c}*{body}"
+            parts.append(text if not parts or text.startswith("-") else "+" + text)
+        return "".join(parts)
+
+    def __bool__(self) -> bool:
+        raise TracedValueError(f"the symbolic extent {self} has no truth value while tracing: leave its axis out of dynamic")
+
+    def __int__(self) -> int:
+        raise TracedValueError(f"the extent {self} is symbolic: its value is not known while tracing; leave its axis out of dynamic")
+
+    __index__ = __int__
+
+
+Int: TypeAlias = "int | Expr"
+
+
+def var(name: str, low: int | None = 0, high: int | None = None) -> Expr:
+    """The variable ``name`` as an expression; ``low`` and ``high`` are inclusive bounds, None where unknown."""
+    return Expr({(Atom.variable(name, low, high),): 1})
+
+
+def counter(name: str, size: Int | None) -> Expr:
+    """A variable that counts from 0 up to ``size`` - 1; None: without end."""
+    return var(name, 0, size - 1 if isinstance(size, int) else None)
+
+
+def is_static(x: Int) -> bool:
+    return not isinstance(x, Expr)
+
+
+def _terms(x: Int) -> Mapping[Monomial, int]:
+    return x.terms if isinstance(x, Expr) else {(): int(x)} if x else {}
+
+
+def _finish(terms: dict[Monomial, int]) -> Int:
+    terms = {m: c for m, c in terms.items() if c}
+    if not terms:
+        return 0
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    return Expr(terms)
+
+
+def _combine(a: Int, b: Int, sign: int) -> Int:
+    out = dict(_terms(a))
+    for m, c in _terms(b).items():
+        out[m] = out.get(m, 0) + sign * c
+    return _finish(out)
+
+
+def atoms(x: Int) -> Iterable[Atom]:
+    """Every variable in ``x``, those inside divisions included; one may come more than once."""
+    if isinstance(x, Expr):
+        for m in x.terms:
+            for a in m:
+                if a.args:
+                    yield from a.inside
+                else:
+                    yield a
+
+
+def symbols_of(values: Any) -> set[str]:
+    """The names of all variables in ``values``: an integer, or tuples and lists of such, in which anything else has none. As the attributes of
+    nodes are."""
+    if isinstance(values, Expr):
+        return {a.name for a in atoms(values)}
+    return set().union(*map(symbols_of, values)) if isinstance(values, (tuple, list)) else set()
+
+
+def bounds(x: Int) -> tuple[int | None, int | None]:
+    """Inclusive bounds of ``x`` by interval arithmetic; None where unbounded."""
+    if not isinstance(x, Expr):
+        return x, x
+    low: int | None = 0
+    high: int | None = 0
+    for m, c in x.terms.items():
+        lo: int | None = 1
+        hi: int | None = 1
+        for a in m:
+            if lo is None or lo < 0 or a.low is None or a.low < 0:
+                lo = hi = None  # a factor of either sign: only a single atom is bounded
+                if len(m) == 1:
+                    lo, hi = a.low, a.high
+                break
+            lo = lo * a.low
+            hi = None if hi is None or a.high is None else hi * a.high
+        if c < 0:
+            lo, hi = hi, lo
+        low = None if low is None or lo is None else low + c * lo
+        high = None if high is None or hi is None else high + c * hi
+    return low, high
+
+
+def _is_single(x: Int) -> bool:
+    """Whether ``x`` prints as one number or name."""
+    return not isinstance(x, Expr) or (len(x.terms) == 1 and all(len(m) == 1 and c == 1 for m, c in x.terms.items()))
+
+
+def _derived(kind: str, a: Int, b: Int, low: int | None, high: int | None) -> Expr:
+    sign = "//" if kind == "floordiv" else "%"
+    left, right = (str(e) if _is_single(e) else f"({e})" for e in (a, b))
+    name = f"({left}{sign}{right})"
+    return Expr({(Atom._make((kind, a, b), name, low, high, (a, b)),): 1})
+
+
+def _split(a: Expr, b: int) -> tuple[Int, Int]:
+    """``a = b*q + r`` by coefficients."""
+    q = {m: c // b for m, c in a.terms.items()}
+    r = {m: c % b for m, c in a.terms.items()}
+    return _finish(q), _finish(r)
+
+
+def _symbolic_split(a: Int, b: Expr) -> tuple[Int, Int]:
+    """Divides by a one-term symbolic ``b``: terms with all of its atoms go to the quotient, unless what is left might then be negative:
+    machines divide unsigned numbers."""
+    if len(b.terms) != 1:
+        return (1, 0) if a == b else (0, a)
+    ((atoms_b, cb),) = b.terms.items()
+    q: dict[Monomial, int] = {}
+    r: dict[Monomial, int] = {}
+    for m, c in _terms(a).items():
+        rest = list(m)
+        ok = c % cb == 0
+        for t in atoms_b:
+            if t in rest:
+                rest.remove(t)
+            else:
+                ok = False
+        if ok:
+            q[tuple(rest)] = c // cb
+        else:
+            r[m] = c
+    rest_low, _ = bounds(_finish(r))
+    return (0, a) if rest_low is None or rest_low < 0 else (_finish(q), _finish(r))
+
+
+def _below(r: Int, b: Int) -> bool:
+    """Whether 0 <= r < b is certain for a positive b."""
+    if r == 0:
+        return True
+    lo, _ = bounds(r)
+    slack, _ = bounds(b - 1 - r)
+    return lo is not None and lo >= 0 and slack is not None and slack >= 0
+
+
+def floordiv(a: Int, b: Int) -> Int:
+    """``a // b`` for a positive ``b``, simplified by bounds and coefficients."""
+    if b == 1:
+        return a
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        return a // b
+    q, r = _split(a, b) if isinstance(a, Expr) and isinstance(b, int) else _symbolic_split(a, b)  # type: ignore[arg-type]
+    if _below(r, b):
+        return q
+    lo, hi = bounds(r)
+    if isinstance(b, int):
+        lo, hi = None if lo is None else lo // b, None if hi is None else hi // b
+        if lo is not None and lo == hi:
+            return q + lo
+    else:
+        lo, hi = (0 if lo is not None and lo >= 0 else None), (hi if hi is not None and hi >= 0 else None)
+    return q + _derived("floordiv", r, b, lo, hi)
+
+
+def mod(a: Int, b: Int) -> Int:
+    """``a % b`` for a positive ``b``, simplified by bounds and coefficients."""
+    if b == 1:
+        return 0
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        return a % b
+    _, r = _split(a, b) if isinstance(a, Expr) and isinstance(b, int) else _symbolic_split(a, b)  # type: ignore[arg-type]
+    if _below(r, b):
+        return r
+    if isinstance(b, int):
+        lo, hi = bounds(r)
+        if lo is not None and hi is not None and lo // b == hi // b:
+            return r - (lo // b) * b
+    high = b - 1 if isinstance(b, int) else None
+    return _derived("mod", r, b, 0, high)
+
+
+def recombine(q: Int, n: Int, r: Int) -> Int:
+    """``q*n + r``, undoing a division: where r is ``e % n`` and q holds ``e // n``, that part is ``e`` again."""
+    if isinstance(q, Expr) and isinstance(r, Expr) and len(r.terms) == 1:
+        ((m, c),) = r.terms.items()
+        if c == 1 and len(m) == 1 and m[0].key[0] == "mod" and m[0].args[1] == n:
+            e = m[0].args[0]
+            for t in q.terms:
+                if len(t) == 1 and t[0].key == ("floordiv", e, n) and q.terms[t] == 1:
+                    return (q - Expr({t: 1})) * n + e
+    return q * n + r
+
+
+def substitute(x: Int, values: Mapping[str, Int]) -> Int:
+    """``x`` with each variable named in ``values`` replaced."""
+    return _substituted(x, values, {})
+
+
+def _substituted(x: Int, values: Mapping[str, Int], known: dict[Atom, Int]) -> Int:
+    """``known`` has what became of divisions that were met."""
+    if not isinstance(x, Expr):
+        return x
+    out: Int = 0
+    for m, c in x.terms.items():
+        term: Int = c
+        for a in m:
+            if not a.args:
+                v: Int = values[a.name] if a.name in values else Expr({(a,): 1})
+            elif a in known:
+                v = known[a]
+            elif not any(b.name in values for b in a.inside):
+                v = Expr({(a,): 1})
+            else:
+                numerator, divisor = (_substituted(e, values, known) for e in a.args)
+                v = known[a] = (floordiv if a.key[0] == "floordiv" else mod)(numerator, divisor)
+            term = term * v
+        out = out + term
+    return out
+
+
+def split_linear(x: Int, name: str) -> tuple[Int, Int] | None:
+    """``(coefficient, rest)`` with ``x = coefficient*name + rest``, or None where ``x`` is not linear in ``name``."""
+    coefficient: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for m, c in _terms(x).items():
+        hits = [a for a in m if not a.args and a.name == name]
+        inside = any(b.name == name for a in m for b in a.inside)
+        if inside or len(hits) > 1:
+            return None
+        if hits:
+            key = list(m)
+            key.remove(hits[0])
+            coefficient[tuple(key)] = c
+        else:
+            rest[m] = c
+    return _finish(coefficient), _finish(rest)
+
+
+def prod(xs: Iterable[Int]) -> Int:
+    out: Int = 1
+    for x in xs:
+        out = out * x
+    return out

@@ -1,0 +1,1 @@
+"""What every layer uses and nothing of which knows arrays: caches, locks, debug output."""
