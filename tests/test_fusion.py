@@ -11,7 +11,8 @@ from building import Draft, adam, count, kernels, layer_norm, log_sum_exp, sched
 from hypothesis import given
 from kernel_graphs import small_graphs
 
-from hologram.graph.fusion.fuse import KERNEL_COST, MOST_ROOTS, Group, reduction_axes, unpaged
+from hologram.graph.fusion.grouping import MOST_ROOTS
+from hologram.graph.fusion.groups import KERNEL_COST, Group, reduction_axes, unpaged
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph

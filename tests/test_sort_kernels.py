@@ -19,7 +19,7 @@ from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.mapping import Mapping
 from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.scalars import Scalars
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize import radix_plan, sorts
 from hologram.graph.legalize.radix_plan import layout

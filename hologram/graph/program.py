@@ -13,7 +13,8 @@ from hologram.errors import ShapeError
 from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regions
 from hologram.graph.constants.fold import computed_ahead
 from hologram.graph.constants.loop_prepack import pack_before_loops
-from hologram.graph.fusion.fuse import Call, Group, fuse, operands
+from hologram.graph.fusion.fuse import fuse
+from hologram.graph.fusion.groups import Call, Group, operands
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.reductions_scans import prepare
 from hologram.graph.legalize.scatters import lower_scatter

@@ -9,6 +9,7 @@ broadcasts implicitly; every other broadcast is a ``broadcast`` node. Every cast
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -86,6 +87,11 @@ def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = N
                 done.add(node)
                 order.append(node)
     return order
+
+
+def nbytes(node: Node) -> int:
+    """Bytes of an array of static shape."""
+    return math.prod(node.shape) * node.dtype.itemsize
 
 
 # --- constants -------------------------------------------------------------------------------------------------------

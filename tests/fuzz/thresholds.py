@@ -57,7 +57,7 @@ FIXED = {
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.LEAST": 2,
-    "hologram.graph.fusion.fuse.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
+    "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.schedule.choose.COLUMNS": 16,
     "hologram.graph.schedule.row_interleave.STREAMS": 2,
 }

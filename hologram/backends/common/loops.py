@@ -22,9 +22,9 @@ from hologram.backends.common.driver import Place
 from hologram.backends.common.memory import Memory
 from hologram.backends.common.steps import Block, Call, Slots, Where, at, read
 from hologram.errors import OutOfMemory
-from hologram.graph.lower.control_step import ControlStep, nbytes
+from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.plan import LINE_BYTES
-from hologram.ir.node import Node
+from hologram.ir.node import Node, nbytes
 from hologram.primitives.control import scan, switch
 
 MOST_STEPS = 16  # of a while_loop, begun before their conditions are known

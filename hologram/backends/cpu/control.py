@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from hologram.backends.cpu.llvm_text import Reg
 from hologram.backends.cpu.module import Frame, GraphWriter, serial
-from hologram.graph.lower.control_step import ControlStep, nbytes
+from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.plan import LINE_BYTES
 from hologram.graph.program import Schedule
-from hologram.ir.node import Node
+from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import mod
 from hologram.primitives.control import scan, switch
 

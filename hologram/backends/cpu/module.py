@@ -25,11 +25,11 @@ from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.lower.control_step import ControlStep, nbytes
+from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.memory.plan import Plan
 from hologram.graph.program import Schedule
-from hologram.ir.node import Node
+from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import bounds
 
 SERIAL_NS = 3_000.0  # less work than this stays on the calling thread

@@ -18,10 +18,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hologram.graph.bounded import Worklist, rounds
-from hologram.graph.fusion.fuse import DEAR
-from hologram.graph.lower.control_step import nbytes
+from hologram.graph.fusion.materialize import DEAR
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node
+from hologram.ir.node import Node, nbytes
 
 MOVABLE = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "contraction", "native")  # kinds that cannot fail
 MOST_BYTES = 2**24  # of a value that is larger than what it is made of

@@ -20,9 +20,8 @@ from typing import NamedTuple
 
 from hologram.graph.bounded import rounds
 from hologram.graph.canonical.licm import MOVABLE, elements
-from hologram.graph.lower.control_step import nbytes
 from hologram.ir.graph import Graph, close, inlined
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node, nbytes, topological
 from hologram.ir.op import TABLE, load_transforms
 
 TIMES = 4  # LSTM cells make four values of each that they are given

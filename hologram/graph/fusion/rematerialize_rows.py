@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hologram.graph.fusion.fuse import Call, Group, Grouping, is_alone, reduction_axes
+from hologram.graph.fusion.grouping import Grouping
+from hologram.graph.fusion.groups import Call, Group, is_alone, reduction_axes
 from hologram.ir.index_maps import variables
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE

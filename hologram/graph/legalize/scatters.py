@@ -14,7 +14,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import summarise
 from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
 from hologram.graph.legalize.sorted_scatters import in_runs, is_order_free, reduction_by

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, load, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTED_BITS, counted

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Buffer, Kernel
 from hologram.graph.legalize.radix_plan import RunningSum, is_worth, radix_sorted
 from hologram.graph.lower.code_placement import Lowered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Store, Value, integers_of
 from hologram.graph.lower.scalarize import Values, Write
 from hologram.graph.schedule import epilogue

@@ -7,18 +7,14 @@ control steps. Bodies of one step never run at one time, so their intermediates 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-from hologram.graph.fusion.fuse import Call, operands
+from hologram.graph.fusion.groups import Call, operands
 from hologram.graph.memory.plan import LINE_BYTES, Plan
 from hologram.ir.graph import Graph, bodies
-from hologram.ir.node import Node
+from hologram.ir.node import Node, nbytes
 from hologram.primitives.control import scan, switch
-
-if TYPE_CHECKING:
-    from hologram.graph.program import Schedule
 
 ENDLESS_NS = 1e9  # what a loop whose end is not known is taken to cost: such a call gives up the GIL
 
@@ -34,7 +30,7 @@ class ControlStep:
     __slots__ = ("node", "schedules", "plans", "operands", "bindings", "results", "spare", "arena", "nbytes", "cost")
     in_place: tuple[tuple[int, int], ...] = ()
 
-    def __init__(self, call: Call, schedule: Callable[[Graph], Schedule]) -> None:
+    def __init__(self, call: Call, schedule: Callable[[Graph], Any]) -> None:
         node = self.node = call.node
         self.schedules = [schedule(b.graph) for b in bodies(node)]
         self.plans: list[Plan] = [s.plan({}) for s in self.schedules]
@@ -53,8 +49,3 @@ class ControlStep:
         self.nbytes = at + max(p.arena_bytes for p in self.plans)
         inside = [s.cost for s in self.schedules]
         self.cost = max(inside) if node.op is switch else node.attrs[3] * inside[0] if node.op is scan else ENDLESS_NS
-
-
-def nbytes(node: Node) -> int:
-    """Bytes of an array of static shape."""
-    return math.prod(node.shape) * node.dtype.itemsize

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram.graph.fusion.fuse import KERNEL_COST, Group
+from hologram.graph.fusion.groups import KERNEL_COST, Group
 from hologram.graph.kernel.ir import half_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import arrange

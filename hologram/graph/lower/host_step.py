@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram.graph.fusion.fuse import Call
+from hologram.graph.fusion.groups import Call
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape

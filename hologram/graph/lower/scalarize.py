@@ -8,7 +8,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.fuse import Group, is_last, reduction_axes
+from hologram.graph.fusion.groups import Group, is_last, reduction_axes
 from hologram.graph.kernel.ir import Acc, Buffer, Value
 from hologram.graph.legalize.paged_scans import is_reversed, unpaged
 from hologram.graph.schedule.index_split import Box

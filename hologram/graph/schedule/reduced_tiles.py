@@ -8,7 +8,7 @@ and no two chunks write to one place, so that results do not depend on timing.
 
 from __future__ import annotations
 
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import const, load, row
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.device_kernel import GFLOPS, TileKernel, whole

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, least, load, named, row
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import moved, products_in

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import const, index, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Value
 from hologram.graph.lower.code_placement import Lowered

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.lower.code_placement import Lowered

@@ -9,7 +9,7 @@ is stable. Then the elements of one digit stand side by side, and go to memory a
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.graph.fusion.fuse import Group
+from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTING, MOST_COUNTED, ROWS, Layout, layout

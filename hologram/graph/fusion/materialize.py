@@ -1,0 +1,193 @@
+"""Which values are kept in memory: each is the root of a group, and all others are computed where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from functools import partial
+
+from hologram import dtypes
+from hologram.graph.fusion.groups import KERNEL_COST, SWOLLEN_BYTES, blown_up, is_alone, operands
+from hologram.graph.legalize.paged_scans import unpaged
+from hologram.graph.legalize.short_reductions import taken_apart
+from hologram.graph.library.attention.nodes import kept_for, made_again, of_scores
+from hologram.graph.schedule.index_split import is_assembled
+from hologram.ir.leaves import Held
+from hologram.ir.node import Node
+from hologram.ir.op import MULTIPLE
+from hologram.ir.symbolic import is_static
+
+DEAR = 12  # cost from which a value is kept rather than computed twice
+SPREAD = 8  # uses that a broadcast along a new axis stands for
+SWOLLEN_DEAR = 10 * DEAR  # cost from which even such a value is kept
+RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
+_IN_MEMORY = ("leaf", "project", *MULTIPLE)
+
+
+def own_cost(node: Node) -> int:
+    return node.op.cost if node.op.kind not in _IN_MEMORY else 0
+
+
+def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False) -> set[Node]:
+    """Values that are computed as such."""
+    roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
+    roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
+    swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
+    roots |= _cuts(nodes) - swollen
+    roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, halves)
+    inside = of_scores(nodes) | made_again(nodes, halves)
+    roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
+    dear = partial(_dear, nodes, roots, swollen, inside, halves)
+    kept = roots | dear()
+    apart = taken_apart(nodes, kept)
+    return roots | dear(apart) if apart else kept
+
+
+def _dear(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
+    """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
+    what lies behind so many reshapes that its place is dear. Nothing is computed again at any cost: that doubles with every step that reads the
+    one before it twice."""
+    uses, roots = _uses(nodes, base), set(base)
+    cost: dict[Node, int] = {}
+    mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
+    for n in nodes:
+        if n.op.kind in _IN_MEMORY:
+            cost[n] = mixed[n] = 0
+            continue
+        total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
+        cost[n] = min(total, max(SWOLLEN_DEAR, 10 * DEAR))
+        dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
+        dear = SWOLLEN_DEAR if n in swollen else dear
+        shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
+        mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
+        behind = mixed[n] > RESHAPES and n not in swollen
+        if n not in never and ((shared and n not in apart) or behind):
+            widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
+            roots.add(n.inputs[0] if widened else n)
+            cost[n] = own_cost(n)
+    return roots
+
+
+def _cuts(nodes: list[Node]) -> set[Node]:
+    """Long programs are cut into segments of bounded cost; what crosses a cut is kept, unless it is cheaply made of what crosses it anyway."""
+    segment: dict[Node, int] = {}
+    running, current = 0, 0
+    reach: dict[Node, int] = {}  # the last segment that wants a value
+    crossing: set[Node] = set()
+    for n in nodes:
+        if n.op.kind == "leaf":
+            continue
+        running += max(1, own_cost(n))
+        if running > KERNEL_COST:
+            running, current = 0, current + 1
+        segment[n] = current
+        for x in map(_source, n.inputs):
+            reach[x] = current
+            if segment.get(x, current) != current:
+                crossing.add(x)
+    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)} - _remade(nodes, crossing, reach)
+
+
+def _remade(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> set[Node]:
+    """What need not be kept for the segments that want it: a few operations on one value that stands in memory as long, or on two."""
+    made_of: dict[Node, tuple[frozenset[Node], int]] = {}
+    out: set[Node] = set()
+    for n in nodes:
+        if n.op.kind == "leaf":
+            made_of[n] = frozenset(), 0
+        elif n.op.kind not in ("elementwise", "movement") or any(x not in made_of for x in n.inputs):
+            made_of[n] = frozenset([n]), 0
+        else:
+            sources = frozenset[Node]().union(*(made_of[x][0] for x in n.inputs))
+            cost = own_cost(n) + sum(made_of[x][1] for x in n.inputs)
+            made_of[n] = sources, cost
+            stays = len(sources) <= 2 and cost < DEAR and all(reach.get(s, 0) >= reach.get(n, 0) for s in sources)
+            if n in crossing and sources and stays:
+                out.add(n)
+            elif n in crossing or cost >= DEAR:
+                made_of[n] = frozenset([n]), 0
+    return out
+
+
+def _around_control(nodes: list[Node]) -> set[Node]:
+    """What nodes of several results read and give, what kernels that a backend has ready read, and pairs that runs are of: it stands in memory."""
+    roots = {n for n in nodes if n.op.kind == "project"}
+    for n in nodes:
+        if n.op.kind in ("native", *MULTIPLE):
+            read = operands(n) if n.op.kind == "control" else n.inputs
+            roots.update(x for x in read if x.op.name not in ("input", "leaf"))
+        elif n.op.kind == "runs":
+            roots.add(n.inputs[-2])
+    return roots
+
+
+def _gathered_twice(nodes: list[Node]) -> set[Node]:
+    """What passes of radix sorts would gather both where they count and where they move it."""
+    return {n.inputs[0] for n in nodes if n.op.kind == "digits" and _gathers(n.inputs[0])}
+
+
+def _gathers(node: Node) -> bool:
+    """Whether there is a gather among what makes ``node``, as far as that is computed element by element."""
+    stack, seen = [node], set[Node]()
+    while stack:
+        n = stack.pop()
+        if n.op.kind == "gather":
+            return True
+        if n not in seen and n.op.kind in ("elementwise", "movement"):
+            seen.add(n)
+            stack += n.inputs
+    return False
+
+
+def _under_windows(nodes: list[Node]) -> set[Node]:
+    """The factors of products of windows: read so often that none is computed, guarded at an edge or fetched from afar anew."""
+    out: set[Node] = set()
+    for n in nodes:
+        if n.op.name != "mul" or n.inputs[0].op.name != "broadcast" or n.inputs[1].op.name != "broadcast":
+            continue
+        sources = [_windowed(f.inputs[0]) for f in n.inputs]
+        for f, source, other in zip(n.inputs, sources, sources[::-1], strict=True):
+            often = is_static(n.size) and n.size >= SPREAD * f.inputs[0].size  # type: ignore[operator]
+            if often and source is not None and source.op.cost and source.op.kind not in _IN_MEMORY:
+                out.add(source)
+            elif often and source is None and other is not None and _is_moved(f.inputs[0]):
+                out.add(f.inputs[0])
+    return out
+
+
+def _is_moved(n: Node) -> bool:
+    """Whether ``n`` reads memory in another order than its own, or parts of it; what is held is in the order in which it is read."""
+    if any(isinstance(a, Held) for a in _source(n).attrs):
+        return False
+    while n.op.name == "reshape":
+        n = n.inputs[0]
+    return n.op.kind == "movement"
+
+
+def _windowed(n: Node) -> Node | None:
+    """What ``n`` has windows of, None if it is no such thing."""
+    found = False
+    while n.op.kind == "movement" and not n.op.cost:
+        found = found or n.op.name == "windows"
+        n = n.inputs[0]
+    return n if found else None
+
+
+def _source(n: Node) -> Node:
+    """What a movement moves or pads: that is kept, and read by index, rather than moved."""
+    while n.op.kind == "movement" and (not n.op.cost or n.op.name == "pad"):
+        n = n.inputs[0]
+    return n
+
+
+def _uses(nodes: list[Node], roots: set[Node]) -> dict[Node, int]:
+    """How often a value is wanted: once a reader, but a movement passes on what its own readers want."""
+    uses = dict.fromkeys(nodes, 0)
+    for n in reversed(nodes):
+        times = 1
+        if n.op.kind == "movement" and n not in roots:
+            times = max(1, uses[n])
+            if n.op.name == "broadcast" and n.inputs[0].size != n.size:
+                times = max(times, SPREAD)
+        for x in set(n.inputs):
+            uses[x] = min(uses[x] + times, SPREAD)  # more makes no difference, and doubles with every roll
+    return uses
