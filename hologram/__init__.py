@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.described import ShapeDtypeStruct, eval_shape
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
+    from hologram.trace.explain import explain
     from hologram.trace.jit import disable_jit, jit
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
-    from hologram.trace.stages import explain, make_graph
+    from hologram.trace.stages import make_graph
     from hologram.trace.streams import stream
     from hologram.trace.tensor import Tensor
     from hologram.transform.api import grad, hessian, jacfwd, jacrev, jvp, linearize, stop_gradient, value_and_grad, vjp
@@ -53,7 +54,7 @@ _WHERE = {
     "disable_jit": "trace.jit",
     "eval": "trace.lazy:evaluate",
     "eval_shape": "trace.described",
-    "explain": "trace.stages",
+    "explain": "trace.explain",
     "export": "saved.exporting",
     "fori_loop": "control.loops",
     "from_dlpack": "trace.convert",

@@ -18,8 +18,9 @@ from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
 from hologram.trace import tree
 from hologram.trace.apply import wrap
-from hologram.trace.jit import Jitted, Traced
+from hologram.trace.jit import Jitted
 from hologram.trace.signature import Call, LeafType
+from hologram.trace.trace_call import Traced
 from hologram.version import __version__
 
 

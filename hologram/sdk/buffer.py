@@ -20,7 +20,6 @@ from hologram.support.user_lines import located
 if TYPE_CHECKING:
     from hologram.backends.common.runtime import Runtime
     from hologram.ir.aval import Aval
-    from hologram.sdk.executor import Executor
 
 handles = itertools.count(1)  # of executors, buffers and tensors: one number never means two things
 
@@ -48,7 +47,7 @@ class Buffer(_Exporter):
 
     __slots__ = ("_storage", "_executor", "_aval", "_pool", "_class_index", "_handle", "_end", "__weakref__")
     _storage: Any  # None at the end
-    _executor: Executor | None
+    _executor: Any
     _aval: Aval
     _pool: str
     _class_index: int
@@ -59,7 +58,7 @@ class Buffer(_Exporter):
         raise located(ArgumentError("buffers are made by Executor.allocate, Executor.allocate_boundary and Buffer.wrap"))
 
     @classmethod
-    def _made(cls, memory: Any, executor: Executor | None, pool: str, class_index: int = 0) -> Buffer:
+    def _made(cls, memory: Any, executor: Any, pool: str, class_index: int = 0) -> Buffer:
         """A buffer over a Storage of one axis."""
         made = cls.__new__(cls)
         made._storage, made._aval = memory, memory.aval
@@ -93,7 +92,7 @@ class Buffer(_Exporter):
         return self._handle
 
     @property
-    def executor(self) -> Executor | None:
+    def executor(self) -> Any:
         """The executor that owns it; None for a wrapped array."""
         return self._executor
 

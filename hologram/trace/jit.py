@@ -6,167 +6,31 @@ import contextlib
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import Any
 
 import numpy as np
 
-from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cpu.runtime.tracing import tracing
-from hologram.backends.residence import home
-from hologram.errors import ArgumentError, DeviceError, IntegerRangeError, ShapeError, TracedValueError
+from hologram.errors import DeviceError
 from hologram.ir.devices import AUTO, CPU, resolve
-from hologram.ir.graph import Graph
-from hologram.ir.node import Node
-from hologram.ir.symbolic import Expr, substitute
 from hologram.settings import settings
 from hologram.support.lru_cache import Recent
 from hologram.support.precision import PRECISIONS
-from hologram.support.user_lines import located, user_line
+from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
 from hologram.trace import compiling, misses, tree
-from hologram.trace.apply import node_as, operand, pinned, weak_default, wrap
 from hologram.trace.checks import as_function, choice
-from hologram.trace.convert import asarray, of_storage, put
-from hologram.trace.lazy import realise
+from hologram.trace.convert import asarray, put
+from hologram.trace.described import taken_apart
 from hologram.trace.pickling import by_name
-from hologram.trace.recorder import Trace, current, thread_state, transforming
-from hologram.trace.signature import SCALAR_TYPES, Call, Dynamic, Signature, name_of
+from hologram.trace.recorder import current, transforming
+from hologram.trace.signature import Call, Dynamic, Signature, name_of
+from hologram.trace.specialisation import SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
+from hologram.trace.stages import Lowered
 from hologram.trace.tensor import Tensor
-from hologram.trace.tree import Treedef
-
-SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
-
-
-class Traced:
-    """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents."""
-
-    __slots__ = ("graph", "out_tree", "assumptions")
-
-    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr]) -> None:
-        self.graph, self.out_tree, self.assumptions = graph, out_tree, assumptions
-
-
-def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
-    """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
-    before = thread_state.trace, thread_state.levels, thread_state.stacks
-    try:
-        with Trace(name) as trace, _sizes_noted(call):
-            leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
-            args, options = call.arguments(leaves)
-            results, out_tree = tree.flatten(function(*args, **options))
-            outputs = [_output(x, name) for x in results]
-    finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
-        thread_state.trace, thread_state.levels, thread_state.stacks = before
-    return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)))
-
-
-@contextlib.contextmanager
-def _sizes_noted(call: Call) -> Iterator[None]:
-    """An error about symbolic extents says what they are in this call."""
-    try:
-        yield
-    except (ShapeError, TracedValueError) as e:
-        if call.sizes:
-            sizes = ", ".join(f"{symbol} = {n}" for symbol, n in call.sizes.items())
-            where = "" if " (at " in str(e) else f", at {user_line(e)}"
-            e.add_note(f"traced for extents that are symbols, by dynamic; in this call {sizes}{where}. Different symbols never have one size.")
-        raise
-
-
-def holds(assumptions: list[Expr], call: Call) -> bool:
-    """Whether the call's sizes keep to what its program takes for granted."""
-    return all(substitute(a, call.sizes) >= 0 for a in assumptions)  # type: ignore[operator]
-
-
-def _output(x: Any, name: str) -> Node:
-    try:
-        node, dtype, weak = operand(x, name)
-    except ArgumentError:
-        raise located(ArgumentError(f"{name} returned a {type(x).__name__}: results are Tensors, numbers, and containers of them")) from None
-    return node_as(node, weak_default(dtype) if weak else dtype)  # results are strong
-
-
-class Specialisation:
-    """The compiled form of one signature."""
-
-    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record", "_forms")
-
-    def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: misses.Record) -> None:
-        self.executable, self.donated, self.record = executable, donated, record
-        self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
-        self._forms = Recent(SPECIALISATION_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
-
-    def is_new(self, call: Call) -> bool:
-        """Whether native code should now learn of calls like this one: the first, or the second where sizes vary and each costs a specialisation."""
-        form = (*[_form(x) for x in call.leaves], *call.sizes.values())
-        before = self._forms.get(form) or 0
-        self._forms.put(form, before + 1)
-        return before == (1 if call.sizes else 0)
-
-    def run(self, leaves: Sequence[Any]) -> Any:
-        """The results for the dynamic leaves of a call."""
-        results = self.tensors(leaves)
-        return results[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, results)
-
-    def tensors(self, leaves: Sequence[Any]) -> list[Tensor]:
-        """The leaves of the results, for the dynamic leaves of a call."""
-        outputs = compiling.run(self.executable, [_storage_of(x) for x in leaves])
-        results = [of_storage(s) for s in outputs]
-        for t in results:
-            if t._storage.owner is not None:
-                pinned(t)  # a borrowed argument may be returned as it is
-        del outputs  # whose references a donation would count
-        for i in self.donated:
-            donate(leaves[i])
-        return results
-
-
-def _storage_of(x: Any) -> Any:
-    """The storage of a leaf for the length of a call: arrays are borrowed."""
-    if type(x) is Tensor:
-        if x._storage is None:
-            realise(x)
-        return x._storage
-    from hologram.backends.cpu.runtime import storage
-
-    if isinstance(x, np.ndarray):
-        return storage.borrow(x) if storage.borrowable(x) else storage.copy_of(x)
-    if isinstance(x, np.generic):
-        return storage.copy_of(np.asarray(x))
-    try:
-        return storage.copy_of(np.asarray(x, SCALAR_TYPES[type(x)].np))
-    except OverflowError:
-        raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
-
-
-def _form(x: Any) -> Any:
-    """What native code tells apart, beside types and shapes: a leaf's class, and whose memory a Tensor of a device is in."""
-    return x._storage.memory.pool if type(x) is Tensor and type(x._storage) is DeviceStorage else type(x)
-
-
-def home_of(leaves: list[Any]) -> str | None:
-    """The device that the Tensors among ``leaves`` are on; None where they are the host's. Raises DeviceError for those of two devices."""
-    return home(x._storage for x in _realised(leaves))
-
-
-def _realised(leaves: list[Any]) -> list[Tensor]:
-    """The Tensors among ``leaves``, with their values."""
-    found = [x for x in leaves if type(x) is Tensor]
-    for x in found:
-        if x._storage is None:
-            realise(x)
-    return found
-
-
-def donate(x: Any) -> None:
-    """Gives up a donated Tensor's buffer, unless something else reads it."""
-    if type(x) is not Tensor or x._storage is None:
-        return
-    x._node = None
-    if sys.getrefcount(x._storage) <= 2 and x._storage.exports == 0:  # the Tensor's own reference, and getrefcount's argument
-        x._storage = None
+from hologram.trace.trace_call import Traced, holds, trace_call
 
 
 class Jitted:
@@ -238,7 +102,7 @@ class Jitted:
         call = self._signature.take_apart(args, options)
         found = self._specialised(call)
         if found.executable.remote:
-            _realised(call.leaves)
+            realised_leaves(call.leaves)
         if settings.native and found.is_new(call):
             self._go_native(call, found)
         return found.run(call.leaves)
@@ -306,9 +170,6 @@ class Jitted:
     def lower(self, *args: Any, **options: Any) -> Any:
         """Traces the call without running it: a :class:`~hologram.trace.stages.Lowered`. A :class:`~hologram.ShapeDtypeStruct` may stand for an
         array."""
-        from hologram.trace.described import taken_apart
-        from hologram.trace.stages import Lowered
-
         call = taken_apart(self._signature, args, options)
         traced = self._trace(call)
         return Lowered(self.__name__, self._signature, call, traced, self._precision, *self._device_for(call))

@@ -17,7 +17,7 @@ from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
 if TYPE_CHECKING:
-    from hologram.trace.jit import Specialisation
+    from hologram.trace.specialisation import Specialisation
 
 dispatch.register_tensor_class(Tensor)
 block_until_ready = dispatch.block_until_ready(lazy.block_until_ready)

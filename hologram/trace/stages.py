@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph, text
 from hologram.support.user_lines import located
 from hologram.trace import compiling, misses
 from hologram.trace.checks import as_function
-from hologram.trace.jit import Jitted, Specialisation, Traced, holds, jit, trace_call
 from hologram.trace.signature import Call, Signature, name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from hologram.trace.specialisation import Specialisation
+from hologram.trace.trace_call import Traced, holds, trace_call
 
 
 class Lowered:
@@ -105,9 +103,3 @@ def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
         return trace_call(name_of(f), f, signature.take_apart(args, options)).graph
 
     return graph_of
-
-
-def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:
-    """The function that, called as ``f`` would be, tells how ``f`` was reduced, fused, planned and compiled."""
-    jitted = f if isinstance(f, Jitted) else jit(as_function(f, "explain"))
-    return lambda *args, **options: Explanation(jitted.lower(*args, **options))

@@ -10,6 +10,7 @@ from hologram.backends.c.row_form import ITEM
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Loop
+from hologram.graph.kernel.printer import print_kernel
 from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import GROUP
 
@@ -21,7 +22,7 @@ def turns(w: KernelWriter, loop: Loop, name: str, start: str, stop: str) -> None
     """A loop of lanes that scans, until the row ends; items beyond its end only keep step."""
     assert scans(loop)
     if not all(a.row.kind == "scan" for a in loop.accs):
-        raise CompileError(f"a loop of lanes both scans and reduces\n{w.kernel}")
+        raise CompileError(f"a loop of lanes both scans and reduces\n{print_kernel(w.kernel)}")
     base = w.fresh("turn")
     w.f.open(f"for (i64 {base} = {start}; {base} < {stop}; {base} += {w.mapping.width})")
     w.f.do(f"const i64 {name} = {base} + {ITEM};")

@@ -134,11 +134,6 @@ class Kernel:
             else:
                 stack.pop()
 
-    def __str__(self) -> str:
-        from hologram.graph.kernel.printer import print_kernel
-
-        return print_kernel(self)
-
 
 def half_factors(v: Value) -> tuple[Ins, Ins] | None:
     """The 16-bit floats of one type whose product ``v`` is, each of them made float32; None for any other value."""

@@ -13,7 +13,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import CompileError, DTypeError, ShapeError
 from hologram.graph.kernel.ir import KERNEL_OPS, Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
-from hologram.graph.kernel.printer import Names, statement_text
+from hologram.graph.kernel.printer import Names, print_kernel, statement_text
 from hologram.graph.kernel.verify_bounds import Ranges, guards_of
 from hologram.graph.kernel.verify_parallel import Access, collide
 from hologram.ir.instruction import Ins
@@ -87,7 +87,7 @@ class _Verifier:
             self.integer(e)
 
     def fail(self, trouble: str) -> NoReturn:
-        raise CompileError(f"malformed kernel, {trouble}: {self.line or 'its parameters'}\n{self.kernel}")
+        raise CompileError(f"malformed kernel, {trouble}: {self.line or 'its parameters'}\n{print_kernel(self.kernel)}")
 
     # --- statements ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,105 @@
+"""A compiled program for one signature, and running it on the leaves of a call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.residence import home
+from hologram.errors import IntegerRangeError
+from hologram.support.lru_cache import Recent
+from hologram.support.user_lines import located
+from hologram.trace import compiling, misses, tree
+from hologram.trace.apply import pinned
+from hologram.trace.convert import of_storage
+from hologram.trace.lazy import realise
+from hologram.trace.signature import SCALAR_TYPES, Call
+from hologram.trace.tensor import Tensor
+from hologram.trace.trace_call import Traced
+
+SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
+
+
+class Specialisation:
+    """The compiled form of one signature."""
+
+    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record", "_forms")
+
+    def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: misses.Record) -> None:
+        self.executable, self.donated, self.record = executable, donated, record
+        self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
+        self._forms = Recent(SPECIALISATION_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
+
+    def is_new(self, call: Call) -> bool:
+        """Whether native code should now learn of calls like this one: the first, or the second where sizes vary and each costs a specialisation."""
+        form = (*[_form(x) for x in call.leaves], *call.sizes.values())
+        before = self._forms.get(form) or 0
+        self._forms.put(form, before + 1)
+        return before == (1 if call.sizes else 0)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The results for the dynamic leaves of a call."""
+        results = self.tensors(leaves)
+        return results[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, results)
+
+    def tensors(self, leaves: Sequence[Any]) -> list[Tensor]:
+        """The leaves of the results, for the dynamic leaves of a call."""
+        outputs = compiling.run(self.executable, [_storage_of(x) for x in leaves])
+        results = [of_storage(s) for s in outputs]
+        for t in results:
+            if t._storage.owner is not None:
+                pinned(t)  # a borrowed argument may be returned as it is
+        del outputs  # whose references a donation would count
+        for i in self.donated:
+            donate(leaves[i])
+        return results
+
+
+def _storage_of(x: Any) -> Any:
+    """The storage of a leaf for the length of a call: arrays are borrowed."""
+    if type(x) is Tensor:
+        if x._storage is None:
+            realise(x)
+        return x._storage
+    from hologram.backends.cpu.runtime import storage
+
+    if isinstance(x, np.ndarray):
+        return storage.borrow(x) if storage.borrowable(x) else storage.copy_of(x)
+    if isinstance(x, np.generic):
+        return storage.copy_of(np.asarray(x))
+    try:
+        return storage.copy_of(np.asarray(x, SCALAR_TYPES[type(x)].np))
+    except OverflowError:
+        raise located(IntegerRangeError(f"the Python integer {x} does not fit int64")) from None
+
+
+def _form(x: Any) -> Any:
+    """What native code tells apart, beside types and shapes: a leaf's class, and whose memory a Tensor of a device is in."""
+    return x._storage.memory.pool if type(x) is Tensor and type(x._storage) is DeviceStorage else type(x)
+
+
+def home_of(leaves: list[Any]) -> str | None:
+    """The device that the Tensors among ``leaves`` are on; None where they are the host's. Raises DeviceError for those of two devices."""
+    return home(x._storage for x in realised_leaves(leaves))
+
+
+def realised_leaves(leaves: list[Any]) -> list[Tensor]:
+    """The Tensors among ``leaves``, with their values."""
+    found = [x for x in leaves if type(x) is Tensor]
+    for x in found:
+        if x._storage is None:
+            realise(x)
+    return found
+
+
+def donate(x: Any) -> None:
+    """Gives up a donated Tensor's buffer, unless something else reads it."""
+    if type(x) is not Tensor or x._storage is None:
+        return
+    x._node = None
+    if sys.getrefcount(x._storage) <= 2 and x._storage.exports == 0:  # the Tensor's own reference, and getrefcount's argument
+        x._storage = None

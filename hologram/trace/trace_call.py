@@ -1,0 +1,67 @@
+"""One call of a function on symbolic arguments: what it computes, as a graph."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hologram.errors import ArgumentError, ShapeError, TracedValueError
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Expr, substitute
+from hologram.support.user_lines import located, user_line
+from hologram.trace import tree
+from hologram.trace.apply import node_as, operand, weak_default, wrap
+from hologram.trace.recorder import Trace, thread_state
+from hologram.trace.signature import Call
+from hologram.trace.tree import Treedef
+
+
+class Traced:
+    """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents."""
+
+    __slots__ = ("graph", "out_tree", "assumptions")
+
+    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr]) -> None:
+        self.graph, self.out_tree, self.assumptions = graph, out_tree, assumptions
+
+
+def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
+    """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
+    before = thread_state.trace, thread_state.levels, thread_state.stacks
+    try:
+        with Trace(name) as trace, _sizes_noted(call):
+            leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
+            args, options = call.arguments(leaves)
+            results, out_tree = tree.flatten(function(*args, **options))
+            outputs = [_output(x, name) for x in results]
+    finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
+        thread_state.trace, thread_state.levels, thread_state.stacks = before
+    return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)))
+
+
+@contextlib.contextmanager
+def _sizes_noted(call: Call) -> Iterator[None]:
+    """An error about symbolic extents says what they are in this call."""
+    try:
+        yield
+    except (ShapeError, TracedValueError) as e:
+        if call.sizes:
+            sizes = ", ".join(f"{symbol} = {n}" for symbol, n in call.sizes.items())
+            where = "" if " (at " in str(e) else f", at {user_line(e)}"
+            e.add_note(f"traced for extents that are symbols, by dynamic; in this call {sizes}{where}. Different symbols never have one size.")
+        raise
+
+
+def holds(assumptions: list[Expr], call: Call) -> bool:
+    """Whether the call's sizes keep to what its program takes for granted."""
+    return all(substitute(a, call.sizes) >= 0 for a in assumptions)  # type: ignore[operator]
+
+
+def _output(x: Any, name: str) -> Node:
+    try:
+        node, dtype, weak = operand(x, name)
+    except ArgumentError:
+        raise located(ArgumentError(f"{name} returned a {type(x).__name__}: results are Tensors, numbers, and containers of them")) from None
+    return node_as(node, weak_default(dtype) if weak else dtype)  # results are strong
