@@ -5,18 +5,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
 from hologram.primitives import TABLE
 from hologram.primitives import elementwise as ew
-from hologram.support.user_lines import located
 from hologram.trace import arithmetic
 from hologram.trace.apply import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.checks import integer
@@ -125,19 +123,8 @@ def positive(x: Any, /) -> Tensor:
     return weakly(x, "positive")
 
 
-@overload
-def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
-@overload
-def where(condition: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Tensor, ...]: ...
-def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None = None, fill_value: int = 0) -> Any:
-    """``x1`` where ``condition`` holds, else ``x2``; the other one's NaNs and infinities do no harm. Without them
-    :func:`~hologram.numpy.sorting.nonzero` of ``condition``."""
-    if x1 is None and x2 is None:
-        from hologram.numpy.sorting import nonzero
-
-        return nonzero(condition, size=size, fill_value=fill_value)
-    if x1 is None or x2 is None or size is not None:
-        raise located(ArgumentError("where takes a condition and two values, or a condition alone, and then size"))
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+    """``x1`` where ``condition`` holds, else ``x2``. :func:`hologram.numpy.sorting.where` is what users call."""
     (a, b), _, weak = promoted("where", (x1, x2), keep=True)
     c = cast_node(array(condition, "where"), dtypes.bool_)
     node = record(ew.select, stretched("where", (c, a, b)))
@@ -281,5 +268,5 @@ def copy(x: Any, /) -> Tensor:
 
 __all__ = [
     "astype", "clip", "copy", "deg2rad", "degrees", "divmod", "isclose", "logaddexp", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "nan_to_num", "positive", "pow", "power", "rad2deg", "radians", "round", "sinc", "where",
+    "logical_or", "logical_xor", "nan_to_num", "positive", "pow", "power", "rad2deg", "radians", "round", "sinc",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ Functions whose result's size depends on values (``unique``, ``nonzero`` and the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from hologram.ir.op import Op
 from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, axis_of, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
-from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.elementwise import where as chosen
 from hologram.numpy.indexing import take
 from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import cumsum, max, min
@@ -30,7 +31,7 @@ from hologram.trace.tensor import Tensor
 __all__ = [
     "argpartition", "argsort", "argwhere", "bincount", "digitize", "flatnonzero", "histogram", "histogram2d", "histogram_bin_edges",
     "histogramdd", "intersect1d", "isin", "lexsort", "nonzero", "partition", "searchsorted", "setdiff1d", "setxor1d", "sort", "union1d", "unique",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values", "where",
 ]  # fmt: skip
 
 MOST_STEPS = 48  # of a binary search in an axis of symbolic extent
@@ -105,7 +106,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
         further = at + (1 << k)
         here = take(ordered, further - 1, axis=0)
         before = _less(here, values) if side == "left" else ~_less(values, here)
-        at = where((further <= wrap(extent_node(n, dtypes.int64))) & before, further, at)
+        at = chosen((further <= wrap(extent_node(n, dtypes.int64))) & before, further, at)
     return at
 
 
@@ -137,6 +138,20 @@ def _values(x: Any, what: str) -> np.ndarray:
     return wrap(array(x, what))._view(f"{what}, whose result's size depends on the values,")
 
 
+@overload
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
+@overload
+def where(condition: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Tensor, ...]: ...
+def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None = None, fill_value: int = 0) -> Any:
+    """``x1`` where ``condition`` holds, else ``x2``; the other one's NaNs and infinities do no harm. Without them
+    :func:`nonzero` of ``condition``."""
+    if x1 is None and x2 is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x1 is None or x2 is None or size is not None:
+        raise located(ArgumentError("where takes a condition and two values, or a condition alone, and then size"))
+    return chosen(condition, x1, x2)
+
+
 def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Tensor, ...]:
     """For each axis the indices of what is not zero. With ``size`` so many of them, filled up, which works while tracing, too."""
     node = array(x, "nonzero")
@@ -150,7 +165,7 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     there = at < counts.shape[0]
     out = []
     for n in (wrap(extent_node(n, dtypes.int64)) for n in reversed(node.shape)):
-        out.append(where(there, at % n, fill_value))
+        out.append(chosen(there, at % n, fill_value))
         at = at // n
     return tuple(out[::-1])
 
@@ -252,10 +267,10 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
         length = length if length > minlength else minlength
     values = wrap(node)
     if weights is None:
-        return zeros(length, dtype=dtypes.int64).at[where(values < 0, length, values)].add(1)
+        return zeros(length, dtype=dtypes.int64).at[chosen(values < 0, length, values)].add(1)
     w = wrap(array(weights, "bincount"))
     kind = w.dtype if w.dtype.kind == "f" else dtypes.default_float
-    return zeros(length, dtype=kind).at[where(values < 0, length, values)].add(w)
+    return zeros(length, dtype=kind).at[chosen(values < 0, length, values)].add(w)
 
 
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
@@ -277,7 +292,7 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
         low, high = (wrap(array(v, "histogram")) for v in ends)
     low, high = low.astype(kind), high.astype(kind)
     flat = low == high
-    low, high = where(flat, low - 0.5, low), where(flat, high + 0.5, high)
+    low, high = chosen(flat, low - 0.5, low), chosen(flat, high + 0.5, high)
     steps = arange(int(bins)).astype(kind)
     return concat([low + steps * ((high - low) / int(bins)), high.reshape(1)])
 
@@ -289,7 +304,7 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = Fals
     place, inside = _bins(edges, wrap(array(x, "histogram")).reshape(-1))
     w: Any = 1 if weights is None else wrap(array(weights, "histogram")).reshape(-1)
     kind: Any = dtypes.int64 if weights is None else w.dtype
-    counts = zeros(last, dtype=kind).at[where(inside, place, last)].add(w)
+    counts = zeros(last, dtype=kind).at[chosen(inside, place, last)].add(w)
     if density:
         counts = counts / (edges[1:] - edges[:-1]) / counts.sum()
     return counts, edges
@@ -299,7 +314,7 @@ def _bins(edges: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """The bin of every value, and whether it is in one."""
     last = edges.shape[0] - 1
     place = searchsorted(edges, values, side="right")
-    place = where(values == edges[last], last, place) - 1
+    place = chosen(values == edges[last], last, place) - 1
     return place, (place >= 0) & (place < last)
 
 
@@ -325,7 +340,7 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
         cell, inside = cell * shape[i] + place, inside & there
     cells = prod(shape)
     w: Any = 1.0 if weights is None else wrap(array(weights, "histogramdd")).reshape(-1)
-    counts = zeros(cells, dtype=points.dtype if points.dtype.kind == "f" else edges[0].dtype).at[where(inside, cell, cells)].add(w).reshape(shape)
+    counts = zeros(cells, dtype=points.dtype if points.dtype.kind == "f" else edges[0].dtype).at[chosen(inside, cell, cells)].add(w).reshape(shape)
     if density:
         total = counts.sum()
         for i, e in enumerate(edges):
