@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from hologram_torch import interop
+from hologram_torch.element_types import torch_dtype_of
 from hologram_torch.programs import Program, Type
 from hologram_torch.training import Training
 
@@ -103,4 +103,4 @@ _apply = super(torch.autograd.Function, _Call).apply
 def _present(cotangent: torch.Tensor | None, of: Type, where: torch.device) -> torch.Tensor:
     """A cotangent, or zeros for one that is zero."""
     shape, dtype = of
-    return torch.zeros(shape, dtype=interop.torch_dtype_of(dtype), device=where) if cotangent is None else cotangent  # type: ignore[arg-type]
+    return torch.zeros(shape, dtype=torch_dtype_of(dtype), device=where) if cotangent is None else cotangent  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from hologram.errors import DeviceError
 from hologram.ir import devices
 from hologram.ir.aval import aval
 from hologram.support.precision import TF32
-from hologram_torch import interop
+from hologram_torch.element_types import dtype_of, torch_dtype_of
 
 if TYPE_CHECKING:
     from hologram.backends.cuda.device import Device
@@ -111,7 +111,7 @@ def borrowed(x: torch.Tensor) -> DeviceStorage:
 
     plain = x.detach()
     found = adopted(Lent(plain, current_stream(device_of(x))))
-    of = aval(interop.dtype_of(x.dtype), tuple(x.shape))
+    of = aval(dtype_of(x.dtype), tuple(x.shape))
     return DeviceStorage(of, found.memory, found.made, owner=found.owner)
 
 
@@ -119,7 +119,7 @@ def tensor_of(storage: DeviceStorage) -> torch.Tensor:
     """A tensor over the memory of a value on a CUDA device, which it keeps alive. Whoever else has the value must not see it written to."""
     from hologram.backends.cuda.interop import exported
 
-    dtype = interop.torch_dtype_of(storage.aval.dtype)
+    dtype = torch_dtype_of(storage.aval.dtype)
     itemsize = storage.aval.dtype.itemsize
     as_integers = np.dtype(f"i{itemsize}" if itemsize <= 8 else "c16")
     of = aval(dtypes.of(as_integers), storage.aval.shape)

@@ -12,28 +12,13 @@ import numpy as np
 import torch
 
 import hologram as hg
-from hologram import dtypes
 from hologram.backends.cpu.runtime.storage import array_in_fresh_memory
-from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError
 from hologram.ir.aval import Aval
+from hologram_torch import cuda
+from hologram_torch.element_types import dtype_of, torch_dtype_of
 
-_TORCH: dict[DType, torch.dtype] = {d: getattr(torch, d.name) for d in dtypes.ALL}
-_HOLOGRAM: dict[torch.dtype, DType] = {t: d for d, t in _TORCH.items()}
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-
-
-def dtype_of(dtype: torch.dtype) -> DType:
-    """Hologram's element type for torch's. Raises DTypeError for one that Hologram lacks (quantised and 8-bit floats, complex32)."""
-    found = _HOLOGRAM.get(dtype)
-    if found is None:
-        raise DTypeError(f"{dtype} has no counterpart in Hologram, which has {', '.join(d.name for d in dtypes.ALL)}")
-    return found
-
-
-def torch_dtype_of(dtype: Any) -> torch.dtype:
-    """Torch's element type for anything that names one of Hologram's. Raises TypeError for what does not."""
-    return _TORCH[dtypes.of(dtype)]
 
 
 def to_numpy(t: torch.Tensor) -> np.ndarray:
@@ -61,8 +46,6 @@ def from_torch(t: torch.Tensor, *, copy: bool = False) -> hg.Tensor:
     As with :func:`hologram.asarray`, what a borrowed Tensor holds is read, or copied, when an op is recorded on it. A tensor on a CUDA device gives a
     Tensor there, of a copy. Raises as :func:`to_numpy` does, and DeviceError where Hologram cannot use the device.
     """
-    from hologram_torch import cuda
-
     if isinstance(t, torch.Tensor) and cuda.holds(t):
         from hologram.trace.convert import of_storage
 
@@ -80,8 +63,6 @@ def to_torch(x: Any, *, copy: bool = False) -> torch.Tensor:
     Tensors of Hologram are immutable and torch has no read-only tensors: before writing to the result in place, ask for a copy.
     Raises DTypeError for element types that Hologram lacks.
     """
-    from hologram_torch import cuda
-
     if type(x) is hg.Tensor and cuda.shares(x.device):
         found = cuda.tensor_of(x._realised("to_torch"))
         return found.clone() if copy else found

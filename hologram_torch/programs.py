@@ -32,6 +32,7 @@ from hologram.trace.recorder import Trace, record
 from hologram.transform.arguments import array_node, result_node
 from hologram.transform.nodes import has_tangents
 from hologram_torch import cuda, interop
+from hologram_torch.element_types import dtype_of, torch_dtype_of
 
 MAPPED = 32 << 20  # bytes of a result from which on the C library maps fresh memory for it each time, which faults at every page
 VARIANT_LIMIT = 64  # forms kept of one program: masks of differentiated arguments, axes of stacks
@@ -86,7 +87,7 @@ class Program:
     @cached_property
     def makers(self) -> list[Callable[[], torch.Tensor]]:
         """For each computed result, a function that gives an unwritten tensor for it."""
-        return [maker(a.shape, interop.torch_dtype_of(a.dtype)) for a in self.executable.computed]
+        return [maker(a.shape, torch_dtype_of(a.dtype)) for a in self.executable.computed]
 
     @cached_property
     def _is_what_is_computed(self) -> bool:
@@ -217,7 +218,7 @@ def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tens
     """A function that gives an unwritten C-contiguous tensor of that shape and type."""
     if 0 in shape:
         return lambda: torch.empty(shape, dtype=dtype, device="cpu")
-    of = aval(interop.dtype_of(dtype), shape)
+    of = aval(dtype_of(dtype), shape)
     if of.nbytes >= MAPPED:
         return partial(interop.in_kept_memory, of, None, dtype)
     # torch takes half as long to make a tensor like another as to make one of a shape; a scalar stretched to the shape costs no memory,

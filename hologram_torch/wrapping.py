@@ -23,8 +23,9 @@ from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.signature import exactly, name_of
 from hologram.trace.tree import Treedef
-from hologram_torch import cuda, interop
+from hologram_torch import cuda
 from hologram_torch.autograd import call
+from hologram_torch.element_types import dtype_of
 from hologram_torch.programs import Program, Type
 
 SIGNATURE_LIMIT = 256  # programs kept for one function
@@ -171,7 +172,7 @@ class Wrapped:
                 ArgumentError(f"{self.__name__}: {self._place(x, args, options)} has layout {x.layout}, not torch.strided: call to_dense()")
             )
         try:
-            return tuple(x.shape), interop.dtype_of(x.dtype)
+            return tuple(x.shape), dtype_of(x.dtype)
         except DTypeError as e:
             raise located(DTypeError(f"{self.__name__}: {self._place(x, args, options)}: {e}")) from None
 
@@ -219,7 +220,7 @@ class _Signature:
     ) -> None:
         self._function, self._arguments = wrapped.__wrapped__, arguments
         self._leaves = [Tensor if isinstance(x, Tensor) else x for x in leaves]
-        self._cast = None if cast is None else interop.dtype_of(cast)
+        self._cast = None if cast is None else dtype_of(cast)
         self.structure: Treedef = tree.LEAF
         self.program = Program(wrapped.__name__, self._flat, given, device)
         self._trace()

@@ -10,7 +10,7 @@ import numpy as np
 from building import Draft
 
 from hologram.backends.cpu import target
-from hologram.backends.cpu.module import render_module
+from hologram.backends.cpu.graph_module import render_module
 from hologram.backends.cpu.runtime import calls, storage
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.parser import parse_kernel

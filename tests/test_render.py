@@ -19,7 +19,7 @@ from test_lowering import PROGRAMS
 from test_random_graphs import arguments, exact_graphs, seeds, values_of
 
 from hologram.backends.cpu import target
-from hologram.backends.cpu.module import render_module
+from hologram.backends.cpu.graph_module import render_module
 from hologram.backends.cpu.target import Target
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph

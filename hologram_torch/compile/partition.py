@@ -30,7 +30,7 @@ from hologram_torch.compile.frozen import body_of
 from hologram_torch.compile.layout import Layout, contiguous, layout_of
 from hologram_torch.compile.targets import HOST, why_not
 from hologram_torch.compile.values import Sizes, TensorType, typed
-from hologram_torch.interop import dtype_of, torch_dtype_of
+from hologram_torch.element_types import dtype_of, torch_dtype_of
 
 _SEEDED = torch.Tag.nondeterministic_seeded
 _ASSIGN = torch.ops.aten.copy_.default

@@ -20,7 +20,8 @@ from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.trace.compiling import compile_graph
 from hologram_torch import cuda
-from hologram_torch.interop import dtype_of, in_kept_memory
+from hologram_torch.element_types import dtype_of
+from hologram_torch.interop import in_kept_memory
 from hologram_torch.threads import share
 
 HOST = "cpu"

@@ -17,7 +17,8 @@ from hologram.trace.apply import wrap
 from hologram.trace.recorder import constant, record
 from hologram_torch.devices import pending
 from hologram_torch.devices.templates import strong
-from hologram_torch.interop import dtype_of, to_numpy, to_torch, torch_dtype_of
+from hologram_torch.element_types import dtype_of, torch_dtype_of
+from hologram_torch.interop import to_numpy, to_torch
 
 TYPES = {d: torch_dtype_of(d) for d in dtypes.ALL}
 

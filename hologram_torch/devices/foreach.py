@@ -16,7 +16,7 @@ from hologram_torch.devices.cells import Cell
 from hologram_torch.devices.storage import cell_of, make
 from hologram_torch.devices.values import is_here, store
 from hologram_torch.devices.variants import applied, written
-from hologram_torch.interop import dtype_of
+from hologram_torch.element_types import dtype_of
 
 aten = torch.ops.aten
 _PREFIX = "_foreach_"

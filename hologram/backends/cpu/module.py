@@ -53,11 +53,6 @@ attributes #1 = { nounwind alwaysinline }
 _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
 
 
-def render_module(schedule: Schedule, plan: Plan | None, precision: str, target: Any, checked: bool = False) -> str:
-    """The module's text. ``plan`` places the intermediates; None where symbols will hold their offsets."""
-    return GraphWriter(precision, target, checked).render(schedule, plan).whole()
-
-
 class Frame:
     """Where the arrays of one schedule are while its steps are written: pointers to some, offsets into ``arena`` for the others.
 
@@ -150,18 +145,17 @@ class GraphWriter:
 
     def run(self, frame: Frame) -> None:
         """Writes the steps of a schedule."""
-        from hologram.backends.cpu.control import write_step  # which write with this class
-        from hologram.backends.cpu.host import write_host
-
         for k, step in enumerate(frame.schedule.steps):
             if self.checked:
                 self._poison_fresh(k, frame)
-            if isinstance(step, ControlStep):
-                write_step(self, step, frame)
-            elif isinstance(step, HostStep):
-                write_host(self, step, frame)
+            if isinstance(step, (ControlStep, HostStep)):
+                self.write(step, frame)
             else:
                 self._launch(step, frame)
+
+    def write(self, step: ControlStep | HostStep, frame: Frame) -> None:
+        """Writes a loop, a branch or the call of a routine: see :class:`hologram.backends.cpu.graph_module.ModuleWriter`."""
+        raise NotImplementedError
 
     def pointer(self, x: Node | ControlStep, frame: Frame) -> Reg:
         """Where an array, or the workspace of a step, is."""

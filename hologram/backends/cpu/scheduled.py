@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.backends.cpu import cache, lapack, target
-from hologram.backends.cpu.module import GraphWriter, routines_of
+from hologram.backends.cpu.graph_module import ModuleWriter
+from hologram.backends.cpu.module import routines_of
 from hologram.backends.cpu.runtime import calls
 from hologram.backends.cpu.runtime.module import MOST_BYTES
 from hologram.backends.cpu.runtime.processors import usable_processors
@@ -31,7 +32,7 @@ class Scheduled:
 
     def __init__(self, schedule: Schedule, precision: str, machine: target.Target, checked: bool = False) -> None:
         self.schedule, self.target = schedule, machine
-        self._writer = GraphWriter(precision, machine, checked).render(schedule, schedule.plan({}) if schedule.static else None)
+        self._writer = ModuleWriter(precision, machine, checked).render(schedule, schedule.plan({}) if schedule.static else None)
         self.llvm = self._writer.whole()
         # LLVM's passes
         self.pipeline = "loops" if any(isinstance(s, ControlStep) for s in schedule.steps) else "kernel"
