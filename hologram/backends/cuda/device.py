@@ -211,12 +211,6 @@ class Device(driver.Device):
         self._queues: dict[int, Queue] = {}
         self.spare_events: list[int] = []
 
-    @property
-    def executable(self) -> Any:
-        from hologram.backends.cuda.executable import CudaExecutable
-
-        return CudaExecutable
-
     def describe(self) -> str:
         return f"{self.properties.name}, {self.properties.arch} ({self.cuda.versions()})"
 

@@ -250,3 +250,6 @@ class CudaExecutable(Executable):
         if known is not None:
             replays = [c for (s, _), c in self._calls.items() if s is steps and type(c) is Replay]
             known.replays.known = tuple(x for r in replays for x in _with_record(r, known.sized, self.placed_constants))
+
+
+Device.executable = CudaExecutable

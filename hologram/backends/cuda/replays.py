@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hologram.backends.common.executable import Sized
 from hologram.backends.common.memory import size_class
@@ -13,9 +13,6 @@ from hologram.backends.cpu.runtime.layout import UnknownLayout, slot_offset
 from hologram.backends.cpu.runtime.module import why_not_native
 from hologram.backends.cpu.runtime.replays import Replays
 from hologram.backends.cuda.device import Block, Device, Event, Queue
-
-if TYPE_CHECKING:
-    from hologram.backends.cuda.executable import Replay
 
 LAUNCHES = "launches"  # a count of devices
 BESIDE = 2  # places of a table beside operands, results and the captured call's own memory: an arena and a workspace
@@ -45,7 +42,7 @@ def _slots() -> dict[str, int]:
     return {field: slot_offset(Event, name) for field, name in names.items()} | {"address_slot": slot_offset(Block, "address")}
 
 
-def record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[Any, Any]:
+def record(replay: Any, sized: Sized, constants: list[Any]) -> tuple[Any, Any]:
     """A table with a :class:`records.Replay`, and what must live as long."""
     from hologram.backends.cpu.runtime.tables import table  # whose memory is a native Storage
 
@@ -67,7 +64,7 @@ def record(replay: Replay, sized: Sized, constants: list[Any]) -> tuple[Any, Any
     return table(records.Replay, values, arrays), (objects, results, constants)
 
 
-def _numbers(replay: Replay, sized: Sized) -> dict[str, int]:
+def _numbers(replay: Any, sized: Sized) -> dict[str, int]:
     queue, table, block = replay.queue, replay.table, sized.block
     addresses = queue.device.cuda.addresses
     assert addresses is not None
@@ -88,7 +85,7 @@ def _numbers(replay: Replay, sized: Sized) -> dict[str, int]:
     }
 
 
-def _objects(replay: Replay) -> dict[str, Any]:
+def _objects(replay: Any) -> dict[str, Any]:
     queue, device = replay.queue, replay.queue.device
     runtime, pool = device.runtime, device.runtime.pool
     return {
