@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu import target
 from hologram.backends.cuda.api import Addresses, Api, Properties
+from hologram.backends.llvm import target
 from hologram.support.cached_property import cached_property
 
 CALLS = 200  # of a round, after which the device catches up

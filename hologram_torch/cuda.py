@@ -15,7 +15,7 @@ import torch
 from torch._C._dynamo import guards
 
 from hologram import dtypes
-from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.device.storage import DeviceStorage
 from hologram.errors import DeviceError
 from hologram.ir import devices
 from hologram.ir.aval import aval

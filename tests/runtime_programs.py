@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from hologram import dtypes
-from hologram.backends.cpu import target
-from hologram.backends.cpu.runtime import calls, storage
-from hologram.backends.cpu.runtime.dispatch import Dispatch, Output, Spec
-from hologram.backends.cpu.runtime.module import why_not_native
+from hologram.backends.cpu.native import calls, storage
+from hologram.backends.cpu.native.dispatch import Dispatch, Output, Spec
+from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.llvm import target
 from hologram.ir.aval import aval
 from hologram.trace.tensor import Tensor
 
@@ -143,9 +143,9 @@ sys.path[:0] = {FOLDERS}
 import numpy as np
 import pytest
 from hologram import dtypes
-from hologram.backends.cpu.runtime import dispatch, pool, python_storage, storage
-from hologram.backends.cpu.runtime.dispatch import Dispatch
-from hologram.backends.cpu.runtime.module import why_not_native
+from hologram.backends.cpu.native import dispatch, pool, python_storage, storage
+from hologram.backends.cpu.native.dispatch import Dispatch
+from hologram.backends.cpu.native.module import why_not_native
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.trace.tensor import Tensor

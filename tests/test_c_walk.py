@@ -16,9 +16,9 @@ from test_lowering import PROGRAMS
 
 from hologram import dtypes
 from hologram.backends.c.dialects import DIALECTS
+from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
+from hologram.backends.c.grid import Mapping
 from hologram.backends.c.helpers import HELPERS, needed
-from hologram.backends.c.mapping import Mapping
-from hologram.backends.c.products import PANELS, UNIT_PANELS
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.errors import UnsupportedError

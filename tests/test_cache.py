@@ -22,7 +22,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu import cache
+from hologram.backends import object_cache as cache
 from hologram.errors import CacheWarning
 from hologram.settings import override
 

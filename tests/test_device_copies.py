@@ -14,8 +14,8 @@ from needs import needs_compilers, needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.common.runtime import Runtime
 from hologram.backends.cuda import device as cuda_device
+from hologram.backends.device.runtime import Runtime
 from hologram.backends.null import device as null_device
 from hologram.ir import devices
 

@@ -17,7 +17,7 @@ from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.common.memory import MOST_LENT
+from hologram.backends.device.memory import MOST_LENT
 from hologram.backends.null.device import Device, Event, numbered
 from hologram.backends.opencl import device as opencl_device
 from hologram.errors import DeviceError, OutOfMemory

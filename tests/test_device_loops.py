@@ -13,8 +13,8 @@ from some_devices import available
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.common import loops
 from hologram.backends.cuda import device as cuda_device
+from hologram.backends.device import loops
 
 X = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
 

@@ -10,7 +10,9 @@ from llvmlite.binding import ffi
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu import executable, module, scheduled, target
+from hologram.backends.cpu import executable
+from hologram.backends.llvm import compile as scheduled
+from hologram.backends.llvm import module, target
 from hologram.errors import CompileError
 from hologram.settings import override
 

@@ -18,7 +18,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu import lapack
+from hologram.backends.llvm import lapack
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError, TransformError, TreeError
 from hologram.linalg import factors
 from hologram.primitives import TABLE

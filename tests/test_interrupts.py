@@ -15,7 +15,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu import signal_free, target
+from hologram.backends.llvm import signal_free, target
 from hologram.errors import CompileError
 from hologram.settings import override
 

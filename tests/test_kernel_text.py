@@ -15,9 +15,9 @@ from test_cpu_optable import KINDS, batch_graph, runs_alone
 from test_lowering import PROGRAMS
 from test_random_graphs import exact_graphs
 
-from hologram.backends.cpu.render import KernelWriter
-from hologram.backends.cpu.scalar_code import Functions
-from hologram.backends.cpu.target import Target
+from hologram.backends.llvm.kernel import KernelWriter
+from hologram.backends.llvm.scalars import Functions
+from hologram.backends.llvm.target import Target
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Accumulate, Buffer, Kernel, Loop, Store
 from hologram.graph.kernel.parser import parse_integer, parse_kernel

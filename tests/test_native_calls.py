@@ -12,9 +12,9 @@ import pytest
 from runtime_programs import ADD_8, ADD_PARALLEL, CHUNK, COPY_CELLS, F8, Calls, adder, linked, natively, python, resident, tensor, values
 
 from hologram import dtypes
-from hologram.backends.cpu import target
-from hologram.backends.cpu.runtime import dispatch, layout, storage, tracing
-from hologram.backends.cpu.runtime.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
+from hologram.backends.cpu.native import dispatch, object_layout, storage, tracing
+from hologram.backends.cpu.native.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
+from hologram.backends.llvm import target
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.settings import override
@@ -412,6 +412,6 @@ def test_python_serves_where_native_code_is_off():
 
 
 def test_an_unknown_layout_is_noticed(monkeypatch):
-    assert layout.why_not_native() is None
-    with pytest.raises(layout.UnknownLayout):
-        layout.slot_offset(type("Slotless", (), {"x": property(lambda self: 1, lambda self, value: None)}), "x")
+    assert object_layout.why_not_native() is None
+    with pytest.raises(object_layout.UnknownLayout):
+        object_layout.slot_offset(type("Slotless", (), {"x": property(lambda self: 1, lambda self, value: None)}), "x")

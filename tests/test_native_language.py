@@ -6,8 +6,7 @@ import ctypes
 
 import pytest
 
-from hologram.backends.cpu import target
-from hologram.backends.cpu.runtime.language import (
+from hologram.backends.cpu.native_lang.language import (
     Array,
     Function,
     NativeError,
@@ -46,7 +45,8 @@ from hologram.backends.cpu.runtime.language import (
     void,
     write_fp_control,
 )
-from hologram.backends.cpu.runtime.translate import module_ir
+from hologram.backends.cpu.native_lang.translate import module_ir
+from hologram.backends.llvm import target
 
 SEVEN = 7
 

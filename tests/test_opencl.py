@@ -18,8 +18,8 @@ from test_random_graphs import arguments, error_bounds, exact_graphs, seeds, smo
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.common.executable import Executable
-from hologram.backends.common.listing import numbered
+from hologram.backends.device.executable import Executable
+from hologram.backends.device.listing import numbered
 from hologram.backends.opencl import device as opencl
 from hologram.errors import CompileError, DeviceError, OutOfMemory
 from hologram.graph.pass_manager import canonicalise

@@ -10,12 +10,12 @@ import re
 
 import pytest
 
-from hologram.backends.cpu import target
-from hologram.backends.cpu.runtime import pool_code, team_code
-from hologram.backends.cpu.runtime.language import fields_of, size_of
-from hologram.backends.cpu.runtime.prelude import ARCHITECTURES
-from hologram.backends.cpu.runtime.records import CACHE_LINE, Job, Pool, Worker
-from hologram.backends.cpu.runtime.translate import RECORD_ALIGNMENT, module_ir
+from hologram.backends.cpu.native import pool_code, team_code
+from hologram.backends.cpu.native.records import CACHE_LINE, Job, Pool, Worker
+from hologram.backends.cpu.native_lang.intrinsics import ARCHITECTURES
+from hologram.backends.cpu.native_lang.language import fields_of, size_of
+from hologram.backends.cpu.native_lang.translate import RECORD_ALIGNMENT, module_ir
+from hologram.backends.llvm import target
 
 # Fields that one thread may write while another reads or writes them.
 SHARED = {"state", "joined", "next", "chunks", "longest", "sleeping", "stop", "open", "n_workers", "unmet", "last_unmet", "guests", "done"}

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.common.driver import Device
-from hologram.backends.cpu import cache as disk
+from hologram.backends import object_cache as disk
 from hologram.backends.cpu.executable import Executable
-from hologram.backends.cpu.runtime import storage
-from hologram.backends.cpu.runtime.processors import usable_processors
+from hologram.backends.cpu.native import storage
+from hologram.backends.cpu.native.processors import usable_processors
+from hologram.backends.device.driver import Device
 from hologram.graph.pass_manager import canonicalise
 from hologram.graph.placement.min_cut import Rates
 from hologram.ir.devices import CPU, find

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram.backends.common.storage import DeviceStorage
-from hologram.backends.cpu.runtime import storage
+from hologram.backends.cpu.native import storage
+from hologram.backends.device.storage import DeviceStorage
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.ir import devices
 from hologram.ir.aval import Aval, aval
@@ -21,7 +21,7 @@ from hologram.sdk.buffer import Buffer
 from hologram.support.user_lines import located
 
 if TYPE_CHECKING:
-    from hologram.backends.common.runtime import Runtime
+    from hologram.backends.device.runtime import Runtime
 
 _UNVIEWED = 3  # references to a Storage that no array views: the buffer's two, and that of who counts
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
@@ -168,7 +168,7 @@ def _of_array(array: Any, to: DType | None, borrow: bool, strict: bool = False) 
 
 
 def _storage_of(array: Any, to: DType | None, borrow: bool, strict: bool) -> Any:
-    from hologram.backends.cpu.runtime import storage
+    from hologram.backends.cpu.native import storage
 
     check_unmasked(array, "tensor")
     dtype = element_type(array.dtype)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import home
 from hologram.errors import DeviceError, OutOfMemory, TracedValueError
 from hologram.ir.graph import Graph
@@ -198,7 +198,7 @@ class _Miss:
             self.cache.put(self.key, executable)
         if not self.scalars:
             return run(executable, storages)
-        from hologram.backends.cpu.runtime.storage import copy_of
+        from hologram.backends.cpu.native.storage import copy_of
 
         return run(executable, storages + [copy_of(s) for s in self.scalars])
 

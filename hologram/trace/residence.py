@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import home
 from hologram.graph.placement.device_parts import is_placed
 from hologram.ir.devices import CPU

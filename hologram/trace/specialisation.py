@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import home
 from hologram.errors import IntegerRangeError
 from hologram.support.lru_cache import Recent
@@ -65,7 +65,7 @@ def _storage_of(x: Any) -> Any:
         if x._storage is None:
             realise(x)
         return x._storage
-    from hologram.backends.cpu.runtime import storage
+    from hologram.backends.cpu.native import storage
 
     if isinstance(x, np.ndarray):
         return storage.borrow(x) if storage.borrowable(x) else storage.copy_of(x)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dlpack
-from hologram.backends.common.storage import DeviceStorage
+from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxisError, ShapeError, TracedValueError
@@ -148,7 +148,7 @@ class Tensor:
 
     def _view(self, reading: str) -> np.ndarray:
         storage = on_host(self._realised(reading))
-        from hologram.backends.cpu.runtime.storage import view
+        from hologram.backends.cpu.native.storage import view
 
         return view(storage)
 

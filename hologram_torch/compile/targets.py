@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch._C._dynamo import guards
 
-from hologram.backends.cpu.memory_code import STREAM_BYTES
+from hologram.backends.llvm.memory import STREAM_BYTES
 from hologram.errors import DeviceError, IndexOutOfRange
 from hologram.ir.aval import aval
 from hologram.ir.graph import Graph

@@ -22,10 +22,17 @@ import hologram
 from hologram.settings import override
 from hologram.support.lru_cache import Recent
 
-PACKAGES = ("hologram.graph", "hologram.backends.cpu", "hologram.backends.common", "hologram.primitives.indexing", "hologram.nn.attention")
+PACKAGES = (
+    "hologram.graph",
+    "hologram.backends.llvm",
+    "hologram.backends.cpu",
+    "hologram.backends.device",
+    "hologram.primitives.indexing",
+    "hologram.nn.attention",
+)
 LEFT_OUT = (
-    "hologram.backends.cpu.runtime",
-    "hologram.backends.cpu.cache",
+    "hologram.backends.cpu.native",
+    "hologram.backends.object_cache",
     "hologram.graph.library.sort.radix",
     "hologram.graph.kernel.parser",
     "hologram.graph.kernel.verify",  # bounds of proofs, and of passes, which defects alone meet
@@ -35,7 +42,7 @@ LEFT_OUT = (
 FIXED = {
     "hologram.graph.memory.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
     "hologram.graph.memory.plan.LINE_BYTES": "a line of the cache",
-    "hologram.backends.cpu.memory_code.CACHE_LINE": "a line of the cache",
+    "hologram.backends.llvm.memory.CACHE_LINE": "a line of the cache",
     "hologram.graph.pass_manager.DEBUG_LEVEL": "a level of HOLOGRAM_DEBUG",
     "hologram.graph.lower.canonical_order.LAST": "beyond any hash",
     "hologram.graph.lower.code_placement.TOP": "a name",
@@ -45,15 +52,15 @@ FIXED = {
     "hologram.graph.schedule.nest.MANY": "infinity",
     "hologram.graph.canonical.loop_splitting._FIRST_OWN": "a number that no input has",
     "hologram.graph.placement.min_cut.NEVER": "infinity",
-    "hologram.backends.cpu.bfloat16_pairs.LARGEST": "lanes of an instruction",
-    "hologram.backends.cpu.bfloat16_pairs.LEAST": "lanes of an instruction",
+    "hologram.backends.llvm.bfloat16_pairs.LARGEST": "lanes of an instruction",
+    "hologram.backends.llvm.bfloat16_pairs.LEAST": "lanes of an instruction",
     "hologram.graph.canonical.licm._MOST_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
     "hologram.graph.rewrite.engine.STEPS": "a bound, met by defects only",
-    "hologram.backends.cpu.control.POLL_NS": "how soon signals are seen",
+    "hologram.backends.llvm.control_flow.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
-    "hologram.backends.cpu.lapack._MOST": "what a routine's integers hold",
-    "hologram.backends.common.maker.MOST_GROUPS": "a limit of devices",
+    "hologram.backends.llvm.lapack._MOST": "what a routine's integers hold",
+    "hologram.backends.device.maker.MOST_GROUPS": "a limit of devices",
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.LEAST": 2,
@@ -157,7 +164,7 @@ def _caches() -> list[Any]:
     """What the compiler remembers of programs."""
     found: dict[int, Any] = {}
     for name, m in sorted(sys.modules.items()):
-        if name.startswith(("hologram.graph", "hologram.backends.cpu.host", "hologram.backends.common")) and m is not None:
+        if name.startswith(("hologram.graph", "hologram.backends.llvm.host_calls", "hologram.backends.device")) and m is not None:
             for x in vars(m).values():
                 if isinstance(x, Recent):
                     found[id(x)] = x.clear

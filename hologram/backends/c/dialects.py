@@ -1,4 +1,4 @@
-"""The C dialects, a row each: what the one walk of kernel IR (:mod:`hologram.backends.c.walk`) needs to know of each.
+"""The C dialects, a row each: what the one walk of kernel IR (:mod:`hologram.backends.c.kernel`) needs to know of each.
 
 Text is written in the types ``i8 … u64 f32 f64`` (``c64`` and ``c128`` for complex numbers, which are only moved and taken apart), and in the
 functions that :data:`COMMON` and a row's ``prelude`` define. float16 and bfloat16 are their bits, in ``u16``.
@@ -161,7 +161,7 @@ class Dialect:
     - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds the addresses of slots; pointers are then a
       slot, from bit :data:`SLOT_BIT` on, and an offset there in bytes.
     - ``local_bytes``: of memory that a group may share, which every device of the dialect has.
-    - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.matrix_units`).
+    - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.tensor_core.mma`).
     - ``slots``: whether parameters are bound by number in the text.
     - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down``, ``hg_up``, ``hg_swap`` and ``hg_first``,
       and meet without the rest of their group; None where a device promises no such thing.

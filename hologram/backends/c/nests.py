@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hologram.backends.c.accumulate import Monoid
-from hologram.backends.c.products import SIDE, Product, Side, integers_in
+from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.gemm_analysis import SIDE, Product, Side, integers_in
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.backends.c.tiles import Nest
 from hologram.graph.bounded import Worklist
@@ -19,7 +19,7 @@ from hologram.graph.kernel.ir import Store, Value
 from hologram.ir.instruction import Ins
 
 if TYPE_CHECKING:
-    from hologram.backends.c.walk import KernelWriter
+    from hologram.backends.c.kernel import KernelWriter
 
 
 class NestWriter:

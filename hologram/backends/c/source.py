@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 
 from hologram.backends.c.dialects import DIALECTS, Dialect
+from hologram.backends.c.grid import Mapping
 from hologram.backends.c.helpers import HELPERS, needed
-from hologram.backends.c.mapping import Mapping
+from hologram.backends.c.kernel import KernelWriter
 from hologram.backends.c.scalars import Scalars
-from hologram.backends.c.walk import KernelWriter
 from hologram.errors import UnsupportedError
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel

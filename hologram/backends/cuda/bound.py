@@ -11,12 +11,12 @@ import ctypes
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
-from hologram.backends.common.memory import Memory
-from hologram.backends.common.runtime import Work
-from hologram.backends.common.steps import Call, Slots, Steps
 from hologram.backends.cuda.device import Block, Device, Queue
 from hologram.backends.cuda.executable import CudaExecutable
 from hologram.backends.cuda.interop import ALIGNMENT
+from hologram.backends.device.memory import Memory
+from hologram.backends.device.runtime import Work
+from hologram.backends.device.steps import Call, Slots, Steps
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.graph.program import concrete_shape
 from hologram.ir.aval import aval

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from hologram.backends import object_cache as disk
 from hologram.backends.c.dialects import CUDA
-from hologram.backends.c.products import UNIT_PANELS
-from hologram.backends.common import driver
-from hologram.backends.common.driver import Launch, Place
-from hologram.backends.common.listing import numbered
-from hologram.backends.cpu import cache as disk
+from hologram.backends.c.gemm_analysis import UNIT_PANELS
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT
+from hologram.backends.device import driver
+from hologram.backends.device.driver import Launch, Place
+from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError, DeviceError
 from hologram.support.cached_property import cached_property
 

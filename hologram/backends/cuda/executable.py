@@ -15,17 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hologram.backends.common.driver import Place
-from hologram.backends.common.executable import MOST_SIZES, Executable, Sized
-from hologram.backends.common.memory import Memory
-from hologram.backends.common.runtime import Runtime
-from hologram.backends.common.steps import Call, Steps
-from hologram.backends.common.storage import DeviceStorage
-from hologram.backends.cpu.runtime.replays import Replays
+from hologram.backends.cpu.native.replays import Replays
 from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
 from hologram.backends.cuda.replays import Natively, can_be_replayed, record
+from hologram.backends.device.driver import Place
+from hologram.backends.device.executable import MOST_SIZES, Executable, Sized
+from hologram.backends.device.memory import Memory
+from hologram.backends.device.runtime import Runtime
+from hologram.backends.device.steps import Call, Steps
+from hologram.backends.device.storage import DeviceStorage
 from hologram.errors import DeviceError, OutOfMemory
 
 MOST_REPLAYS = 128  # of an executable

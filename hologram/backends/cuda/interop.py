@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.common import driver
-from hologram.backends.common.runtime import Runtime, Work
-from hologram.backends.common.storage import DeviceStorage
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.device import Block, Device, Queue
+from hologram.backends.device import driver
+from hologram.backends.device.runtime import Runtime, Work
+from hologram.backends.device.storage import DeviceStorage
 from hologram.errors import DeviceError, UnsupportedError
 from hologram.graph.memory.plan import LINE_BYTES
 from hologram.ir.aval import aval
@@ -27,7 +27,7 @@ LEGACY_STREAM = 1  # how the interface names the default stream; 0 would be ambi
 
 
 class Borrowed:
-    """Memory of another library's array, in the place of :class:`hologram.backends.common.memory.Memory`."""
+    """Memory of another library's array, in the place of :class:`hologram.backends.device.memory.Memory`."""
 
     __slots__ = ("handle", "nbytes", "pool", "queue", "what")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from hologram.backends.c.dialects import CUDA, SLOT_BIT
-from hologram.backends.common.driver import Launch, Place
-from hologram.backends.common.steps import Call, Slots, Steps
 from hologram.backends.cuda.library import Gemm
+from hologram.backends.device.driver import Launch, Place
+from hologram.backends.device.steps import Call, Slots, Steps
 
 MOST_LAUNCHES = 4096  # of a captured call
 MOST_SLOTS = 1 << (63 - SLOT_BIT)
@@ -96,7 +96,7 @@ class _Recorder:
 
 
 class _Memory(NamedTuple):
-    """In the place of :class:`hologram.backends.common.memory.Memory`."""
+    """In the place of :class:`hologram.backends.device.memory.Memory`."""
 
     handle: _Slot
 

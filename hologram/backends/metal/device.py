@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.c.dialects import METAL
-from hologram.backends.common import driver
-from hologram.backends.common.driver import Launch, Place
-from hologram.backends.common.listing import numbered
+from hologram.backends.device import driver
+from hologram.backends.device.driver import Launch, Place
+from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
 from hologram.support.cached_property import cached_property
 

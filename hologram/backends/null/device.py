@@ -1,7 +1,7 @@
 """Devices that plan, render and count, and compute nothing: ``null:0``, ``null:1``, … as many as one asks for.
 
 A program for a null device is compiled as for any other, up to its text; what it launches, copies and allocates is counted
-(:attr:`~hologram.backends.common.driver.Device.counts`, and its runtime's ``pool``). Reading a value from one raises DeviceError.
+(:attr:`~hologram.backends.device.driver.Device.counts`, and its runtime's ``pool``). Reading a value from one raises DeviceError.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.c.dialects import OPENCL
-from hologram.backends.common import driver
-from hologram.backends.common.driver import Launch, Place
+from hologram.backends.device import driver
+from hologram.backends.device.driver import Launch, Place
 
 MEMORY_BYTES = 16 * 2**30  # of one, as far as it pretends
 

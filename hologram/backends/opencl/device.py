@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from hologram.backends import object_cache as disk
 from hologram.backends.c.dialects import OPENCL
-from hologram.backends.c.mapping import MOST_ITEMS
-from hologram.backends.common import driver
-from hologram.backends.common.driver import Launch, Place
-from hologram.backends.common.listing import numbered
-from hologram.backends.cpu import cache as disk
+from hologram.backends.c.grid import MOST_ITEMS
+from hologram.backends.device import driver
+from hologram.backends.device.driver import Launch, Place
+from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
 from hologram.support.cached_property import cached_property
 

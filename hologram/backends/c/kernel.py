@@ -1,0 +1,482 @@
+"""The one walk from kernel IR to C. What differs between dialects is a row of :mod:`hologram.backends.c.dialects`.
+
+How loops become work-groups and work-items is told in :mod:`hologram.backends.c.grid`. Barriers stand where an access follows others, of other
+items, that it could disturb or depend on; they are reached by all items alike, since everything outside of lanes is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis import fusible, in_place, loaded, stored
+from hologram.backends.c.grid import Mapping, scans
+from hologram.backends.c.nests import ElementWriter
+from hologram.backends.c.row_reduction import ITEM, RowForm, after, pieces, side_by_side
+from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
+from hologram.backends.c.scan import scan, turns
+from hologram.backends.c.shared_memory_gemm import PanelWriter
+from hologram.backends.c.tensor_core.mma import MatrixWriter, UnitNestWriter
+from hologram.backends.c.tensor_core.mma_async_copy import HalfWriter
+from hologram.backends.c.tiles import Nest, shared_bytes
+from hologram.backends.c.vectors import ACCESS_BYTES, Place, Vectors, divides, vectors
+from hologram.dtypes import int64, uint64
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Atom, Expr, Int, bounds
+from hologram.primitives.reductions import LANES
+
+MOST_TURNS = 8  # written out: so many accesses of an item are under way
+
+
+def _is_short(e: Int) -> bool:
+    """Whether an index expression is compared as well in 32 bits."""
+    low, high = bounds(e)
+    return low is not None and high is not None and -(2**31) <= low and high < 2**31
+
+
+class Turns(NamedTuple):
+    """``number`` vectors that an item takes, ``step`` elements apart; those from ``stop`` on are not there (None: all are)."""
+
+    number: int
+    step: int
+    stop: str | None
+
+
+class KernelWriter:
+    """Writes one kernel. ``env`` holds the texts of values, ``integers`` those of the variables of index expressions."""
+
+    def __init__(self, kernel: Kernel, scalars: Scalars, precision: str) -> None:
+        self.kernel, self.scalars, self.dialect = kernel, scalars, scalars.dialect
+        self.mapping = Mapping(kernel, scalars, precision)
+        self.f = Lines(1)
+        self.env: dict[Any, str] = {}
+        self.integers: dict[str, str] = {s: s for s in kernel.symbols}
+        self.state: dict[Acc, list[str]] = {}  # the variables that accumulate at the moment
+        self.shared_arrays: dict[str, str] = {}  # name: declaration
+        self.shared_pointers: list[str] = []
+        self.in_lanes = False
+        self.near: dict[Place, str] = {}  # where the neighbours are that an item takes at one time
+        self.live: str | None = None  # in lanes that take turns: whether this item has an element
+        self.dirty = False  # whether memory of these was accessed since all items met
+        self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.held)
+        self.hazards = (self.both_ways | in_place(kernel.body)) - set(self.mapping.held)
+        self.products = {} if precision == "exact" else fusible(kernel)
+        self.put_off = set(self.products.values())
+        self.count = 0
+
+    # --- the function --------------------------------------------------------------------------------------------------
+
+    def render(self, name: str) -> str:
+        self.block(self.kernel.body)
+        d, k = self.dialect, self.kernel
+        params: list[str] = []
+        start = Lines(1)
+        for b in k.params:
+            const = "const " if b.role == "in" else ""
+            params.append(f"{d.memory}{const}{memory_name(b.dtype)} *{b.name}")
+            if d.offsets:
+                params.append(d.integer.format(name=f"{b.name}_at"))
+                start.do(f"{b.name} += {b.name}_at;")
+        params += [d.integer.format(name=s) for s in k.symbols]
+        if self.mapping.workspace:
+            params.append(f"{d.memory}u8 *hg_workspace")
+        if d.table:
+            self._read_table(start, params)
+            params.insert(0, "const u64 *hg_table")
+        if d.pointer:
+            for pointer in (*(b.name for b in k.params), *(["hg_workspace"] if self.mapping.workspace else [])):
+                start.do(d.pointer.format(name=pointer))
+        if d.slots:
+            params = [f"{p} [[buffer({i})]]" for i, p in enumerate(params)]
+        head = d.kernel.format(name=name, params=", ".join([*params, *d.extra]), items=self.mapping.items, resident=self.mapping.resident)
+        start.do(self._place_in_grid())
+        self._place_scratch(start)
+        for line in (*self.shared_arrays.values(), *self.shared_pointers):
+            start.do(line)
+        return f"{head} {{\n{start}{self.f}}}\n"
+
+    def _read_table(self, start: Lines, params: list[str]) -> None:
+        """Pointers are places in the slots of the table, if there is one."""
+        pointers = [p.rpartition("*") for p in params if "*" in p]
+        if pointers:
+            start.open("if (hg_table)")
+            for kind, _, name in pointers:
+                start.do(f"{name} = ({kind.strip()} *)hg_in_slot({name});")
+            start.close()
+
+    def _place_in_grid(self) -> str:
+        """``hg_group`` is the chunk to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of its chunk."""
+        d, teams = self.dialect, self.mapping.chunks
+        if not self.mapping.by_team or teams == 1:
+            return f"const i64 hg_group = {d.group}, hg_groups = {d.groups}, {ITEM} = {d.item};"
+        team = f"hg_team = {d.item} / {LANES}, {ITEM} = {d.item} % {LANES}"
+        return f"const i64 {team}, hg_group = {d.group} * {teams} + hg_team, hg_groups = {d.groups} * {teams};"
+
+    def _place_scratch(self, start: Lines) -> None:
+        at, memory = 0, self.dialect.memory
+        chunks = self.mapping.chunks
+        if self.mapping.tiles is not None and self.mapping.tiles.panels:
+            self.aligned_array("u8", "hg_panels", self.mapping.tiles.panels)
+        for b in self.kernel.scratch:
+            kind = memory_name(b.dtype)
+            size = shared_bytes(b)
+            if b in self.mapping.held:
+                start.do(f"{kind} {b.name}{''.join(f'[{n}]' for n in self.mapping.held[b])};")
+                continue
+            if self.mapping.in_workspace:
+                start.do(f"{memory}{kind} *{b.name} = ({memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace // chunks} + {at});")
+            else:
+                self._place_shared(start, b, kind, size)
+            at += size
+
+    def aligned_array(self, kind: str, name: str, nbytes: int) -> None:
+        """Memory that the group shares, aligned for the widest access; ``name`` is a pointer to it."""
+        d, whole = self.dialect, self.scalars.vector(uint64, ACCESS_BYTES // 8)
+        self.shared_arrays[name] = f"{d.local}{whole} {name}_memory[{-(-nbytes // ACCESS_BYTES)}];"
+        self.shared_pointers.append(f"{d.local_pointer}{kind} *{name} = ({d.local_pointer}{kind} *){name}_memory;")
+
+    def _place_shared(self, start: Lines, b: Buffer, kind: str, nbytes: int) -> None:
+        """Scratch in memory that the group shares, ``nbytes`` of it for each chunk under way, aligned for the widest access."""
+        d, whole = self.dialect, self.scalars.vector(uint64, ACCESS_BYTES // 8)
+        start.do(f"{d.local}{whole} hg_{b.name}[{self.mapping.chunks * nbytes // ACCESS_BYTES}];")
+        own = f" + hg_team * {nbytes // b.dtype.itemsize}" if self.mapping.chunks > 1 else ""
+        start.do(f"{d.local_pointer}{kind} *{b.name} = ({d.local_pointer}{kind} *)hg_{b.name}{own};")
+
+    def fresh(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count - 1}"
+
+    def shared_array(self, kind: str, what: str, size: int) -> str:
+        """The name of memory that the group shares."""
+        name = f"hg_{what}_{kind}"
+        self.shared_arrays.setdefault(name, f"{self.dialect.local}{kind} {name}[{size}];")
+        return name
+
+    # --- barriers ------------------------------------------------------------------------------------------------------
+
+    def barrier(self) -> None:
+        """Where all items of a chunk meet."""
+        self.f.do(str(self.dialect.team_barrier) if self.mapping.by_team else self.dialect.barrier)
+        self.dirty = False
+
+    def _settle(self) -> None:
+        """Before an access that earlier ones of other items may not have passed."""
+        if self.dirty and not self.mapping.by_item:
+            self.barrier()
+
+    def _is_hazardous(self, body: list[Stmt]) -> bool:
+        return bool((loaded(body) | stored(body)) & self.hazards)
+
+    # --- statements ----------------------------------------------------------------------------------------------------
+
+    def block(self, body: list[Stmt]) -> None:
+        for s in body:
+            if isinstance(s, Loop):
+                self._loop(s)
+            elif isinstance(s, Store):
+                self.store(s)
+            elif isinstance(s, Accumulate):
+                self.accumulate(s)
+            elif isinstance(s, Ins):
+                self.instruction(s)
+
+    def instruction(self, s: Ins) -> None:
+        if s.op == "const":
+            self.env[s] = self.scalars.literal(s.dtype, s.attrs[1])
+        elif s.op == "scan":
+            self.env[s] = scan(self, s)
+        elif s not in self.put_off:
+            if s.op == "load" and not self.in_lanes and s.attrs[0] in self.hazards:
+                self._settle()
+                self.dirty = True
+            name = s.name or self.fresh("v")
+            self.f.do(f"const {type_name(s.dtype)} {name} = {self._value(s)};")
+            self.env[s] = name
+        if s.name:
+            self.integers[s.name] = self.env[s]
+
+    def _value(self, s: Ins) -> str:
+        match s.op:
+            case "load":
+                return self._load(s)
+            case "index":
+                return self.scalars.cast(f"({self.integer(s.attrs[0])})", int64, s.dtype)
+            case "inside":
+                e, size = s.attrs
+                kind = "u32" if _is_short(e) and _is_short(size) else "u64"
+                return f"({kind})({self.integer(e)}) < ({kind})({self.integer(size)})"
+        product = self.products.get(s)
+        if product is not None:
+            (other,) = [a for a in s.args if a is not product] or [product]
+            return self.scalars.fma(s.dtype, [self.env[a] for a in product.args], self.env[other])
+        return self.scalars.row(s.op, s.attrs, tuple(a.dtype for a in s.args), s.dtype, [self.env[a] for a in s.args])
+
+    def _load(self, s: Ins) -> str:
+        buffer, index = s.attrs
+        place = self.near.get((buffer, index)) if not s.args else None
+        element = (place or f"{buffer.name}[{self.integer(index)}]") + (" != 0" if buffer.dtype.kind == "b" else "")
+        mask = [m for m in (self.live, *(self.env[a] for a in s.args)) if m]
+        zero = self.scalars.literal(s.dtype, bytes(s.dtype.itemsize))
+        return f"{' && '.join(mask)} ? {element} : {zero}" if mask else element
+
+    def store(self, s: Store) -> None:
+        alone = not self.in_lanes and not self.mapping.by_item
+        if alone and s.buffer in self.hazards:
+            self._settle()
+            self.dirty = True
+        conditions = [f"{ITEM} == 0"] if alone else [self.live] if self.live else []
+        conditions += [self.env[s.mask]] if s.mask is not None else []
+        place = self.near.get((s.buffer, s.index)) if s.mask is None else None
+        line = f"{place or f'{s.buffer.name}[{self.integer(s.index)}]'} = {self.env[s.value]};"
+        self.f.do(f"if ({' && '.join(conditions)}) {line}" if conditions else line)
+
+    def accumulate(self, s: Accumulate) -> None:
+        monoid, names = Monoid(s.acc, self.scalars), self.state[s.acc]
+        product = self.products.get(s)
+        line = monoid.fused(names[0], [self.env[a] for a in product.args]) if product is not None else None
+        self.f.do(line or monoid.combine(names, names, [self.env[a] for a in s.args]))
+
+    # --- loops ---------------------------------------------------------------------------------------------------------
+
+    def _loop(self, loop: Loop) -> None:
+        name = loop.var if loop.var not in self.integers else self.fresh(loop.var)
+        self.integers[loop.var] = name
+        if loop.kind == "parallel":
+            self._parallel(loop, name)
+        elif self.mapping.product is not None and loop is self.mapping.product.rows.loop:
+            self.in_lanes = True
+            writer = PanelWriter if not self.mapping.on_matrix_units else HalfWriter if self.mapping.dynamic else MatrixWriter
+            writer(self, self.mapping.product).write()
+            self.in_lanes = False
+        elif self.mapping.tiles is not None and loop in self.mapping.tiles.nests:
+            self._tile(loop)
+        elif loop.kind == "lanes" and any(isinstance(s, Loop) and s.kind == "lanes" for s in loop.body):
+            self._serial(loop, name)  # the lanes are those of the loop inside
+        elif loop.kind == "lanes" and not self.mapping.by_item:
+            self._lanes(loop, name)
+        else:
+            self._serial(loop, name)
+        del self.integers[loop.var]
+
+    def _tile(self, loop: Loop) -> None:
+        """A nest of lanes in lanes, of a kernel of tiles."""
+        assert self.mapping.tiles is not None
+        p, hazardous = self.mapping.tiles.nests[loop], self._is_hazardous(loop.body)
+        if hazardous:
+            self._settle()
+        self.in_lanes = True
+        if isinstance(p, Nest):
+            (ElementWriter(self, p) if p.shares is None else UnitNestWriter(self, p)).write()
+        else:
+            (PanelWriter(self, p) if p.shares is None else HalfWriter(self, p)).write()
+        self.in_lanes = False
+        self.dirty = self.dirty or hazardous
+
+    def _parallel(self, loop: Loop, name: str) -> None:
+        first, step = ("hg_group", "hg_groups")
+        if self.mapping.by_item:
+            first, step = f"hg_group * {self.mapping.items} + {ITEM}", f"hg_groups * {self.mapping.items}"
+        self.f.open(f"for (i64 {name} = {first}; {name} < {self.integer(loop.extent)}; {name} += {step})")
+        self.dirty = bool(self.both_ways)  # the chunk before may be under way
+        self.block(loop.body)
+        self.f.close()
+
+    def _range(self, loop: Loop) -> tuple[str, str]:
+        start = self.integer(loop.start)
+        stop = self.integer(loop.start + loop.extent)
+        if loop.limit is None:
+            return start, stop
+        limit, end = self.integer(loop.limit), self.fresh("stop")
+        self.f.do(f"const i64 {end} = {stop} < {limit} ? {stop} : {limit};")
+        return start, end
+
+    def _declared(self, loop: Loop) -> list[Monoid]:
+        """Variables for the results of a loop's accumulators."""
+        monoids = [Monoid(a, self.scalars) for a in loop.accs]
+        for m in monoids:
+            name = self.fresh("a")
+            self.state[m.acc] = [name, f"{name}_at"][: len(m.types)]
+            self.f.do(m.declare(self.state[m.acc]))
+            self.env[m.acc] = self.state[m.acc][-1]
+        return monoids
+
+    def _serial(self, loop: Loop, name: str) -> None:
+        """Column form: left to right, a partial result every PAGE iterations."""
+        start, stop = self._range(loop)
+        monoids = self._declared(loop)
+        inside = self.dirty or (not self.in_lanes and self._is_hazardous(loop.body))
+        self._pieces(loop, name, monoids, [] if scans(loop) or not monoids else pieces(loop.extent), start, stop, inside)
+        self.dirty = self.dirty or inside
+
+    def _pieces(self, loop: Loop, name: str, monoids: list[Monoid], units: list[int], start: str, stop: str, dirty: bool) -> None:
+        if not units:
+            if monoids and not any(isinstance(s, (Loop, Store)) for s in loop.body):
+                self.unroll_reduction(loop)
+            self.f.open(f"for (i64 {name} = {start}; {name} < {stop}; ++{name})")
+            self.dirty = dirty
+            self.block(loop.body)
+            self.f.close()
+            return
+        at, end = self.fresh("page"), self.fresh("end")
+        self.f.open(f"for (i64 {at} = {start}; {at} < {stop}; {at} += {units[0]})")
+        self.f.do(f"const i64 {end} = {at} + {units[0]} < {stop} ? {at} + {units[0]} : {stop};")
+        whole = {m: self.state[m.acc] for m in monoids}
+        part = self.partial(monoids)
+        self._pieces(loop, name, monoids, units[1:], at, end, dirty)
+        for m in monoids:
+            self.f.do(m.combine(whole[m], whole[m], part[m]))
+            self.state[m.acc] = whole[m]
+        self.f.close()
+
+    def partial(self, monoids: list[Monoid]) -> dict[Monoid, list[str]]:
+        """Fresh variables into which the accumulators accumulate from now on."""
+        for m in monoids:
+            stem = self.fresh("part")
+            self.state[m.acc] = [stem, f"{stem}_at"][: len(m.types)]
+            self.f.do(m.declare(self.state[m.acc]))
+        return {m: self.state[m.acc] for m in monoids}
+
+    # --- lanes ---------------------------------------------------------------------------------------------------------
+
+    def _lanes(self, loop: Loop, name: str) -> None:
+        hazardous = self._is_hazardous(loop.body)
+        if hazardous:
+            self._settle()
+        start, stop = self._range(loop)
+        monoids = self._declared(loop)
+        self.in_lanes = True
+        if scans(loop):
+            turns(self, loop, name, start, stop)
+        elif monoids:
+            RowForm(self, loop, name, monoids).write(start, stop)
+        else:
+            self._elements(loop, name, start, stop)
+        if self.mapping.by_team or scans(loop) or not monoids:  # a reduction by a group ends with its barrier
+            self.dirty = self.dirty or hazardous
+        self.in_lanes = False
+
+    def _elements(self, loop: Loop, name: str, start: str, stop: str) -> None:
+        """Independent elements, several neighbours to an item where memory allows."""
+        taken = vectors(loop)
+        if taken is None:
+            self._in_turn(loop, name, start, stop)
+            return
+        n, at, step = taken.width, self.fresh("at"), self.mapping.width * taken.width
+        count = taken.together(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
+        first = f"{'' if start == '0' else f'{start} + '}{ITEM} * {n}"
+        filled = count == 1 or (loop.limit is None and divides(step * count, loop.extent))
+        self.unroll(1)  # compilers that unroll further come to split the vectors
+        self.f.open(f"for (i64 {at} = {first}; {at} < {stop}; {at} += {step * count})")
+        if not taken.whole:
+            self.f.open(f"if ({at} + {n} > {stop})")
+            self.f.open(f"for (i64 {name} = {at}; {name} < {stop}; ++{name})")
+            self.block(loop.body)
+            self.f.close()
+            self.f.do("continue;")
+            self.f.close()
+        self._neighbours(loop, name, at, taken, Turns(count, step, None if filled else stop))
+        self.f.close()
+
+    def _in_turn(self, loop: Loop, name: str, start: str, stop: str) -> None:
+        """An element a turn; where all items have as many, none is compared with the end."""
+        width = self.mapping.width
+        alike = start == "0" and loop.limit is None and isinstance(loop.extent, int) and loop.extent % width == 0
+        if alike and loop.extent == width:
+            self.f.open("")
+            self.f.do(f"const i64 {name} = {ITEM};")
+        elif alike and isinstance(loop.extent, int):
+            self.unroll(min(MOST_TURNS, loop.extent // width))
+            self.f.open(f"for (int hg_turn = 0; hg_turn < {loop.extent // width}; ++hg_turn)")
+            self.f.do(f"const i64 {name} = hg_turn * {width} + {ITEM};")
+        else:
+            self.f.open(f"for (i64 {name} = {after(start)}; {name} < {stop}; {name} += {width})")
+        self.block(loop.body)
+        self.f.close()
+
+    def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, turns: Turns) -> None:
+        """Vectors of several turns are read, and then, turn by turn, their elements computed and written."""
+        kinds = {place: self.scalars.vector(place[0].dtype, taken.width) for place in (*taken.loads, *taken.stores)}
+        whole = {place: self.fresh("w") for place in taken.loads}
+        for place, v in whole.items():
+            self.f.do(f"{kinds[place]} {v}[{turns.number}];")
+        with self._turn(loop, at, turns):
+            for (buffer, index), v in whole.items():
+                source = f"{self._space(buffer)}const {kinds[buffer, index]} *"
+                self.f.do(f"{v}[hg_turn] = *({source})({buffer.name} + {self.integer(index)});")
+        with self._turn(loop, at, turns):
+            stores = {place: self.fresh("w") for place in taken.stores}
+            for place, v in stores.items():
+                self.f.do(f"{kinds[place]} {v};")
+            places = {**{p: f"{v}[hg_turn]" for p, v in whole.items()}, **stores}
+            self.near = {place: f"{v}.v[hg_near]" for place, v in places.items()}
+            self.unroll()
+            self.f.open(f"for (int hg_near = 0; hg_near < {taken.width}; ++hg_near)")
+            self.f.do(f"const i64 {name} = hg_first + hg_near;")
+            first, self.integers[loop.var] = self.integers[loop.var], name
+            self.block(loop.body)
+            self.integers[loop.var] = first
+            self.f.close()
+            self.near = {}
+            for (buffer, index), v in stores.items():
+                self.f.do(f"*({self._space(buffer)}{kinds[buffer, index]} *)({buffer.name} + {self.integer(index)}) = {v};")
+        self.integers[loop.var] = name
+
+    @contextmanager
+    def _turn(self, loop: Loop, at: str, turns: Turns) -> Iterator[None]:
+        """For each of several turns that the item has: ``hg_first`` is the first of its neighbours."""
+        self.unroll()
+        self.f.open(f"for (int hg_turn = 0; hg_turn < {turns.number}; ++hg_turn)")
+        self.f.do(f"const i64 hg_first = {at} + hg_turn * {turns.step};")
+        self.f.open(f"if (hg_first < {turns.stop})" if turns.stop is not None else "")
+        self.integers[loop.var] = "hg_first"
+        yield
+        self.f.close()
+        self.f.close()
+
+    def unroll_reduction(self, loop: Loop) -> None:
+        """Asks for as many iterations side by side as are worth it."""
+        together = side_by_side(loop)
+        if together > 1:
+            self.unroll(together)
+
+    def unroll(self, times: int | None = None) -> None:
+        """Asks to unroll the loop that follows, so many times or wholly."""
+        if self.dialect.unroll:
+            self.f.do(self.dialect.unroll + (f" {times}" if times is not None else ""))
+
+    def _space(self, buffer: Buffer) -> str:
+        """The address space of a buffer."""
+        return self.dialect.local_pointer if buffer.role == "scratch" and not self.mapping.in_workspace else self.dialect.memory
+
+    # --- integers ------------------------------------------------------------------------------------------------------
+
+    def integer(self, e: Int) -> str:
+        """An index expression."""
+        if not isinstance(e, Expr):
+            return self.scalars.integer(e)
+        text = ""
+        for m, c in e.terms.items():
+            factors = [self._atom(a) for a in m]
+            if abs(c) != 1 or not m:
+                factors.insert(0, self.scalars.integer(abs(c)))
+            term = " * ".join(factors)
+            text += f" {'-' if c < 0 else '+'} {term}" if text else f"-{term}" if c < 0 else term
+        return text
+
+    def _atom(self, a: Atom) -> str:
+        """A variable, or an unsigned division; by an extent that may be 0, where nothing is read, without a trap."""
+        if not a.args:
+            name = self.integers[a.name]
+            return name if name == a.name else f"(i64){name}" if name[:1] in "v(" else name
+        x, y = a.args
+        op = "/" if a.key[0] == "floordiv" else "%"
+        high = bounds(x)[1]
+        if isinstance(y, int) and y < 2**31 and high is not None and high < 2**32:
+            return f"(i64)((u32)({self.integer(x)}) {op} {y}u)"
+        divisor = self.integer(y)
+        if (bounds(y)[0] or 0) < 1:
+            divisor = f"{divisor} > 1 ? {divisor} : 1"
+        return f"(i64)((u64)({self.integer(x)}) {op} (u64)({divisor}))"

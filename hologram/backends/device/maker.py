@@ -1,0 +1,111 @@
+"""From the steps of a schedule to actions: launches, loops and branches around them, routines of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from hologram.backends.device.driver import Launch
+from hologram.backends.device.loops import control
+from hologram.backends.device.steps import Action, Block, Call, Slots, Where, at, bytes_of
+from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.host_step import HostStep
+from hologram.graph.memory.plan import Plan
+from hologram.graph.program import Schedule, concrete_shape
+from hologram.ir.node import Node
+from hologram.ir.symbolic import Int, prod, substitute
+
+if TYPE_CHECKING:
+    from hologram.backends.c.source import Program
+
+MOST_GROUPS = 1 << 16
+GROUPS_A_UNIT = 4  # of kernels whose groups have a workspace each
+
+
+class Maker:
+    """Makes blocks for a program: ``kernels`` are those that the device built, by name."""
+
+    def __init__(self, program: Program, kernels: Mapping[str, Any], units: int) -> None:
+        self.program, self.kernels, self.units = program, kernels, units
+
+    def block(self, schedule: Schedule, values: Mapping[str, int], plan: Plan) -> Block:
+        arena = len(schedule.slot_of)
+        where: dict[Any, Where] = {n: (i, 0) for n, i in schedule.slot_of.items()}
+        for i, (n, *_) in enumerate(schedule.temporaries):
+            where[n] = arena, (plan.buffers[i].offset if i in plan.buffers else 0)
+        actions: list[Action] = []
+        workspace = 0
+        for step in schedule.steps:
+            for action in self._actions(step, values, lambda n: where.get(n, (arena, 0))):
+                actions.append(action)
+                workspace = max(workspace, action.workspace)
+        return Block(actions, plan.arena_bytes, workspace)
+
+    def _actions(self, step: Any, values: Mapping[str, int], where: Callable[[Any], Where]) -> list[Any]:
+        if isinstance(step, ControlStep):
+            bodies = [self.block(s, {}, p) for s, p in zip(step.schedules, step.plans, strict=True)]
+            return [control(step, bodies, where)]
+        if isinstance(step, HostStep):
+            return [Routine.of_host_step(step, values, where)]
+        launch = self._launch(step, values, where)
+        return [launch] if launch.groups else []
+
+    def _launch(self, step: Lowered, values: Mapping[str, int], where: Callable[[Any], Where]) -> Launch:
+        k, mapping = step.kernel, self.program.mappings[step.kernel]
+        chunks = _number(k.chunks, values)
+        groups = min(MOST_GROUPS, mapping.groups(chunks))
+        if mapping.workspace:
+            groups = min(groups, GROUPS_A_UNIT * self.units)
+        places = [(*where(n), n.dtype.itemsize) for n in step.bindings]
+        integers = [_number(e, values) for e in k.integers()]
+        return Launch(self.kernels[self.program.names[k]], groups, mapping.items, places, integers, groups * mapping.workspace)
+
+
+class Routine(NamedTuple):
+    """A routine of the host: its operands are copied there, what it gives is copied back. The call waits for it."""
+
+    reference: Callable[..., Sequence[np.ndarray]]
+    operands: list[tuple[Where, tuple[int, ...], Any]]
+    results: list[tuple[Where, tuple[int, ...], Any]]
+    attrs: tuple[Any, ...]
+    workspace: int = 0
+    whole: bool = False
+    unattended: bool = False
+
+    @classmethod
+    def of_host_step(cls, step: HostStep, values: Mapping[str, int], where: Callable[[Any], Where]) -> Routine:
+        return cls(step.op.reference, _arrays(step.node.inputs, values, where), _arrays(step.results, values, where), step.node.attrs)
+
+    def run(self, call: Call, slots: Slots) -> None:
+        queue, arrays = call.work.queue, []
+        for place, shape, dtype in self.operands:
+            array = np.empty(shape, dtype)
+            queue.read(bytes_of(array), at(slots, place))
+            array.flags.writeable = False
+            arrays.append(array)
+        if queue.device.has_values:
+            values = queue.device.unguarded(partial(self.reference, *arrays, *self.attrs))
+        else:
+            values = [np.zeros(shape, dtype) for _, shape, dtype in self.results]
+        for (place, shape, dtype), value in zip(self.results, values, strict=True):
+            made = np.empty(shape, dtype)
+            np.copyto(made, value)
+            call.work.write_array(at(slots, place), made)
+
+
+def _arrays(nodes: Sequence[Node], values: Mapping[str, int], where: Callable[[Any], Where]) -> list[tuple[Where, tuple[int, ...], Any]]:
+    out = []
+    for n in nodes:
+        shape = concrete_shape(n.shape, values)
+        out.append((where(n) if prod(shape) else (0, 0), shape, n.dtype.np))
+    return out
+
+
+def _number(e: Int, values: Mapping[str, int]) -> int:
+    out = substitute(e, values)
+    assert isinstance(out, int)
+    return out

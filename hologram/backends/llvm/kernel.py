@@ -1,0 +1,544 @@
+"""Kernel IR to LLVM IR.
+
+A ``lanes`` loop becomes a loop over vectors and one masked (or scalar) tail; values that do not depend on the lane stay
+scalars. A kernel is ``void kernel(ptr args, i64 begin, i64 end, ptr scratch)``: it runs iterations [begin, end) of its parallel
+loop; ``args`` holds one 8-byte slot a parameter, then a symbol. Checked ones (:mod:`bounds_checks`) take the call's context and sizes of parameters
+besides.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection
+from typing import Any
+
+from hologram.backends.llvm.accumulators import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
+from hologram.backends.llvm.bfloat16_pairs import add_pairs, summed_pairs
+from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
+from hologram.backends.llvm.memory import Lane, MemoryWriter
+from hologram.backends.llvm.mixed_width import Part, parts_abreast, widths_abreast
+from hologram.backends.llvm.register_transpose import every, find_turned, row_of, transpose
+from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
+from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, vector
+from hologram.dtypes import int64
+from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import Int, split_linear
+from hologram.primitives.reductions import GROUP, LANES, PAGE
+
+WIDEST = 128  # lanes
+
+
+class KernelWriter(MemoryWriter):
+    """Writes one kernel function, ``checked`` or not. The parameters numbered ``unaligned`` need not start at a line of the cache."""
+
+    def __init__(
+        self, kernel: Kernel, functions: Functions, precision: str, target: Any, checked: bool = False, unaligned: Collection[int] = ()
+    ) -> None:
+        super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
+        self.unaligned = frozenset(kernel.params[i] for i in unaligned)
+        self.kernel = kernel
+        self.checks = BoundsChecks(self.f, kernel) if checked else None
+        self.state: dict[Acc, list[Reg]] = {}
+        self.zero: Reg | None = None  # that LLVM does not know of
+        self.parts: list[Part] = []  # of the lanes loop being written, where it is several vectors side by side
+        self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
+        self.pair_dots = summed_pairs(kernel) if precision != "exact" and target.has("avx512bf16") else frozenset()
+        self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
+        self.chunk = self.begin, self.begin  # the present chunk, and the first that is run
+        self.passed: Int = 0  # chunks of the parallel loops before the present one
+        sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
+        self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
+        self.hides_places = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())
+
+    def render(self, name: str) -> str:
+        f, n = self.f, itertools.count()
+
+        def argument(t: str) -> Reg:
+            slot = f.emit(f"getelementptr i64, ptr %args, i64 {next(n)}")
+            return f.emit(f"load {t}, ptr {slot.text}, align 8, !invariant.load !1", t, 1)
+
+        for b in self.kernel.params:
+            self.pointers[b] = argument("ptr").text
+        for s in self.kernel.symbols:
+            self.vars[s] = argument("i64")
+        if self.checks is not None:
+            context = argument("ptr")
+            self.checks.begin(name, context, [argument("i64") for _ in symbolic_sizes(self.kernel)])
+        self._body()
+        return self._text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
+
+    def render_direct(self, name: str, inline: bool) -> str:
+        """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``."""
+        arguments = []
+        for i, b in enumerate(self.kernel.params):
+            self.pointers[b] = f"%p{i}"
+            arguments.append(f"ptr %p{i}")
+        for i, s in enumerate(self.kernel.symbols):
+            self.vars[s] = Reg(f"%s{i}", "i64", 1)
+            arguments.append(f"i64 %s{i}")
+        if self.checks is not None:
+            sizes = [Reg(f"%z{i}", "i64", 1) for i, _ in enumerate(symbolic_sizes(self.kernel))]
+            self.checks.begin(name, Reg("%ctx", "ptr", 1), sizes)
+            arguments += ["ptr %ctx", *(z.typed for z in sizes)]
+        stop = self.integer(self.kernel.chunks)
+        self.begin, self.end = Reg("0", "i64", 1), stop
+        self._body()
+        return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr %scratch'])}) #{1 if inline else 0}")
+
+    def _text(self, header: str) -> str:
+        return "\n".join([self.f.text(header), *(self.checks.literals if self.checks is not None else ())])
+
+    def _body(self) -> None:
+        f, offset = self.f, 0
+        for b in self.kernel.scratch:
+            self.pointers[b] = f.emit(f"getelementptr i8, ptr %scratch, i64 {offset}").text
+            assert isinstance(b.size, int)
+            offset += -(-b.size * b.dtype.itemsize // 64) * 64
+        if self.checks is not None:
+            self.checks.poison_scratch(self.pointers)
+        if self.hides_places:
+            address = f.emit("ptrtoint ptr %scratch to i64", "i64", 1)
+            self.zero = f.emit(f"lshr i64 {address.text}, 63", "i64", 1)  # no memory of a process is so high
+        self.block(self.kernel.body)
+        f.do("ret void")
+
+    # --- statements ----------------------------------------------------------------------------------------------------
+
+    def block(self, body: list[Stmt]) -> None:
+        if self.parts:
+            self._block_abreast(body)
+            return
+        written: set[Store] = set()
+        for s in body:
+            if isinstance(s, Loop):
+                self.loop(s)
+            elif isinstance(s, Store):
+                if s not in written:
+                    together = self._store_side_by_side(s, body)
+                    written.update(together)
+                    if not together:
+                        self.store(s)
+            elif isinstance(s, Accumulate):
+                self.accumulate(s)
+            elif isinstance(s, Prefetch):
+                self.prefetch(s)
+            elif s not in self.pair_dots:
+                self.env[s] = self.instruction(s)
+                if s.name:
+                    self.values[s.name] = s
+
+    def _block_abreast(self, body: list[Stmt]) -> None:
+        """Every statement for each part in turn; what does not depend on the lane once for all."""
+        for is_shared, run in itertools.groupby(body, lambda s: isinstance(s, Loop | Ins)):
+            if not is_shared:
+                self._in_parts(list(run))
+                continue
+            for s in run:
+                if isinstance(s, Loop):
+                    self.loop(s)
+                else:
+                    self._in_parts([s])
+
+    def _in_parts(self, run: list[Stmt]) -> None:
+        """Statements without loops for each part."""
+        parts, self.parts = self.parts, []
+        outer = self.lane, self.state, self.blocks
+        for part in parts:
+            self.lane, self.state, self.blocks = part.lane, part.state, {}
+            shared = {e: r for e, r in self.exprs.items() if r.width == 1}
+            self.exprs = dict(shared)
+            self.env.update(part.env)
+            self.block(run)
+            if part.lane.width == 1:
+                self.exprs = shared  # its own are as wide as what all share
+            if isinstance(run[0], Ins) and run[0] not in self.pair_dots:
+                part.env[run[0]] = self.env[run[0]]
+                if self.env[run[0]].width < part.lane.width:
+                    break  # it does not depend on the lane
+        self.lane, self.state, self.blocks = outer
+        self.parts = parts
+
+    def scoped(self, body: Any) -> Any:
+        """Runs ``body()``; what it defines is forgotten after it, since its block need not dominate what follows."""
+        saved = dict(self.env), dict(self.exprs), dict(self.vars), dict(self.blocks)
+        out = body()
+        self.env, self.exprs, self.vars, self.blocks = saved
+        return out
+
+    def instruction(self, ins: Ins) -> Reg:
+        width = self.lane.width if self.lane else 1
+        match ins.op:
+            case "const":
+                return self.code.operand(ins, self.env, 1)
+            case "load":
+                return self.load(ins, width)
+            case "index":
+                (e,) = ins.attrs
+                return self.code.cast(self.integer(e), int64, ins.dtype)
+            case "inside":
+                e, size = ins.attrs
+                x, n = self.narrow(e, size) or (self.integer(e), self.integer(size))
+                x, n = self.f.splat(x, max(x.width, n.width)), self.f.splat(n, max(x.width, n.width))
+                return self.f.emit(f"icmp ult {x.typed}, {n.text}", "i1", x.width)
+            case "scan":
+                return self.scan(ins)
+        return self.code.row(ins, self.env, width)
+
+    # --- loops ---------------------------------------------------------------------------------------------------------
+
+    def loop(self, loop: Loop) -> None:
+        if loop.kind == "parallel":
+            self.scoped(lambda: self._parallel(loop))
+            self.passed = self.passed + loop.extent
+        elif loop.kind == "lanes":
+            self._lanes(loop)
+        elif loop.shared > 1:
+            self._unless_done(loop)
+        else:
+            self._serial(loop)
+
+    def _parallel(self, loop: Loop) -> None:
+        def body(i: Reg, _: list[Reg]) -> list[Reg]:
+            self.vars[loop.var] = i
+            self.chunk = i, first
+            self.scoped(lambda: self.block(loop.body))
+            return []
+
+        first, last = self.begin, self.end
+        if loop.extent != self.kernel.chunks:
+            first, last = (self._clipped(r, loop.extent) for r in (first, last))
+        self.f.counted(first, last, 1, [], body)
+
+    def _unless_done(self, loop: Loop) -> None:
+        """A loop whose work chunks share: the first one of them that is run here does it."""
+        f, (chunk, first) = self.f, self.chunk
+        place = f.int_op("urem", chunk, Reg(str(loop.shared), "i64", 1))
+        leads, begins = (f.emit(f"icmp eq i64 {a.text}, {b}") for a, b in ((place, "0"), (chunk, first.text)))
+        wanted, then, done = f.emit(f"or i1 {leads.text}, {begins.text}"), f.fresh_label("then"), f.fresh_label("endif")
+        f.do(f"br i1 {wanted.text}, label %{then}, label %{done}")
+        f.start(then)
+        self.scoped(lambda: self._serial(loop))
+        f.do(f"br label %{done}")
+        f.start(done)
+
+    def _clipped(self, chunk: Reg, extent: Int) -> Reg:
+        """A chunk's number as one of the present parallel loop, or the nearer end of it."""
+        f = self.f
+        at = chunk if self.passed == 0 else f.emit(f"sub nsw i64 {chunk.text}, {self.integer(self.passed).text}", "i64", 1)
+        at = f.emit(f"call i64 @llvm.smax.i64({at.typed}, i64 0)", "i64", 1)
+        return f.emit(f"call i64 @llvm.smin.i64({at.typed}, {self.integer(extent).typed})", "i64", 1)
+
+    def _range(self, loop: Loop) -> tuple[Reg, Reg]:
+        start = self._hidden(self.integer(loop.start))
+        stop = self.f.int_op("add", start, self.integer(loop.extent)) if self.hides_places else self.integer(loop.start + loop.extent)
+        if loop.limit is not None:
+            limit = self.integer(loop.limit)
+            stop = self.f.emit(f"call i64 @llvm.smin.i64({stop.typed}, {limit.typed})", "i64", 1)
+        return start, stop
+
+    def _hidden(self, n: Reg) -> Reg:
+        """``n`` for LLVM not to know, where a constant may make it wrong: where a mask is a condition of all lanes and a constant for each, of more
+        lanes than a register has, LLVM's code for AVX and AVX2 loads a half in which the constant is zero as if it were all ones, or aborts."""
+        return n if self.zero is None else self.f.int_op("add", n, self.zero)
+
+    def _monoids(self, loop: Loop) -> list[Monoid]:
+        return [Monoid(a, self.code) for a in loop.accs]
+
+    def _serial(self, loop: Loop) -> None:
+        """Column form: each lane of the enclosing loop accumulates left to right, a partial result every PAGE iterations."""
+        turned = None if self.lane else find_turned(loop, self.target.vector_bytes)
+        if turned is not None:
+            self._in_blocks(loop, *turned)
+            return
+        start, stop = self._range(loop)
+        monoids = self._monoids(loop)
+        self.of_columns.update(loop.accs)
+        widths = [p.lane.width for p in self.parts] or [self.lane.width if self.lane else 1]
+        first = [r for width in widths for m in monoids for r in m.identity(width)]
+
+        def run(units: list[int], lo: Reg, hi: Reg) -> list[Reg]:
+            def body(i: Reg, carried: list[Reg]) -> list[Reg]:
+                def inner() -> list[Reg]:
+                    self.vars[loop.var] = i
+                    self._set(monoids, carried)
+                    self.block(loop.body)
+                    return self._get(monoids)
+
+                return self.scoped(inner)
+
+            def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
+                part = self.scoped(lambda: run(units[1:], i, self._end(i, units[0], hi)))
+                return combine_all(monoids * len(widths), carried, part)
+
+            return self.f.counted(lo, hi, units[0], first, piece) if units else self.f.counted(lo, hi, 1, first, body)
+
+        self._finish(monoids, run([] if self._scans(loop) or not monoids else _pieces(loop.extent), start, stop))
+
+    def _in_blocks(self, loop: Loop, side: int, turned: list[Ins]) -> None:
+        """A loop around lanes by blocks of ``side`` iterations and lanes, in which the loads ``turned`` are transposed; then what is left over."""
+        f, (*head, lanes) = self.f, loop.body
+        assert isinstance(lanes, Loop)
+        start, stop = self._range(loop)
+        main = self._whole(start, stop, side)
+
+        def at(i: Reg, body: Callable[[], None]) -> list[Reg]:
+            def inner() -> None:
+                self.vars[loop.var] = i
+                body()
+
+            self.scoped(inner)
+            return []
+
+        def band(i: Reg) -> None:
+            first, last = self._range(lanes)
+            edge = self._whole(first, last, side)
+            f.counted(first, edge, side, [], lambda t, _: self._turn(loop, side, turned, i, t))
+            if lanes.limit is not None or lanes.extent % side:
+                end = f.emit(f"add nsw i64 {i.text}, {side}", "i64", 1)
+                f.counted(i, end, 1, [], lambda k, _: at(k, lambda: self._some_vectors(head, lanes, edge, last)))
+
+        def bands(i: Reg, _: list[Reg]) -> list[Reg]:
+            self.scoped(lambda: band(i))
+            return []
+
+        f.counted(start, main, side, [], bands)
+        if loop.limit is not None or loop.extent % side:
+            f.counted(main, stop, 1, [], lambda i, _: at(i, lambda: self.block(loop.body)))
+
+    def _whole(self, start: Reg, stop: Reg, side: int) -> Reg:
+        """The last place before ``stop`` that is whole blocks away from ``start``."""
+        f = self.f
+        count = f.emit(f"sub nsw i64 {stop.text}, {start.text}", "i64", 1)
+        blocks = f.emit(f"and i64 {count.text}, {-side}", "i64", 1)
+        return f.emit(f"add nsw i64 {start.text}, {blocks.text}", "i64", 1)
+
+    def _some_vectors(self, head: list[Stmt], lanes: Loop, start: Reg, stop: Reg) -> None:
+        self.block(head)
+        some = Loop(lanes.kind, lanes.var, lanes.start, lanes.extent, lanes.start + lanes.extent)
+        some.body = lanes.body
+        self._vectors(some, [], start, stop, self._width(lanes))
+
+    def _turn(self, loop: Loop, side: int, turned: list[Ins], i: Reg, t: Reg) -> list[Reg]:
+        """One block: what is turned first, and then ``side`` iterations across it."""
+        f, (*head, lanes) = self.f, loop.body
+        assert isinstance(lanes, Loop)
+        columns = {load: transpose(f, self.scoped(lambda load=load: self._rows(load, loop, lanes, side, i, t))) for load in turned}
+        rest = [s for s in lanes.body if s not in turned]
+        for k in range(side):
+            row = f.emit(f"add nsw i64 {i.text}, {k}", "i64", 1)
+
+            def across(k: int = k, row: Reg = row) -> None:
+                self.vars[loop.var] = row
+                self.block(head)
+                outer, self.lane = self.lane, Lane(lanes.var, lanes.start, t, side, None)
+                for load, made in columns.items():
+                    self.env[load] = made[k]
+                self.block(rest)
+                self.lane = outer
+
+            self.scoped(across)
+        return []
+
+    def _rows(self, load: Ins, loop: Loop, lanes: Loop, side: int, i: Reg, t: Reg) -> list[Reg]:
+        """What ``load`` reads in a block: for each lane from ``t`` on a vector along the serial loop from ``i`` on."""
+        f, (buffer, index) = self.f, load.attrs
+        self.vars[loop.var], self.vars[lanes.var] = i, t
+        of_lane, row = split_linear(index, lanes.var), row_of(load, loop.var)
+        assert of_lane is not None and isinstance(of_lane[0], int) and row is not None
+        step, offset = row
+        self.statement = load
+        kind, align = memory_type(buffer.dtype), buffer.dtype.itemsize
+        first = self.integer(index - offset)
+        corner = f.emit(f"getelementptr {kind}, ptr {self.pointers[buffer]}, {first.typed}", "ptr", 1)
+        rows = []
+        for k in range(side):
+            p = f.emit(f"getelementptr {kind}, ptr {corner.text}, i64 {k * of_lane[0]}", "ptr", 1)
+            p = self.checked(p, buffer, first, side * step, offset=k * of_lane[0])
+            whole = f.emit(f"load {vector(kind, side * step)}, ptr {p.text}, align {align}", kind, side * step)
+            rows.append(whole if step == 1 else every(f, whole, step, offset))
+        return rows
+
+    def _end(self, start: Reg, size: int, stop: Reg) -> Reg:
+        """The end of a piece of ``size`` iterations."""
+        end = self.f.emit(f"add nsw i64 {start.text}, {size}", "i64", 1)
+        return self.f.emit(f"call i64 @llvm.smin.i64(i64 {end.text}, {stop.typed})", "i64", 1)
+
+    def _scans(self, loop: Loop) -> bool:
+        return any(isinstance(s, Ins) and s.op == "scan" for s in loop.body)
+
+    def _states(self) -> list[dict[Acc, list[Reg]]]:
+        return [p.state for p in self.parts] or [self.state]
+
+    def _set(self, monoids: list[Monoid], regs: list[Reg]) -> None:
+        at = 0
+        for state in self._states():
+            for m in monoids:
+                state[m.acc] = list(regs[at : at + m.components])
+                at += m.components
+
+    def _get(self, monoids: list[Monoid]) -> list[Reg]:
+        return [r for state in self._states() for m in monoids for r in state[m.acc]]
+
+    def _finish(self, monoids: list[Monoid], regs: list[Reg]) -> None:
+        self._set(monoids, regs)
+        for m in monoids:
+            self.env[m.acc] = m.result(self._states()[0][m.acc])
+            for part in self.parts:
+                part.env[m.acc] = m.result(part.state[m.acc])
+
+    def _width(self, loop: Loop) -> int:
+        """Lanes of a loop without accumulators: two native vectors of 32-bit elements. Across a serial loop as many as its accumulators have
+        registers for, so that each step reads whole stretches of memory. Narrow enough for the loop's extent."""
+        width = max(4, self.target.vector_bytes // 2)
+        accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
+        if accs:
+            room = self.target.registers * 3 // 4 * self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs)
+            while width * 2 * len(accs) <= room and width < WIDEST:
+                width *= 2
+        if isinstance(loop.extent, int):
+            while width > 4 and width // 2 >= loop.extent:
+                width //= 2
+        return width
+
+    def _lanes(self, loop: Loop) -> None:
+        monoids = self._monoids(loop)
+        start, stop = self._range(loop)
+        if self._scans(loop):
+            self._finish(monoids, self._vectors(loop, monoids, start, stop, GROUP))
+        elif not monoids and (widths := self._widths_abreast(loop)):
+            self._abreast(loop, start, widths)
+        elif not monoids:
+            self._vectors(loop, monoids, start, stop, self._width(loop))
+        else:
+            self._finish(monoids, self._paged_lanes(loop, monoids, _pieces(loop.extent), start, stop))
+
+    def _widths_abreast(self, loop: Loop) -> list[int]:
+        """Vectors that cover all columns whose accumulators fit in registers side by side; none where one vector will do, or masks are wanting."""
+        accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
+        if not accs or not isinstance(loop.extent, int) or loop.limit is not None or self._width(loop) < loop.extent:
+            return []
+        widths = widths_abreast(loop.extent, self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs))
+        return widths if self.masked or sum(widths) == loop.extent else []
+
+    def _abreast(self, loop: Loop, start: Reg, widths: list[int]) -> None:
+        def inner() -> None:
+            self.parts = parts_abreast(self.f, loop, start, widths)
+            self.block(loop.body)
+            self.parts = []
+
+        self.scoped(inner)
+
+    def _paged_lanes(self, loop: Loop, monoids: list[Monoid], units: list[int], start: Reg, stop: Reg) -> list[Reg]:
+        """Row form: beyond a page a partial result a page, and the same order again over the partial results."""
+        if not units:
+            return reduce_lanes(monoids, self._vectors(loop, monoids, start, stop, LANES))
+        partial = PartialLanes(self.f, monoids)
+
+        def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
+            part = self.scoped(lambda: self._paged_lanes(loop, monoids, units[1:], i, self._end(i, units[0], stop)))
+            partial.take(part, carried[0])
+            return [self.f.emit(f"add nsw i64 {carried[0].text}, 1", "i64", 1)]
+
+        self.f.counted(start, stop, units[0], [Reg("0", "i64", 1)], piece)
+        return partial.result()
+
+    def _vectors(self, loop: Loop, monoids: list[Monoid], start: Reg, stop: Reg, width: int) -> list[Reg]:
+        """The loop over whole vectors, then its tail; gives the lanes of the accumulators."""
+        f = self.f
+        scans = self._scans(loop)
+        lanes_carried = [r for m in monoids for r in m.identity(1 if scans else width)]
+        static = isinstance(loop.extent, int) and loop.limit is None and not monoids_paged(loop)
+        whole = loop.extent // width * width if static and isinstance(loop.extent, int) else None
+        if whole is None:
+            count = f.emit(f"sub nsw i64 {stop.text}, {start.text}", "i64", 1)
+            rest = f.emit(f"srem i64 {count.text}, {width}", "i64", 1)
+            main_stop = f.emit(f"sub nsw i64 {stop.text}, {rest.text}", "i64", 1)
+        else:
+            main_stop = f.int_op("add", start, Reg(str(whole), "i64", 1)) if self.hides_places else self.integer(loop.start + whole)
+            rest = self._hidden(Reg(str(loop.extent - whole), "i64", 1))
+        state = lanes_carried
+        if whole != 0:
+            state = f.counted(
+                start, main_stop, width, state, lambda i, c: self._vector_body(loop, monoids, i, width, None, c), at_least_once=bool(whole)
+            )
+        if whole is not None and whole == loop.extent:
+            return state
+        if not self.masked and not scans:
+            return f.counted(main_stop, stop, 1, state, lambda i, c: self._scalar_tail(loop, monoids, i, main_stop, width, c))
+        return self._masked_tail(loop, monoids, main_stop, rest, width, state, always=whole is not None)
+
+    def _vector_body(self, loop: Loop, monoids: list[Monoid], i: Reg, width: int, mask: Reg | None, carried: list[Reg]) -> list[Reg]:
+        def inner() -> list[Reg]:
+            outer, self.lane = self.lane, Lane(loop.var, loop.start, i, width, mask)
+            self._set(monoids, carried)
+            self.block(loop.body)
+            self.lane = outer
+            return self._get(monoids)
+
+        return self.scoped(inner)
+
+    def _masked_tail(self, loop: Loop, monoids: list[Monoid], at: Reg, rest: Reg, width: int, state: list[Reg], always: bool) -> list[Reg]:
+        f = self.f
+
+        def tail(first: Reg, carried: list[Reg]) -> list[Reg]:
+            t = "i64" if width <= 8 else "i32" if width <= 32 else "i8"
+            n = rest if t == "i64" else f.emit(f"trunc i64 {rest.text} to {t}", t, 1) if rest.text.startswith("%") else Reg(rest.text, t, 1)
+            n = f.splat(n, width)
+            mask = f.emit(f"icmp ult {vector(t, width)} {lane_numbers(width, t).text}, {n.text}", "i1", width)
+            return self._vector_body(loop, monoids, first, width, mask, carried)
+
+        if always:
+            return tail(at, state)
+        stop = f.emit(f"add nsw i64 {at.text}, {rest.text}", "i64", 1)
+        return f.counted(at, stop, width, state, tail)
+
+    def _scalar_tail(self, loop: Loop, monoids: list[Monoid], i: Reg, first: Reg, width: int, carried: list[Reg]) -> list[Reg]:
+        """One element at a time; a reduction's element goes to the lane that the written order gives it."""
+        f = self.f
+        lane = f.emit(f"sub nsw i64 {i.text}, {first.text}", "i64", 1)
+        one = [f.emit(f"extractelement {r.typed}, i64 {lane.text}", r.type, 1) for r in carried]
+        new = self._vector_body(loop, monoids, i, 1, None, one)
+        return [f.emit(f"insertelement {r.typed}, {n.typed}, i64 {lane.text}", r.type, r.width) for r, n in zip(carried, new, strict=True)]
+
+    # --- accumulators --------------------------------------------------------------------------------------------------
+
+    def accumulate(self, s: Accumulate) -> None:
+        old = self.state[s.acc]
+        width = old[0].width
+        monoid = Monoid(s.acc, self.code)
+        (first, *_) = s.args
+        if first in self.pair_dots:
+            new = [add_pairs(self.f, old[0], *(self.code.operand(a, self.env, width) for a in first.args))]
+        else:
+            new = monoid.follow(old, [self.code.operand(a, self.env, width) for a in s.args])
+        mask = self.lane.mask if self.lane and width > 1 and self.lane.width == width else None
+        if mask is not None and s.acc not in self.of_columns:
+            new = [self.f.emit(f"select {mask.typed}, {n.typed}, {o.typed}", n.type, width) for n, o in zip(new, old, strict=True)]
+        self.state[s.acc] = new
+
+    def scan(self, ins: Ins) -> Reg:
+        """The running value: in a serial loop the accumulator itself; in a lanes loop a group of 16 at a time."""
+        (acc,) = ins.attrs
+        monoid = Monoid(acc, self.code)
+        (carry,) = self.state[acc]
+        in_lanes = self.lane is not None and self.lane.width > 1 and carry.width == 1
+        x = self.code.operand(ins.args[0], self.env, self.lane.width if in_lanes and self.lane else carry.width)
+        if not in_lanes:
+            (out,) = monoid.combine([carry], [x])
+            self.state[acc] = [out]
+            return out
+        assert self.lane is not None
+        out, last = scan_group(monoid, carry, x, self.lane.mask)
+        self.state[acc] = [last]
+        return out
+
+
+def monoids_paged(loop: Loop) -> bool:
+    """Whether the loop is cut in pages by its accumulators, so that its extent is not that of one run."""
+    return bool(loop.accs) and bool(_pieces(loop.extent))
+
+
+def _pieces(extent: Int) -> list[int]:
+    """Lengths of the pieces of which partial results are combined, the longest first: pages, pages of pages where there may be that many."""
+    return [n for n in (PAGE**2, PAGE) if not isinstance(extent, int) or extent > n]

@@ -1,0 +1,370 @@
+"""One scalar instruction of kernel IR as LLVM text, at any number of lanes: table rows, casts, and called decompositions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.backends.llvm import integer_lowering, rounding
+from hologram.backends.llvm.target import Target
+from hologram.backends.llvm.text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
+from hologram.dtypes import DType
+from hologram.ir.expression_builder import Rare, decompose
+from hologram.ir.instruction import Ins
+from hologram.primitives import complexes
+
+FLAGS = {"exact": "", "standard": "contract ", "fast": "contract nsz "}
+
+
+class Functions:
+    """The helper functions of one module: each decomposition once for each width."""
+
+    def __init__(self, target: Target) -> None:
+        self.native_half, self.rounds, self.saturates = target.native_half, target.rounds, target.saturates
+        self.text: dict[str, str] = {}
+        self.parsed: dict[Any, Any] = {}
+
+    def call(self, ins: Ins, width: int) -> str:
+        """The name of the function that computes a decomposed row on ``width`` lanes."""
+        types = tuple(a.dtype for a in ins.args)
+        key = (ins.op, types, ins.attrs)
+        fixed = [i for i, a in enumerate(ins.args) if _is_constant(a)]
+        tag = ".".join([ins.opname, *(d.name for d in types), *(_clean(a) for a in ins.attrs), *(f"c{i}" for i in fixed), f"v{width}"])
+        name = f"@hg.{tag}"
+        if name not in self.text:
+            self.text[name] = ""  # a decomposition may call others, never itself
+            if key not in self.parsed:
+                self.parsed[key] = decompose(ins.op, types, ins.attrs)  # type: ignore[arg-type]
+            params, body, out = self.parsed[key]
+            f = FunctionText()
+            env: dict[Any, Reg] = {p: Reg(f"%p{i}", scalar_type(p.dtype), width) for i, p in enumerate(params)}
+            code = ScalarCode(f, self, "", {params[i] for i in fixed})
+            code.straight(body, env, width)
+            result = code.operand(out, env, width)
+            f.do(f"ret {result.typed}")
+            signature = ", ".join(env[p].typed for p in params)
+            self.text[name] = f.text(f"define internal {vector(result.type, width)} {name}({signature}) #1")
+        return name
+
+
+def _may_be_taken_for_min(ins: Ins) -> bool:
+    """Whether LLVM may make a min or max of one type and a cast out of a choice between values of which one is cast: it swaps the operands of the
+    comparison there, so zeros of two signs are chosen between the other way round. Arguments of functions may come from casts."""
+    test = ins.args[0]
+    if not isinstance(test, Ins) or test.opname not in ("lt", "le", "gt", "ge") or test.args[0].dtype.kind != "f":
+        return False
+    if ins.dtype.kind != "f" or any(_is_constant(a) and np.frombuffer(a.attrs[1], a.dtype.np)[0] != 0 for a in test.args):
+        return False
+    return any(isinstance(v, Ins) and v.opname in ("param", "cast") for v in (*test.args, *ins.args[1:]))
+
+
+def _is_constant(v: Any) -> bool:
+    return isinstance(v, Ins) and v.op == "const"
+
+
+def _clean(x: Any) -> str:
+    return "".join(c if c.isalnum() else "_" for c in str(x))
+
+
+def constant(d: DType, raw: bytes) -> Reg:
+    """A literal of type ``d`` from its bits."""
+    t = scalar_type(d)
+    if d is dtypes.bool_:
+        return Reg("true" if raw[0] else "false", t, 1)
+    if d.is_integer or d.is_complex or t == "i16":  # complex numbers are only moved, as bits
+        return Reg(str(int.from_bytes(raw, "little", signed=d.kind == "i")), t, 1)
+    value = np.frombuffer(raw, d.np)[0]
+    if np.isnan(value):
+        if t == "half":
+            return Reg(float_bits(float("nan"), t), t, 1)
+        return Reg("0x7FF8000000000000", t, 1)
+    return Reg(float_bits(float(value), t), t, 1)
+
+
+class ScalarCode:
+    """Writes instructions into a function. ``env`` maps IR values to registers; ``known``: values that LLVM finds to be constants."""
+
+    def __init__(self, f: FunctionText, functions: Functions, flags: str, known: Iterable[Any] = ()) -> None:
+        self.f, self.functions, self.flags, self.known = f, functions, flags, set(known)
+
+    def operand(self, v: Any, env: dict[Any, Reg], width: int) -> Reg:
+        r = env.get(v)
+        if r is None:
+            if isinstance(v, Ins) and v.op == "const":
+                r = env[v] = constant(v.dtype, v.attrs[1])
+            else:
+                raise AssertionError(f"value {v.opname if isinstance(v, Ins) else v} used before it was computed")
+        return self.f.splat(r, width) if width != 1 else r
+
+    def straight(self, body: list[Any], env: dict[Any, Reg], width: int) -> None:
+        for ins in body:
+            if isinstance(ins, Rare):
+                env[ins] = self.rare(ins, env, width)
+            elif ins.op != "const":
+                env[ins] = self.row(ins, env, width)
+
+    def rare(self, ins: Rare, env: dict[Any, Reg], width: int) -> Reg:
+        f = self.f
+        condition, fast = (self.operand(a, env, width) for a in ins.args)
+        any_lane = condition
+        if width > 1:
+            any_lane = f.emit(f"call i1 @llvm.vector.reduce.or.v{width}i1({condition.typed})", "i1", 1)
+
+        def slow() -> Reg:
+            inner = dict(env)
+            self.straight(ins.body, inner, width)
+            value = self.operand(ins.slow, inner, width)
+            return f.emit(f"select {condition.typed}, {value.typed}, {fast.typed}", fast.type, width)
+
+        return f.branch_around(any_lane, slow, fast)
+
+    def row(self, ins: Ins, env: dict[Any, Reg], width: int) -> Reg:
+        """An elementwise row; uniform where every operand is."""
+        op: Any = ins.op
+        if all(env[a].width == 1 if a in env else True for a in ins.args):
+            width = 1
+        args = [self.operand(a, env, width) for a in ins.args]
+        if op.name == "select" and _may_be_taken_for_min(ins):
+            args[0] = self._compared_apart(ins.args[0], env, args[0].width)
+        if all(map(self._knows, ins.args)):
+            self.known.add(ins)
+        if op.name == "cast":
+            return self.cast(args[0], ins.args[0].dtype, ins.dtype)
+        if op is complexes.complex_:
+            return self.joined(args[0], args[1], ins.dtype)
+        if op is complexes.real or op is complexes.imag:
+            return self.part(args[0], int(op is complexes.imag), ins, env)
+        t = scalar_type(ins.dtype)
+        if op.spelling is None:
+            name = self.functions.call(ins, width)
+            return self.f.emit(f"call {vector(t, width)} {name}({', '.join(a.typed for a in args)})", t, width)
+        if op.name in rounding.OPS and not self.functions.rounds:
+            return rounding.rounded(self.f, op.name, args[0])
+        d = ins.args[-1].dtype if op.name == "select" else ins.args[0].dtype
+        if op.name in ("div_trunc", "rem_trunc") and d.is_integer and integer_lowering.divides(d, width) and not self._knows(ins.args[1]):
+            return integer_lowering.divided(self.f, args[0], args[1], d, op.name == "rem_trunc")
+        return self.f.emit(self.spell(op, d, ins.dtype, args, width), t, width)
+
+    def _compared_apart(self, test: Ins, env: dict[Any, Reg], width: int) -> Reg:
+        """A comparison of which LLVM does not see what is compared."""
+        key = "apart", test, width
+        if key not in env:
+            x, y = (self.operand(a, env, width) for a in test.args)
+            name = f"@llvm.arithmetic.fence.{suffix(x.type, width)}"
+            x = self.f.emit(f"call {vector(x.type, width)} {name}({x.typed})", x.type, width)
+            env[key] = self.f.emit(self.spell(test.op, test.args[0].dtype, test.dtype, [x, y], width), "i1", width)
+        return env[key]
+
+    def _knows(self, v: Any) -> bool:
+        return v in self.known or _is_constant(v)
+
+    def spell(self, op: Any, d: DType, out: DType, args: list[Reg], width: int) -> str:
+        t = scalar_type(d)
+        ones = "splat (i1 true)" if d.kind == "b" and width > 1 else "true" if d.kind == "b" else f"splat ({t} -1)" if width > 1 else "-1"
+        template = op.spelling[d.kind]["llvm"]
+        if width == 1:
+            template = template.replace("zeroinitializer", "0")
+        return template.format(
+            *(a.text for a in args),
+            t=vector(t, width),
+            T=vector(scalar_type(out), width),
+            c=vector("i1", width),
+            s=suffix(t, width),
+            k="s" if d.kind == "i" else "u",
+            ones=ones,
+            fl=self.flags,
+        )
+
+    # --- complex numbers, which are the bits of their parts side by side, the real one first ---------------------------
+
+    def part(self, x: Reg, which: int, ins: Ins, env: dict[Any, Reg]) -> Reg:
+        """The real or imaginary part; both are picked from one view of the bits."""
+        t, w = scalar_type(ins.dtype), x.width
+        key = "parts", ins.args[0], w
+        if key not in env:
+            env[key] = self.f.emit(f"bitcast {x.typed} to {vector(t, 2 * w)}", t, 2 * w)
+        if w == 1:
+            return self.f.emit(f"extractelement {env[key].typed}, i64 {which}", t, 1)
+        order = ", ".join(f"i32 {2 * i + which}" for i in range(w))
+        return self.f.emit(f"shufflevector {env[key].typed}, {vector(t, 2 * w)} poison, <{w} x i32> <{order}>", t, w)
+
+    def joined(self, re: Reg, im: Reg, d: DType) -> Reg:
+        f, t, w = self.f, re.type, re.width
+        if w == 1:
+            one = f.emit(f"insertelement {vector(t, 2)} poison, {re.typed}, i64 0", t, 2)
+            both = f.emit(f"insertelement {one.typed}, {im.typed}, i64 1", t, 2)
+        else:
+            order = ", ".join(f"i32 {i}, i32 {w + i}" for i in range(w))
+            both = f.emit(f"shufflevector {re.typed}, {im.typed}, <{2 * w} x i32> <{order}>", t, 2 * w)
+        return f.emit(f"bitcast {both.typed} to {vector(scalar_type(d), w)}", scalar_type(d), w)
+
+    # --- casts ---------------------------------------------------------------------------------------------------------
+
+    def cast(self, x: Reg, a: DType, b: DType) -> Reg:
+        """As ``primitives.elementwise.cast_reference`` says: truncate and saturate, wrap, or test against zero."""
+        f, w = self.f, x.width
+        if a is b:
+            return x
+        if b.kind == "b":
+            zero = vector(x.type, w)
+            if a.is_float:
+                x, a = self._widen_half(x, a)
+                return f.emit(f"fcmp une {vector(x.type, w)} {x.text}, {'zeroinitializer' if w > 1 else '0.0'}", "i1", w)
+            return f.emit(f"icmp ne {zero} {x.text}, {'zeroinitializer' if w > 1 else '0'}", "i1", w)
+        if a.is_float and b.is_float:
+            return self._float_to_float(x, a, b)
+        if a.is_float:
+            x, a = self._widen_half(x, a)
+            if w > 1 and not self.functions.saturates:
+                return integer_lowering.saturated(f, x, b)
+            s, t = ("s" if b.kind == "i" else "u"), scalar_type(b)
+            return f.emit(f"call {vector(t, w)} @llvm.fpto{s}i.sat.{suffix(t, w)}.{suffix(x.type, w)}({x.typed})", t, w)
+        if b.is_float:
+            return self._integer_to_float(x, a, b)
+        t = scalar_type(b)
+        if b.bits < a.bits and a.kind != "b":
+            return f.emit(f"trunc {x.typed} to {vector(t, w)}", t, w)
+        if b.bits == a.bits and a.kind != "b":
+            return x
+        return f.emit(f"{'sext' if a.kind == 'i' else 'zext'} {x.typed} to {vector(t, w)}", t, w)
+
+    def _integer_to_float(self, x: Reg, a: DType, b: DType) -> Reg:
+        to = scalar_type(dtypes.float32 if b.bits == 16 else b)
+        if b.bits == 16 and a.bits > 16:  # through float64, rounded once at the end
+            to = "double"
+            if a.bits == 64:
+                return self._wide_integer_to_half(x, a, b)
+        r = self.f.emit(f"{'si' if a.kind == 'i' else 'ui'}tofp {x.typed} to {vector(to, x.width)}", to, x.width)
+        if b.bits != 16:
+            return r
+        return self._float_to_float(r, dtypes.float64 if to == "double" else dtypes.float32, b)
+
+    def _wide_integer_to_half(self, x: Reg, a: DType, b: DType) -> Reg:
+        """64-bit integers do not fit float64: a sticky lowest bit keeps the final rounding right."""
+        f, w, t = self.f, x.width, vector(x.type, x.width)
+
+        def imm(v: int) -> str:
+            return f"splat (i64 {v})" if w > 1 else str(v)
+
+        low = f.emit(f"and {t} {x.text}, {imm(2047)}", x.type, w)
+        sticky = f.emit(f"icmp ne {t} {low.text}, {imm(0)}", "i1", w)
+        bit = f.emit(f"zext {sticky.typed} to {t}", x.type, w)
+        high = f.emit(f"and {t} {x.text}, {imm(-2048)}", x.type, w)
+        big = f.emit(f"or {t} {high.text}, {f.emit(f'shl {t} {bit.text}, {imm(11)}', x.type, w).text}", x.type, w)
+        magnitude = f.emit(f"call {t} @llvm.abs.{suffix('i64', w)}({t} {x.text}, i1 false)", x.type, w) if a.kind == "i" else x
+        large = f.emit(f"icmp ugt {t} {magnitude.text}, {imm(1 << 52)}", "i1", w)
+        chosen = f.emit(f"select {large.typed}, {big.typed}, {x.typed}", x.type, w)
+        r = f.emit(f"{'si' if a.kind == 'i' else 'ui'}tofp {chosen.typed} to {vector('double', w)}", "double", w)
+        return self._float_to_float(r, dtypes.float64, b)
+
+    def _widen_half(self, x: Reg, a: DType) -> tuple[Reg, DType]:
+        if a.bits == 16:
+            return self._float_to_float(x, a, dtypes.float32), dtypes.float32
+        return x, a
+
+    def _float_to_float(self, x: Reg, a: DType, b: DType) -> Reg:
+        f, w = self.f, x.width
+        single, double = vector("float", w), vector("double", w)
+        if a.bits == 16:
+            x = self._half_to_single(x, a)
+            return x if b is dtypes.float32 else self._float_to_float(x, dtypes.float32, b)
+        if b is dtypes.float64:
+            return f.emit(f"fpext {x.typed} to {double}", "double", w)
+        if b is dtypes.float32:
+            return f.emit(f"fptrunc {x.typed} to {single}", "float", w)
+        if a is dtypes.float64:
+            x = self._round_to_odd(x)
+        return self._single_to_half(x, b)
+
+    def _imm(self, value: int, width: int, t: str = "i32") -> str:
+        return f"splat ({t} {value})" if width > 1 else str(value)
+
+    def _round_to_odd(self, x: Reg) -> Reg:
+        """float64 to float32 with an inexact result's last bit set, so that a second rounding is as good as one."""
+        f, w = self.f, x.width
+        i32, i1 = vector("i32", w), "i1"
+        near = f.emit(f"fptrunc {x.typed} to {vector('float', w)}", "float", w)
+        back = f.emit(f"fpext {near.typed} to {vector('double', w)}", "double", w)
+        bits = f.emit(f"bitcast {near.typed} to {i32}", "i32", w)
+        inexact = f.emit(f"fcmp one {back.typed}, {x.text}", i1, w)
+        ax = f.emit(f"call {vector('double', w)} @llvm.fabs.{suffix('double', w)}({x.typed})", "double", w)
+        ab = f.emit(f"call {vector('double', w)} @llvm.fabs.{suffix('double', w)}({back.typed})", "double", w)
+        up = f.emit(f"fcmp ogt {ab.typed}, {ax.text}", i1, w)  # rounded away from zero: step back, then set the bit
+        step = f.emit(f"zext {up.typed} to {i32}", "i32", w)
+        low = f.emit(f"sub {i32} {bits.text}, {step.text}", "i32", w)
+        odd = f.emit(f"or {i32} {low.text}, {self._imm(1, w)}", "i32", w)
+        out = f.emit(f"select {inexact.typed}, {odd.typed}, {bits.typed}", "i32", w)
+        return f.emit(f"bitcast {out.typed} to {vector('float', w)}", "float", w)
+
+    def _half_to_single(self, x: Reg, a: DType) -> Reg:
+        f, w = self.f, x.width
+        single, i32 = vector("float", w), vector("i32", w)
+        if a is dtypes.bfloat16:
+            wide = f.emit(f"zext {x.typed} to {i32}", "i32", w)
+            high = f.emit(f"shl {i32} {wide.text}, {self._imm(16, w)}", "i32", w)
+            return f.emit(f"bitcast {high.typed} to {single}", "float", w)
+        if self.functions.native_half:
+            return f.emit(f"fpext {x.typed} to {single}", "float", w)
+        # exponent and mantissa moved up; scaling by 2^112 mends the bias and normalises subnormals
+        h = f.emit(f"bitcast {x.typed} to {vector('i16', w)}", "i16", w)
+        wide = f.emit(f"zext {h.typed} to {i32}", "i32", w)
+        body = f.emit(f"and {i32} {wide.text}, {self._imm(0x7FFF, w)}", "i32", w)
+        moved = f.emit(f"shl {i32} {body.text}, {self._imm(13, w)}", "i32", w)
+        small = f.emit(f"bitcast {moved.typed} to {single}", "float", w)
+        scaled = f.emit(f"fmul {small.typed}, {f.splat(Reg(float_bits(2.0**112, 'float'), 'float', 1), w).text}", "float", w)
+        bits = f.emit(f"bitcast {scaled.typed} to {i32}", "i32", w)
+        special = f.emit(f"icmp uge {i32} {body.text}, {self._imm(0x7C00, w)}", "i1", w)
+        top = f.emit(f"or {i32} {bits.text}, {self._imm(0x7F800000, w)}", "i32", w)
+        chosen = f.emit(f"select {special.typed}, {top.typed}, {bits.typed}", "i32", w)
+        sign = f.emit(f"shl {i32} {f.emit(f'and {i32} {wide.text}, {self._imm(0x8000, w)}', 'i32', w).text}, {self._imm(16, w)}", "i32", w)
+        out = f.emit(f"or {i32} {chosen.text}, {sign.text}", "i32", w)
+        return f.emit(f"bitcast {out.typed} to {single}", "float", w)
+
+    def _single_to_half(self, x: Reg, b: DType) -> Reg:
+        f, w = self.f, x.width
+        i32, i16 = vector("i32", w), vector("i16", w)
+        if b is dtypes.float16 and self.functions.native_half:
+            return f.emit(f"fptrunc {x.typed} to {vector('half', w)}", "half", w)
+        bits = f.emit(f"bitcast {x.typed} to {i32}", "i32", w)
+
+        def op(name: str, a: Reg, value: int) -> Reg:
+            return f.emit(f"{name} {i32} {a.text}, {self._imm(value, w)}", "i32", w)
+
+        if b is dtypes.bfloat16:
+            odd = op("and", op("lshr", bits, 16), 1)
+            rounded = f.emit(f"add {i32} {op('add', bits, 0x7FFF).text}, {odd.text}", "i32", w)
+            nan = f.emit(f"fcmp uno {x.typed}, {x.text}", "i1", w)
+            quiet = op("or", bits, 0x400000)
+            chosen = f.emit(f"select {nan.typed}, {quiet.typed}, {rounded.typed}", "i32", w)
+            return f.emit(f"trunc {op('lshr', chosen, 16).typed} to {i16}", "i16", w)
+        return self._single_to_half_by_bits(x, bits, op)
+
+    def _single_to_half_by_bits(self, x: Reg, bits: Reg, op: Any) -> Reg:
+        f, w = self.f, x.width
+        i32, i16, single = vector("i32", w), vector("i16", w), vector("float", w)
+        magnitude = op("and", bits, 0x7FFFFFFF)
+        # normal results: rebias, round half to even on bit 13
+        odd = op("and", op("lshr", magnitude, 13), 1)
+        biased = op("add", magnitude, (15 - 127) * (1 << 23) + 0xFFF)
+        normal = op("lshr", f.emit(f"add {i32} {biased.text}, {odd.text}", "i32", w), 13)
+        # subnormal results: adding 0.5 aligns the mantissa and rounds in hardware
+        mag_f = f.emit(f"bitcast {magnitude.typed} to {single}", "float", w)
+        half = f.splat(Reg(float_bits(0.5, "float"), "float", 1), w)
+        sub = op(
+            "sub",
+            f.emit(f"bitcast {vector('float', w)} {f.emit(f'fadd {single} {mag_f.text}, {half.text}', 'float', w).text} to {i32}", "i32", w),
+            0x3F000000,
+        )
+        small = f.emit(f"icmp ult {i32} {magnitude.text}, {self._imm(0x38800000, w)}", "i1", w)
+        r = f.emit(f"select {small.typed}, {sub.typed}, {normal.typed}", "i32", w)
+        large = f.emit(f"icmp uge {i32} {magnitude.text}, {self._imm(0x477FF000, w)}", "i1", w)
+        r = f.emit(f"select {large.typed}, {Reg(self._imm(0x7C00, w), 'i32', w).typed}, {r.typed}", "i32", w)
+        nan = f.emit(f"icmp ugt {i32} {magnitude.text}, {self._imm(0x7F800000, w)}", "i1", w)
+        r = f.emit(f"select {nan.typed}, {Reg(self._imm(0x7E00, w), 'i32', w).typed}, {r.typed}", "i32", w)
+        sign = op("and", op("lshr", bits, 16), 0x8000)
+        joined = f.emit(f"or {i32} {r.text}, {sign.text}", "i32", w)
+        out = f.emit(f"trunc {joined.typed} to {i16}", "i16", w)
+        return f.emit(f"bitcast {out.typed} to {vector('half', w)}", "half", w)
