@@ -75,7 +75,7 @@ def test_keys_depend_on_parts_boundaries_and_target() -> None:
 
 
 def test_keys_are_the_same_in_every_process() -> None:
-    code = "from hologram.backends.cpu import cache; print(cache.key('a', b'b'))"
+    code = "from hologram.backends import object_cache as cache; print(cache.key('a', b'b'))"
     seeds = [dict(os.environ, PYTHONHASHSEED=s) for s in ("1", "2")]
     printed = [subprocess.run([sys.executable, "-c", code], env=e, capture_output=True, text=True, check=True).stdout.strip() for e in seeds]
     assert printed == [cache.key("a", "b")] * 2
@@ -83,7 +83,7 @@ def test_keys_are_the_same_in_every_process() -> None:
 
 def test_a_second_process_finds_the_entry(folder: Path) -> None:
     cache.store(cache.key("a"), CODE, {"n": 1})
-    code = "from hologram.backends.cpu import cache; data, meta = cache.load_entry(cache.key('a')); print(len(data), meta)"
+    code = "from hologram.backends import object_cache as cache; data, meta = cache.load_entry(cache.key('a')); print(len(data), meta)"
     environment = dict(os.environ, HOLOGRAM_CACHE_DIR=str(folder), HOLOGRAM_CACHE="1")
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == (f"{len(CODE)} {{'n': 1}}", "")
@@ -393,7 +393,7 @@ def test_writers_and_readers_at_once() -> None:
 
 def test_processes_that_write_at_once(folder: Path) -> None:
     code = (
-        "from hologram.backends.cpu import cache\n"
+        "from hologram.backends import object_cache as cache\n"
         "for i in range(40):\n"
         "    key = cache.key(str(i % 5)); data = cache.load(key)\n"
         "    assert data in (None, key.encode() * 200)\n"

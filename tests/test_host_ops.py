@@ -331,7 +331,7 @@ if {hidden}:
     sys.modules["scipy"] = None  # importing it fails
 import numpy as np
 import hologram as hg
-from hologram.backends.cpu import target
+from hologram.backends.llvm import target
 compiled = []
 plain = target.compile_modules
 def counting(texts, *rest, **options):

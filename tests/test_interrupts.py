@@ -45,7 +45,7 @@ def note(frame, event, argument):
 sys.setprofile(note)
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu import target
+from hologram.backends.llvm import target
 from hologram.errors import CompileError
 from hologram.settings import override
 
@@ -178,7 +178,7 @@ def test_interrupts_are_lost_in_no_function_that_c_code_calls() -> None:
 
 LEFT_BEHIND = """
 import signal, time
-from hologram.backends.cpu import target
+from hologram.backends.llvm import target
 
 lines = "\\n".join(f"%x{i + 1} = fdiv double %x{i}, %x0" for i in range(20000))
 signal.setitimer(signal.ITIMER_REAL, 0.3)

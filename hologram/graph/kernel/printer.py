@@ -64,3 +64,6 @@ def _attr(x: object, names: Names) -> str:
     if isinstance(x, bytes):
         return "0x" + x[::-1].hex()
     return str(x)
+
+
+Kernel.__str__ = print_kernel  # type: ignore[assignment, method-assign]
