@@ -1,0 +1,1 @@
+"""Tensors, recording, laziness, jit and dispatch."""

@@ -1,0 +1,1 @@
+"""Kernels in dialects of C, for devices."""

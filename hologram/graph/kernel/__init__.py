@@ -1,0 +1,1 @@
+"""The kernel IR: its statements, how they are built, its text, and the verifier."""

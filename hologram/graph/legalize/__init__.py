@@ -1,0 +1,1 @@
+"""Reductions, scans, convolutions, sorts and scatters, in the forms that kernels have."""

@@ -1,0 +1,1 @@
+"""Kernels that are written, not derived from a group: attention and sorts."""

@@ -1,0 +1,1 @@
+"""From groups to kernel IR: indices, scalar code, and where it stands in the loops."""

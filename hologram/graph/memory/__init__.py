@@ -1,0 +1,1 @@
+"""Addresses of all buffers in one arena, and their verifier."""

@@ -1,0 +1,1 @@
+"""Which device runs which part of a graph."""

@@ -1,0 +1,1 @@
+"""The rewrite engine, its patterns, and the rules."""

@@ -1,0 +1,1 @@
+"""Loop nests: order, tiles, vectors, unrolling, interleaved rows."""

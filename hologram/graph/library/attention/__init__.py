@@ -1,0 +1,1 @@
+"""Attention and what is like it: how it is found, and its kernels."""

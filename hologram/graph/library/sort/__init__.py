@@ -1,0 +1,1 @@
+"""Sorts by merging and by digits."""
