@@ -16,7 +16,7 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
 from hologram.ir.symbolic import prod
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import elementwise as ew
 
 LANES = 32  # partial results side by side in a page's row
 PAGE = 3072  # elements reduced or scanned as one piece

@@ -19,7 +19,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.leaves import const
 from hologram.ir.node import Builder, Node, const_attrs, const_value
 from hologram.ir.op import Op, Shape
-from hologram.primitives.complexes import Each, Pair, complex_, imag, join, real
+from hologram.primitives.complex.parts import Each, Pair, complex_, imag, join, real
 from hologram.primitives.movement import broadcast
 
 _EDGES = (real, imag, complex_)

@@ -194,7 +194,7 @@ class Emission:
         return ins.args[1] if ins.opname == "select" else ins
 
     def _share_divisors(self) -> None:
-        """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""
+        """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.scalar.division`."""
         order: list[Value] = []
         made: dict[Any, Ins] = {}
 

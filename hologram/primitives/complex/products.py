@@ -13,7 +13,7 @@ from hologram.ir.leaves import const, input_
 from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import prod
-from hologram.primitives.complex_math import Pair
+from hologram.primitives.complex.functions import Pair
 from hologram.primitives.control import project, scan
 from hologram.primitives.movement import broadcast, concatenate, reshape, slice_, transpose
 
