@@ -17,14 +17,12 @@ from hologram.graph.fusion.fuse import fuse
 from hologram.graph.fusion.groups import Call, Group, operands
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.reductions_scans import prepare
-from hologram.graph.legalize.scatters import lower_scatter
-from hologram.graph.legalize.sorted_scatters import lower_runs
-from hologram.graph.legalize.sorts import lower_native
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
 from hologram.graph.library.attention.device_kernel import lower_attention as lower_attention_by_tiles
 from hologram.graph.library.attention.kernel import lower_attention
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.nodes import REDUCED
+from hologram.graph.library.attention.reduced_kernel import lower_reduced
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.library.sort.merge import lower_sort
 from hologram.graph.library.sort.radix import lower_digits
@@ -32,9 +30,11 @@ from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.native_sort import lower_native
+from hologram.graph.lower.scatters import lower_scatter
+from hologram.graph.lower.sorted_scatters import lower_runs
 from hologram.graph.memory import plan as planner
 from hologram.graph.memory.verify import verify_plan
-from hologram.graph.schedule.reduced_tiles import lower_reduced
 from hologram.graph.schedule.tiles import Panels, Sharing, Tile
 from hologram.graph.verify_graph import verified
 from hologram.ir.graph import Graph

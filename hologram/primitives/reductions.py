@@ -14,7 +14,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
-from hologram.ir.op import Op, Shape, register
+from hologram.ir.op import TABLE, Op, Shape, register
 from hologram.ir.symbolic import prod
 from hologram.primitives.scalar import elementwise as ew
 
@@ -290,3 +290,13 @@ cumsum = _scan_row("cumsum", "iuf", ew.add, zero)
 cumprod = _scan_row("cumprod", "iuf", ew.mul, one)
 cummax = _scan_row("cummax", "biuf", ew.max_, lowest)
 cummin = _scan_row("cummin", "biuf", ew.min_, highest)
+
+
+def reduction_by(monoid: Op | None) -> Op:
+    """The reduction that combines elements by ``monoid``."""
+    return next(r for r in TABLE.values() if r.kind == "reduce" and r.monoid is monoid)
+
+
+def is_order_free(monoid: Op, d: dtypes.DType) -> bool:
+    """Whether elements of this type may be combined in any order that keeps neighbours, with the same bits."""
+    return d.is_integer or d.kind == "b" or "idempotent" in monoid.algebra

@@ -22,7 +22,6 @@ from hologram.graph.legalize.convolutions import PART, by_factors, few_terms, in
 from hologram.graph.legalize.paged_scans import in_pages, side_by_side
 from hologram.graph.legalize.scatters import prepare_scatter
 from hologram.graph.legalize.short_reductions import is_short, reduced
-from hologram.graph.legalize.sorted_scatters import is_order_free, reduction_by
 from hologram.graph.legalize.sorts import LongSorts, prepare_sort
 from hologram.graph.schedule.choose import BAND, COLUMNS, LONG_ROW_BYTES, UNCACHED_BYTES
 from hologram.graph.schedule.layout import places, step
@@ -30,7 +29,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node, const_attrs, topological
 from hologram.ir.op import MULTIPLE, TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
-from hologram.primitives.reductions import LAST, PAGE, adjacent_runs
+from hologram.primitives.reductions import LAST, PAGE, adjacent_runs, is_order_free, reduction_by
 
 MAX_IN_KERNEL = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
 BAND_PIECES = 32  # pieces of bands that keep threads busy, where rows are as many

@@ -1,8 +1,7 @@
-"""Sorts, on their way to kernels.
+"""Legalization of sorts: keys of unsigned integers, with each row contiguous, and the elements that sorted keys stand for.
 
-:func:`prepare_sort` turns elements into keys, rows side by side, and what was sorted back into elements. Between is a node of a kernel that backends
-have ready, of which :func:`lower_native` makes a step, or, for long rows on devices, the passes of :mod:`hologram.graph.legalize.radix_plan`.
-"""
+Between these stands a ``native`` node, which :mod:`hologram.graph.lower.native_sort` lowers, or, for long rows on devices, the passes of
+:mod:`hologram.graph.legalize.radix_plan`."""
 
 from __future__ import annotations
 
@@ -10,21 +9,14 @@ from typing import NamedTuple
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.ir import Buffer, Kernel
 from hologram.graph.legalize.radix_plan import RunningSum, is_worth, radix_sorted
-from hologram.graph.lower.code_placement import Lowered
 from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import TABLE, Shape
-from hologram.ir.symbolic import Int, atoms, prod
+from hologram.ir.symbolic import prod
 from hologram.primitives.sorting import Finish, argsort, order_keys, sort_key, sort_keys, unsigned_of
 
-KEY_NS = 8.0  # of one key
-UNKNOWN_NS = 100_000.0
 HALVES_FROM = 65_536  # elements of a row whose 64-bit keys the CPU sorts by halves, rather than read through indices in each pass
 INDEX_BITS = 32  # rows of unknown length have fewer elements than these count
-
-# --- before fusion ---------------------------------------------------------------------------------------------------
 
 
 class LongSorts(NamedTuple):
@@ -142,24 +134,3 @@ def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
 
 def _moved(b: Builder, x: Node, perm: tuple[int, ...]) -> Node:
     return x if perm == tuple(range(x.ndim)) else b(TABLE["transpose"], (x,), (perm,))
-
-
-# --- after fusion ----------------------------------------------------------------------------------------------------
-
-
-def lower_native(group: Group) -> Lowered:
-    """The step of a ``native`` root: a kernel that the backend has under a name, on memory."""
-    (root,) = group.roots
-    (keys,) = root.inputs
-    n = keys.shape[1]
-    kernel = Kernel()
-    kernel.params = [Buffer("b0", keys.dtype, "in", keys.size), Buffer("b1", root.dtype, "out", root.size)]
-    kernel.ready = (f"{root.op.name}_{keys.dtype}", (n, *root.attrs))
-    kernel.chunks = keys.shape[0]
-    kernel.symbols = sorted({a.name for e in (kernel.chunks, n) for a in atoms(e)})
-    kernel.cost = _cost(n)
-    return Lowered(kernel, [keys, root], group)
-
-
-def _cost(n: Int) -> float:
-    return KEY_NS * n + 3.0 if isinstance(n, int) else UNKNOWN_NS

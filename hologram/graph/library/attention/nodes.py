@@ -3,7 +3,7 @@
 ``attention`` nodes are made by :mod:`hologram.graph.library.attention.match`, and lowered to one kernel each by
 :mod:`hologram.graph.library.attention.kernel`, or :mod:`hologram.graph.library.attention.device_kernel` on devices. ``reduced_scores``, of which
 derivatives on devices consist, are made by :mod:`hologram.graph.library.attention.region_tiles` and lowered by
-:mod:`hologram.graph.schedule.reduced_tiles`.
+:mod:`hologram.graph.library.attention.reduced_kernel`.
 """
 
 from __future__ import annotations
