@@ -247,13 +247,13 @@ def test_products_with_a_vector_read_the_matrix_as_it_lies(shape: tuple[int, int
 @pytest.mark.parametrize("rows", [64, 72, 80, 81, 128, 136, 256])
 def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 128 rows and more a piece has several bands, whose results stay in scratch."""
-    from hologram.graph.legalize import reductions_scans
+    from hologram.graph.legalize import reductions
     from hologram.graph.schedule import choose
 
-    for module in (choose, reductions_scans):
+    for module in (choose, reductions):
         monkeypatch.setattr(module, "UNCACHED_BYTES", 1)
         monkeypatch.setattr(module, "LONG_ROW_BYTES", 512)
-    monkeypatch.setattr(reductions_scans, "BAND_PIECES", 8)
+    monkeypatch.setattr(reductions, "BAND_PIECES", 8)
     hg.clear_caches()
     a, b = _operands((1, rows, 200), "float32")
     product, total = hg.jit(lambda x, y: x[0] @ y), hg.jit(lambda y: hnp.sum(y, axis=0))

@@ -16,7 +16,7 @@ from hologram.graph.constants.loop_prepack import pack_before_loops
 from hologram.graph.fusion.fuse import fuse
 from hologram.graph.fusion.groups import Call, Group, operands
 from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.legalize.reductions_scans import prepare
+from hologram.graph.legalize.legalize import legalize
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
 from hologram.graph.library.attention.device_kernel import lower_attention as lower_attention_by_tiles
 from hologram.graph.library.attention.kernel import lower_attention
@@ -100,7 +100,7 @@ class Schedule:
             graph = verified(join_attention(graph, widest), "join_attention")
             graph = verified(block_regions(graph, self.precision, 0, nbytes), "block_regions")
         shared = tile.shared_bytes if isinstance(tile, Panels) else None
-        graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
+        graph = legalize(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
         packed = pack_before_loops(verified(graph, "prepare"), constants, self._prepared, tile, self.precision == "exact")
         return verified(packed, "pack_before_loops")
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hologram.graph.bounded import Worklist
-from hologram.graph.legalize.reductions_scans import Variation
+from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import moved
 from hologram.ir.index_maps import is_simple, requests, variables
 from hologram.ir.node import Node

@@ -9,7 +9,7 @@ good as constant there: it is computed ahead of the loop (:mod:`hologram.graph.c
 - factors of products whose elements the product's loops would have to pack in each call: they are held in *panels*, in the order in which a tile of
   the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``tiles.py``.
 
-This works on prepared graphs (:mod:`hologram.graph.legalize.reductions_scans`), where products have their final form.
+This works on prepared graphs (:mod:`hologram.graph.legalize.legalize`), where products have their final form.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hologram.graph.legalize.reductions_scans import Variation
+from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import places, step
 from hologram.graph.schedule.nest import NARROW
 from hologram.graph.schedule.tiles import FAR_BYTES, Sharing, Tile, panel_width
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import Held, input_, leaf
-from hologram.ir.node import Builder, Node, const_attrs, topological
+from hologram.ir.node import Builder, Node, topological
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, prod, symbols_of
 
@@ -254,7 +254,7 @@ class _Search:
         *before, n = x.shape
         blocks = -(-n // width)
         if n % width:
-            zero = b(TABLE["const"], (), const_attrs(0, x.dtype))
+            zero = b.const(0, x.dtype)
             x = b(TABLE["pad"], (x, zero), ((0,) * x.ndim, (*[0] * len(before), blocks * width - n)))
         cut = b(TABLE["reshape"], (x,), ((*before, blocks, width),))
         return b(TABLE["transpose"], (cut,), ((len(before), *range(len(before)), len(before) + 1),))

@@ -62,7 +62,7 @@ class Call:
 
 
 def is_last(node: Node) -> bool:
-    """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.legalize.reductions_scans`."""
+    """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.legalize.legalize`."""
     return node.op.kind == "scan" and node.attrs[1] == LAST
 
 

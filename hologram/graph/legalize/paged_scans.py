@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int
 from hologram.primitives.reductions import PAGE
@@ -111,5 +111,5 @@ def _paged(b: Builder, x: Node, base: Node, reverse: bool) -> Node:
     missing = base.shape[-2] * PAGE - n
     if missing != 0:
         zeros = (0,) * len(rows)
-        x = b(TABLE["pad"], (x, b(TABLE["const"], (), const_attrs(0, x.dtype))), ((*zeros, 0), (*zeros, missing)))
+        x = b(TABLE["pad"], (x, b.const(0, x.dtype)), ((*zeros, 0), (*zeros, missing)))
     return b(TABLE["reshape"], (x,), (base.shape,))

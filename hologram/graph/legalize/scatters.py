@@ -7,17 +7,16 @@ once. Many updates to few indices are cut in pieces (:func:`hologram.primitives.
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.dtypes import DType
 from hologram.graph.legalize.sorted_scatters import in_runs
 from hologram.graph.legalize.sorts import LongSorts
-from hologram.ir.node import Builder, Node, const_attrs
-from hologram.ir.op import TABLE, Op, Shape
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import floordiv, prod
 from hologram.primitives.indexing import pieces
 from hologram.primitives.reductions import is_order_free, reduction_by
 
 
-def prepare_scatter(b: Builder, node: Node, inputs: tuple[Node, ...], long: LongSorts | None, exact: bool) -> Node:
+def legalize_scatter(b: Builder, node: Node, inputs: tuple[Node, ...], long: LongSorts | None, exact: bool) -> Node:
     """``long``: how a device sorts, by which it scatters many updates (:mod:`hologram.graph.legalize.sorted_scatters`)."""
     axis, batch = node.attrs
     x, indices, updates = inputs
@@ -26,16 +25,16 @@ def prepare_scatter(b: Builder, node: Node, inputs: tuple[Node, ...], long: Long
     work = x.dtype if node.op.monoid is None else dtypes.compute_type(x.dtype)
     shared, outer, n, inner = prod(x.shape[:batch]), prod(x.shape[batch:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
     m = prod(indices.shape[batch:])
-    rows = _reshape(b, _cast(b, x, work), (shared, outer, n, inner))
-    places = _reshape(b, indices, (shared, m))
-    parts = _reshape(b, _cast(b, updates, work), (shared, outer, m, inner))
+    rows = b.reshape(b.cast(x, work), (shared, outer, n, inner))
+    places = b.reshape(indices, (shared, m))
+    parts = b.reshape(b.cast(updates, work), (shared, outer, m, inner))
     count = pieces(n, m) if node.op.monoid is not None and x.size == n else 1
     in_order = exact and node.op.monoid is not None and not is_order_free(node.op.monoid, work)
     if count > 1 and (long is None or in_order):
         out = _in_pieces(b, node.op, rows, places, parts, count, long)
     else:
         out = _scattered(b, node.op, rows, places, parts, long, exact)
-    return _cast(b, _reshape(b, out, node.shape), node.dtype)
+    return b.cast(b.reshape(out, node.shape), node.dtype)
 
 
 def _scattered(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts | None, exact: bool) -> Node:
@@ -49,22 +48,14 @@ def _in_pieces(b: Builder, op: Op, x: Node, indices: Node, updates: Node, count:
     size = floordiv(m + (count - 1), count)
     missing = count * size - m
     if missing != 0:
-        indices = _cast(b, indices, dtypes.int64)
-        nowhere = b(TABLE["const"], (), const_attrs(-1, indices.dtype))
+        indices = b.cast(indices, dtypes.int64)
+        nowhere = b.const(-1, indices.dtype)
         indices = b(TABLE["pad"], (indices, nowhere), ((0, 0), (0, missing)))
-        anything = b(TABLE["const"], (), const_attrs(0, updates.dtype))
+        anything = b.const(0, updates.dtype)
         updates = b(TABLE["pad"], (updates, anything), ((0, 0, 0, 0), (0, 0, missing, 0)))
-    identity = b(TABLE["const"], (), const_attrs(op.identity(x.dtype), x.dtype))
+    identity = b.const(op.identity(x.dtype), x.dtype)
     start = b(TABLE["broadcast"], (identity,), ((count, 1, n, 1), ()))
-    parts = _scattered(b, op, start, _reshape(b, indices, (count, size)), _reshape(b, updates, (count, 1, size, 1)), long, exact=True)
-    total = b(reduction_by(op.monoid), (_reshape(b, parts, (count, n)),), ((0,),))
+    parts = _scattered(b, op, start, b.reshape(indices, (count, size)), b.reshape(updates, (count, 1, size, 1)), long, exact=True)
+    total = b(reduction_by(op.monoid), (b.reshape(parts, (count, n)),), ((0,),))
     assert op.monoid is not None
-    return b(op.monoid, (x, _reshape(b, total, x.shape)))
-
-
-def _cast(b: Builder, x: Node, d: DType) -> Node:
-    return x if x.dtype is d else b(TABLE["cast"], (x,), (d.name,))
-
-
-def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
-    return x if x.shape == shape else b(TABLE["reshape"], (x,), (shape,))
+    return b(op.monoid, (x, b.reshape(total, x.shape)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from hologram import dtypes
 from hologram.graph.legalize.radix_plan import COUNTED_BITS, counted
 from hologram.graph.legalize.sorts import INDEX_BITS, LongSorts, sorted_by
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
 from hologram.primitives.reductions import is_order_free, reduction_by
 from hologram.primitives.sorted_scatter import run_sums, scatter_runs
@@ -40,7 +40,7 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
     if only is not None and op.name == "scatter_add" and x.dtype.is_integer and key_bits <= COUNTED_BITS and x.size == x.shape[0] * n:
         return _counts_added(b, x, keys, only, long.shared_bytes)
     d = keys.dtype
-    items = b(TABLE["shl_low"], (keys, _const(b, low, d))) if low else keys
+    items = b(TABLE["shl_low"], (keys, b.const(low, d))) if low else keys
     if index_bits:
         items = b(TABLE["or"], (items, b(TABLE["iota"], (), (items.shape, 1, d.name))))
     pairs = sorted_by(b, items, low, (), long)
@@ -53,8 +53,8 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
 
 def _keys(b: Builder, indices: Node, n: int, width: int) -> Node:
     """Places as numbers of so many bits; what is out of range, a negative number being a large one, becomes ``n``."""
-    wide = _cast(b, _cast(b, indices, dtypes.int64) if indices.dtype.kind == "i" else indices, dtypes.uint64)
-    return _cast(b, b(TABLE["min"], (wide, _const(b, n, wide.dtype))), unsigned_of(width))
+    wide = b.cast(b.cast(indices, dtypes.int64) if indices.dtype.kind == "i" else indices, dtypes.uint64)
+    return b.cast(b(TABLE["min"], (wide, b.const(n, wide.dtype))), unsigned_of(width))
 
 
 def _only_value(b: Builder, updates: Node) -> Node | None:
@@ -64,7 +64,7 @@ def _only_value(b: Builder, updates: Node) -> Node | None:
     if updates.op.name not in ("broadcast", "reshape", "cast"):
         return None
     value = _only_value(b, updates.inputs[0])
-    return value if value is None or updates.op.name != "cast" else _cast(b, value, updates.dtype)
+    return value if value is None or updates.op.name != "cast" else b.cast(value, updates.dtype)
 
 
 def _counts_added(b: Builder, x: Node, keys: Node, update: Node, shared_bytes: int) -> Node:
@@ -73,11 +73,3 @@ def _counts_added(b: Builder, x: Node, keys: Node, update: Node, shared_bytes: i
     totals = counted(b, keys, n.bit_length(), x.dtype, shared_bytes)  # type: ignore[union-attr]
     known = b(TABLE["slice"], (totals,), ((0, 0), (totals.shape[0], n), (1, 1)))
     return b(TABLE["add"], (x, b(TABLE["reshape"], (b(TABLE["mul"], (known, update)),), (x.shape,))))
-
-
-def _const(b: Builder, value: float, d: dtypes.DType) -> Node:
-    return b(TABLE["const"], (), const_attrs(value, d))
-
-
-def _cast(b: Builder, x: Node, d: dtypes.DType) -> Node:
-    return x if x.dtype is d else b(TABLE["cast"], (x,), (d.name,))

@@ -18,8 +18,8 @@ from hologram.dtypes import DType
 from hologram.errors import RewriteError
 from hologram.graph.rewrite.pattern import Apply, Bindings, Literal, Pattern, Var, free
 from hologram.ir.graph import Graph
-from hologram.ir.node import Builder, Node, const_attrs
-from hologram.ir.op import TABLE, Op, Shape
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import Op
 from hologram.support.precision import GUARANTEES
 
 STEPS = 10_000  # rewrites nested in one another before the rules count as growing without end
@@ -228,22 +228,6 @@ class Rewriter(Builder):
         self.users: dict[Node, int] | None = None
         self.rank: dict[Node, int] = {}
         self.lines: dict[Node, Any] = {}
-
-    def make(self, name: str, *inputs: Node, attrs: tuple[Any, ...] = ()) -> Node:
-        """The op called ``name`` on ``inputs``."""
-        return self(TABLE[name], inputs, attrs)
-
-    def const(self, value: Any, dtype: DType) -> Node:
-        """A scalar constant."""
-        return self(TABLE["const"], (), const_attrs(value, dtype))
-
-    def full(self, value: Any, dtype: DType, shape: Shape) -> Node:
-        """``value`` everywhere in ``shape``."""
-        return self.fit(self.const(value, dtype), shape)
-
-    def fit(self, node: Node, shape: Shape) -> Node:
-        """A scalar broadcast to ``shape``; any other node as it is."""
-        return self.make("broadcast", node, attrs=(shape, ())) if shape and not node.shape else node
 
     def argument(self, dtype: DType, *shape: Any) -> Node:
         """A fresh graph input, for examples."""
