@@ -16,8 +16,10 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import CompileError, RewriteError
 from hologram.graph.pass_manager import CANONICAL, Context, Pass, Repeat, canonicalise, run_passes
-from hologram.graph.rewrite.engine import Rewriter, RuleSet, inputs_first, rule, rule_fn, users_first
+from hologram.graph.rewrite.engine import inputs_first, users_first
 from hologram.graph.rewrite.pattern import c, spelled, x, y
+from hologram.graph.rewrite.rewriter import Rewriter
+from hologram.graph.rewrite.rule import RuleSet, rule, rule_fn
 from hologram.graph.rewrite.rules import ALL, as_markdown
 from hologram.ir import symbolic
 from hologram.ir.graph import Graph

@@ -16,8 +16,10 @@ import pytest
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
-from hologram.graph.rewrite.engine import FunctionRule, PatternRule, Rewriter, Rule, RuleSet, inputs_first, users_first
+from hologram.graph.rewrite.engine import inputs_first, users_first
 from hologram.graph.rewrite.pattern import Var
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import FunctionRule, PatternRule, RuleSet
 from hologram.graph.rewrite.rules import ALL, USERS_FIRST, complex_parts
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph

@@ -56,7 +56,7 @@ FIXED = {
     "hologram.backends.llvm.bfloat16_pairs.LEAST": "lanes of an instruction",
     "hologram.graph.canonical.licm._MOST_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
-    "hologram.graph.rewrite.engine.STEPS": "a bound, met by defects only",
+    "hologram.graph.rewrite.rewriter.STEPS": "a bound, met by defects only",
     "hologram.backends.llvm.control_flow.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
     "hologram.backends.llvm.lapack._MOST": "what a routine's integers hold",

@@ -6,7 +6,8 @@ The order in which movements stand, from the output to the leaves: broadcast, re
 from __future__ import annotations
 
 from hologram.dtypes import DType, int32
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.graph.rewrite.rules.reshape_groups import groups, taken
 from hologram.ir.node import Node, const_value
 from hologram.ir.op import Shape

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Examples, Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import Examples, rule_fn
 from hologram.graph.rewrite.rules.reshape_groups import groups, rest, taken
 from hologram.ir.node import Node, const_value
 from hologram.ir.op import Op, Shape
