@@ -18,7 +18,7 @@ from optable import mismatch, seeded
 from test_random_graphs import arguments, seeds, values_of
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.lower.code_placement import SCRATCH_BYTES
+from hologram.graph.lower.code_placement import MAX_KEPT_BYTES
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Guard, Index, linear, requests, variables
@@ -380,7 +380,7 @@ def test_scratch_of_a_kernel_is_bounded() -> None:
     for y in dear[1:]:
         total = d("add", total, d("sub", y, d.over_rows("reduce_max", y)))
     for k in kernels(d.schedule(total)):
-        assert sum(int(b.size) * b.dtype.itemsize for b in k.scratch) <= SCRATCH_BYTES  # type: ignore[arg-type]
+        assert sum(int(b.size) * b.dtype.itemsize for b in k.scratch) <= MAX_KEPT_BYTES  # type: ignore[arg-type]
 
 
 def test_gathered_rows_are_read_through_indices_in_scratch() -> None:

@@ -252,7 +252,7 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
 
     for module in (choose, reductions):
         monkeypatch.setattr(module, "UNCACHED_BYTES", 1)
-        monkeypatch.setattr(module, "LONG_ROW_BYTES", 512)
+        monkeypatch.setattr(module, "MIN_ROW_BLOCKED_BYTES", 512)
     monkeypatch.setattr(reductions, "BAND_PIECES", 8)
     hg.clear_caches()
     a, b = _operands((1, rows, 200), "float32")

@@ -26,10 +26,10 @@ from hologram.graph.library.attention.reduced_kernel import lower_reduced
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.library.sort.merge import lower_sort
 from hologram.graph.library.sort.radix import lower_digits
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.native_sort import lower_native
 from hologram.graph.lower.scatters import lower_scatter
 from hologram.graph.lower.sorted_scatters import lower_runs

@@ -21,7 +21,7 @@ from hologram.backends.device.runtime import Runtime, Work
 from hologram.backends.device.steps import Block, Call, Steps
 from hologram.backends.device.storage import DeviceStorage
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.program import Output, Schedule, bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph

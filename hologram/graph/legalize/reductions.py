@@ -7,7 +7,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.graph.legalize.convolutions import few_terms, written_out
 from hologram.graph.legalize.short_reductions import is_short, reduced
-from hologram.graph.schedule.choose import BAND, COLUMNS, LONG_ROW_BYTES, UNCACHED_BYTES
+from hologram.graph.schedule.choose import BAND, COLUMNS, MIN_ROW_BLOCKED_BYTES, UNCACHED_BYTES
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
@@ -39,7 +39,7 @@ def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Nod
         return x, run  # several results' axes may be rows and columns of a product, whose terms are far more than its factors
     if prod(x.shape[:first]) != 1:
         return x, run
-    if n % BAND or n == BAND or width * x.dtype.itemsize < LONG_ROW_BYTES or n * width * x.dtype.itemsize < UNCACHED_BYTES:
+    if n % BAND or n == BAND or width * x.dtype.itemsize < MIN_ROW_BLOCKED_BYTES or n * width * x.dtype.itemsize < UNCACHED_BYTES:
         return x, run
     most = max(1, n // (BAND * BAND_PIECES))
     rows = BAND * next(k for k in range(most, 0, -1) if n % (BAND * k) == 0)

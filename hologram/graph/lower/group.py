@@ -14,7 +14,8 @@ from hologram.graph.fusion.groups import KERNEL_COST, Group
 from hologram.graph.kernel.ir import half_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import arrange
-from hologram.graph.lower.code_placement import Emission, Lowered
+from hologram.graph.lower.code_placement import Emission
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import Values, Write
 from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import find_boxes, is_interleaved, joined, side_by_side, whole_box

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Buffer, Kernel
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.ir.symbolic import Int, atoms
 
 KEY_NS = 8.0  # of one key

@@ -10,8 +10,8 @@ from typing import Any
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import summarise
 from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.group import lower
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import Values
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.index_maps import linear

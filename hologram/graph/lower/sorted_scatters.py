@@ -11,8 +11,8 @@ from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, load, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.sorts import INDEX_BITS
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.group import lower
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import Values
 from hologram.ir.index_maps import linear
 from hologram.ir.instruction import Ins

@@ -24,7 +24,7 @@ from hologram.primitives.reductions import PAGE
 COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
 SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
 BAND = 8  # rows that are read at one time where all of them are too large for the caches
-LONG_ROW_BYTES = 4096  # of rows that are read in bands
+MIN_ROW_BLOCKED_BYTES = 4096  # of rows that are read in bands
 BANDED_BYTES = 2**16  # of results that bands are added to
 UNCACHED_BYTES = 24 * 2**20  # from which what is read is far beyond the caches
 
@@ -198,7 +198,7 @@ def _is_banded(before: list[Block], reduced: list[Block], after: list[Block], it
     if len(after) != 1 or not all(isinstance(x, int) for x in (count, n, after[0].size)):
         return False
     row = after[0].size * itemsize
-    return n % BAND == 0 and n > BAND and count >= NARROW and LONG_ROW_BYTES <= row <= BANDED_BYTES and count * n * row >= UNCACHED_BYTES  # type: ignore[operator]
+    return n % BAND == 0 and n > BAND and count >= NARROW and MIN_ROW_BLOCKED_BYTES <= row <= BANDED_BYTES and count * n * row >= UNCACHED_BYTES  # type: ignore[operator]
 
 
 def _banded_column(before: list[Block], reduced: list[Block], columns: Block) -> Nest:

@@ -26,7 +26,7 @@ from hologram.graph.kernel.build import cast, const, index, least, load, named, 
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import moved, products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.schedule.tiles import MOST_HELD, PAD, SIDE, Panels
 from hologram.ir.index_maps import linear, variables
 from hologram.ir.node import Node

@@ -20,7 +20,7 @@ from hologram.graph.kernel.build import const, least, load, named, row
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.schedule.tiles import Tile
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node

@@ -14,7 +14,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.device_kernel import GFLOPS, TileKernel, whole
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import static
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.schedule.tiles import SIDE, Panels
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node

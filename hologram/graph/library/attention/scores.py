@@ -9,7 +9,7 @@ import numpy as np
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import const, index, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Value
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import Values
 from hologram.ir.index_maps import Index
 from hologram.ir.instruction import Ins

@@ -16,7 +16,7 @@ from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Stmt, Store, Value
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, counter, floordiv, mod
 from hologram.primitives.sorting import order_keys

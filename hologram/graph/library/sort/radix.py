@@ -13,7 +13,7 @@ from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTING, MOST_COUNTED, ROWS, Layout, layout
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import Values
 from hologram.ir.index_maps import linear
 from hologram.ir.instruction import Ins
