@@ -199,9 +199,9 @@ def test_cuts_keep_what_movement_moves() -> None:
     d = Draft()
     x, bias = d.input(64, 128), d.input(128)
     wide = d.spread(bias, x.shape, 1)
-    dear = d.spread(d("exp", bias), x.shape, 1)
+    expensive = d.spread(d("exp", bias), x.shape, 1)
     for _ in range(1000):
-        x = d("add", d("mul", x, wide), dear)
+        x = d("add", d("mul", x, wide), expensive)
     s = d.schedule(x)
     assert len(s.kernels) > 3 and not any(n.op.kind == "movement" for n, *_ in s.temporaries)
 

@@ -1,4 +1,4 @@
-"""Dear values of a row are computed at the head of the row by its readers, where rows are long and nobody goes along them."""
+"""Expensive values of a row are computed at the head of the row by its readers, where rows are long and nobody goes along them."""
 
 from __future__ import annotations
 

@@ -95,11 +95,11 @@ def test_columns_are_vectors_of_several_widths(columns: int, precision: Any) -> 
     def f(x: Any, y: Any, s: Any) -> Any:
         return hnp.tanh(x @ y * s), x @ y + s
 
-    dear, cheap = hg.jit(f, precision=precision)(a, b, scale)
+    expensive, cheap = hg.jit(f, precision=precision)(a, b, scale)
     if precision == "exact":
         np.testing.assert_array_equal(np.asarray(cheap), evaluate(hg.make_graph(f)(a, b, scale), [a, b, scale])[1])
     np.testing.assert_allclose(np.asarray(cheap), a @ b + scale, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(np.asarray(dear), np.tanh(a @ b * scale), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(expensive), np.tanh(a @ b * scale), rtol=1e-4, atol=1e-4)
     _close(hg.jit(hnp.matmul)(a.astype("float64"), b.astype("float64")), a.astype("float64"), b.astype("float64"))
 
 
@@ -273,7 +273,8 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(("rows", "terms"), [(2, 8), (5, 9), (20, 8), (33, 40), (13, 300)])
 @pytest.mark.parametrize("cheap", [False, True])
 def test_elements_beside_their_sums(rows: int, terms: int, columns: int, precision: Any, cheap: bool) -> None:
-    """What every term of a sum is multiplied with afterwards is as large as the terms: another pass over them, be the work on a sum cheap or dear."""
+    """What every term of a sum is multiplied with afterwards is as large as the terms: another pass over them, be the work on a sum cheap or
+    expensive."""
     draw = seeded(f"{rows} {terms} {columns}")
     x, w = draw.standard_normal((rows, terms)).astype(np.float32), draw.standard_normal((terms, columns)).astype(np.float32)
 

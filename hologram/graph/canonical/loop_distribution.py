@@ -118,12 +118,12 @@ class _Late:
         varying = {k: x for k, x in sums.items() if not self.free.get(x)}
         holding = _above(self.free, _products(steps, self.free)) - self.needed
         late = {k: x for k, x in enumerate(outputs) if k >= steps.carries and x in holding and self._given([x]) is not None}
-        dear = {k: x for k, x in varying.items() if _gathers(_core(x)[0]) and self._given([x]) is not None}
-        self.values = late | dear
+        products = {k: x for k, x in varying.items() if _gathers(_core(x)[0]) and self._given([x]) is not None}
+        self.values = late | products
         self.given = self._given(list(self.values.values())) or []
         for k, x in varying.items():
             given = self._given([x])
-            if k not in dear and given is not None and set(given) <= set(self.given):
+            if k not in products and given is not None and set(given) <= set(self.given):
                 self.values[k] = x
         self.ys = [k for k in self.values if k not in sums]
         self.sums = {k for k in self.values if k in sums}

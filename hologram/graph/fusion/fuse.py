@@ -1,6 +1,6 @@
 """Fusion: which values are computed together in one kernel.
 
-A *root* is a value that some kernel computes as such: an output, a reduction, a scan, or a value worth keeping because it is dear
+A *root* is a value that some kernel computes as such: an output, a reduction, a scan, or a value worth keeping because it is expensive
 and wanted more than once. Everything else is recomputed where it is wanted, in registers. A :class:`Group` is a set of roots that
 share one iteration space ``shape``; if ``axes`` is set, its reductions and scans run along those neighbouring axes, and roots live
 either at full level (one value an element) or at row level (one value a row).

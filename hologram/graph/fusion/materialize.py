@@ -16,9 +16,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE
 from hologram.ir.symbolic import is_static
 
-DEAR = 12  # cost from which a value is kept rather than computed twice
+MATERIALIZE_COST = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
-SWOLLEN_DEAR = 10 * DEAR  # cost from which even such a value is kept
+EXPANDING_MATERIALIZE_COST = 10 * MATERIALIZE_COST  # cost from which even such a value is kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
 _IN_MEMORY = ("leaf", "project", *MULTIPLE)
 
@@ -36,15 +36,15 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False)
     roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, halves)
     inside = of_scores(nodes) | made_again(nodes, halves)
     roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
-    dear = partial(_dear, nodes, roots, swollen, inside, halves)
-    kept = roots | dear()
+    materialized = partial(_expensive, nodes, roots, swollen, inside, halves)
+    kept = roots | materialized()
     apart = taken_apart(nodes, kept)
-    return roots | dear(apart) if apart else kept
+    return roots | materialized(apart) if apart else kept
 
 
-def _dear(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
+def _expensive(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
-    what lies behind so many reshapes that its place is dear. Nothing is computed again at any cost: that doubles with every step that reads the
+    what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
     uses, roots = _uses(nodes, base), set(base)
     cost: dict[Node, int] = {}
@@ -54,10 +54,10 @@ def _dear(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Nod
             cost[n] = mixed[n] = 0
             continue
         total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
-        cost[n] = min(total, max(SWOLLEN_DEAR, 10 * DEAR))
-        dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
-        dear = SWOLLEN_DEAR if n in swollen else dear
-        shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
+        cost[n] = min(total, max(EXPANDING_MATERIALIZE_COST, 10 * MATERIALIZE_COST))
+        threshold = MATERIALIZE_COST if uses[n] < SPREAD or n.op.kind == "movement" else 2
+        threshold = EXPANDING_MATERIALIZE_COST if n in swollen else threshold
+        shared = uses[n] >= 2 and total >= threshold and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
         behind = mixed[n] > RESHAPES and n not in swollen
         if n not in never and ((shared and n not in apart) or behind):
@@ -100,10 +100,10 @@ def _remade(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> s
             sources = frozenset[Node]().union(*(made_of[x][0] for x in n.inputs))
             cost = own_cost(n) + sum(made_of[x][1] for x in n.inputs)
             made_of[n] = sources, cost
-            stays = len(sources) <= 2 and cost < DEAR and all(reach.get(s, 0) >= reach.get(n, 0) for s in sources)
+            stays = len(sources) <= 2 and cost < MATERIALIZE_COST and all(reach.get(s, 0) >= reach.get(n, 0) for s in sources)
             if n in crossing and sources and stays:
                 out.add(n)
-            elif n in crossing or cost >= DEAR:
+            elif n in crossing or cost >= MATERIALIZE_COST:
                 made_of[n] = frozenset([n]), 0
     return out
 

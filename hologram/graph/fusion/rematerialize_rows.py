@@ -1,7 +1,7 @@
-"""Dear values of a row, such as the logarithm of a row's scale: computed at the head of each row by the kernels that use them.
+"""Expensive values of a row, such as the logarithm of a row's scale: computed at the head of each row by the kernels that use them.
 
-Fusion keeps what is dear and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row is a
-thousandth of the row's work, and saves a kernel and its results' way through memory.
+Fusion keeps what is expensive and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row
+is a thousandth of the row's work, and saves a kernel and its results' way through memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hologram.ir.op import MULTIPLE
 from hologram.ir.symbolic import Expr, Int, atoms
 
 LONG = 1024  # elements of a row that hide a value's computation
-DEAREST = 64  # cost of a value beyond which it is not computed anew
+MAX_REMATERIALIZED_COST = 64  # cost of a value beyond which it is not computed anew
 
 
 def row_heads(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
@@ -53,12 +53,12 @@ def _spread_along_rows(nodes: list[Node]) -> set[Node]:
 
 
 def _read_along(g: Group, root: Node, grouping: Grouping, heads: set[Node]) -> set[Node]:
-    """Those of ``heads`` that ``root`` reads where its loop of lanes or its reduction goes along them, and itself where it is too dear."""
+    """Those of ``heads`` that ``root`` reads where its loop of lanes or its reduction goes along them, and itself where it is too expensive."""
     index = g.index_of(root)
     assert index is not None
     reads = grouping.reads(root, index, g)
     wanted = heads & reads.roots.keys()
-    out = {root} if reads.cost > DEAREST else set[Node]()
+    out = {root} if reads.cost > MAX_REMATERIALIZED_COST else set[Node]()
     if is_alone(root) or not wanted:
         return out | wanted
     along = _names(variables(g.shape)[i] for i in _inner_axes(g))

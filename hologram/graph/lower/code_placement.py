@@ -23,7 +23,7 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, atoms, is_static, prod, substitute, var
 from hologram.primitives.reductions import PAGE
 
-KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
+KEEP_COST = 8  # an instruction this expensive is kept in scratch rather than computed in two passes
 MAX_KEPT_BYTES = 24 * 12288  # of scratch, for values that a later pass reads: 24 pages, which stay in the first caches
 TOP = 0  # level of what no loop variable touches
 
@@ -292,7 +292,7 @@ class Emission:
         return plans
 
     def _closure(self, roots: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
-        """Element-level instructions that ``roots`` need in this pass; dear ones of earlier passes are kept, not repeated."""
+        """Element-level instructions that ``roots`` need in this pass; expensive ones of earlier passes are kept, not repeated."""
         out: set[Ins] = set()
         stack = list(roots)
         while stack:
@@ -310,7 +310,7 @@ class Emission:
         return out
 
     def _worth_keeping(self, v: Ins, kept: dict[Ins, int]) -> bool:
-        """Whether ``v`` is dear, and there is room for it beside ``kept``."""
+        """Whether ``v`` is expensive, and there is room for it beside ``kept``."""
         if isinstance(v.op, str):
             return v.op == "scan"
         count = self.nest.row_elements

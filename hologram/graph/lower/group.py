@@ -3,7 +3,7 @@
 Three steps. *Values* (:mod:`hologram.graph.lower.scalarize`): every element that a root is made of becomes a scalar instruction. *Loops*
 (:mod:`hologram.graph.schedule.choose`): axes that every access walks alike merge into one, and the merged axes become a parallel loop and an
 inner loop of lanes. *Stages* (:mod:`hologram.graph.lower.code_placement`): what depends on a reduction's result runs in a later pass over the row;
-dear values that a later pass needs again are kept in the thread's scratch pages, cheap ones are computed again.
+expensive values that a later pass needs again are kept in the thread's scratch pages, cheap ones are computed again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is done with the sums of a tile: kept in scratch and finished row by row, where it is dear.
+"""What is done with the sums of a tile: kept in scratch and finished row by row, where it is expensive.
 
 In registers the work on every row of a tile would be written out once a row, between sums that occupy most registers. A loop over the rows is a
 fraction of the code, which compiles in a fraction of the time and spills nothing; the sums' way through the first-level cache costs little beside
@@ -15,7 +15,7 @@ from hologram.graph.schedule.nest import Nest
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
 
-DEAR = 8  # cost of an element's work from which it is done in a loop of its own
+EPILOGUE_COST = 8  # cost of an element's work from which it is done in a loop of its own
 
 
 class Epilogue:
@@ -60,7 +60,8 @@ class Epilogue:
 
 
 def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None:
-    """The work between the sums of one pass and ``stores``, if it is dear and once a sum: elements of the summed axes need a pass of their own."""
+    """The work between the sums of one pass and ``stores``, if it is expensive and once a sum: elements of the summed axes need a pass of their
+    own."""
     needed = made_of([v for w in stores for v in (w.value, w.mask) if v is not None])
     if any(_is_of_element(x, nest) for x in (*(w.index for w in stores), *(a for v in needed if isinstance(v, Ins) for a in v.attrs))):
         return None
@@ -72,7 +73,7 @@ def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None
             cost += 0 if isinstance(v.op, str) else v.op.cost
         elif isinstance(v, Acc) and v not in needed:
             return None  # sums of sums
-    return Epilogue([v for v in order if v in needed], stores, nest) if cost >= DEAR else None
+    return Epilogue([v for v in order if v in needed], stores, nest) if cost >= EPILOGUE_COST else None
 
 
 def _is_of_element(x: Any, nest: Nest) -> bool:

@@ -21,7 +21,7 @@ from hologram.primitives.reductions import LANES
 STREAMS = 4  # rows of a chunk
 MOST_STREAMS = 8  # that a thread reads at a time
 LEAST_CHUNKS = 32  # that are left for threads to share
-DEAREST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
+MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
 
 
 def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: Tile) -> list[int]:
@@ -35,7 +35,7 @@ def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None
         return []
     reads = sum(1 for v in values.order if isinstance(v, Ins) and v.op == "load" and _is_of_element(v, inside, axes[0], values))
     work = sum(v.op.cost for v in values.order if isinstance(v, Ins) and not isinstance(v.op, str))
-    if reads == 0 or work > DEAREST:
+    if reads == 0 or work > MAX_INTERLEAVED_COST:
         return []
     held = sum(_row_bytes(a) for a in values.accumulates)
     together = min(STREAMS, MOST_STREAMS // reads, tile.rows * tile.nbytes // held, rows // LEAST_CHUNKS)
