@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hologram.graph.bounded import Worklist
-from hologram.graph.fusion.groups import KERNEL_COST, Axes, Call, Group, blown_up, is_alone, is_last, reduction_axes, space
+from hologram.graph.fusion.groups import KERNEL_COST, Axes, Call, Group, expanding_values, is_alone, is_last, reduction_axes, space
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_assembled
 from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
@@ -29,7 +29,7 @@ class Grouping:
     """Roots in groups: ``groups`` in an order in which they can run, ``group_of`` the number of each root's."""
 
     def __init__(self, nodes: list[Node], roots: set[Node]) -> None:
-        self.roots, self.blown_up = roots, blown_up(nodes)
+        self.roots, self.expanding = roots, expanding_values(nodes)
         self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
         for n in nodes:
@@ -65,7 +65,7 @@ class Grouping:
 
     def _is_product(self, root: Node) -> bool:
         """Whether a root sums terms much larger than what they are made of: its kernel wants all registers for itself."""
-        return root.op.kind == "reduce" and root.inputs[0] in self.blown_up
+        return root.op.kind == "reduce" and root.inputs[0] in self.expanding
 
     def _fits(self, g: Group, root: Node, axes: Axes | None, alone: Reads) -> bool:
         if len(g.roots) >= MOST_ROOTS or g.cost + alone.cost > KERNEL_COST or is_alone(root) or is_alone(g.roots[0]):

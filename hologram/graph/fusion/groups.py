@@ -11,7 +11,7 @@ from hologram.ir.op import Shape
 from hologram.primitives.reductions import LAST
 
 KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
-SWOLLEN, SWOLLEN_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is computed twice rather than kept
+EXPANSION_RATIO, MIN_EXPANDING_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is computed twice rather than kept
 Axes: TypeAlias = tuple[int, ...]
 
 
@@ -96,7 +96,7 @@ def operands(node: Node) -> list[Node]:
     return out
 
 
-def blown_up(nodes: list[Node]) -> set[Node]:
+def expanding_values(nodes: list[Node]) -> set[Node]:
     """Values much larger than all they are made of, such as the terms of a matrix product: large ones are computed twice rather than kept."""
     source: dict[Node, int] = {}
     out: set[Node] = set()
@@ -107,6 +107,6 @@ def blown_up(nodes: list[Node]) -> set[Node]:
         largest = max((source.get(x, size) for x in n.inputs), default=size)
         computed_here = n.op.kind in ("elementwise", "movement", "gather")
         source[n] = min(size, largest) if computed_here else size
-        if computed_here and size >= SWOLLEN * source[n]:
+        if computed_here and size >= EXPANSION_RATIO * source[n]:
             out.add(n)
     return out

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 from functools import partial
 
 from hologram import dtypes
-from hologram.graph.fusion.groups import KERNEL_COST, SWOLLEN_BYTES, blown_up, is_alone, operands
+from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_alone, operands
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import taken_apart
 from hologram.graph.library.attention.nodes import kept_for, made_again, of_scores
@@ -31,18 +31,18 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False)
     """Values that are computed as such."""
     roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
     roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
-    swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
-    roots |= _cuts(nodes) - swollen
+    expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
+    roots |= _cuts(nodes) - expanding
     roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, halves)
     inside = of_scores(nodes) | made_again(nodes, halves)
     roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
-    materialized = partial(_expensive, nodes, roots, swollen, inside, halves)
+    materialized = partial(_expensive, nodes, roots, expanding, inside, halves)
     kept = roots | materialized()
     apart = taken_apart(nodes, kept)
     return roots | materialized(apart) if apart else kept
 
 
-def _expensive(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
+def _expensive(nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
     what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
@@ -56,10 +56,10 @@ def _expensive(nodes: list[Node], base: set[Node], swollen: set[Node], never: se
         total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
         cost[n] = min(total, max(EXPANDING_MATERIALIZE_COST, 10 * MATERIALIZE_COST))
         threshold = MATERIALIZE_COST if uses[n] < SPREAD or n.op.kind == "movement" else 2
-        threshold = EXPANDING_MATERIALIZE_COST if n in swollen else threshold
+        threshold = EXPANDING_MATERIALIZE_COST if n in expanding else threshold
         shared = uses[n] >= 2 and total >= threshold and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
-        behind = mixed[n] > RESHAPES and n not in swollen
+        behind = mixed[n] > RESHAPES and n not in expanding
         if n not in never and ((shared and n not in apart) or behind):
             widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
             roots.add(n.inputs[0] if widened else n)
