@@ -148,7 +148,7 @@ class Search:
         return best
 
 
-def remade(nodes: Sequence[Node]) -> set[Node]:
+def rematerialized(nodes: Sequence[Node]) -> set[Node]:
     """Of ``nodes``, in topological order, what is cheaper to compute again than to keep: large products that become exponentials, what is made of
     them element by element, and what is made of no array, as masks are."""
     search = Search(nodes)

@@ -9,7 +9,7 @@ from hologram import dtypes
 from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_alone, operands
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import taken_apart
-from hologram.graph.library.attention.nodes import kept_for, made_again, of_scores
+from hologram.graph.library.attention.nodes import kept_for, of_scores, rematerialized_by_attention
 from hologram.graph.schedule.index_split import is_assembled
 from hologram.ir.leaves import Held
 from hologram.ir.node import Node
@@ -34,7 +34,7 @@ def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False)
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
     roots |= _cuts(nodes) - expanding
     roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, halves)
-    inside = of_scores(nodes) | made_again(nodes, halves)
+    inside = of_scores(nodes) | rematerialized_by_attention(nodes, halves)
     roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
     materialized = partial(_expensive, nodes, roots, expanding, inside, halves)
     kept = roots | materialized()
@@ -84,10 +84,10 @@ def _cuts(nodes: list[Node]) -> set[Node]:
             reach[x] = current
             if segment.get(x, current) != current:
                 crossing.add(x)
-    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)} - _remade(nodes, crossing, reach)
+    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)} - _rematerialized(nodes, crossing, reach)
 
 
-def _remade(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> set[Node]:
+def _rematerialized(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> set[Node]:
     """What need not be kept for the segments that want it: a few operations on one value that stands in memory as long, or on two."""
     made_of: dict[Node, tuple[frozenset[Node], int]] = {}
     out: set[Node] = set()

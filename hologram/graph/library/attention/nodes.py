@@ -88,7 +88,7 @@ def kept_for(nodes: list[Node], halves: bool) -> set[Node]:
     return {x for x in found if x.op.kind != "leaf"}
 
 
-def made_again(nodes: list[Node], halves: bool) -> set[Node]:
+def rematerialized_by_attention(nodes: list[Node], halves: bool) -> set[Node]:
     """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``halves``, factors that are
     made float32."""
     inside = of_scores(nodes)
