@@ -128,7 +128,7 @@ def test_passes_are_as_few_as_keys_have_digits() -> None:
         d = Draft()
         schedule = Schedule(d.graph(d(op, d.input(*shape, dtype=dtype), len(shape) - 1, False)), "exact", UNIT_PANELS)
         assert all(k.ready is None for k in kernels(schedule))
-        return sum(g.roots[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
+        return sum(g.nodes[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
 
     long = 2**24
     assert [moves((long,), dtype) for dtype in ("uint8", "float16", "float32", "int64")] == [1, 2, 4, 8]

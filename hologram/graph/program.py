@@ -136,13 +136,13 @@ class Schedule:
         return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps)
 
     def _lower(self, computed: list[Node]) -> list[Lowered | ControlStep | HostStep]:
-        roots = {r for g in self.groups for r in (g.results if isinstance(g, Call) else g.roots)}
+        roots = {r for g in self.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
         stored = set(computed)
         for g in self.groups:
             if isinstance(g, Call):
                 stored.update(operands(g.node) if g.node.op.kind == "control" else g.node.inputs)
                 continue
-            for r in g.roots:
+            for r in g.nodes:
                 stored |= _read_elsewhere(r, g, roots)
         steps: list[Lowered | ControlStep | HostStep] = []
         for g in self.groups:
@@ -159,12 +159,12 @@ class Schedule:
         return steps
 
     def _kernels_of(self, group: Group, roots: set[Node], stored: set[Node]) -> list[Lowered]:
-        match group.roots[0].op.kind:
+        match group.nodes[0].op.kind:
             case "scatter":
                 return lower_scatter(group, roots, self.precision)
             case "attention":
                 if isinstance(self.tile, Panels):
-                    return [(lower_reduced if group.roots[0].op is REDUCED else lower_attention_by_tiles)(group, roots, self.tile)]
+                    return [(lower_reduced if group.nodes[0].op is REDUCED else lower_attention_by_tiles)(group, roots, self.tile)]
                 assert self.tile is not None
                 return [lower_attention(group, roots, self.tile)]
             case "native":

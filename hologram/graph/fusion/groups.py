@@ -16,13 +16,13 @@ Axes: TypeAlias = tuple[int, ...]
 
 
 class Group:
-    """One kernel to be: its iteration space and its roots in topological order."""
+    """One kernel to be: its iteration space and its materialized values (``nodes``) in topological order."""
 
-    __slots__ = ("shape", "axes", "roots", "cost", "members")
+    __slots__ = ("shape", "axes", "nodes", "cost", "members")
 
     def __init__(self, shape: Shape, axes: Axes | None) -> None:
         self.shape, self.axes, self.cost = shape, axes, 0
-        self.roots: list[Node] = []
+        self.nodes: list[Node] = []
         self.members: set[Node] = set()
 
     def row_shapes(self) -> tuple[Shape, Shape]:
@@ -79,7 +79,7 @@ def reduction_axes(node: Node) -> Axes | None:
 
 
 def space(node: Node) -> Shape:
-    """The iteration space of a root: a reduction's is that of what it reduces, an unpaged scan's that of its pages."""
+    """The iteration space of a materialized value: a reduction's is that of what it reduces, an unpaged scan's that of its pages."""
     base = unpaged(node)
     if base is not None:
         return base.shape

@@ -1,4 +1,4 @@
-"""Which values are kept in memory: each is the root of a group, and all others are computed where they are used."""
+"""Materialization: which values are kept in memory, each computed by a group. All others are computed again where they are used."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ def own_cost(node: Node) -> int:
     return node.op.cost if node.op.kind not in _IN_MEMORY else 0
 
 
-def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False) -> set[Node]:
+def choose_materialized(nodes: list[Node], outputs: Iterable[Node], halves: bool = False) -> set[Node]:
     """Values that are computed as such."""
-    roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
-    roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
+    materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
+    materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
-    roots |= _cuts(nodes) - expanding
-    roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, halves)
+    materialized |= _cuts(nodes) - expanding
+    materialized |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, halves)
     inside = of_scores(nodes) | rematerialized_by_attention(nodes, halves)
-    roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
-    materialized = partial(_expensive, nodes, roots, expanding, inside, halves)
-    kept = roots | materialized()
+    materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
+    shared = partial(_expensive, nodes, materialized, expanding, inside, halves)
+    kept = materialized | shared()
     apart = taken_apart(nodes, kept)
-    return roots | materialized(apart) if apart else kept
+    return materialized | shared(apart) if apart else kept
 
 
 def _expensive(nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
     what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
-    uses, roots = _uses(nodes, base), set(base)
+    uses, materialized = _uses(nodes, base), set(base)
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
     for n in nodes:
         if n.op.kind in _IN_MEMORY:
             cost[n] = mixed[n] = 0
             continue
-        total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
+        total = own_cost(n) + sum(0 if x in materialized else cost[x] for x in n.inputs)
         cost[n] = min(total, max(EXPANDING_MATERIALIZE_COST, 10 * MATERIALIZE_COST))
         threshold = MATERIALIZE_COST if uses[n] < SPREAD or n.op.kind == "movement" else 2
         threshold = EXPANDING_MATERIALIZE_COST if n in expanding else threshold
         shared = uses[n] >= 2 and total >= threshold and (n.op.kind != "movement" or n.op.cost > 0)
-        mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
+        mixed[n] = (n.op.name == "reshape") + max((0 if x in materialized else mixed[x] for x in n.inputs), default=0)
         behind = mixed[n] > RESHAPES and n not in expanding
         if n not in never and ((shared and n not in apart) or behind):
             widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
-            roots.add(n.inputs[0] if widened else n)
+            materialized.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)
-    return roots
+    return materialized
 
 
 def _cuts(nodes: list[Node]) -> set[Node]:
@@ -110,14 +110,14 @@ def _rematerialized(nodes: list[Node], crossing: set[Node], reach: dict[Node, in
 
 def _around_control(nodes: list[Node]) -> set[Node]:
     """What nodes of several results read and give, what kernels that a backend has ready read, and pairs that runs are of: it stands in memory."""
-    roots = {n for n in nodes if n.op.kind == "project"}
+    materialized = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
         if n.op.kind in ("native", *MULTIPLE):
             read = operands(n) if n.op.kind == "control" else n.inputs
-            roots.update(x for x in read if x.op.name not in ("input", "leaf"))
+            materialized.update(x for x in read if x.op.name not in ("input", "leaf"))
         elif n.op.kind == "runs":
-            roots.add(n.inputs[-2])
-    return roots
+            materialized.add(n.inputs[-2])
+    return materialized
 
 
 def _gathered_twice(nodes: list[Node]) -> set[Node]:
@@ -179,12 +179,12 @@ def _source(n: Node) -> Node:
     return n
 
 
-def _uses(nodes: list[Node], roots: set[Node]) -> dict[Node, int]:
+def _uses(nodes: list[Node], materialized: set[Node]) -> dict[Node, int]:
     """How often a value is wanted: once a reader, but a movement passes on what its own readers want."""
     uses = dict.fromkeys(nodes, 0)
     for n in reversed(nodes):
         times = 1
-        if n.op.kind == "movement" and n not in roots:
+        if n.op.kind == "movement" and n not in materialized:
             times = max(1, uses[n])
             if n.op.name == "broadcast" and n.inputs[0].size != n.size:
                 times = max(times, SPREAD)

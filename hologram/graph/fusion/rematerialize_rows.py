@@ -20,8 +20,8 @@ MAX_REMATERIALIZED_COST = 64  # cost of a value beyond which it is not computed 
 
 
 def row_heads(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
-    """The roots that need not be: their readers compute them at the heads of their rows. Whole groups of them, each a kernel less."""
-    heads = _spread_along_rows(nodes) & grouping.roots - set(outputs)
+    """The materialized values that need not be: their readers compute them at the heads of their rows. Whole groups of them, each a kernel less."""
+    heads = _spread_along_rows(nodes) & grouping.materialized - set(outputs)
     for n in nodes:
         if n.op.kind in ("native", *MULTIPLE):
             heads.difference_update(n.inputs)
@@ -29,11 +29,11 @@ def row_heads(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) ->
         return heads
     for g in grouping.groups:
         if isinstance(g, Group):
-            for root in g.roots:
-                heads -= _read_along(g, root, grouping, heads)
+            for value in g.nodes:
+                heads -= _read_along(g, value, grouping, heads)
     for g in grouping.groups:
-        if isinstance(g, Call) or not heads.issuperset(g.roots):
-            heads.difference_update(() if isinstance(g, Call) else g.roots)
+        if isinstance(g, Call) or not heads.issuperset(g.nodes):
+            heads.difference_update(() if isinstance(g, Call) else g.nodes)
     return heads
 
 
@@ -52,27 +52,27 @@ def _spread_along_rows(nodes: list[Node]) -> set[Node]:
     return out
 
 
-def _read_along(g: Group, root: Node, grouping: Grouping, heads: set[Node]) -> set[Node]:
-    """Those of ``heads`` that ``root`` reads where its loop of lanes or its reduction goes along them, and itself where it is too expensive."""
-    index = g.index_of(root)
+def _read_along(g: Group, value: Node, grouping: Grouping, heads: set[Node]) -> set[Node]:
+    """Those of ``heads`` that ``value`` reads where its loop of lanes or its reduction goes along them, and itself where it is too expensive."""
+    index = g.index_of(value)
     assert index is not None
-    reads = grouping.reads(root, index, g)
-    wanted = heads & reads.roots.keys()
-    out = {root} if reads.cost > MAX_REMATERIALIZED_COST else set[Node]()
-    if is_alone(root) or not wanted:
+    reads = grouping.reads(value, index, g)
+    wanted = heads & reads.values.keys()
+    out = {value} if reads.cost > MAX_REMATERIALIZED_COST else set[Node]()
+    if is_alone(value) or not wanted:
         return out | wanted
     along = _names(variables(g.shape)[i] for i in _inner_axes(g))
     last = g.shape[-1] if g.shape else 1
     if not isinstance(last, int) or last < LONG:
         return out | wanted
     for head in wanted:
-        if any(along & _names(at) for at, _ in reads.roots[head]):
+        if any(along & _names(at) for at, _ in reads.values[head]):
             out.add(head)
     return out
 
 
 def _inner_axes(g: Group) -> set[int]:
-    axes = {a for r in g.roots for a in reduction_axes(r) or ()}
+    axes = {a for r in g.nodes for a in reduction_axes(r) or ()}
     return axes | ({len(g.shape) - 1} if g.shape else set())
 
 

@@ -39,19 +39,20 @@ def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     return b(TABLE["reshape"], (lanes[0],), (rows,))
 
 
-def taken_apart(nodes: list[Node], roots: Set[Node]) -> set[Node]:
+def taken_apart(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
     """Values that need not be kept, since one kernel across short rows computes each once for all who read it: those of a row that are spread
     along it, and those of an element that are read at their reader's own element, or one place of a row at a time. Where a reduction follows,
-    kernels go another way; and what several of ``roots`` are made of, these being all that would be kept otherwise, each would make for itself."""
+    kernels go another way; and what several of ``materialized`` are made of, these being all that would be kept otherwise, each would make for
+    itself."""
     users: dict[Node, list[Node]] = {}
     for n in nodes:
         for x in n.inputs:
             users.setdefault(x, []).append(n)
     out: set[Node] = set()
-    makes: dict[Node, set[Node]] = {}  # the roots whose kernels make the value
+    makes: dict[Node, set[Node]] = {}  # the materialized whose kernels make the value
     for n in reversed(nodes):
         readers = users.get(n, [])
-        makes[n] = set().union(*({r} if r in roots and r not in out else makes[r] for r in readers))
+        makes[n] = set().union(*({r} if r in materialized and r not in out else makes[r] for r in readers))
         if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_place(n, readers, users)):
             out.add(n)
     return out

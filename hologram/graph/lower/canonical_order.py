@@ -44,10 +44,10 @@ def _own(v: Value) -> int:
     return zlib.crc32(f"{v.opname} {what} {v.dtype}".encode())
 
 
-def _post_order(roots: list[Value], values: Values) -> list[Value]:
-    """Everything that ``roots`` need, operands first, by an explicit stack: a chain's length is no recursion."""
+def _post_order(wanted: list[Value], values: Values) -> list[Value]:
+    """Everything that ``wanted`` need, operands first, by an explicit stack: a chain's length is no recursion."""
     done: dict[Value, None] = {}
-    stack = roots[::-1]
+    stack = wanted[::-1]
     while stack:
         v = stack[-1]
         missing = [] if v in done else [a for a in _inputs(v, values) if a not in done]

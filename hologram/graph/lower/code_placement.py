@@ -277,9 +277,9 @@ class Emission:
         wants: list[set[Ins]] = []
         for stage in range(last):
             loop_accs = [a for a in accs if a.stage == stage + 1]
-            roots: list[Value] = [x for a in loop_accs for x in self.values.accumulates[a]]
-            roots += [v for w in stores if w.value.stage == stage for v in _needs(w)]
-            wants.append(self._closure(roots, stage, kept))
+            wanted: list[Value] = [x for a in loop_accs for x in self.values.accumulates[a]]
+            wanted += [v for w in stores if w.value.stage == stage for v in _needs(w)]
+            wants.append(self._closure(wanted, stage, kept))
         done: set[Ins] = set()
         while len(done) < len(kept):  # what is kept is made in its own pass, and may need what is kept by an earlier one
             ins = next(i for i in kept if i not in done)
@@ -291,10 +291,10 @@ class Emission:
             plans.append((run, kept, [a for a in accs if a.stage == stage + 1]))
         return plans
 
-    def _closure(self, roots: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
-        """Element-level instructions that ``roots`` need in this pass; expensive ones of earlier passes are kept, not repeated."""
+    def _closure(self, wanted: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
+        """Element-level instructions that ``wanted`` need in this pass; expensive ones of earlier passes are kept, not repeated."""
         out: set[Ins] = set()
-        stack = list(roots)
+        stack = list(wanted)
         while stack:
             v = stack.pop()
             if not isinstance(v, Ins) or v in out or v.level != self.element_level:

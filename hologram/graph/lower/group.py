@@ -1,6 +1,6 @@
-"""A group of fused roots becomes one kernel.
+"""Lowering: a group of fused values becomes one kernel.
 
-Three steps. *Values* (:mod:`hologram.graph.lower.scalarize`): every element that a root is made of becomes a scalar instruction. *Loops*
+Three steps. *Values* (:mod:`hologram.graph.lower.scalarize`): every element that a value is made of becomes a scalar instruction. *Loops*
 (:mod:`hologram.graph.schedule.choose`): axes that every access walks alike merge into one, and the merged axes become a parallel loop and an
 inner loop of lanes. *Stages* (:mod:`hologram.graph.lower.code_placement`): what depends on a reduction's result runs in a later pass over the row;
 expensive values that a later pass needs again are kept in the thread's scratch pages, cheap ones are computed again.
@@ -32,14 +32,15 @@ NEST_COST = 4  # instructions that loops around a box are like
 LESS = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 
 
-def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact", tile: Sharing | None = None) -> list[Lowered]:
-    """The kernels of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it.
+def lower(group: Group, materialized: set[Node], stored: set[Node], precision: str = "exact", tile: Sharing | None = None) -> list[Lowered]:
+    """The kernels of ``group``.
 
-    There is one kernel, unless the group is cut in more boxes than one kernel should hold.
+    Those of its values that are in ``stored`` are written to memory; ``materialized`` values of other groups are read from it. There is one kernel,
+    unless the group is cut in more boxes than one kernel should hold.
     """
-    whole = Values(group, roots)
-    writes = whole.define_roots(stored)
-    cut = _in_boxes(group, roots, stored, whole, writes)
+    whole = Values(group, materialized)
+    writes = whole.define_nodes(stored)
+    cut = _in_boxes(group, materialized, stored, whole, writes)
     if not cut:
         return [_emitted(group, whole, writes, precision, tile)]
     batches: list[list[Lowered]] = []
@@ -54,9 +55,9 @@ def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "e
     return [_together(batch, len(batches) == 1) for batch in batches]
 
 
-def _in_boxes(group: Group, roots: set[Node], stored: set[Node], whole: Values, writes: list[Write]) -> list[tuple[Values, list[Write]]]:
+def _in_boxes(group: Group, materialized: set[Node], stored: set[Node], whole: Values, writes: list[Write]) -> list[tuple[Values, list[Write]]]:
     """The values of each nest of boxes and how they are written, where that saves work or divisions; else none."""
-    if group.axes is not None or any(unpaged(r) for r in group.roots):
+    if group.axes is not None or any(unpaged(r) for r in group.nodes):
         return []
     nests = find_boxes(group.shape, whole.order)
     narrow = not nests and _narrow_axes(group.shape, whole, writes)
@@ -64,8 +65,8 @@ def _in_boxes(group: Group, roots: set[Node], stored: set[Node], whole: Values, 
         nests = [side_by_side(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
     cut: list[tuple[Values, list[Write]]] = []
     for boxes in nests:
-        values = Values(group, roots, boxes, whole)
-        cut.append((values, values.define_roots(stored)))
+        values = Values(group, materialized, boxes, whole)
+        cut.append((values, values.define_nodes(stored)))
     work, all_of_it = sum(_work(values) for values, _ in cut), _work(whole)
     return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= LESS * all_of_it) else []
 

@@ -12,17 +12,17 @@ UNKNOWN_NS = 100_000.0
 
 
 def lower_native(group: Group) -> Lowered:
-    """The step of a ``native`` root: a kernel that the backend has under a name, on memory."""
-    (root,) = group.roots
-    (keys,) = root.inputs
+    """The step of a ``native`` node: a kernel that the backend has under a name, on memory."""
+    (node,) = group.nodes
+    (keys,) = node.inputs
     n = keys.shape[1]
     kernel = Kernel()
-    kernel.params = [Buffer("b0", keys.dtype, "in", keys.size), Buffer("b1", root.dtype, "out", root.size)]
-    kernel.ready = (f"{root.op.name}_{keys.dtype}", (n, *root.attrs))
+    kernel.params = [Buffer("b0", keys.dtype, "in", keys.size), Buffer("b1", node.dtype, "out", node.size)]
+    kernel.ready = (f"{node.op.name}_{keys.dtype}", (n, *node.attrs))
     kernel.chunks = keys.shape[0]
     kernel.symbols = sorted({a.name for e in (kernel.chunks, n) for a in atoms(e)})
     kernel.cost = _cost(n)
-    return Lowered(kernel, [keys, root], group)
+    return Lowered(kernel, [keys, node], group)
 
 
 def _cost(n: Int) -> float:

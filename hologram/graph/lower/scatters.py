@@ -22,10 +22,10 @@ LONG_NS = 100_000.0  # where sizes are not known
 UPDATE_NS = 1.0  # of one element read, combined and written at a computed place
 
 
-def lower_scatter(group: Group, roots: set[Node], precision: str) -> list[Lowered]:
-    """The kernels of a group whose only root is a scatter: its start, and the updates."""
-    (root,) = group.roots
-    return [*lower(group, roots, {root}, precision), _Updates(group, roots).lowered()]
+def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
+    """The kernels of a group whose only value is a scatter: its start, and the updates."""
+    (node,) = group.nodes
+    return [*lower(group, materialized, {node}, precision), _Updates(group, materialized).lowered()]
 
 
 class _Updates:
@@ -35,11 +35,11 @@ class _Updates:
     more than one.
     """
 
-    def __init__(self, group: Group, roots: set[Node]) -> None:
-        (self.root,) = group.roots
-        self.group, self.values = group, Values(group, roots)
-        self.shared, self.outer, self.n, self.inner = self.root.shape
-        self.m = self.root.inputs[1].shape[1]
+    def __init__(self, group: Group, materialized: set[Node]) -> None:
+        (self.node,) = group.nodes
+        self.group, self.values = group, Values(group, materialized)
+        self.shared, self.outer, self.n, self.inner = self.node.shape
+        self.m = self.node.inputs[1].shape[1]
         wide = not isinstance(self.inner, int) or self.inner > COLUMNS
         self.block: Int = COLUMNS if wide else self.inner
         self.blocks = floordiv(self.inner + (self.block - 1), self.block) if wide else 1
@@ -59,7 +59,7 @@ class _Updates:
 
     def _update(self, batch: Int, outer: Int, start: Int) -> list[Any]:
         """The body of the loop over updates: where it goes, and then the element or the elements there."""
-        values, indices = self.values, self.root.inputs[1]
+        values, indices = self.values, self.node.inputs[1]
         j = counter("j", self.m)
         at, inside = values.place(indices, (batch, j), self.n)
         order: list[Any] = values.order
@@ -74,13 +74,13 @@ class _Updates:
         return [*order[:before], lanes]
 
     def _combined(self, batch: Int, outer: Int, j: Int, at: Int, inside: Value, i: Int) -> Store:
-        root, values = self.root, self.values
-        buffer = values.buffer(root, "inout")
-        index = linear((batch, outer, at, i), root.shape)
-        value = values.element(root.inputs[2], (batch, outer, j, i), ())
-        if root.op.monoid is not None:
-            old = values.emit("load", (inside,), (buffer, index), root.dtype)
-            value = values.emit(root.op.monoid, (old, value), (), root.dtype)
+        node, values = self.node, self.values
+        buffer = values.buffer(node, "inout")
+        index = linear((batch, outer, at, i), node.shape)
+        value = values.element(node.inputs[2], (batch, outer, j, i), ())
+        if node.op.monoid is not None:
+            old = values.emit("load", (inside,), (buffer, index), node.dtype)
+            value = values.emit(node.op.monoid, (old, value), (), node.dtype)
         return Store(buffer, index, value, inside)
 
     def _finish(self, kernel: Kernel) -> None:

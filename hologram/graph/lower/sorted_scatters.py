@@ -25,23 +25,23 @@ from hologram.primitives.sorted_scatter import run_sums
 STEP_NS = 2.0  # of a step of a search
 
 
-def lower_runs(group: Group, roots: set[Node], precision: str) -> list[Lowered]:
-    """The kernels of a group whose only root is ``run_sums`` or ``scatter_runs``: of this, what is there before comes first."""
-    (root,) = group.roots
-    if root.op is run_sums:
-        return [_Runs(group, roots).sums()]
-    return [*lower(group, roots, {root}, precision), _Runs(group, roots).scattered()]
+def lower_runs(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
+    """The kernels of a group whose only value is ``run_sums`` or ``scatter_runs``: of this, what is there before comes first."""
+    (node,) = group.nodes
+    if node.op is run_sums:
+        return [_Runs(group, materialized).sums()]
+    return [*lower(group, materialized, {node}, precision), _Runs(group, materialized).scattered()]
 
 
 class _Runs:
     """A kernel of which every item has a pair, at ``k`` of row ``s``, and one of the outer and of the inner elements, ``o`` and ``c``."""
 
-    def __init__(self, group: Group, roots: set[Node]) -> None:
-        (self.root,) = group.roots
+    def __init__(self, group: Group, materialized: set[Node]) -> None:
+        (self.node,) = group.nodes
         self.group = group
-        self.values = Values(group, roots)
-        *_, self.pairs, self.updates = self.root.inputs
-        self.op, self.low, self.index_bits, self.cut = self.root.attrs
+        self.values = Values(group, materialized)
+        *_, self.pairs, self.updates = self.node.inputs
+        self.op, self.low, self.index_bits, self.cut = self.node.attrs
         self.monoid: Op | None = TABLE[self.op].monoid
         self.space = self.updates.shape
         shared, outer, self.m, inner = self.space
@@ -63,18 +63,18 @@ class _Runs:
             self.cut,
         )
         total = self._combined(length, lambda body, j: self._update(body, self.k + j))
-        out = self.values.buffer(self.root, "out")
+        out = self.values.buffer(self.node, "out")
         self.body.append(Store(out, linear((self.s, self.o, self.k, self.c), self.space), total, begins))
         return self._finished()
 
     def scattered(self) -> Lowered:
         """Runs, or their pieces, to where they go."""
-        n = self.root.shape[2]
+        n = self.node.shape[2]
         begins = self._begins(cut=False)
         place = named(cast(self.body, self._place_of(self.body, self.k, None), dtypes.int64), "place", n, assumed=True)  # type: ignore[arg-type]
         begins = row(self.body, "and", begins, inside(self.body, place, n))
-        at = linear((self.s, self.o, place, self.c), self.root.shape)
-        out = self.values.buffer(self.root, "inout")
+        at = linear((self.s, self.o, place, self.c), self.node.shape)
+        out = self.values.buffer(self.node, "inout")
         if self.monoid is None:
             self.body.append(Store(out, at, self._update(self.body, self.k), begins))
         elif self.cut:
@@ -124,7 +124,7 @@ class _Runs:
 
     def _piece(self, body: list[Stmt], j: Int) -> Value:
         start = row(body, "max", index(body, (floordiv(self.k, self.cut) + j) * self.cut), index(body, self.k))
-        values = Values(self.group, self.values.roots, whole=self.values)
+        values = Values(self.group, self.values.materialized, whole=self.values)
         value = values.element(self.updates, (self.s, self.o, named(start, "start", self.m, assumed=True), self.c), ())
         body += values.order  # type: ignore[arg-type]
         return value
@@ -136,7 +136,7 @@ class _Runs:
             pair = load(body, self.buffer, self.s * self.m + k)
             low = row(body, "and", pair, const(body, (1 << self.index_bits) - 1, pair.dtype))
             j = named(cast(body, low, dtypes.int64) if low.dtype.bits == 64 else low, "update", self.m, assumed=True)  # type: ignore[arg-type]
-        values = Values(self.group, self.values.roots, whole=self.values)
+        values = Values(self.group, self.values.materialized, whole=self.values)
         value = values.element(self.updates, (self.s, self.o, j, self.c), ())
         body += values.order  # type: ignore[arg-type]
         return value

@@ -39,9 +39,9 @@ WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memor
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
-def lower_attention(group: Group, roots: set[Node], panels: Panels) -> Lowered:
-    """The one kernel of a group whose only root is an attention node."""
-    return _Attention(group, roots, panels).lowered()
+def lower_attention(group: Group, materialized: set[Node], panels: Panels) -> Lowered:
+    """The one kernel of a group whose only value is an attention node."""
+    return _Attention(group, materialized, panels).lowered()
 
 
 def rounded_type(factor: Node) -> DType | None:
@@ -162,11 +162,11 @@ class TileKernel(ScoreKernel):
 
 
 class _Attention(TileKernel):
-    def __init__(self, group: Group, roots: set[Node], panels: Panels) -> None:
-        (self.root,) = group.roots
-        self.queries, self.keys, scores, self.values = self.root.inputs
-        row_axis, key_axis, self.safe = self.root.attrs
-        super().__init__(group, roots, scores, row_axis, key_axis)
+    def __init__(self, group: Group, materialized: set[Node], panels: Panels) -> None:
+        (self.node,) = group.nodes
+        self.queries, self.keys, scores, self.values = self.node.inputs
+        row_axis, key_axis, self.safe = self.node.attrs
+        super().__init__(group, materialized, scores, row_axis, key_axis)
         (self.made_of,) = products_in(scores)
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
         self.blocks_of(panels, self.width, [self.queries, self.keys, self.values])
@@ -256,5 +256,5 @@ class _Attention(TileKernel):
         share = row(rows.body, "div", one, total)
         result = row(columns.body, "mul", load(columns.body, self.outs, self._out()), share)
         at = [n for i, n in enumerate(self.place(self.row + self.r, 0)) if i != self.walked_axis]
-        columns.body.append(Store(self.buffers.buffer(self.root, "out"), linear((*at, counter("d", self.width)), self.root.shape), result))
+        columns.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*at, counter("d", self.width)), self.node.shape), result))
         rows.body.append(columns)

@@ -22,9 +22,9 @@ class ScoreKernel:
     """A kernel that cuts the *own* axis of scores in blocks, one a chunk, and walks the other one. Names: ``h0, h1, …`` the position along the other
     axes, ``row`` the chunk's first place of its own axis."""
 
-    def __init__(self, group: Group, roots: set[Node], scores: Node, own: int, walked: int) -> None:
+    def __init__(self, group: Group, materialized: set[Node], scores: Node, own: int, walked: int) -> None:
         self.group, self.scores, self.own_axis, self.walked_axis = group, scores, own, walked
-        self.buffers = Values(group, roots)
+        self.buffers = Values(group, materialized)
         self.dtype = scores.dtype
         self.count, self.length = (static(scores.shape[i]) for i in (own, walked))
         self.head = {i: 0 if n == 1 else counter(f"h{i}", n) for i, n in self.others}
@@ -50,7 +50,7 @@ class ScoreKernel:
     ) -> Value:
         """An element; what depends on ``names`` goes to ``inner``, the rest to ``outer``. ``known``: values of other nodes at that element,
         which go with ``inner``."""
-        values = Values(self.group, self.buffers.roots, whole=self.buffers)
+        values = Values(self.group, self.buffers.materialized, whole=self.buffers)
         values.defined.update(known or {})
         out = values.element(node, index, ())
         depends: set[Value] = set(values.defined.values())
