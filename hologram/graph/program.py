@@ -11,7 +11,7 @@ from typing import Any
 
 from hologram.errors import ShapeError
 from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regions
-from hologram.graph.constants.fold import computed_ahead
+from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
 from hologram.graph.fusion.fuse import fuse
 from hologram.graph.fusion.groups import Call, Group, operands
@@ -58,13 +58,13 @@ class Output:
 class Schedule:
     """``steps`` in order: kernels, control steps with schedules of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
     ``temporaries`` with their lifetimes, the workspaces of control steps among them. What depends on constants alone, up to ``hold`` bytes of it, is
-    left to the schedule ``ahead``: the i-th of its results is the constant whose storage is ``Held(i)``."""
+    left to the schedule ``ahead``: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
 
     def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None, hold: int = 0, prepared: bool = False) -> None:
         self.precision, self.tile = precision, tile
         self.ahead: Schedule | None = None
         graph = graph if prepared else self._prepared(graph)
-        apart = computed_ahead(graph, hold, tile, precision == "exact") if hold else None
+        apart = fold_constants(graph, hold, tile, precision == "exact") if hold else None
         if apart is not None:
             graph = verified(apart.graph, "computed_ahead")
             self.ahead = Schedule(verified(apart.values, "computed_ahead"), precision, tile, prepared=True)

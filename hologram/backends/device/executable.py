@@ -25,7 +25,7 @@ from hologram.graph.lower.lowered import Lowered
 from hologram.graph.program import Output, Schedule, bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
-from hologram.ir.leaves import Held, leaf
+from hologram.ir.leaves import FoldedConstant, leaf
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -195,7 +195,7 @@ class Executable(BaseExecutable):
     @cached_property
     def placed_constants(self) -> list[Any]:
         """Storages of the constants, on the device, those that are computed once too. To be asked for without the device's lock."""
-        return [self._held[c.index].storage if isinstance(c, Held) else self.runtime.put(c) for c in self.constants]
+        return [self._held[c.index].storage if isinstance(c, FoldedConstant) else self.runtime.put(c) for c in self.constants]
 
     @cached_property
     def _held(self) -> list[held.Value]:

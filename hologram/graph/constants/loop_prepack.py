@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from hologram.graph.constants.fold import Ahead, packed_ahead
+from hologram.graph.constants.fold import Folded, prepacked
 from hologram.graph.schedule.tiles import Sharing
 from hologram.ir.graph import Body, Graph, bodies, inlined
 from hologram.ir.leaves import input_, leaf
@@ -56,13 +56,13 @@ class _Packed:
         operands = node.inputs[self.first :]
         self.start = len(operands) if node.op is switch else node.attrs[1] if node.op is scan else node.attrs[2]
         self.graphs: list[Graph] = []
-        self.found: list[Ahead | None] = []
+        self.found: list[Folded | None] = []
         for body in bodies(node):
             constants = [i for i, x in enumerate(operands[: self.start]) if x in fixed or self._repeats()]
             graph = prepared(body.graph, constants)
             given = [graph.inputs[i] for i in constants]
             self.graphs.append(graph)
-            self.found.append(packed_ahead(graph, given, PACKED_BYTES, tile, exact) if given else None)
+            self.found.append(prepacked(graph, given, PACKED_BYTES, tile, exact) if given else None)
 
     def _repeats(self) -> bool:
         return self.old.op is while_ or (self.old.op is scan and self.old.attrs[3] >= LEAST_STEPS)

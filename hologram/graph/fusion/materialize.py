@@ -11,7 +11,7 @@ from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import taken_apart
 from hologram.graph.library.attention.nodes import kept_for, of_scores, rematerialized_by_attention
 from hologram.graph.schedule.index_split import is_assembled
-from hologram.ir.leaves import Held
+from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE
 from hologram.ir.symbolic import is_static
@@ -156,7 +156,7 @@ def _under_windows(nodes: list[Node]) -> set[Node]:
 
 def _is_moved(n: Node) -> bool:
     """Whether ``n`` reads memory in another order than its own, or parts of it; what is held is in the order in which it is read."""
-    if any(isinstance(a, Held) for a in _source(n).attrs):
+    if any(isinstance(a, FoldedConstant) for a in _source(n).attrs):
         return False
     while n.op.name == "reshape":
         n = n.inputs[0]

@@ -37,8 +37,8 @@ def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None
     work = sum(v.op.cost for v in values.order if isinstance(v, Ins) and not isinstance(v.op, str))
     if reads == 0 or work > MAX_INTERLEAVED_COST:
         return []
-    held = sum(_row_bytes(a) for a in values.accumulates)
-    together = min(STREAMS, MOST_STREAMS // reads, tile.rows * tile.nbytes // held, rows // LEAST_CHUNKS)
+    register_bytes = sum(_row_bytes(a) for a in values.accumulates)
+    together = min(STREAMS, MOST_STREAMS // reads, tile.rows * tile.nbytes // register_bytes, rows // LEAST_CHUNKS)
     return starts(rows, together) if together > 1 else []
 
 
