@@ -14,7 +14,7 @@ from __future__ import annotations
 from hologram.graph.fusion.grouping import Grouping
 from hologram.graph.fusion.groups import Call, Group
 from hologram.graph.fusion.materialize import choose_materialized
-from hologram.graph.fusion.rematerialize_rows import row_heads
+from hologram.graph.fusion.rematerialize_rows import rematerialized_per_row
 from hologram.ir.graph import Graph
 from hologram.ir.node import topological
 
@@ -23,5 +23,5 @@ def fuse(graph: Graph, halves: bool = False) -> list[Group | Call]:
     """Groups in an order in which they can run. ``halves``: what is kept to be read as float32, but is made of 16-bit floats, is kept as these."""
     nodes = topological(graph.outputs)
     grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, halves))
-    heads = row_heads(grouping, nodes, graph.outputs)
-    return Grouping(nodes, grouping.materialized - heads).groups if heads else grouping.groups
+    candidates = rematerialized_per_row(grouping, nodes, graph.outputs)
+    return Grouping(nodes, grouping.materialized - candidates).groups if candidates else grouping.groups
