@@ -66,7 +66,7 @@ LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.LEAST": 2,
     "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.schedule.choose.COLUMNS": 16,
-    "hologram.graph.schedule.row_interleave.STREAMS": 2,
+    "hologram.graph.schedule.row_interleave.MAX_INTERLEAVED_ROWS": 2,
 }
 MULTIPLES = {"hologram.graph.schedule.choose.COLUMNS": 16, "hologram.graph.schedule.choose.SQUARE": 16}  # which others take for granted
 

@@ -21,7 +21,7 @@ from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import find_boxes, is_interleaved, joined, side_by_side, whole_box
 from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_go_by_bands
-from hologram.graph.schedule.row_interleave import row_starts
+from hologram.graph.schedule.row_interleave import interleaved_row_starts
 from hologram.graph.schedule.tiles import Panels, Sharing, Tile
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
@@ -91,7 +91,7 @@ def _emitted(group: Group, values: Values, stores: list[Write], precision: str, 
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
     if isinstance(plain, Panels) and plain.halves is not None and precision != "exact" and _sums_halves(values):
         plain = Panels(*plain.halves)
-    first = row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
+    first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
     by_bands = isinstance(plain, Tile) and precision != "exact" and can_go_by_bands(values, stores)
     nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, by_bands)
     return Emission(group, values, stores, nest, precision).lowered()

@@ -1,9 +1,9 @@
 """Rows that are reduced together although they share nothing: a thread then reads memory at several places at once.
 
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
-foreseen. So a chunk of a row-form reduction takes a row of each of :data:`STREAMS` equal parts of all rows, each part far from the others, and
-neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of them. The
-order within a row stays the written one.
+foreseen. So a chunk of a row-form reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the
+others, and neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of
+them. The order within a row stays the written one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, prod
 from hologram.primitives.reductions import LANES
 
-STREAMS = 4  # rows of a chunk
-MOST_STREAMS = 8  # that a thread reads at a time
-LEAST_CHUNKS = 32  # that are left for threads to share
+MAX_INTERLEAVED_ROWS = 4  # rows of a chunk
+MAX_MEMORY_STREAMS = 8  # that a thread reads at a time
+MIN_INTERLEAVED_CHUNKS = 32  # that are left for threads to share
 MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
 
 
-def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: Tile) -> list[int]:
+def interleaved_row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: Tile) -> list[int]:
     """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than reductions in row form, in
     one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
@@ -38,11 +38,11 @@ def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None
     if reads == 0 or work > MAX_INTERLEAVED_COST:
         return []
     register_bytes = sum(_row_bytes(a) for a in values.accumulates)
-    together = min(STREAMS, MOST_STREAMS // reads, tile.rows * tile.nbytes // register_bytes, rows // LEAST_CHUNKS)
-    return starts(rows, together) if together > 1 else []
+    together = min(MAX_INTERLEAVED_ROWS, MAX_MEMORY_STREAMS // reads, tile.rows * tile.nbytes // register_bytes, rows // MIN_INTERLEAVED_CHUNKS)
+    return part_starts(rows, together) if together > 1 else []
 
 
-def starts(rows: int, together: int) -> list[int]:
+def part_starts(rows: int, together: int) -> list[int]:
     """The first row of each of ``together`` parts of equal length that cover ``rows``; where they do not divide them, parts overlap."""
     length = -(-rows // together)
     return [min(k * length, rows - length) for k in range(together)]
