@@ -5,7 +5,7 @@ from __future__ import annotations
 from hologram.graph.bounded import Worklist
 from hologram.graph.fusion.groups import KERNEL_COST, Axes, Call, Group, expanding_values, is_alone, is_last, reduction_axes, space
 from hologram.graph.legalize.paged_scans import unpaged
-from hologram.graph.schedule.index_split import is_assembled
+from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE
@@ -79,7 +79,7 @@ class Grouping:
         if axes is not None and (g.shape != space(value) or (g.axes is not None and g.axes != axes)):
             return False
         for m in (value, *g.nodes):
-            if is_assembled(m) and ((axes or g.axes) is not None or (g.cost + alone.cost) * len(m.inputs) > KERNEL_COST):
+            if is_large_concatenate(m) and ((axes or g.axes) is not None or (g.cost + alone.cost) * len(m.inputs) > KERNEL_COST):
                 return False  # the loops of rows are not cut in boxes, and each box has all of a kernel's code
         index = g.index_of(value, axes)
         if index is None:

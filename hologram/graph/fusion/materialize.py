@@ -10,7 +10,7 @@ from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expan
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import taken_apart
 from hologram.graph.library.attention.nodes import kept_for, of_scores, rematerialized_by_attention
-from hologram.graph.schedule.index_split import is_assembled
+from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE
@@ -29,7 +29,7 @@ def own_cost(node: Node) -> int:
 
 def choose_materialized(nodes: list[Node], outputs: Iterable[Node], halves: bool = False) -> set[Node]:
     """Values that are computed as such."""
-    materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
+    materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_large_concatenate(n)}
     materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
     materialized |= _cuts(nodes) - expanding

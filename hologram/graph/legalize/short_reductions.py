@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from hologram.graph.bounded import Worklist
-from hologram.graph.schedule.index_split import is_interleaved
+from hologram.graph.schedule.index_split import is_short_inner
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import prod
@@ -19,7 +19,7 @@ from hologram.primitives.reductions import LANES
 def is_short(x: Node, axes: tuple[int, ...]) -> bool:
     """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better written out."""
     n = prod(x.shape[a] for a in axes)
-    return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_interleaved(x.shape, axes)
+    return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_short_inner(x.shape, axes)
 
 
 def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
@@ -59,7 +59,7 @@ def taken_apart(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
 
 
 def _read_by_place(n: Node, readers: list[Node], users: dict[Node, list[Node]]) -> bool:
-    if not n.ndim or not is_interleaved(n.shape, (n.ndim - 1,)):
+    if not n.ndim or not is_short_inner(n.shape, (n.ndim - 1,)):
         return False
     return any(_is_place(r, n) for r in readers) and _stays_in_rows(n, users)
 
@@ -86,7 +86,7 @@ def _spread(n: Node, users: dict[Node, list[Node]]) -> bool:
     for r in readers:
         if r.op.name == "reshape" and r in users:
             readers.add(users[r])
-        elif r.op.name != "broadcast" or not r.ndim or not is_interleaved(r.shape, (r.ndim - 1,)) or r.inputs[0].size * r.shape[-1] != r.size:
+        elif r.op.name != "broadcast" or not r.ndim or not is_short_inner(r.shape, (r.ndim - 1,)) or r.inputs[0].size * r.shape[-1] != r.size:
             return False
         elif not _stays_in_rows(r, users):
             return False

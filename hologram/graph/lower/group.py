@@ -18,7 +18,7 @@ from hologram.graph.lower.code_placement import Emission
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import Values, Write
 from hologram.graph.schedule.choose import choose_nest
-from hologram.graph.schedule.index_split import find_boxes, is_interleaved, joined, side_by_side, whole_box
+from hologram.graph.schedule.index_split import is_short_inner, join_kernels, residue_boxes, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_go_by_bands
 from hologram.graph.schedule.row_interleave import interleaved_row_starts
@@ -40,7 +40,7 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
     """
     whole = Values(group, materialized)
     writes = whole.define_nodes(stored)
-    cut = _in_boxes(group, materialized, stored, whole, writes)
+    cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
         return [_emitted(group, whole, writes, precision, tile)]
     batches: list[list[Lowered]] = []
@@ -55,14 +55,16 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
     return [_together(batch, len(batches) == 1) for batch in batches]
 
 
-def _in_boxes(group: Group, materialized: set[Node], stored: set[Node], whole: Values, writes: list[Write]) -> list[tuple[Values, list[Write]]]:
+def _split_index_set(
+    group: Group, materialized: set[Node], stored: set[Node], whole: Values, writes: list[Write]
+) -> list[tuple[Values, list[Write]]]:
     """The values of each nest of boxes and how they are written, where that saves work or divisions; else none."""
     if group.axes is not None or any(unpaged(r) for r in group.nodes):
         return []
-    nests = find_boxes(group.shape, whole.order)
+    nests = split_index_set(group.shape, whole.order)
     narrow = not nests and _narrow_axes(group.shape, whole, writes)
     if narrow:
-        nests = [side_by_side(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
+        nests = [residue_boxes(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
     cut: list[tuple[Values, list[Write]]] = []
     for boxes in nests:
         values = Values(group, materialized, boxes, whole)
@@ -74,7 +76,7 @@ def _in_boxes(group: Group, materialized: set[Node], stored: set[Node], whole: V
 def _narrow_axes(shape: Shape, whole: Values, writes: list[Write]) -> list[int]:
     """The last axes, where they are too short for a loop of their own and some access does not walk them and those before as one."""
     blocks = merge(range(len(shape)), shape, _expressions(whole, writes))
-    fits = len(blocks) > 1 and is_interleaved(shape, blocks[-1].axes)
+    fits = len(blocks) > 1 and is_short_inner(shape, blocks[-1].axes)
     return blocks[-1].axes if fits and len(whole.order) * blocks[-1].size <= KERNEL_COST else []  # type: ignore[operator]
 
 
@@ -105,7 +107,7 @@ def _sums_halves(values: Values) -> bool:
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:
     """One kernel for several boxes. A result may stand where an input stood if this holds in every box, and no other kernel writes it."""
-    out = Lowered(joined([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
+    out = Lowered(join_kernels([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
     shared = set.intersection(*(set(p.in_place) for p in parts)) if alone else set()
     out.in_place = sorted(shared)
     return out
