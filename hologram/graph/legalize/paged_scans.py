@@ -17,7 +17,7 @@ from hologram.primitives.reductions import PAGE
 MOST = 64  # elementwise ops between a scan and its result
 
 
-def side_by_side(b: Builder, pages: Node, n: Int, reverse: bool) -> Node:
+def join_pages(b: Builder, pages: Node, n: Int, reverse: bool) -> Node:
     """The first ``n`` elements of (…, pages, PAGE) as one axis, or these from the last to the first."""
     *rows, count, size = pages.shape
     whole = b(TABLE["reshape"], (pages,), ((*rows, count * size),))
@@ -65,7 +65,7 @@ def in_pages(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node | None:
     base, reverse, n = unpaged(first), is_reversed(first), first.shape[-1]
     assert base is not None
     if node.op.name == "slice":
-        return side_by_side(b, base, n, not reverse) if node.attrs == _flip_of(first) else None
+        return join_pages(b, base, n, not reverse) if node.attrs == _flip_of(first) else None
     if node.op.kind != "elementwise":
         return None
     parts = []
@@ -77,7 +77,7 @@ def in_pages(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node | None:
             parts.append(_paged(b, x, base, reverse))
         else:
             return None  # it may need the scan's result, or what is computed later
-    out = side_by_side(b, b(node.op, tuple(parts), node.attrs), n, reverse)
+    out = join_pages(b, b(node.op, tuple(parts), node.attrs), n, reverse)
     return out if unpaged(out) is not None else None
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.legalize.paged_scans import side_by_side
+from hologram.graph.legalize.paged_scans import join_pages
 from hologram.graph.legalize.reductions import MANY_GROUPS, reduce_run, split_in_pages
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.node import Builder, Node
@@ -26,7 +26,7 @@ def legalize_scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
         x = b.flip(x, axis)
     n = x.shape[axis]
     if axis == x.ndim - 1 and not (isinstance(n, int) and n <= PAGE):
-        return side_by_side(b, b.cast(_paged_scan(b, node.op, x, axis, at_once), node.dtype), n, reverse)
+        return join_pages(b, b.cast(_paged_scan(b, node.op, x, axis, at_once), node.dtype), n, reverse)
     bands = _scan_block_count(x, axis) if at_once else 1
     x = _blocked_scan(b, node.op, x, axis, bands) if bands > 1 else b(node.op, (x,), (axis, False))
     return b.cast(b.flip(x, axis) if reverse else x, node.dtype)
@@ -91,4 +91,4 @@ def _running_totals(b: Builder, op: Any, totals: Node, axis: int) -> Node:
     n = totals.shape[axis]
     if isinstance(n, int) and n <= PAGE:
         return b(op, (totals,), (axis, False))
-    return side_by_side(b, _paged_scan(b, op, totals, axis, True), n, False)
+    return join_pages(b, _paged_scan(b, op, totals, axis, True), n, False)

@@ -196,7 +196,7 @@ class _Search:
         if self.widest_bytes is not None and space[wide] * values.dtype.itemsize > self.widest_bytes:
             return None
         inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(root, p)}
-        if not self._only_here(product, inside, root) or not _side_by_side(values, wide):
+        if not self._only_here(product, inside, root) or not _is_contiguous(values, wide):
             return None
         axes = long_axes(length)
         kept = [places[i] for i in axes]
@@ -281,7 +281,7 @@ def _worth(rows: Int, keys: Int, depth: Int, width: Int) -> bool:
     return len(known) == 4 and rows >= LEAST_ROWS and min(known) >= LEAST and max(depth, width) <= WIDEST  # type: ignore[operator,type-var]
 
 
-def _side_by_side(values: Node, axis: int) -> bool:
+def _is_contiguous(values: Node, axis: int) -> bool:
     """Whether the elements of a value are neighbours in memory."""
     core, index = moved(values, variables(values.shape))
     split = split_linear(linear(index, core.shape), f"d{axis}")
