@@ -16,7 +16,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import CompileError, RewriteError
 from hologram.graph.pass_manager import CANONICAL, Context, Pass, Repeat, canonicalise, run_passes
-from hologram.graph.rewrite.engine import inputs_first, users_first
+from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.pattern import c, spelled, x, y
 from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.graph.rewrite.rule import RuleSet, rule, rule_fn
@@ -44,7 +44,7 @@ class Sketch(Rewriter):
 
 
 def simplified(graph: Graph, *rules: Any, precision: str = "exact") -> Graph:
-    return inputs_first(graph, RuleSet(rules), precision, Counter())
+    return rewrite_bottom_up(graph, RuleSet(rules), precision, Counter())
 
 
 def nothing(b: Rewriter, dtype: DType) -> list[Node]:
@@ -128,19 +128,19 @@ def test_a_circle_of_rules_is_named() -> None:
     with pytest.raises(RewriteError, match="circle: there, back"):
         simplified(graph, there, back)
     with pytest.raises(RewriteError, match="without end: (there, back|back, there)"):
-        users_first(graph, RuleSet([there, back]), "exact", Counter())
+        rewrite_top_down(graph, RuleSet([there, back]), "exact", Counter())
 
 
 def test_growth_without_end_is_named() -> None:
     counts = rule("counts", "x + c = x + (c + 1)", "exact", x + c, lambda b, x, c: b.make("add", x, b.const(const_value(c) + 1, c.dtype)))
     s = Sketch()
     graph = s.graph(s.make("add", s.argument(F32, 3), s.const(0.5, F32)))
-    for run in (inputs_first, users_first):
+    for run in (rewrite_bottom_up, rewrite_top_down):
         with pytest.raises(RewriteError, match="without end: counts"):
             run(graph, RuleSet([counts]), "exact", Counter())
     nests = rule("nests", "abs(x) = abs(abs(-x))", "exact", spelled("abs")(x), spelled("abs")(spelled("abs")(-x)))
     with pytest.raises(RewriteError, match="nests"):
-        users_first(s.graph(s.make("abs", s.argument(F32, 3))), RuleSet([nests]), "exact", Counter())
+        rewrite_top_down(s.graph(s.make("abs", s.argument(F32, 3))), RuleSet([nests]), "exact", Counter())
 
 
 def test_guarantees_bound_the_rules_of_a_precision() -> None:

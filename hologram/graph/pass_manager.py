@@ -15,7 +15,7 @@ from typing import Any
 from hologram.errors import PassLimitError, RewriteError
 from hologram.graph.canonical.complex_split import split_complex
 from hologram.graph.canonical.control_flow import canonical_body, simplify_control
-from hologram.graph.rewrite.engine import inputs_first, users_first
+from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.rules import SIMPLIFY, SINK
 from hologram.graph.verify_graph import verified, verify_graph
 from hologram.ir.graph import Graph
@@ -133,8 +133,8 @@ def _bodies(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
 ARGUMENTS = Pass("arguments", _arguments)
 COMPLEXES = Pass("complexes", lambda graph, context, fired: split_complex(graph), required=True)
 BODIES = Pass("bodies", _bodies)
-SIMPLIFICATION = Pass("simplify", lambda graph, context, fired: inputs_first(graph, SIMPLIFY, context.precision, fired))
-SINKING = Pass("sink", lambda graph, context, fired: users_first(graph, SINK, context.precision, fired))
+SIMPLIFICATION = Pass("simplify", lambda graph, context, fired: rewrite_bottom_up(graph, SIMPLIFY, context.precision, fired))
+SINKING = Pass("sink", lambda graph, context, fired: rewrite_top_down(graph, SINK, context.precision, fired))
 
 CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, COMPLEXES, SIMPLIFICATION, Repeat((BODIES, SIMPLIFICATION)), Repeat((SINKING, SIMPLIFICATION)))
 

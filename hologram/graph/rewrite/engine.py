@@ -1,7 +1,7 @@
 """The rewrite engine: two ways of running rules over a graph.
 
-:func:`inputs_first` takes every node to normal form once its inputs
-are there; :func:`users_first` starts at the outputs and knows how many users a node has, so that it can push work towards the leaves
+:func:`rewrite_bottom_up` takes every node to normal form once its inputs
+are there; :func:`rewrite_top_down` starts at the outputs and knows how many users a node has, so that it can push work towards the leaves
 without doing it twice. Both are iterative, take time linear in the graph where few rules fire, and go in an order that depends on nothing
 but the graph. Dead code vanishes because only what the outputs need is visited.
 """
@@ -19,7 +19,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 
 
-def inputs_first(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
+def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
     """Every node in normal form, from the leaves up; the graph itself where no rule fires. Counts firings by rule in ``fired``.
 
     Raises :class:`RewriteError` where rules run in a circle or without end, or where one changes a shape or type.
@@ -84,10 +84,10 @@ def _names(steps: Iterable[tuple[Node, str]]) -> str:
     return ", ".join(dict.fromkeys(name for _, name in steps))
 
 
-def users_first(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
+def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
     """Rules tried from the outputs down, each node before its inputs; the graph itself where no rule fires.
 
-    Rules see how many users a node has. One run need not reach a normal form. Raises as :func:`inputs_first` does.
+    Rules see how many users a node has. One run need not reach a normal form. Raises as :func:`rewrite_bottom_up` does.
     """
     candidates = rules.index(precision)
     order = graph.nodes()
