@@ -8,7 +8,7 @@ from functools import partial
 from hologram import dtypes
 from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_alone, operands
 from hologram.graph.legalize.paged_scans import unpaged
-from hologram.graph.legalize.short_reductions import taken_apart
+from hologram.graph.legalize.short_reductions import unrolled_row_values
 from hologram.graph.library.attention.nodes import kept_for, of_scores, rematerialized_by_attention
 from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.ir.leaves import FoldedConstant
@@ -38,11 +38,13 @@ def choose_materialized(nodes: list[Node], outputs: Iterable[Node], halves: bool
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
     shared = partial(_expensive, nodes, materialized, expanding, inside, halves)
     kept = materialized | shared()
-    apart = taken_apart(nodes, kept)
-    return materialized | shared(apart) if apart else kept
+    unrolled = unrolled_row_values(nodes, kept)
+    return materialized | shared(unrolled) if unrolled else kept
 
 
-def _expensive(nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
+def _expensive(
+    nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], halves: bool, unrolled: Set[Node] = frozenset()
+) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
     what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
@@ -60,7 +62,7 @@ def _expensive(nodes: list[Node], base: set[Node], expanding: set[Node], never: 
         shared = uses[n] >= 2 and total >= threshold and (n.op.kind != "movement" or n.op.cost > 0)
         mixed[n] = (n.op.name == "reshape") + max((0 if x in materialized else mixed[x] for x in n.inputs), default=0)
         behind = mixed[n] > RESHAPES and n not in expanding
-        if n not in never and ((shared and n not in apart) or behind):
+        if n not in never and ((shared and n not in unrolled) or behind):
             widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
             materialized.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)

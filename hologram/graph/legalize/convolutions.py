@@ -21,7 +21,7 @@ from hologram.ir.symbolic import Int, prod
 LONG = 28  # windows in a row from which they make good columns
 WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
 TILE, UNIT = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
-MOST_TERMS = 32  # of a window that are written out
+MAX_UNROLLED_TERMS = 32  # of a window that are written out
 PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
 LEAST_PART = PART // 8  # shorter ones are more results than sums
@@ -96,18 +96,18 @@ def _fits(n: Int) -> bool:
 # --- short sums ------------------------------------------------------------------------------------------------------
 
 
-def few_terms(x: Node) -> int:
+def max_unrolled_terms(x: Node) -> int:
     """Up to how many terms a sum of ``x`` is better written out, each a value of its own: few where channels share windows, which tiles do better."""
     if x.op.name == "windows":
-        return MOST_TERMS
+        return MAX_UNROLLED_TERMS
     seen = [f for f in x.inputs if f.op.name == "broadcast" and f.inputs[0].op.name == "windows"] if x.op.name == "mul" else []
     if not seen:
         return 0
     channels = seen[0].shape[2]
-    return MOST_TERMS if isinstance(channels, int) and channels < NARROW else NARROW - 1
+    return MAX_UNROLLED_TERMS if isinstance(channels, int) and channels < NARROW else NARROW - 1
 
 
-def written_out(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
+def unroll_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """``x`` reduced over neighbouring axes in their order, one operation for each element."""
     total: Node | None = None
     for places in itertools.product(*[range(x.shape[a]) for a in axes]):
@@ -119,7 +119,7 @@ def written_out(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
 
 def _at(b: Builder, x: Node, places: dict[int, int]) -> Node:
     """``x`` at a place along some axes, which go; of a product each factor there, lest the whole product be kept."""
-    return by_factors(b, x, lambda f: _place(b, f, places))[x]
+    return map_factors(b, x, lambda f: _place(b, f, places))[x]
 
 
 def _place(b: Builder, x: Node, places: dict[int, int]) -> Node:
@@ -129,7 +129,7 @@ def _place(b: Builder, x: Node, places: dict[int, int]) -> Node:
     return b(TABLE["reshape"], (part,), (tuple(n for a, n in enumerate(x.shape) if a not in places),))
 
 
-def by_factors(b: Builder, x: Node, change: Callable[[Node], Node]) -> dict[Node, Node]:
+def map_factors(b: Builder, x: Node, change: Callable[[Node], Node]) -> dict[Node, Node]:
     """A product of what ``change`` makes of the factors of ``x``, these being products of others as well: each part once, by the part of ``x``
     that it stands for. What is no product is its own only factor."""
     made: dict[Node, Node] = {}

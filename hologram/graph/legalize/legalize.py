@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.legalize.convolutions import by_factors, window_products
+from hologram.graph.legalize.convolutions import map_factors, window_products
 from hologram.graph.legalize.matrix_products import is_matmul, is_matvec_along_memory, reduce_as_matmul, reduce_matmul, reduce_split_k
 from hologram.graph.legalize.paged_scans import in_pages
 from hologram.graph.legalize.reductions import reduce_position, reduce_run, row_blocked, row_blocked_for_device
@@ -85,7 +85,7 @@ def _without_ones(b: Builder, x: Node, rank: int, varies: Variation) -> Node:
 
     if x.shape in ((), shape):
         return x
-    made = by_factors(b, x, narrowed)
+    made = map_factors(b, x, narrowed)
     for new in made.values():
         varies.note(new)
     return made[x]

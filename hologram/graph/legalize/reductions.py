@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.legalize.convolutions import few_terms, written_out
-from hologram.graph.legalize.short_reductions import is_short, reduced
+from hologram.graph.legalize.convolutions import max_unrolled_terms, unroll_reduction
+from hologram.graph.legalize.short_reductions import is_short_horizontal, unroll_horizontal_reduction
 from hologram.graph.schedule.choose import BAND, COLUMNS, MIN_ROW_BLOCKED_BYTES, UNCACHED_BYTES
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
@@ -65,10 +65,10 @@ def reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = F
     """Reduces one run of axes; ``cut``: it already holds the partial results of pages."""
     first, last = run[0], run[-1]
     rows, columns, n = x.shape[:first], x.shape[last + 1 :], prod(x.shape[first : last + 1])
-    if columns and isinstance(n, int) and n <= few_terms(x):
-        return written_out(b, op.monoid, x, run)
-    if is_short(x, run):
-        return reduced(b, op.monoid, x, run)
+    if columns and isinstance(n, int) and n <= max_unrolled_terms(x):
+        return unroll_reduction(b, op.monoid, x, run)
+    if is_short_horizontal(x, run):
+        return unroll_horizontal_reduction(b, op.monoid, x, run)
     if not _needs_cut(rows, columns, n, cut):
         return b(op, (x,), (run,))
     x = b.reshape(x, (*rows, n, *columns))

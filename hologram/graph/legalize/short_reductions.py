@@ -16,13 +16,13 @@ from hologram.ir.symbolic import prod
 from hologram.primitives.reductions import LANES
 
 
-def is_short(x: Node, axes: tuple[int, ...]) -> bool:
+def is_short_horizontal(x: Node, axes: tuple[int, ...]) -> bool:
     """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better written out."""
     n = prod(x.shape[a] for a in axes)
     return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_short_inner(x.shape, axes)
 
 
-def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
+def unroll_horizontal_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """``x`` reduced over its last ``axes`` in row form."""
     rows, n = x.shape[: axes[0]], prod(x.shape[a] for a in axes)
     assert isinstance(n, int)
@@ -39,7 +39,7 @@ def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     return b(TABLE["reshape"], (lanes[0],), (rows,))
 
 
-def taken_apart(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
+def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
     """Values that need not be kept, since one kernel across short rows computes each once for all who read it: those of a row that are spread
     along it, and those of an element that are read at their reader's own element, or one place of a row at a time. Where a reduction follows,
     kernels go another way; and what several of ``materialized`` are made of, these being all that would be kept otherwise, each would make for
