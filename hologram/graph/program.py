@@ -100,7 +100,7 @@ class Schedule:
             graph = verified(join_attention(graph, widest), "join_attention")
             graph = verified(block_regions(graph, self.precision, 0, nbytes), "block_regions")
         shared = tile.shared_bytes if isinstance(tile, Panels) else None
-        graph = legalize(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
+        graph = legalize(graph, self.precision, isinstance(tile, Tile) and tile.pairs, split_k=shared is None, shared_bytes=shared)
         packed = pack_before_loops(verified(graph, "prepare"), constants, self._prepared, tile, self.precision == "exact")
         return verified(packed, "pack_before_loops")
 

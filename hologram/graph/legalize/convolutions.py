@@ -22,9 +22,9 @@ LONG = 28  # windows in a row from which they make good columns
 WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
 TILE, UNIT = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
 MAX_UNROLLED_TERMS = 32  # of a window that are written out
-PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
+SPLIT_K_TERMS = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
-LEAST_PART = PART // 8  # shorter ones are more results than sums
+MIN_SPLIT_K_TERMS = SPLIT_K_TERMS // 8  # shorter ones are more results than sums
 
 
 class Products(NamedTuple):
@@ -69,7 +69,7 @@ def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:
     return Products(b(TABLE["mul"], (windows, weights)), tuple(range(2 + rank, 3 + 2 * rank)), (0, 1, 2 + rank, *range(2, 2 + rank)))
 
 
-def in_parts(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list[tuple[int, ...]]]:
+def split_k_axes(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list[tuple[int, ...]]]:
     """The terms, and runs of axes to sum over one after the other such that each is of moderate length. An axis may be cut in two.
 
     One whose extent has no divisor of about the right size stays whole.
@@ -81,8 +81,8 @@ def in_parts(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list
     inside = prod(extents[k:])
     if k == 1 and _fits(prod(extents)) or not isinstance(inside, int) or not isinstance(n := extents[k - 1], int):
         return terms, [axes]
-    near = next((d for d in range(min(n, PART // inside), 0, -1) if n % d == 0), 1)
-    if near * inside < LEAST_PART:
+    near = next((d for d in range(min(n, SPLIT_K_TERMS // inside), 0, -1) if n % d == 0), 1)
+    if near * inside < MIN_SPLIT_K_TERMS:
         return terms, [axes]
     at = axes[k - 1]
     cut = b(TABLE["reshape"], (terms,), ((*terms.shape[:at], n // near, near, *terms.shape[at + 1 :]),))
@@ -90,7 +90,7 @@ def in_parts(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list
 
 
 def _fits(n: Int) -> bool:
-    return isinstance(n, int) and n <= PART
+    return isinstance(n, int) and n <= SPLIT_K_TERMS
 
 
 # --- short sums ------------------------------------------------------------------------------------------------------

@@ -29,12 +29,12 @@ from hologram.ir.symbolic import prod
 from hologram.primitives.reductions import adjacent_runs, is_order_free
 
 
-def legalize(graph: Graph, precision: str = "exact", by_pairs: bool = False, by_parts: bool = True, shared_bytes: int | None = None) -> Graph:
-    """``by_pairs``: products of bfloat16 may be summed two at a time; ``by_parts``: long sums of products part by part. ``shared_bytes``: what groups
+def legalize(graph: Graph, precision: str = "exact", by_pairs: bool = False, split_k: bool = True, shared_bytes: int | None = None) -> Graph:
+    """``by_pairs``: products of bfloat16 may be summed two at a time; ``split_k``: long sums of products part by part. ``shared_bytes``: what groups
     share on a device, None elsewhere."""
     b = Builder()
     long = None if shared_bytes is None else LongSorts(shared_bytes, partial(running_sum, b))
-    varies = None if precision == "exact" else Variation(by_pairs, by_parts)
+    varies = None if precision == "exact" else Variation(by_pairs, split_k)
     made: dict[Node, Node] = {}
     lines: dict[Node, Any] = {}
     for node in graph.nodes():
@@ -110,7 +110,7 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
         elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and is_matmul(x, run, varies):
             x = reduce_matmul(b, op, x, run, varies)
         elif varies is not None:
-            x = reduce_run(b, op, *(row_blocked if varies.by_parts else row_blocked_for_device)(b, op, x, run))
+            x = reduce_run(b, op, *(row_blocked if varies.split_k else row_blocked_for_device)(b, op, x, run))
         else:
             x = reduce_run(b, op, x, run)
     return b.cast(b.reshape(x, node.shape), node.dtype)

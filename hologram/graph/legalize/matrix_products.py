@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from hologram.graph.legalize.bf16_dot import in_pairs
-from hologram.graph.legalize.convolutions import PART, in_parts
+from hologram.graph.legalize.convolutions import SPLIT_K_TERMS, split_k_axes
 from hologram.graph.legalize.reductions import reduce_run, row_blocked
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import places, step
@@ -16,7 +16,7 @@ from hologram.ir.symbolic import prod
 
 # From how many terms, and up to how many, a sum of products of so many vectors with a matrix is taken along the memory of the matrix, which is
 # then read once for each of them: what more vectors share is packed.
-FEW_VECTORS = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, PART)}
+FEW_VECTORS = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, SPLIT_K_TERMS)}
 MIN_MATMUL_EXTENT = 8  # extents from which a sum of products is worth the loops of a matrix product
 
 
@@ -98,14 +98,14 @@ def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
         return False
     first, second = (varies.of(f) for f in x.inputs)
     count = x.shape[run[0]]
-    least = 2 if isinstance(count, int) and count > PART else MIN_MATMUL_EXTENT
+    least = 2 if isinstance(count, int) and count > SPLIT_K_TERMS else MIN_MATMUL_EXTENT
     long = [i for i, n in enumerate(x.shape) if isinstance(n, int) and n >= least and i not in run]
     lonely = {i in first for i in long if (i in first) != (i in second)}
     return len(lonely) == 2 and run[0] in first and run[0] in second
 
 
 def reduce_matmul(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
-    reduce = reduce_split_k if varies.by_parts else reduce_run
+    reduce = reduce_split_k if varies.split_k else reduce_run
     found = in_pairs(b, x, run[-1]) if varies.by_pairs else None
     if found is None:
         return reduce(b, op, x, run)
@@ -116,7 +116,7 @@ def reduce_matmul(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Va
 
 def reduce_split_k(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
     """Reduces one run of axes, a long one part by part: panels of what rows share then stay in the second-level cache."""
-    x, runs = in_parts(b, x, run)
+    x, runs = split_k_axes(b, x, run)
     for part in runs:
         x = reduce_run(b, op, x, part)
     return x

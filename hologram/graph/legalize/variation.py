@@ -6,11 +6,11 @@ from hologram.ir.node import Node
 
 
 class Variation:
-    """The axes along which a node's elements differ; all axes for what is not known. ``by_pairs``, ``by_parts``: as
+    """The axes along which a node's elements differ; all axes for what is not known. ``by_pairs``, ``split_k``: as
     :func:`hologram.graph.legalize.legalize.legalize` has it."""
 
-    def __init__(self, by_pairs: bool = False, by_parts: bool = True) -> None:
-        self.by_pairs, self.by_parts = by_pairs, by_parts
+    def __init__(self, by_pairs: bool = False, split_k: bool = True) -> None:
+        self.by_pairs, self.split_k = by_pairs, split_k
         self.axes: dict[Node, frozenset[int]] = {}
 
     def of(self, node: Node) -> frozenset[int]:
