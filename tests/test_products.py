@@ -253,7 +253,7 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
     for module in (choose, reductions):
         monkeypatch.setattr(module, "UNCACHED_BYTES", 1)
         monkeypatch.setattr(module, "MIN_ROW_BLOCKED_BYTES", 512)
-    monkeypatch.setattr(reductions, "BAND_PIECES", 8)
+    monkeypatch.setattr(reductions, "ROW_BLOCK_PIECES", 8)
     hg.clear_caches()
     a, b = _operands((1, rows, 200), "float32")
     product, total = hg.jit(lambda x, y: x[0] @ y), hg.jit(lambda y: hnp.sum(y, axis=0))
@@ -263,7 +263,7 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
     for got, want in zip(both, (b.max(0), b.argmin(0), (b * b).sum(0)), strict=True):
         np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4)
     assert ("serial g" in product.lower(a, b).as_text("kernels")) == (rows in (128, 256))
-    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % choose.BAND == 0 else 1)
+    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % choose.ROW_BLOCK == 0 else 1)
     assert hg.jit(hnp.matmul, precision="exact").lower(a, b).compile().reduction().kernels == 1
     hg.clear_caches()
 

@@ -303,7 +303,7 @@ def _summed(nodes: Iterable[Node]) -> dict[Node, Int]:
 
 
 def _whole_sum(node: Node) -> tuple[Node, tuple[int, ...]] | None:
-    """Of a sum of products over one axis, taken along rows or in bands of rows: the terms, and their axes in the order of the result's, the summed
+    """Of a sum of products over one axis, taken along rows or in blocks of rows: the terms, and their axes in the order of the result's, the summed
     one at the end. None for anything else."""
     if node.op.name != "reduce_sum":
         return None

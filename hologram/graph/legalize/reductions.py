@@ -7,18 +7,18 @@ from typing import Any
 from hologram import dtypes
 from hologram.graph.legalize.convolutions import max_unrolled_terms, unroll_reduction
 from hologram.graph.legalize.short_reductions import is_short_horizontal, unroll_horizontal_reduction
-from hologram.graph.schedule.choose import BAND, COLUMNS, MIN_ROW_BLOCKED_BYTES, UNCACHED_BYTES
+from hologram.graph.schedule.choose import COLUMNS, MIN_ROW_BLOCKED_BYTES, ROW_BLOCK, UNCACHED_BYTES
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
 from hologram.primitives.reductions import PAGE
 
 MAX_KERNEL_TERMS = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
-BAND_PIECES = 32  # pieces of bands that keep threads busy, where rows are as many
+ROW_BLOCK_PIECES = 32  # pieces of row blocks that keep threads busy, where rows are as many
 
 
-MANY_GROUPS = 1024  # blocks of columns that keep a device busy
-LEAST_BAND = 16  # rows of a band
+MIN_DEVICE_BLOCKS = 1024  # blocks of columns that keep a device busy
+MIN_ROW_BLOCK = 16  # rows of a row block
 
 
 CUT_PAGES = 2  # up to which a reduction or a scan is one piece, however few there are
@@ -29,7 +29,7 @@ MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
 def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
-    """The partial results of bands of rows, and the axis left to reduce, where many long rows become one: another order than the written one.
+    """The partial results of blocks of rows, and the axis left to reduce, where many long rows become one: another order than the written one.
 
     Memory is then read along rows, many at once, as it lies; down a block of columns it gives half of its bandwidth.
     """
@@ -39,26 +39,26 @@ def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Nod
         return x, run  # several results' axes may be rows and columns of a product, whose terms are far more than its factors
     if prod(x.shape[:first]) != 1:
         return x, run
-    if n % BAND or n == BAND or width * x.dtype.itemsize < MIN_ROW_BLOCKED_BYTES or n * width * x.dtype.itemsize < UNCACHED_BYTES:
+    if n % ROW_BLOCK or n == ROW_BLOCK or width * x.dtype.itemsize < MIN_ROW_BLOCKED_BYTES or n * width * x.dtype.itemsize < UNCACHED_BYTES:
         return x, run
-    most = max(1, n // (BAND * BAND_PIECES))
-    rows = BAND * next(k for k in range(most, 0, -1) if n % (BAND * k) == 0)
-    banded = b.reshape(x, (*x.shape[:first], n // rows, rows, *x.shape[last + 1 :]))
-    return b(op, (banded,), ((first + 1,),)), (first,)
+    most = max(1, n // (ROW_BLOCK * ROW_BLOCK_PIECES))
+    rows = ROW_BLOCK * next(k for k in range(most, 0, -1) if n % (ROW_BLOCK * k) == 0)
+    blocked = b.reshape(x, (*x.shape[:first], n // rows, rows, *x.shape[last + 1 :]))
+    return b(op, (blocked,), ((first + 1,),)), (first,)
 
 
 def row_blocked_for_device(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
-    """The partial results of bands of rows, as many as keep a device busy, and the axis left to reduce: another order than the written one."""
+    """The partial results of blocks of rows, as many as keep a device busy, and the axis left to reduce: another order than the written one."""
     first, last = run[0], run[-1]
     n, rows, columns = prod(x.shape[first : last + 1]), prod(x.shape[:first]), x.shape[last + 1 :]
     groups = rows * floordiv(prod(columns) + (COLUMNS - 1), COLUMNS)
-    if not columns or not isinstance(n, int) or not isinstance(groups, int) or groups >= MANY_GROUPS:
+    if not columns or not isinstance(n, int) or not isinstance(groups, int) or groups >= MIN_DEVICE_BLOCKS:
         return x, run
-    bands = next((k for k in range(min(n // LEAST_BAND, MANY_GROUPS // max(1, groups)), 1, -1) if n % k == 0), 1)
-    if bands == 1:
+    blocks = next((k for k in range(min(n // MIN_ROW_BLOCK, MIN_DEVICE_BLOCKS // max(1, groups)), 1, -1) if n % k == 0), 1)
+    if blocks == 1:
         return x, run
-    banded = b.reshape(x, (*x.shape[:first], bands, n // bands, *columns))
-    return b(op, (banded,), ((first + 1,),)), (first,)
+    blocked = b.reshape(x, (*x.shape[:first], blocks, n // blocks, *columns))
+    return b(op, (blocked,), ((first + 1,),)), (first,)
 
 
 def reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = False) -> Node:

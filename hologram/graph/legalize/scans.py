@@ -7,7 +7,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.legalize.paged_scans import join_pages
-from hologram.graph.legalize.reductions import MANY_GROUPS, reduce_run, split_in_pages
+from hologram.graph.legalize.reductions import MIN_DEVICE_BLOCKS, reduce_run, split_in_pages
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
@@ -27,26 +27,26 @@ def legalize_scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
     n = x.shape[axis]
     if axis == x.ndim - 1 and not (isinstance(n, int) and n <= PAGE):
         return join_pages(b, b.cast(_paged_scan(b, node.op, x, axis, at_once), node.dtype), n, reverse)
-    bands = _scan_block_count(x, axis) if at_once else 1
-    x = _blocked_scan(b, node.op, x, axis, bands) if bands > 1 else b(node.op, (x,), (axis, False))
+    blocks = _scan_block_count(x, axis) if at_once else 1
+    x = _blocked_scan(b, node.op, x, axis, blocks) if blocks > 1 else b(node.op, (x,), (axis, False))
     return b.cast(b.flip(x, axis) if reverse else x, node.dtype)
 
 
 def _scan_block_count(x: Node, axis: int) -> int:
-    """In how many bands a scan down columns is cut that has few of them to do side by side; 1: none."""
+    """In how many blocks a scan down columns is cut that has few of them to do side by side; 1: none."""
     n, rows, columns = x.shape[axis], prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
     groups = rows * floordiv(columns + (COLUMNS - 1), COLUMNS)
-    if axis == x.ndim - 1 or not isinstance(n, int) or not isinstance(groups, int) or n < LONG_COLUMN or groups >= MANY_GROUPS:
+    if axis == x.ndim - 1 or not isinstance(n, int) or not isinstance(groups, int) or n < LONG_COLUMN or groups >= MIN_DEVICE_BLOCKS:
         return 1
-    most = min(math.isqrt(n), MANY_GROUPS // max(1, groups))
+    most = min(math.isqrt(n), MIN_DEVICE_BLOCKS // max(1, groups))
     return next((k for k in range(most, most // 4, -1) if n % k == 0), most)
 
 
-def _blocked_scan(b: Builder, op: Any, x: Node, axis: int, bands: int) -> Node:
-    """Totals of bands, what stands before each, and the scan again, out of the written order."""
+def _blocked_scan(b: Builder, op: Any, x: Node, axis: int, blocks: int) -> Node:
+    """Totals of blocks, what stands before each, and the scan again, out of the written order."""
     n = x.shape[axis]
     assert isinstance(n, int)
-    parts = split_in_pages(b, x, axis, n, op.identity(x.dtype), -(-n // bands))
+    parts = split_in_pages(b, x, axis, n, op.identity(x.dtype), -(-n // blocks))
     totals = reduce_run(b, reduction_by(op.monoid), parts, (axis + 1,))
     before = _shifted(b, b(op, (totals,), (axis, False)), axis, op.identity(x.dtype))
     spread = b(TABLE["broadcast"], (before,), (parts.shape, tuple(i for i in range(parts.ndim) if i != axis + 1)))

@@ -14,7 +14,7 @@ from hologram.graph.lower.scalarize import Values, Write
 from hologram.graph.schedule import epilogue
 from hologram.graph.schedule.epilogue import Epilogue
 from hologram.graph.schedule.nest import Nest
-from hologram.graph.schedule.row_blocked_reduce import Bands
+from hologram.graph.schedule.row_blocked_reduce import RowBlockedReduce
 from hologram.graph.schedule.tiles import PACK_BYTES
 from hologram.graph.schedule.unroll import unroll
 from hologram.ir.instruction import Ins
@@ -72,10 +72,10 @@ class Emission:
             if not nest.row_starts:
                 self._tile()
             self._copy_rows()
-        self.bands: Bands | None = None
-        if nest.by_bands:
-            self.bands = Bands(list(values.accumulates), self.stores, nest)
-            self.order, self.stores = [*self.order, *self.bands.order], self.bands.writes
+        self.row_blocked: RowBlockedReduce | None = None
+        if nest.row_blocked:
+            self.row_blocked = RowBlockedReduce(list(values.accumulates), self.stores, nest)
+            self.order, self.stores = [*self.order, *self.row_blocked.order], self.row_blocked.writes
         for v in self.order:
             self._annotate(v)
         if nest.packs:
@@ -200,9 +200,9 @@ class Emission:
         if self.epilogue is not None:
             k.body += [v for v in self.epilogue.constants() if v not in k.body]
             k.scratch += self.epilogue.sums.values()
-        if self.bands is not None:
-            k.body += self.bands.identities.values()
-            k.scratch += self.bands.results.values()
+        if self.row_blocked is not None:
+            k.body += self.row_blocked.identities.values()
+            k.scratch += self.row_blocked.results.values()
         parallel = Loop("parallel", "p", 0, nest.chunks)
         parallel.repeats = nest.repeats
         k.body.append(parallel)
@@ -211,7 +211,7 @@ class Emission:
             body += self.row_start if loop.kind == "lanes" else []
             body += self._at(level)
             body += self._pack() if self.packed and level == 1 else []
-            around = self.bands if level == 1 else None
+            around = self.row_blocked if level == 1 else None
             body += [loop] if around is None else [around.before(), loop, around.after()]
             if self.epilogue is not None and loop.kind == "lanes":
                 body.append(self.epilogue.loop())

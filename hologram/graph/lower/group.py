@@ -20,7 +20,7 @@ from hologram.graph.lower.scalarize import Values, Write
 from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import is_short_inner, join_kernels, residue_boxes, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
-from hologram.graph.schedule.row_blocked_reduce import can_go_by_bands
+from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
 from hologram.graph.schedule.row_interleave import interleaved_row_starts
 from hologram.graph.schedule.tiles import Panels, Sharing, Tile
 from hologram.ir.instruction import Ins
@@ -94,8 +94,8 @@ def _emitted(group: Group, values: Values, stores: list[Write], precision: str, 
     if isinstance(plain, Panels) and plain.halves is not None and precision != "exact" and _sums_halves(values):
         plain = Panels(*plain.halves)
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
-    by_bands = isinstance(plain, Tile) and precision != "exact" and can_go_by_bands(values, stores)
-    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, by_bands)
+    row_blocked = isinstance(plain, Tile) and precision != "exact" and can_be_row_blocked(values, stores)
+    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
     return Emission(group, values, stores, nest, precision).lowered()
 
 

@@ -1,8 +1,8 @@
 """Long columns of wide rows, reduced row by row: results stay in scratch while memory is read along a few rows at a time.
 
-Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a band of
-:data:`~hologram.graph.schedule.choose.BAND` rows at a time, along their whole length, and adds what it gives to a row of results in scratch, which
-stays in the first caches. This is another order than the written one.
+Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a block
+of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of results in scratch,
+which stays in the first caches. This is another order than the written one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import identity_bits
 
 
-def can_go_by_bands(values: Values, stores: Sequence[Write]) -> bool:
+def can_be_row_blocked(values: Values, stores: Sequence[Write]) -> bool:
     """Whether all that is written are accumulators that combine in any order, and nothing that is reduced depends on one."""
     accs = values.accumulates
     after: set[Value] = set(accs)
@@ -28,8 +28,9 @@ def can_go_by_bands(values: Values, stores: Sequence[Write]) -> bool:
     )
 
 
-class Bands:
-    """What accumulators come to, in scratch: ``order`` and ``writes`` add a band's, :meth:`before` and :meth:`after` are loops around all bands."""
+class RowBlockedReduce:
+    """What accumulators come to, in scratch: ``order`` and ``writes`` add a row block's, :meth:`before` and :meth:`after` are loops around all row
+    blocks."""
 
     def __init__(self, accs: Sequence[Acc], stores: Sequence[Write], nest: Nest) -> None:
         self.stores, self.nest = stores, nest
