@@ -1,4 +1,4 @@
-"""Reductions and scans. Their references keep the written order of ``docs/architecture.md`` bit for bit.
+"""Reductions and scans. Their references keep the canonical reduction order of ``docs/architecture.md`` bit for bit.
 
 A row's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for 16-bit floats), and the
 result is rounded to the element type once, at the end.
@@ -109,7 +109,7 @@ def identity_bits(row: Op, d: DType) -> bytes:
     return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
 
 
-# --- the written order -----------------------------------------------------------------------------------------------
+# --- the canonical reduction order -----------------------------------------------------------------------------------------------
 
 
 def _split(x: np.ndarray, size: int, identity: Any) -> np.ndarray:

@@ -3,7 +3,7 @@
 The exits of one level become one ``scan`` over the blocks of the region's axis. Its body makes what it needs of the region anew, for its block: it
 takes slices of what has the axis, all of what has not, and the number of the block's first element, for indices. Exits that have the axis are
 stacked, sums over it are carried. What is left over behind the last whole block is done once more, after the loop. Sums over the axis then have
-another order than the written one.
+not the canonical reduction order.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What a body computes falls into three parts: what needs no carry, what carries need, and what only the stacked results need. The first may be done
 before the loop, of whole sequences, the last after it, of whole stacks: loop distribution (Kennedy and McKinley 1990). It pays for products with a
-factor that no step changes: one product of all rows in the place of one a step, each of which reads the whole factor for few rows. The written order
-of sums stays, since the steps become an axis in front.
+factor that no step changes: one product of all rows in the place of one a step, each of which reads the whole factor for few rows. The canonical
+reduction order of sums stays, since the steps become an axis in front.
 
 A carry to which each step adds a sum, and which nothing else reads, is the sum over the steps and over what each of them sums: again one product, as
 in the gradient of a weight, in the place of one a step and as many additions of the whole. The order of additions changes, so this is not for floats

@@ -9,7 +9,7 @@ A :class:`Kernel` is a function of buffers and integer symbols. Its body is a li
   ``lanes`` (iterations are independent but for accumulators: vector lanes, or threads of a block) or ``serial``.
 
 There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
-(:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the written order of reductions
+(:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the canonical reduction order
 (docs/architecture.md): a ``lanes`` loop accumulates in row form, a ``serial`` loop in column form.
 """
 

@@ -47,7 +47,7 @@ def _adds(n: Node, x: Node) -> bool:
 def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -> Node | None:
     """A sum over the last axis of products whose factors each lack one of the other axes: a matrix product. It is summed down columns.
 
-    The columns are the last axis that one factor lacks, so that rows share what they read of the other: another order than the written one.
+    The columns are the last axis that one factor lacks, so that rows share what they read of the other: not the canonical reduction order.
     """
     last = x.ndim - 1
     first, second = (varies.of(f) for f in x.inputs)

@@ -29,7 +29,7 @@ MANY_ROWS = 16  # results that are independent and so already fill the machine
 
 
 def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
-    """The partial results of blocks of rows, and the axis left to reduce, where many long rows become one: another order than the written one.
+    """The partial results of blocks of rows, and the axis left to reduce, where many long rows become one: not the canonical reduction order.
 
     Memory is then read along rows, many at once, as it lies; down a block of columns it gives half of its bandwidth.
     """
@@ -48,7 +48,7 @@ def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Nod
 
 
 def row_blocked_for_device(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
-    """The partial results of blocks of rows, as many as keep a device busy, and the axis left to reduce: another order than the written one."""
+    """The partial results of blocks of rows, as many as keep a device busy, and the axis left to reduce: not the canonical reduction order."""
     first, last = run[0], run[-1]
     n, rows, columns = prod(x.shape[first : last + 1]), prod(x.shape[:first]), x.shape[last + 1 :]
     groups = rows * floordiv(prod(columns) + (COLUMNS - 1), COLUMNS)

@@ -19,7 +19,7 @@ LONG_COLUMN = 256  # elements of a scan
 
 
 def legalize_scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
-    """``at_once``: what stands before pages may be found out of the written order, side by side instead of one after the other."""
+    """``at_once``: what stands before pages may be found not in the canonical reduction order, side by side instead of one after the other."""
     axis, reverse = node.attrs
     x = b.cast(x, dtypes.compute_type(x.dtype))
     if reverse:
@@ -43,7 +43,7 @@ def _scan_block_count(x: Node, axis: int) -> int:
 
 
 def _blocked_scan(b: Builder, op: Any, x: Node, axis: int, blocks: int) -> Node:
-    """Totals of blocks, what stands before each, and the scan again, out of the written order."""
+    """Totals of blocks, what stands before each, and the scan again, not in the canonical reduction order."""
     n = x.shape[axis]
     assert isinstance(n, int)
     parts = split_in_pages(b, x, axis, n, op.identity(x.dtype), -(-n // blocks))

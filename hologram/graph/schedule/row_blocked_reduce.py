@@ -2,7 +2,7 @@
 
 Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a block
 of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of results in scratch,
-which stays in the first caches. This is another order than the written one.
+which stays in the first caches. This is not the canonical reduction order.
 """
 
 from __future__ import annotations

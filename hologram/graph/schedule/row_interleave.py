@@ -3,7 +3,7 @@
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
 foreseen. So a chunk of a row-form reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the
 others, and neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of
-them. The order within a row stays the written one.
+them. The order within a row stays the canonical one.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What is recognised, by structure and not by name: a product over the keys whose one factor is ``exp(s - max s) / sum exp(s - max s)`` along them, and
 ``s`` is made, element by element, of a product of queries and keys (scale, masks, biases and caps in any number). Where nothing else reads what is
 between the two products, they and the softmax become one ``attention`` node, which :mod:`hologram.graph.library.attention.kernel` lowers to one
-kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). Sums then have another order than the written one.
+kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). Sums then have not the canonical reduction order.
 """
 
 from __future__ import annotations

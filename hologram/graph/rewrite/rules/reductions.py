@@ -22,7 +22,7 @@ from hologram.primitives.reductions import adjacent_runs
 Axes = tuple[int, ...]
 
 
-# --- the written order -----------------------------------------------------------------------------------------------
+# --- the canonical reduction order -----------------------------------------------------------------------------------------------
 
 
 def indifferent(op: Op, dtype: DType) -> bool:
