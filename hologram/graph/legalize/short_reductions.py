@@ -1,7 +1,7 @@
 """Reductions over a short last axis (the coordinates of points, the channels of pixels): written out, one op for each element.
 
-A loop of lanes along three elements leaves most of a register empty. Written out, lanes go across the rows. The order is that of the row form:
-lane l combines with lane l + h for h = 4, 2, 1.
+A loop of lanes along three elements leaves most of a register empty. Written out, lanes go across the rows. The order is that of horizontal
+reductions: lane l combines with lane l + h for h = 4, 2, 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_short_horizontal(x: Node, axes: tuple[int, ...]) -> bool:
 
 
 def unroll_horizontal_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
-    """``x`` reduced over its last ``axes`` in row form."""
+    """``x`` reduced over its last ``axes`` horizontally."""
     rows, n = x.shape[: axes[0]], prod(x.shape[a] for a in axes)
     assert isinstance(n, int)
     if len(axes) > 1:

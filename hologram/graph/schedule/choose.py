@@ -4,8 +4,8 @@ Neighbouring axes that every access walks as one (the stride of the outer is the
 first. Then
 
 - *map* (no reduced axes): rows times lanes, lanes along the last merged axis, cut in pages;
-- *row form* (the last axis is reduced): a row a chunk, lanes along it;
-- *column form*: blocks of neighbouring columns a chunk, lanes across them, a serial loop down. Where some reads are the same for all rows
+- *horizontal* (the last axis is reduced): a row a chunk, lanes along it;
+- *vertical*: blocks of neighbouring columns a chunk, lanes across them, a serial loop down. Where some reads are the same for all rows
   (the second factor of a matrix product), a chunk takes several rows at once and shares them: see
   :mod:`hologram.graph.schedule.tiles`.
 """
@@ -21,7 +21,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, counter, floordiv, mod, split_linear
 from hologram.primitives.reductions import PAGE
 
-COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
+COLUMNS = 128  # columns of a chunk in vertical reductions: half a kilobyte of float32 a row
 SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
 ROW_BLOCK = 8  # rows that are read at one time where all of them are too large for the caches
 MIN_ROW_BLOCKED_BYTES = 4096  # of rows that are read in row blocks
@@ -40,8 +40,8 @@ def choose_nest(
     row_blocked: bool = False,
 ) -> Nest:
     """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes;
-    ``starts``: first rows of parts whose rows are reduced together, in row form; ``row_blocked``: whether long columns may be reduced row block by
-    row block."""
+    ``starts``: first rows of parts whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced
+    row block by row block."""
     if axes is None:
         return _map(merge(range(len(shape)), shape, expressions), loads)
     before = merge(range(axes[0]), shape, expressions)

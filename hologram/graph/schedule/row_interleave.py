@@ -1,7 +1,7 @@
 """Rows that are reduced together although they share nothing: a thread then reads memory at several places at once.
 
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
-foreseen. So a chunk of a row-form reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the
+foreseen. So a chunk of a horizontal reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the
 others, and neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of
 them. The order within a row stays the canonical one.
 """
@@ -25,7 +25,7 @@ MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, 
 
 
 def interleaved_row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: Tile) -> list[int]:
-    """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than reductions in row form, in
+    """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than horizontal reductions, in
     one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
         return []
