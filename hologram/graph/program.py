@@ -73,7 +73,7 @@ class Schedule:
         self.inputs = graph.inputs
         self.constants = [n for n in nodes if n.op.name == "leaf"]
         self.outputs, computed = _outputs(graph, self.inputs, self.constants)
-        self.groups = fuse(Graph(graph.inputs, computed), halves=isinstance(tile, Panels))
+        self.groups = fuse(Graph(graph.inputs, computed), keep_16bit=isinstance(tile, Panels))
         self.steps = self._lower(computed)
         self.slot_of: dict[Node, int] = {}
         for n in [*self.inputs, *self.constants, *computed]:
@@ -94,7 +94,7 @@ class Schedule:
         tile = self.tile
         if tile is not None and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
             nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, Panels) else (None, None)
-            if isinstance(tile, Panels) and tile.halves is not None:
+            if isinstance(tile, Panels) and tile.tile_16bit is not None:
                 graph = verified(reduce_in_tiles(graph), "reduce_in_tiles")
             graph = verified(block_regions(graph, self.precision, 1, nbytes), "block_regions")
             graph = verified(join_attention(graph, widest), "join_attention")

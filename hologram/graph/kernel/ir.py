@@ -135,7 +135,7 @@ class Kernel:
                 stack.pop()
 
 
-def half_factors(v: Value) -> tuple[Ins, Ins] | None:
+def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
     """The 16-bit floats of one type whose product ``v`` is, each of them made float32; None for any other value."""
     if not isinstance(v, Ins) or v.opname != "mul" or v.dtype is not dtypes.float32:
         return None

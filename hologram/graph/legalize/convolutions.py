@@ -1,4 +1,4 @@
-"""Convolutions, on their way to kernels: sums, in vertical reductions, of products of windows and weights.
+"""Legalization of convolutions: vertical reductions of products of windows and weights.
 
 A product of tiles wants long columns whose elements are neighbours, rows that share them, and for each row one number at a time. Where rows of the
 result are long, the columns are its last space axis: windows are what is shared, weights the numbers. Where they are short, as in the derivative

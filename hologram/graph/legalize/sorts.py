@@ -15,7 +15,7 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import prod
 from hologram.primitives.sorting import Finish, argsort, order_keys, sort_key, sort_keys, unsigned_of
 
-HALVES_FROM = 65_536  # elements of a row whose 64-bit keys the CPU sorts by halves, rather than read through indices in each pass
+MIN_SPLIT_KEY_ROW = 65_536  # elements of a row whose 64-bit keys the CPU sorts by halves, rather than read through indices in each pass
 INDEX_BITS = 32  # rows of unknown length have fewer elements than these count
 
 
@@ -78,9 +78,9 @@ def _order(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> 
     if wide is not None:
         return sorted_by(b, _pairs(b, keys, None, wide), *_below(wide, keys.dtype), long)
     if carried <= INDEX_BITS and (
-        isinstance(n, int) and n >= HALVES_FROM if long is None else is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes)
+        isinstance(n, int) and n >= MIN_SPLIT_KEY_ROW if long is None else is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes)
     ):
-        return _in_halves(b, keys, long)
+        return _by_words(b, keys, long)
     return _first(b, b(order_keys, (b.cast(keys, dtypes.uint64),)))
 
 
@@ -97,7 +97,7 @@ def _below(wide: DType, key: DType) -> tuple[int, Finish]:
     return low, (("and", (), (1 << low) - 1), ("cast", ("int64",), None))
 
 
-def _in_halves(b: Builder, keys: Node, long: LongSorts | None) -> Node:
+def _by_words(b: Builder, keys: Node, long: LongSorts | None) -> Node:
     """The order by the lower halves of keys, and then that of the upper halves, in the order by the lower."""
     half, wide = dtypes.uint32, keys.dtype
     low, finish = _below(wide, half)

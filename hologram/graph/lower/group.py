@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.fusion.groups import KERNEL_COST, Group
-from hologram.graph.kernel.ir import half_factors
+from hologram.graph.kernel.ir import float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import arrange
 from hologram.graph.lower.code_placement import Emission
@@ -91,18 +91,18 @@ def _emitted(group: Group, values: Values, stores: list[Write], precision: str, 
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
-    if isinstance(plain, Panels) and plain.halves is not None and precision != "exact" and _sums_halves(values):
-        plain = Panels(*plain.halves)
+    if isinstance(plain, Panels) and plain.tile_16bit is not None and precision != "exact" and _sums_16bit(values):
+        plain = Panels(*plain.tile_16bit)
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
     row_blocked = isinstance(plain, Tile) and precision != "exact" and can_be_row_blocked(values, stores)
     nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
     return Emission(group, values, stores, nest, precision).lowered()
 
 
-def _sums_halves(values: Values) -> bool:
+def _sums_16bit(values: Values) -> bool:
     """Whether all that is reduced is one sum of products of 16-bit floats."""
     summed = list(values.accumulates.items())
-    return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and half_factors(summed[0][1][0]) is not None
+    return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
 
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:

@@ -33,13 +33,13 @@ class Tile(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``halves``: those
-    of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``: of
-    memory that items share."""
+    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``tile_16bit``:
+    those of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``:
+    of memory that items share."""
 
     rows: int
     columns: int
-    halves: tuple[int, int] | None = None
+    tile_16bit: tuple[int, int] | None = None
     scores: tuple[int, int] = (64, 64)
     shared_bytes: int = 32 * 1024
 

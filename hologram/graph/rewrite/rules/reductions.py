@@ -33,8 +33,8 @@ def indifferent(op: Op, dtype: DType) -> bool:
 
 
 def runs_of(shape: Shape, axes: Axes) -> list[tuple[Int, bool]]:
-    """For each run of reduced axes, in the order of axes: how many elements, and whether in horizontal reductions. Runs of one element do not count;
-    of two elements, both forms are one."""
+    """For each run of reduced axes, in the order of axes: how many elements, and whether it is reduced horizontally. Runs of one element do not
+    count; of two elements, both forms are one."""
     out = []
     for run in adjacent_runs(axes):
         n = prod(shape[a] for a in run)
