@@ -16,7 +16,7 @@ from hologram.backends.llvm import target
 from hologram.backends.llvm.mixed_width import widths_abreast
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.schedule.tiles import Tile, _rows_at_once, block_width, lanes
+from hologram.graph.schedule.tiles import CpuTileConfig, _rows_at_once, block_width, lanes
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
 
@@ -73,7 +73,7 @@ def test_any_number_of_rows_in_tiles_of_any_machine(level: str) -> None:
 def test_a_tile_has_several_rows() -> None:
     for rows in range(2, 9):
         for n in range(2, 200):
-            assert 2 <= _rows_at_once(n, Tile(rows, 64)) <= min(n, rows)
+            assert 2 <= _rows_at_once(n, CpuTileConfig(rows, 64)) <= min(n, rows)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -25,7 +25,7 @@ from hologram.graph.legalize import radix_plan, sorts
 from hologram.graph.legalize.radix_plan import layout
 from hologram.graph.library.sort.merge import TILE_BYTES
 from hologram.graph.program import Schedule
-from hologram.graph.schedule.tiles import Panels
+from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.symbolic import var
@@ -151,7 +151,7 @@ def test_tiles_fit_in_shared_memory(shared_bytes: int) -> None:
         found = layout(itemsize, shared_bytes)
         assert found.own % 2 and found.tile // radix_plan.COUNTING <= radix_plan.MOST_COUNTED and found.at_once >= 4
     for name in BY_DIGITS:
-        schedule = Schedule(graph_of(name), "exact", Panels(128, 128, None, shared_bytes))
+        schedule = Schedule(graph_of(name), "exact", GpuTileConfig(128, 128, None, shared_bytes))
         dialect = DIALECTS["cuda" if shared_bytes == 48 * 1024 else "metal"]
         if dialect.double or "double" not in name:
             assert not any(Mapping(k, Scalars(dialect)).in_workspace for k in kernels(schedule))

@@ -35,7 +35,7 @@ from hologram.graph.lower.scatters import lower_scatter
 from hologram.graph.lower.sorted_scatters import lower_runs
 from hologram.graph.memory import plan as planner
 from hologram.graph.memory.verify import verify_plan
-from hologram.graph.schedule.tiles import Panels, Sharing, Tile
+from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.graph.verify_graph import verified
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node, topological
@@ -60,7 +60,7 @@ class Schedule:
     ``temporaries`` with their lifetimes, the workspaces of control steps among them. What depends on constants alone, up to ``hold`` bytes of it, is
     left to the schedule ``ahead``: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
 
-    def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None, hold: int = 0, prepared: bool = False) -> None:
+    def __init__(self, graph: Graph, precision: str = "exact", tile: TileConfig | None = None, hold: int = 0, prepared: bool = False) -> None:
         self.precision, self.tile = precision, tile
         self.ahead: Schedule | None = None
         graph = graph if prepared else self._prepared(graph)
@@ -73,7 +73,7 @@ class Schedule:
         self.inputs = graph.inputs
         self.constants = [n for n in nodes if n.op.name == "leaf"]
         self.outputs, computed = _outputs(graph, self.inputs, self.constants)
-        self.groups = fuse(Graph(graph.inputs, computed), keep_16bit=isinstance(tile, Panels))
+        self.groups = fuse(Graph(graph.inputs, computed), keep_16bit=isinstance(tile, GpuTileConfig))
         self.steps = self._lower(computed)
         self.slot_of: dict[Node, int] = {}
         for n in [*self.inputs, *self.constants, *computed]:
@@ -93,14 +93,14 @@ class Schedule:
         runs, or in all steps of a loop."""
         tile = self.tile
         if tile is not None and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
-            nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, Panels) else (None, None)
-            if isinstance(tile, Panels) and tile.tile_16bit is not None:
+            nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, GpuTileConfig) else (None, None)
+            if isinstance(tile, GpuTileConfig) and tile.tile_16bit is not None:
                 graph = verified(reduce_in_tiles(graph), "reduce_in_tiles")
             graph = verified(block_regions(graph, self.precision, 1, nbytes), "block_regions")
             graph = verified(join_attention(graph, widest), "join_attention")
             graph = verified(block_regions(graph, self.precision, 0, nbytes), "block_regions")
-        shared = tile.shared_bytes if isinstance(tile, Panels) else None
-        graph = legalize(graph, self.precision, isinstance(tile, Tile) and tile.pairs, split_k=shared is None, shared_bytes=shared)
+        shared = tile.shared_bytes if isinstance(tile, GpuTileConfig) else None
+        graph = legalize(graph, self.precision, isinstance(tile, CpuTileConfig) and tile.pairs, split_k=shared is None, shared_bytes=shared)
         packed = pack_before_loops(verified(graph, "prepare"), constants, self._prepared, tile, self.precision == "exact")
         return verified(packed, "pack_before_loops")
 
@@ -163,16 +163,16 @@ class Schedule:
             case "scatter":
                 return lower_scatter(group, roots, self.precision)
             case "attention":
-                if isinstance(self.tile, Panels):
+                if isinstance(self.tile, GpuTileConfig):
                     return [(lower_reduced if group.nodes[0].op is REDUCED else lower_attention_by_tiles)(group, roots, self.tile)]
                 assert self.tile is not None
                 return [lower_attention(group, roots, self.tile)]
             case "native":
-                return lower_sort(group) if isinstance(self.tile, Panels) else [lower_native(group)]
+                return lower_sort(group) if isinstance(self.tile, GpuTileConfig) else [lower_native(group)]
             case "runs":
                 return lower_runs(group, roots, self.precision)
             case "digits":
-                assert isinstance(self.tile, Panels)
+                assert isinstance(self.tile, GpuTileConfig)
                 return [lower_digits(group, roots, self.tile.shared_bytes)]
         return lower(group, roots, stored, self.precision, self.tile)
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import places, step
 from hologram.graph.schedule.nest import NARROW
-from hologram.graph.schedule.tiles import FAR_BYTES, Sharing, Tile, panel_width
+from hologram.graph.schedule.tiles import FAR_BYTES, CpuTileConfig, TileConfig, panel_width
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import FoldedConstant, input_, leaf
 from hologram.ir.node import Builder, Node, topological
@@ -42,7 +42,7 @@ class Folded(NamedTuple):
     values: Graph
 
 
-def fold_constants(graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> Folded | None:
+def fold_constants(graph: Graph, limit: int, tile: TileConfig | None, exact: bool) -> Folded | None:
     """``graph`` in two parts, values of up to ``limit`` bytes together being folded; None where there is nothing to fold. ``tile``: as for lowering;
     ``exact``: sums keep their order."""
     leaves = [n for n in graph.nodes() if n.op is leaf]
@@ -52,7 +52,7 @@ def fold_constants(graph: Graph, limit: int, tile: Sharing | None, exact: bool) 
     return Folded(found.rest(), Graph([], list(found.folded))) if found.folded else None
 
 
-def prepacked(body: Graph, given: Sequence[Node], limit: int, tile: Sharing | None, exact: bool) -> Folded | None:
+def prepacked(body: Graph, given: Sequence[Node], limit: int, tile: TileConfig | None, exact: bool) -> Folded | None:
     """``body`` with further inputs, at the end, for what depends on nothing but its inputs ``given`` and is read in panels, or by loops and branches;
     ``values`` computes it from ``given``."""
     found = _Search(body, given, limit, tile, exact, in_body=True)
@@ -77,7 +77,7 @@ class _Search:
     moved; ``folded`` the values to fold, each with the leaf or the input that stands for it; ``instead`` what a reader reads in the place of one of
     its inputs; ``turned`` the sums along rows that become sums down columns of panels."""
 
-    def __init__(self, graph: Graph, constants: Sequence[Node], limit: int, tile: Sharing | None, exact: bool, in_body: bool = False) -> None:
+    def __init__(self, graph: Graph, constants: Sequence[Node], limit: int, tile: TileConfig | None, exact: bool, in_body: bool = False) -> None:
         self.graph, self.left, self.tile, self.exact, self.in_body = graph, limit, tile, exact, in_body
         self.build, self.varies = Builder(), Variation()
         self.folded: dict[Node, Node] = {}
@@ -161,7 +161,7 @@ class _Search:
 
     def _panels(self, terms: Node, factor: Node) -> Node | None:
         """``factor`` as it is read from panels, where it does not lie as the product's loops read it."""
-        if not isinstance(self.tile, Tile) or len(terms.inputs) != 2 or not isinstance(terms.size, int):
+        if not isinstance(self.tile, CpuTileConfig) or len(terms.inputs) != 2 or not isinstance(terms.size, int):
             return None
         own, others = self._axes(terms, factor)
         columns, down = terms.ndim - 1, sorted(own & others)
@@ -176,7 +176,7 @@ class _Search:
     def _note_transposed(self, node: Node) -> None:
         """Notes a product of few vectors and a constant matrix that is summed along its rows, or in bands of them, and is better summed down the
         columns of its panels."""
-        found = None if self.exact or not isinstance(self.tile, Tile) else _whole_sum(node)
+        found = None if self.exact or not isinstance(self.tile, CpuTileConfig) else _whole_sum(node)
         if found is None:
             return
         terms, order = found
@@ -209,14 +209,14 @@ class _Search:
     def _suits_vectors(self, factor: Node, columns: Int) -> bool:
         """Whether panels do for products with single vectors, which read each element once: no larger than what they are made of, and enough of
         them to keep threads busy."""
-        assert isinstance(self.tile, Tile)
+        assert isinstance(self.tile, CpuTileConfig)
         size = self._extent(factor) * factor.dtype.itemsize
         panels = columns * factor.dtype.itemsize // self.tile.nbytes if isinstance(columns, int) else 0
         return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MANY_PANELS or panels > 0 and _fits(size, SMALL_BYTES))
 
     def _view(self, terms: Node, factor: Node, axes: list[int], order: tuple[int, ...]) -> Node | None:
         """``factor``, which varies along ``axes``, as it is read from panels, with the terms' axes in ``order``. None where there is no room."""
-        assert isinstance(self.tile, Tile)
+        assert isinstance(self.tile, CpuTileConfig)
         b, places = self.build, [order.index(a) for a in axes]
         turned = tuple(sorted(range(len(axes)), key=places.__getitem__))
         core = b(TABLE["transpose"], (self._core(factor, axes),), (turned,))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from hologram.graph.constants.fold import Folded, prepacked
-from hologram.graph.schedule.tiles import Sharing
+from hologram.graph.schedule.tiles import TileConfig
 from hologram.ir.graph import Body, Graph, bodies, inlined
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node, topological
@@ -27,7 +27,7 @@ LEAST_STEPS = 4  # that pay for packing
 Prepared = Callable[[Graph, Collection[int]], Graph]
 
 
-def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepared, tile: Sharing | None, exact: bool) -> Graph:
+def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepared, tile: TileConfig | None, exact: bool) -> Graph:
     """``graph`` with ``prepared`` bodies in its loops and branches, whose panels it packs. ``constants``: which of its inputs are the same in all
     calls or steps; ``prepared(body, constants)`` prepares a body, as the caller does the graph."""
     nodes = graph.nodes()
@@ -50,7 +50,7 @@ class _Packed:
     """A loop or choice whose bodies, all of which take the same arguments, read panels: ``found`` says of each body which, ``start`` is where they
     come among its arguments."""
 
-    def __init__(self, node: Node, fixed: Collection[Node], prepared: Prepared, tile: Sharing | None, exact: bool) -> None:
+    def __init__(self, node: Node, fixed: Collection[Node], prepared: Prepared, tile: TileConfig | None, exact: bool) -> None:
         self.old = node
         self.first = 1 if node.op is switch else 0  # operand that is the bodies' first argument
         operands = node.inputs[self.first :]

@@ -22,7 +22,7 @@ from hologram.graph.schedule.index_split import is_short_inner, join_kernels, re
 from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
 from hologram.graph.schedule.row_interleave import interleaved_row_starts
-from hologram.graph.schedule.tiles import Panels, Sharing, Tile
+from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
@@ -32,7 +32,7 @@ NEST_COST = 4  # instructions that loops around a box are like
 LESS = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 
 
-def lower(group: Group, materialized: set[Node], stored: set[Node], precision: str = "exact", tile: Sharing | None = None) -> list[Lowered]:
+def lower(group: Group, materialized: set[Node], stored: set[Node], precision: str = "exact", tile: TileConfig | None = None) -> list[Lowered]:
     """The kernels of ``group``.
 
     Those of its values that are in ``stored`` are written to memory; ``materialized`` values of other groups are read from it. There is one kernel,
@@ -85,16 +85,16 @@ def _work(values: Values) -> Any:
     return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
 
 
-def _emitted(group: Group, values: Values, stores: list[Write], precision: str, tile: Sharing | None) -> Lowered:
+def _emitted(group: Group, values: Values, stores: list[Write], precision: str, tile: TileConfig | None) -> Lowered:
     if values.box is None:
         arrange(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
-    if isinstance(plain, Panels) and plain.tile_16bit is not None and precision != "exact" and _sums_16bit(values):
-        plain = Panels(*plain.tile_16bit)
-    first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
-    row_blocked = isinstance(plain, Tile) and precision != "exact" and can_be_row_blocked(values, stores)
+    if isinstance(plain, GpuTileConfig) and plain.tile_16bit is not None and precision != "exact" and _sums_16bit(values):
+        plain = GpuTileConfig(*plain.tile_16bit)
+    first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
+    row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
     nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
     return Emission(group, values, stores, nest, precision).lowered()
 

@@ -16,7 +16,17 @@ from collections.abc import Sequence
 
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, merge, name_of, size_of
-from hologram.graph.schedule.tiles import IDLE, Panels, Sharing, Tile, least_cost, panel_width, panelled_column, rows_share, tiled_column
+from hologram.graph.schedule.tiles import (
+    IDLE,
+    CpuTileConfig,
+    GpuTileConfig,
+    TileConfig,
+    least_cost,
+    panel_width,
+    panelled_column,
+    rows_share,
+    tiled_column,
+)
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, counter, floordiv, mod, split_linear
 from hologram.primitives.reductions import PAGE
@@ -34,7 +44,7 @@ def choose_nest(
     axes: tuple[int, ...] | None,
     expressions: list[Int],
     loads: Sequence[Int] = (),
-    tile: Sharing | None = None,
+    tile: TileConfig | None = None,
     itemsize: int = 4,
     starts: Sequence[int] = (),
     row_blocked: bool = False,
@@ -51,9 +61,9 @@ def choose_nest(
         return _row(before, reduced, starts)
     rows = before + after[:-1]
     sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
-    if isinstance(tile, Panels) and sharing:
+    if isinstance(tile, GpuTileConfig) and sharing:
         return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
-    if isinstance(tile, Tile) and sharing:
+    if isinstance(tile, CpuTileConfig) and sharing:
         best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
         if least_cost(best, tile) > IDLE:
             best = [r for r in rows if r in sharing]
@@ -61,7 +71,7 @@ def choose_nest(
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
         return _row_blocked_column(before, reduced, after[0])
     width = after[-1].size if after else 1
-    if isinstance(tile, Tile) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
+    if isinstance(tile, CpuTileConfig) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
         return _column(before, reduced, after, panel_width(width, itemsize, tile))
     return _column(before, reduced, after, COLUMNS)
 

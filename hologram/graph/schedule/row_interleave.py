@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from hologram.graph.kernel.ir import Acc, Value
 from hologram.graph.lower.scalarize import Values, Write
-from hologram.graph.schedule.tiles import Tile
+from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import variables
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, prod
@@ -24,7 +24,7 @@ MIN_INTERLEAVED_CHUNKS = 32  # that are left for threads to share
 MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
 
 
-def interleaved_row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: Tile) -> list[int]:
+def interleaved_row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: CpuTileConfig) -> list[int]:
     """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than horizontal reductions, in
     one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:

@@ -27,7 +27,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store,
 from hologram.graph.library.attention.nodes import moved, products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.schedule.tiles import MOST_HELD, PAD, SIDE, Panels
+from hologram.graph.schedule.tiles import MOST_HELD, PAD, SIDE, GpuTileConfig
 from hologram.ir.index_maps import linear, variables
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
@@ -39,7 +39,7 @@ WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memor
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
-def lower_attention(group: Group, materialized: set[Node], panels: Panels) -> Lowered:
+def lower_attention(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
     """The one kernel of a group whose only value is an attention node."""
     return _Attention(group, materialized, panels).lowered()
 
@@ -67,7 +67,7 @@ class TileKernel(ScoreKernel):
     """A kernel of nests. Names: ``r`` a row of the chunk, ``left`` how many rows there are from the chunk's first, ``j`` the block, ``here`` how many
     keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
 
-    def blocks_of(self, panels: Panels, width: int, factors: Sequence[Node], products: int = 1) -> None:
+    def blocks_of(self, panels: GpuTileConfig, width: int, factors: Sequence[Node], products: int = 1) -> None:
         """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products, ``products`` of which are of
         the size of scores.
 
@@ -162,7 +162,7 @@ class TileKernel(ScoreKernel):
 
 
 class _Attention(TileKernel):
-    def __init__(self, group: Group, materialized: set[Node], panels: Panels) -> None:
+    def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
         (self.node,) = group.nodes
         self.queries, self.keys, scores, self.values = self.node.inputs
         row_axis, key_axis, self.safe = self.node.attrs

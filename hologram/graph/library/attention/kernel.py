@@ -21,7 +21,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.schedule.tiles import Tile
+from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
@@ -32,7 +32,7 @@ KEYS = 256  # of a block: its scores and values fit in the second-level cache
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
-def lower_attention(group: Group, materialized: set[Node], tile: Tile) -> Lowered:
+def lower_attention(group: Group, materialized: set[Node], tile: CpuTileConfig) -> Lowered:
     """The one kernel of a group whose only value is an attention node."""
     return _Attention(group, materialized, tile).lowered()
 
@@ -52,7 +52,7 @@ class _Attention(ScoreKernel):
     """Names: ``r`` a row of the chunk, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a query, ``d``
     of a value."""
 
-    def __init__(self, group: Group, materialized: set[Node], tile: Tile) -> None:
+    def __init__(self, group: Group, materialized: set[Node], tile: CpuTileConfig) -> None:
         (self.node,) = group.nodes
         self.queries, self.keys, scores, self.values = self.node.inputs
         row_axis, key_axis, self.safe = self.node.attrs

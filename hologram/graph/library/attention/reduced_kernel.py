@@ -15,14 +15,14 @@ from hologram.graph.library.attention.device_kernel import GFLOPS, TileKernel, w
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import static
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.schedule.tiles import SIDE, Panels
+from hologram.graph.schedule.tiles import SIDE, GpuTileConfig
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter
 
 
-def lower_reduced(group: Group, materialized: set[Node], panels: Panels) -> Lowered:
+def lower_reduced(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
     """The one kernel of a group whose only value is a ``reduced_scores`` node."""
     return _Reduced(group, materialized, panels).lowered()
 
@@ -30,7 +30,7 @@ def lower_reduced(group: Group, materialized: set[Node], panels: Panels) -> Lowe
 class _Reduced(TileKernel):
     """``found`` are the products; names are those of :class:`TileKernel`, with places of the own axis for rows and of the walked one for keys."""
 
-    def __init__(self, group: Group, materialized: set[Node], panels: Panels) -> None:
+    def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
         (self.node,) = group.nodes
         own, walked, self.reduction, self.factored = self.node.attrs
         scores, *factors = self.node.inputs
