@@ -10,7 +10,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stor
 from hologram.graph.lower.lowered import Lowered, in_place_pairs
 from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule import epilogue
 from hologram.graph.schedule.epilogue import Epilogue
 from hologram.graph.schedule.nest import Nest
@@ -51,13 +51,13 @@ class Renamed(dict[Value, Value]):
         return any(self.get(a, a) is not a for a in v.args) or any(self.index(x) != x for x in v.attrs)
 
 
-class Emission:
+class CodePlacement:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(self, group: Group, values: Values, stores: list[Write], nest: Nest, precision: str) -> None:
+    def __init__(self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str) -> None:
         self.group, self.values, self.nest, self.precision = group, values, nest, precision
         self.kernel = Kernel()
-        self.stores = [Write(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
+        self.stores = [PendingStore(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
         self.order = values.order
         for v in self.order:
             if isinstance(v, Ins):
@@ -267,11 +267,11 @@ class Emission:
         body += [v for v in row if v.stage >= last]
         body += [Store(w.buffer, w.index, w.value, w.mask) for w in self.stores if self._store_level(w) != self.element_level]
 
-    def _store_level(self, w: Write) -> int:
+    def _store_level(self, w: PendingStore) -> int:
         level = max([w.value.level] + [self.nest.level_of.get(a.name, 0) for a in atoms(w.index)])
         return level if level == self.element_level else min(level, self.row_level)
 
-    def _plan_passes(self, accs: list[Acc], stores: list[Write], last: int) -> list[Any]:
+    def _plan_passes(self, accs: list[Acc], stores: list[PendingStore], last: int) -> list[Any]:
         """For each pass: the instructions to run, those to keep for later passes, the accumulators."""
         kept: dict[Ins, int] = {}
         wants: list[set[Ins]] = []
@@ -318,7 +318,7 @@ class Emission:
             return False
         return sum(count * k.dtype.itemsize for k in [*kept, v]) <= MAX_KEPT_BYTES
 
-    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Write]) -> list[Any]:
+    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[PendingStore]) -> list[Any]:
         outer, inner = self.nest.element_loops()
         inner.accs = accs
         renamed = Renamed()
@@ -394,5 +394,5 @@ class Emission:
             k.cost = 3.0 + 3000 * 0.05 * per_element
 
 
-def _needs(w: Write) -> list[Value]:
+def _needs(w: PendingStore) -> list[Value]:
     return [w.value] if w.mask is None else [w.value, w.mask]

@@ -14,9 +14,9 @@ from hologram.graph.fusion.groups import KERNEL_COST, Group
 from hologram.graph.kernel.ir import float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import arrange
-from hologram.graph.lower.code_placement import Emission
+from hologram.graph.lower.code_placement import CodePlacement
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import is_short_inner, join_kernels, residue_boxes, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
@@ -38,7 +38,7 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
     Those of its values that are in ``stored`` are written to memory; ``materialized`` values of other groups are read from it. There is one kernel,
     unless the group is cut in more boxes than one kernel should hold.
     """
-    whole = Values(group, materialized)
+    whole = ScalarProgram(group, materialized)
     writes = whole.define_nodes(stored)
     cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
@@ -56,8 +56,8 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
 
 
 def _split_index_set(
-    group: Group, materialized: set[Node], stored: set[Node], whole: Values, writes: list[Write]
-) -> list[tuple[Values, list[Write]]]:
+    group: Group, materialized: set[Node], stored: set[Node], whole: ScalarProgram, writes: list[PendingStore]
+) -> list[tuple[ScalarProgram, list[PendingStore]]]:
     """The values of each nest of boxes and how they are written, where that saves work or divisions; else none."""
     if group.axes is not None or any(unpaged(r) for r in group.nodes):
         return []
@@ -65,27 +65,27 @@ def _split_index_set(
     narrow = not nests and _narrow_axes(group.shape, whole, writes)
     if narrow:
         nests = [residue_boxes(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
-    cut: list[tuple[Values, list[Write]]] = []
+    cut: list[tuple[ScalarProgram, list[PendingStore]]] = []
     for boxes in nests:
-        values = Values(group, materialized, boxes, whole)
+        values = ScalarProgram(group, materialized, boxes, whole)
         cut.append((values, values.define_nodes(stored)))
     work, all_of_it = sum(_work(values) for values, _ in cut), _work(whole)
     return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= LESS * all_of_it) else []
 
 
-def _narrow_axes(shape: Shape, whole: Values, writes: list[Write]) -> list[int]:
+def _narrow_axes(shape: Shape, whole: ScalarProgram, writes: list[PendingStore]) -> list[int]:
     """The last axes, where they are too short for a loop of their own and some access does not walk them and those before as one."""
     blocks = merge(range(len(shape)), shape, _expressions(whole, writes))
     fits = len(blocks) > 1 and is_short_inner(shape, blocks[-1].axes)
     return blocks[-1].axes if fits and len(whole.order) * blocks[-1].size <= KERNEL_COST else []  # type: ignore[operator]
 
 
-def _work(values: Values) -> Any:
+def _work(values: ScalarProgram) -> Any:
     """What its elements cost."""
     return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
 
 
-def _emitted(group: Group, values: Values, stores: list[Write], precision: str, tile: TileConfig | None) -> Lowered:
+def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], precision: str, tile: TileConfig | None) -> Lowered:
     if values.box is None:
         arrange(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
@@ -96,10 +96,10 @@ def _emitted(group: Group, values: Values, stores: list[Write], precision: str, 
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
     nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
-    return Emission(group, values, stores, nest, precision).lowered()
+    return CodePlacement(group, values, stores, nest, precision).lowered()
 
 
-def _sums_16bit(values: Values) -> bool:
+def _sums_16bit(values: ScalarProgram) -> bool:
     """Whether all that is reduced is one sum of products of 16-bit floats."""
     summed = list(values.accumulates.items())
     return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
@@ -113,7 +113,7 @@ def _together(parts: list[Lowered], alone: bool) -> Lowered:
     return out
 
 
-def _expressions(values: Values, stores: list[Write]) -> list[Int]:
+def _expressions(values: ScalarProgram, stores: list[PendingStore]) -> list[Int]:
     out = [w.index for w in stores]
     for ins in values.order:
         if isinstance(ins, Ins):

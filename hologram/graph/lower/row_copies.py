@@ -6,7 +6,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.kernel.ir import Acc, Value
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.nest import Nest
 from hologram.ir.instruction import Ins
 from hologram.ir.node import const_attrs
@@ -16,7 +16,7 @@ from hologram.ir.symbolic import bounds
 class RowCopies:
     """``copies`` has the value of an instruction in each row of a chunk, ``of_row`` what differs between rows."""
 
-    def __init__(self, values: Values, nest: Nest) -> None:
+    def __init__(self, values: ScalarProgram, nest: Nest) -> None:
         self.values, self.nest = values, nest
         self.copies: dict[Value, list[Value]] = {}
         self.of_row: set[Value] = set()
@@ -32,10 +32,10 @@ class RowCopies:
             out.update(dict.fromkeys(copies))
         return list(out)
 
-    def stores(self, stores: list[Write]) -> list[Write]:
+    def stores(self, stores: list[PendingStore]) -> list[PendingStore]:
         """The stores of all rows."""
         return [
-            Write(w.buffer, self.nest.at_row(w.index, k), self.copies[w.value][k], self.copies[w.mask][k] if w.mask else None)
+            PendingStore(w.buffer, self.nest.at_row(w.index, k), self.copies[w.value][k], self.copies[w.mask][k] if w.mask else None)
             for w in stores
             for k in range(self.nest.rows_at_once)
         ]

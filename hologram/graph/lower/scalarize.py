@@ -22,7 +22,7 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter, is_static, prod, var
 
 
-class Write:
+class PendingStore:
     """A value that goes to memory, where ``mask`` holds (None: always)."""
 
     __slots__ = ("buffer", "index", "value", "mask")
@@ -31,10 +31,10 @@ class Write:
         self.buffer, self.index, self.value, self.mask = buffer, index, value, mask
 
 
-class Values:
+class ScalarProgram:
     """The instructions of a group, or of boxes of it of one shape, in dependency order, each element once."""
 
-    def __init__(self, group: Group, materialized: set[Node], boxes: Sequence[Box | None] = (None,), whole: Values | None = None) -> None:
+    def __init__(self, group: Group, materialized: set[Node], boxes: Sequence[Box | None] = (None,), whole: ScalarProgram | None = None) -> None:
         self.group, self.materialized, self.boxes = group, materialized, boxes
         self.box = boxes[0]  # the one at hand
         self.shape = group.shape if self.box is None else self.box.shape
@@ -57,7 +57,7 @@ class Values:
             b = self.buffers[node] = Buffer(f"b{len(self.buffers)}", node.dtype, role, node.size)
         return b
 
-    def store(self, node: Node) -> Write:
+    def store(self, node: Node) -> PendingStore:
         """How a value is written: only where its element exists, if it is the joined pages of a scan."""
         index = self._index_of(node)
         mask = None
@@ -66,11 +66,11 @@ class Values:
             at, n = page * self.group.shape[-1] + i, node.shape[-1]
             index = (*rows, n - 1 - at if is_reversed(node) else at)
             mask = self._mask(((at, n),)) if n != prod(self.group.shape[-2:]) else None
-        return Write(self.buffer(node, "out"), linear(index, node.shape), self.defined[node], mask)
+        return PendingStore(self.buffer(node, "out"), linear(index, node.shape), self.defined[node], mask)
 
-    def define_nodes(self, stored: set[Node]) -> list[Write]:
+    def define_nodes(self, stored: set[Node]) -> list[PendingStore]:
         """Computes the group's values; how those in ``stored`` are written."""
-        writes: dict[Node, list[Write]] = {r: [] for r in self.group.nodes if r in stored}
+        writes: dict[Node, list[PendingStore]] = {r: [] for r in self.group.nodes if r in stored}
         for box in self.boxes:
             self.box, self.defined = box, {}
             for node in self.group.nodes:

@@ -12,7 +12,7 @@ from hologram.graph.kernel.build import summarise
 from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.lower.scalarize import Values
+from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
@@ -37,7 +37,7 @@ class _Updates:
 
     def __init__(self, group: Group, materialized: set[Node]) -> None:
         (self.node,) = group.nodes
-        self.group, self.values = group, Values(group, materialized)
+        self.group, self.values = group, ScalarProgram(group, materialized)
         self.shared, self.outer, self.n, self.inner = self.node.shape
         self.m = self.node.inputs[1].shape[1]
         wide = not isinstance(self.inner, int) or self.inner > COLUMNS

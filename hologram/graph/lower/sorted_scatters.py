@@ -13,7 +13,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Stmt, Store,
 from hologram.graph.legalize.sorts import INDEX_BITS
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.lower.scalarize import Values
+from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.ir.index_maps import linear
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
@@ -39,7 +39,7 @@ class _Runs:
     def __init__(self, group: Group, materialized: set[Node]) -> None:
         (self.node,) = group.nodes
         self.group = group
-        self.values = Values(group, materialized)
+        self.values = ScalarProgram(group, materialized)
         *_, self.pairs, self.updates = self.node.inputs
         self.op, self.low, self.index_bits, self.cut = self.node.attrs
         self.monoid: Op | None = TABLE[self.op].monoid
@@ -124,7 +124,7 @@ class _Runs:
 
     def _piece(self, body: list[Stmt], j: Int) -> Value:
         start = row(body, "max", index(body, (floordiv(self.k, self.cut) + j) * self.cut), index(body, self.k))
-        values = Values(self.group, self.values.materialized, whole=self.values)
+        values = ScalarProgram(self.group, self.values.materialized, whole=self.values)
         value = values.element(self.updates, (self.s, self.o, named(start, "start", self.m, assumed=True), self.c), ())
         body += values.order  # type: ignore[arg-type]
         return value
@@ -136,7 +136,7 @@ class _Runs:
             pair = load(body, self.buffer, self.s * self.m + k)
             low = row(body, "and", pair, const(body, (1 << self.index_bits) - 1, pair.dtype))
             j = named(cast(body, low, dtypes.int64) if low.dtype.bits == 64 else low, "update", self.m, assumed=True)  # type: ignore[arg-type]
-        values = Values(self.group, self.values.materialized, whole=self.values)
+        values = ScalarProgram(self.group, self.values.materialized, whole=self.values)
         value = values.element(self.updates, (self.s, self.o, j, self.c), ())
         body += values.order  # type: ignore[arg-type]
         return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Buffer, Loop, Store, Value
-from hologram.graph.lower.scalarize import Write
+from hologram.graph.lower.scalarize import PendingStore
 from hologram.graph.schedule.nest import Nest
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
@@ -21,16 +21,16 @@ EPILOGUE_COST = 8  # cost of an element's work from which it is done in a loop o
 class Epilogue:
     """The instructions between sums and stores, in their order, and the buffers between."""
 
-    def __init__(self, order: list[Value], stores: list[Write], nest: Nest) -> None:
+    def __init__(self, order: list[Value], stores: list[PendingStore], nest: Nest) -> None:
         self.order, self.stores, self.nest = order, stores, nest
         self.block, self.column = nest.block, nest.column
         size = nest.rows_at_once * self.block
         accs = [v for v in order if isinstance(v, Acc)]
         self.sums = {v: Buffer(f"sums{i}", v.dtype, "scratch", size) for i, v in enumerate(accs)}
 
-    def keep(self, of_row: dict[Value, list[Value]]) -> list[Write]:
+    def keep(self, of_row: dict[Value, list[Value]]) -> list[PendingStore]:
         """The writes that put the sums of every row into their buffers."""
-        return [Write(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
+        return [PendingStore(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
 
     def constants(self) -> list[Ins]:
         return [v for v in self.order if isinstance(v, Ins) and v.op == "const"]
@@ -59,7 +59,7 @@ class Epilogue:
         return rows
 
 
-def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None:
+def find(order: list[Value], stores: list[PendingStore], nest: Nest) -> Epilogue | None:
     """The work between the sums of one pass and ``stores``, if it is expensive and once a sum: elements of the summed axes need a pass of their
     own."""
     needed = made_of([v for w in stores for v in (w.value, w.mask) if v is not None])

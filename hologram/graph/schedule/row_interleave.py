@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hologram.graph.kernel.ir import Acc, Value
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import variables
 from hologram.ir.instruction import Ins
@@ -24,7 +24,7 @@ MIN_INTERLEAVED_CHUNKS = 32  # that are left for threads to share
 MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
 
 
-def interleaved_row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: CpuTileConfig) -> list[int]:
+def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], axes: tuple[int, ...] | None, tile: CpuTileConfig) -> list[int]:
     """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than horizontal reductions, in
     one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
@@ -48,7 +48,7 @@ def part_starts(rows: int, together: int) -> list[int]:
     return [min(k * length, rows - length) for k in range(together)]
 
 
-def _in_several_passes(values: Values) -> bool:
+def _in_several_passes(values: ScalarProgram) -> bool:
     """Whether anything that is reduced depends on a reduction."""
     after: set[Value] = set()
     for v in values.order:
@@ -62,7 +62,7 @@ def _in_several_passes(values: Values) -> bool:
     return False
 
 
-def _is_of_element(load: Ins, inside: set[str], rows: int, values: Values) -> bool:
+def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram) -> bool:
     """Whether a load differs along the reduced axes and from row to row."""
     found = _names([load.attrs[1]])
     return bool(found & inside) and bool(found & _names(variables(values.shape)[:rows]))

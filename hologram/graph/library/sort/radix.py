@@ -14,7 +14,7 @@ from hologram.graph.kernel.build import cast, const, index, inside, least, load,
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTING, MOST_COUNTED, ROWS, Layout, layout
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.lower.scalarize import Values
+from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.ir.index_maps import linear
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
@@ -42,7 +42,7 @@ class _Pass:
         self.low, self.bits, self.tile, self.block, *_ = self.node.attrs
         self.rows, self.n = self.items.shape
         self.layout: Layout = layout(self.items.dtype.itemsize, shared_bytes)
-        self.buffers = Values(group, materialized)
+        self.buffers = ScalarProgram(group, materialized)
         self.tiles = self._tiles()
         p = counter("p", self.rows * self.tiles)
         self.row_at, self.t = floordiv(p, self.tiles), mod(p, self.tiles)
@@ -70,7 +70,7 @@ class _Pass:
         kernel.cost = cost * self.tile
         return Lowered(kernel, list(self.buffers.buffers), self.group)
 
-    def item(self, values: Values, i: Int) -> Value:
+    def item(self, values: ScalarProgram, i: Int) -> Value:
         """The tile's ``i``-th item. Beyond a row's end stand the largest: they come last, and have no place in memory."""
         place = (self.row_at, self.t * self.tile + i)
         if self.count is self.tile:
@@ -112,7 +112,7 @@ class _Counts(_Pass):
         clear.body.append(Store(words, counter("r", self._words) * COUNTING + i, const(clear.body, 0, WORD)))
         own, at_once = self.tile // COUNTING, self.layout.at_once
         turns = Loop("serial", "k", 0, own // at_once)
-        values = Values(self.group, self.materialized, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         items = [self.item(values, (counter("k", own // at_once) * at_once + j) * COUNTING + i) for j in range(at_once)]
         turns.body += values.order  # type: ignore[arg-type]
         for j, item in enumerate(items):
@@ -172,7 +172,7 @@ class _Move(_Pass):
 
     def _brought(self, to: Buffer) -> Loop:
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
-        values = Values(self.group, self.materialized, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         item = self.item(values, i)
         lanes.body += [*values.order, Store(to, i, item)]  # type: ignore[list-item]
         return lanes
@@ -186,10 +186,10 @@ class _Move(_Pass):
         after.accs = [Acc(TABLE["reduce_sum"], WORD, WORD)]
         body = lanes.body
         tile = named(index(body, self.t), "tile", assumed=True)  # whole blocks of them are counted
-        values = Values(self.group, self.materialized, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         following = values.element(counts, (self.row_at, tile + j, d), ())
         after.body += [*values.order, Accumulate(after.accs[0], (following,))]  # type: ignore[list-item]
-        values = Values(self.group, self.materialized, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         own = values.element(counts, (self.row_at, tile, d), ())
         end = values.element(upto, (self.row_at, d, floordiv(tile, self.block)), ())
         body += [after, *values.order]  # type: ignore[list-item]
