@@ -8,7 +8,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.ir.devices import devices
-from hologram.numpy.types import isdtype
+from hologram.numpy.introspection.types import isdtype
 from hologram.trace.convert import device_name
 
 __all__ = ["__array_namespace_info__"]

@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.numpy.arguments import wrap
+from hologram.numpy.elementwise import FUNCTIONS
+from hologram.primitives import TABLE
+from hologram.trace.apply import promoted, unary_operator
 from hologram.trace.checks import integer, number
 from hologram.trace.convert import tensor
 from hologram.trace.tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
+
+_i0e = unary_operator(TABLE["i0e"])
 
 
 def _window(weights: Callable[..., Any], M: int, *shape: float) -> Tensor:
@@ -39,11 +45,15 @@ def hanning(M: int) -> Tensor:
     return _window(np.hanning, M)
 
 
-def i0(x: Any, /) -> Tensor:
-    """The modified Bessel function of order 0; see :mod:`hologram.special`."""
-    from hologram import special
+def i0(x: Any) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0."""
+    (node,), _, weak = promoted("i0", (x,), dtypes.to_inexact, keep=True)
+    return unscaled_bessel(wrap(node, weak), _i0e)
 
-    return special.i0(x)
+
+def unscaled_bessel(x: Tensor, scaled: Callable[[Any], Tensor]) -> Tensor:
+    """``exp(|x|) * scaled(x)``; |x| with the slope at 0 that the scaled functions' derivatives take for granted, sign(0) = 0."""
+    return FUNCTIONS["exp"](x * FUNCTIONS["sign"](x)) * scaled(x)
 
 
 def kaiser(M: int, beta: float) -> Tensor:

@@ -14,7 +14,7 @@ from hologram.numpy import reductions as plain
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.complexes import conj, squared_modulus
 from hologram.numpy.elementwise import FUNCTIONS, limits, where
-from hologram.numpy.indexing import take_along_axis
+from hologram.numpy.indexing.read import take_along_axis
 from hologram.numpy.manipulation import concat, diagonal, moveaxis
 from hologram.numpy.sorting import sort
 from hologram.support.user_lines import located

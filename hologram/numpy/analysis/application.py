@@ -17,14 +17,13 @@ from hologram.trace import tree
 from hologram.trace.checks import as_function, items
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
+from hologram.transform.stacking import vmap
 
 __all__ = ["apply_along_axis", "apply_over_axes", "piecewise", "vectorize"]
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
     """``func1d(row, *args, **options)`` of every row along ``axis``, all at once by ``vmap``; the result's axes stand where ``axis`` was."""
-    from hologram.transform.stacking import vmap
-
     as_function(func1d, "apply_along_axis")
     t = wrap(array(arr, "apply_along_axis"))
     a = axis_of(axis, t.ndim, "apply_along_axis")
@@ -76,7 +75,6 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **opti
 
 def vectorize(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
     """``pyfunc``, a function of scalars, as a function of arrays that broadcast: one ``vmap`` over all elements."""
-    from hologram.transform.stacking import vmap
 
     @wraps(pyfunc)
     def function(*args: Any) -> Any:

@@ -15,7 +15,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds, prod
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
 from hologram.numpy.creation import count
-from hologram.numpy.views import element, viewed
+from hologram.numpy.indexing.views import element, viewed
 from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import slice_, slice_extent

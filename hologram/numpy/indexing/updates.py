@@ -19,7 +19,7 @@ from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing import Selection, along_axis, merged, places, read, sliced_by
+from hologram.numpy.indexing.read import Selection, along_axis, merged, places, read, sliced_by
 from hologram.primitives import elementwise as ew
 from hologram.primitives import indexing as rows
 from hologram.primitives.reductions import cumsum
@@ -101,7 +101,7 @@ _BEYOND = {"drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": 
 
 
 def _beyond(mode: str | None) -> str:
-    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.Selection`."""
+    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.read.Selection`."""
     return "raise" if mode is None else _BEYOND[choice(mode, "at[]", "mode", tuple(_BEYOND))]
 
 

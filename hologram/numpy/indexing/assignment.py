@@ -1,4 +1,4 @@
-"""Assignment to elements: ``x[key] = values`` gives new values to ``x`` and to what shares elements with it (:mod:`hologram.numpy.views`)."""
+"""Assignment: ``x[key] = values`` changes ``x`` and every Tensor that shares elements with it (:mod:`hologram.numpy.indexing.views`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import zeros
-from hologram.numpy.indexing import sliced_by
-from hologram.numpy.updates import replaced, updated
-from hologram.numpy.views import Steps, View
+from hologram.numpy.indexing.read import sliced_by
+from hologram.numpy.indexing.updates import replaced, updated
+from hologram.numpy.indexing.views import Steps, View
 from hologram.primitives import complexes
 from hologram.primitives.indexing import scatter_set
 from hologram.primitives.indexing import take as take_row

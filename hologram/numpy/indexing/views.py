@@ -2,7 +2,7 @@
 
 A function whose result is a view in NumPy moves elements: its result's node is made of its argument's by slices, transposes, reshapes and the like.
 :func:`viewed` notes these steps on the new Tensor. All Tensors that come of one another in this way are *aliases*. Their values stay immutable, and
-reading one costs nothing; :mod:`hologram.numpy.assignment` gives all of them new values where elements of one are assigned.
+reading one costs nothing; :mod:`hologram.numpy.indexing.assignment` gives all of them new values where elements of one are assigned.
 
 Aliases know of one another weakly: a view keeps no base alive, and a base no views. ``Tensor._alias`` is not set before a Tensor has an alias.
 """
