@@ -11,9 +11,9 @@ from torch import fx
 from torch._guards import TracingContext
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from hologram_torch.bridge.interop import to_numpy
 from hologram_torch.compile.layout import contiguous
 from hologram_torch.compile.targets import HOST
-from hologram_torch.interop import to_numpy
 
 Call = Callable[[list[Any]], Any]
 MOST_CHANGES = 8  # of the parameters of a graph, after which they are arguments: packing them again costs more than a call

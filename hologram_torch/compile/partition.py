@@ -22,15 +22,15 @@ from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
-from hologram_torch.aten.factorizations import AMBIGUOUS
-from hologram_torch.aten.indexing import ranges
-from hologram_torch.aten.movement import LAYOUT_SENSITIVE
+from hologram_torch.aten.linear_algebra.factorizations import AMBIGUOUS
+from hologram_torch.aten.shapes.indexing import ranges
+from hologram_torch.aten.shapes.movement import LAYOUT_SENSITIVE
+from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 from hologram_torch.compile.control import FORMS, Bodies, Refused
 from hologram_torch.compile.frozen import body_of
 from hologram_torch.compile.layout import Layout, contiguous, layout_of
 from hologram_torch.compile.targets import HOST, why_not
 from hologram_torch.compile.values import Sizes, TensorType, typed
-from hologram_torch.element_types import dtype_of, torch_dtype_of
 
 _SEEDED = torch.Tag.nondeterministic_seeded
 _ASSIGN = torch.ops.aten.copy_.default

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram_torch
 from hologram.errors import ArgumentError
-from hologram_torch.devices.geometry import read_view, rectangle, write_view
+from hologram_torch.eager.storage.views import read_view, rectangle, write_view
 
 DEVICE = hologram_torch.device()
 Draw = Callable[[Any], Any]

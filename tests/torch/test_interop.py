@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import hologram as hg
 from hologram import dtypes
 from hologram.errors import ArgumentError, DeviceError, DTypeError
+from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 from hologram_torch.compile.layout import contiguous, layout_of
-from hologram_torch.element_types import dtype_of, torch_dtype_of
 from hologram_torch.interop import from_torch, to_numpy, to_torch
 
 
