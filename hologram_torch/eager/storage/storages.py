@@ -18,6 +18,7 @@ from torch._C._acc import create_empty_tensor
 import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DeviceError, UnsupportedError
+from hologram.ir.strides import contiguous_strides
 from hologram_torch.bridge.interop import from_torch
 from hologram_torch.eager.identity import NAME
 from hologram_torch.eager.storage.impl import Cell, empty_value
@@ -179,4 +180,4 @@ def resize(t: torch.Tensor, size: Any) -> None:
     if offset + count > cell.value.size:
         flat = hnp.reshape(cell.value, (-1,))
         cell = Cell(hnp.pad(flat, (0, offset + count - flat.size)))
-    place(t, cell, offset, size, [math.prod(size[i + 1 :]) for i in range(len(size))])
+    place(t, cell, offset, size, contiguous_strides(size))

@@ -9,13 +9,14 @@ import torch
 import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import DeviceError, DTypeError, ShapeError
+from hologram.ir.strides import Strided
 from hologram_torch.aten.types import cast
 from hologram_torch.bridge.interop import from_torch
+from hologram_torch.bridge.strided import read_view, write_view
 from hologram_torch.eager.identity import NAME
 from hologram_torch.eager.recording import templates
 from hologram_torch.eager.storage.impl import TYPES, Cell
 from hologram_torch.eager.storage.storages import cell_of, make
-from hologram_torch.eager.storage.views import read_view, write_view
 
 PLAIN = frozenset({float, int, bool, type(None)})  # types of what is no tensor, which costs torch longer to tell
 TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})  # and of what is one
@@ -38,7 +39,11 @@ def _through(cell: Cell, t: torch.Tensor) -> hg.Tensor:
     cell = cell.typed(t.dtype)
     if _is_whole(cell, t):
         return cell.value if cell.shape == t.shape else templates.apply(hnp.reshape, [cell.value, tuple(t.shape)], {})
-    return templates.apply(read_view, [cell.value, tuple(t.shape), t.stride(), t.storage_offset()], {})
+    return templates.apply(read_view, [cell.value, _view_of(t)], {})
+
+
+def _view_of(t: torch.Tensor) -> Strided:
+    return Strided(tuple(t.shape), t.stride(), int(t.storage_offset()))
 
 
 def _is_whole(cell: Cell, t: torch.Tensor) -> bool:
@@ -55,7 +60,7 @@ def write(t: torch.Tensor, value: hg.Tensor) -> None:
     if _is_whole(cell, t):
         cell.write(value)
     else:
-        cell.write(templates.apply(write_view, [cell.value, tuple(t.shape), t.stride(), t.storage_offset(), value], {}))
+        cell.write(templates.apply(write_view, [cell.value, _view_of(t), value], {}))
 
 
 def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
