@@ -11,9 +11,9 @@ from torch import fx
 from torch._guards import TracingContext
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from hologram_torch.compile.layout import contiguous
+from hologram.ir.strides import contiguous_strides
+from hologram_torch.bridge.interop import to_numpy
 from hologram_torch.compile.targets import HOST
-from hologram_torch.interop import to_numpy
 
 Call = Callable[[list[Any]], Any]
 MOST_CHANGES = 8  # of the parameters of a graph, after which they are arguments: packing them again costs more than a call
@@ -83,6 +83,6 @@ class Frozen:
         return program
 
 
-def body_of(x: torch.Tensor, body: tuple[int, ...]) -> Any:
-    """A copy of the elements of a tensor that is in C order as an array of shape ``body``."""
-    return to_numpy(x.as_strided(body, contiguous(body))).copy()
+def base_array(x: torch.Tensor, base: tuple[int, ...]) -> Any:
+    """A copy of the elements of a tensor that is in C order as an array of shape ``base``."""
+    return to_numpy(x.as_strided(base, contiguous_strides(base))).copy()

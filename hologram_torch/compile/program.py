@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from hologram_torch.compile.layout import contiguous, layout_of
+from hologram.ir.strides import contiguous_strides, own_movement
 from hologram_torch.compile.partition import Analysis, Segment
 from hologram_torch.compile.simplify import is_token
 from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, Cuda, Host, target
@@ -117,7 +117,7 @@ class Writer:
 
     def _address(self, node: fx.Node) -> str:
         of = self.analysis.types[node]
-        if layout_of(of.shape, of.strides) is None:
+        if own_movement(of.shape, of.strides) is None:
             name = f"{node.name}_c"
             if name not in self._ready:
                 self._ready.add(name)
@@ -207,7 +207,7 @@ class Writer:
         of = self.analysis.types[node]
         name, strides = node.name, of.strides
         if not self.analysis.is_dense(node):
-            name, strides = node.name + "_c", contiguous(of.shape)
+            name, strides = node.name + "_c", contiguous_strides(of.shape)
             laid.append((node, name))
         kept = there.kept(of.shape, strides, of.dtype, self._nbytes(node))
         if kept is not None:
@@ -219,7 +219,7 @@ class Writer:
 
     def _nbytes(self, node: fx.Node) -> int:
         size = self.analysis.types[node].dtype.itemsize
-        for n in self.analysis.output_layout(node).body:
+        for n in self.analysis.output_layout(node).base:
             size *= n
         return size
 

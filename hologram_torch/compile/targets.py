@@ -19,10 +19,10 @@ from hologram.errors import DeviceError, IndexOutOfRange
 from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.trace.compiling import compile_graph
-from hologram_torch import cuda
-from hologram_torch.element_types import dtype_of
-from hologram_torch.interop import in_kept_memory
-from hologram_torch.threads import share
+from hologram_torch.bridge import cuda
+from hologram_torch.bridge.element_types import dtype_of
+from hologram_torch.bridge.interop import in_kept_memory
+from hologram_torch.bridge.threads import share
 
 HOST = "cpu"
 FAULTING = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object

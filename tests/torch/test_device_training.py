@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 import hologram_torch
 from hologram.trace import lazy
-from hologram_torch.devices import pending
+from hologram_torch.eager.recording import pending
 
 DEVICE = hologram_torch.device()
 CPU = torch.device("cpu")

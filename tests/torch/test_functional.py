@@ -15,8 +15,8 @@ from torch.autograd import gradcheck, gradgradcheck
 import hologram_torch as ht
 from hologram.errors import ArgumentError, ClosedExecutorError, DeviceError, DTypeError, HologramError, ShapeError
 from hologram_torch import functional as F
-from hologram_torch.operation import TABLE
-from hologram_torch.programs import MAPPED
+from hologram_torch.api.operation import TABLE
+from hologram_torch.autograd.program import MAPPED
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # which torch calls where forward mode begins
 
