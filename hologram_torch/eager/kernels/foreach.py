@@ -15,8 +15,8 @@ from hologram_torch.aten import lookup
 from hologram_torch.aten.foreach import NUMBERS, TENSORS, ListOp, list_ops
 from hologram_torch.bridge.element_types import dtype_of
 from hologram_torch.eager.kernels.variants import applied, written
-from hologram_torch.eager.storage.impl import Cell
-from hologram_torch.eager.storage.storages import cell_of, make
+from hologram_torch.eager.storage.impl import StorageImpl
+from hologram_torch.eager.storage.storages import impl_of, make
 from hologram_torch.eager.storage.values import is_here, store
 
 aten = torch.ops.aten
@@ -69,10 +69,10 @@ def _kernel(of: ListOp, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _reads_written(lists: Sequence[Sequence[torch.Tensor]]) -> bool:
     """Whether a tensor of the first list shares its storage with one that is further along in a list: what is written to the one is read there."""
-    first: dict[Cell, int] = {}
+    first: dict[StorageImpl, int] = {}
     for i, t in enumerate(lists[0]):
-        first.setdefault(cell_of(t), i)
-    return any(first.get(cell_of(t), i) < i for tensors in lists for i, t in enumerate(tensors) if is_here(t))
+        first.setdefault(impl_of(t), i)
+    return any(first.get(impl_of(t), i) < i for tensors in lists for i, t in enumerate(tensors) if is_here(t))
 
 
 def _elements(op: OpOverload, numbers: Sequence[Any], tensors: Sequence[torch.Tensor]) -> list[Any]:
