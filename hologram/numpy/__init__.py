@@ -6,9 +6,9 @@ Every function takes Tensors, NumPy arrays and Python scalars, and gives Tensors
 import importlib
 from typing import Any
 
-from hologram.numpy import assembly, complexes, creation, elementwise, floats, integers, linear, manipulation, reductions, sorting
+from hologram.numpy import assembly, complexes, creation, elementwise, floats, grids, integers, linear, manipulation, reductions, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
-from hologram.numpy.indexing import grids, read, updates
+from hologram.numpy.indexing import read, updates
 from hologram.numpy.introspection import inspection, questions, types
 from hologram.trace.tensor import Tensor
 

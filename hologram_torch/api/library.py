@@ -56,13 +56,13 @@ class _Ops:
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             ctx.save_for_backward(*_tensors(inputs))
             ctx.statics = [None if isinstance(x, Tensor) else x for x in inputs]
-            ctx.places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
+            ctx.positions = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
 
         def pull(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
             arguments = list(ctx.statics)
-            for i, x in zip(ctx.places, ctx.saved_tensors, strict=True):
+            for i, x in zip(ctx.positions, ctx.saved_tensors, strict=True):
                 arguments[i] = x
-            found = dict(zip(ctx.places, backward(grad, *arguments), strict=True))
+            found = dict(zip(ctx.positions, backward(grad, *arguments), strict=True))
             return tuple([found.get(i) if needed else None for i, needed in enumerate(ctx.needs_input_grad)])
 
         op.register_autograd(pull, setup_context=setup_context)
@@ -80,16 +80,16 @@ class _Ops:
 
     def _pulled(self, grad: Any, *arguments: Any) -> list[Any]:
         """Hologram's function of the second op: a gradient for each Tensor among the arguments, zeros for one that is no float."""
-        places = [i for i, x in enumerate(arguments) if type(x) is hg.Tensor]
-        smooth = [i for i in places if has_tangents(dtypes.of(arguments[i].dtype))]
+        positions = [i for i, x in enumerate(arguments) if type(x) is hg.Tensor]
+        differentiable = [i for i in positions if has_tangents(dtypes.of(arguments[i].dtype))]
 
-        def of_smooth(*chosen: Any) -> Any:
-            given = dict(zip(smooth, chosen, strict=True))
+        def of_differentiable(*chosen: Any) -> Any:
+            given = dict(zip(differentiable, chosen, strict=True))
             return self.operation.__wrapped__(*[given.get(i, x) for i, x in enumerate(arguments)])
 
-        _, pull = hg.vjp(of_smooth, *[arguments[i] for i in smooth])
-        found = dict(zip(smooth, pull(hnp.conj(grad)), strict=True))
-        return [hnp.conj(found[i]) if i in found else hnp.zeros_like(arguments[i]) for i in places]
+        _, pull = hg.vjp(of_differentiable, *[arguments[i] for i in differentiable])
+        found = dict(zip(differentiable, pull(hnp.conj(grad)), strict=True))
+        return [hnp.conj(found[i]) if i in found else hnp.zeros_like(arguments[i]) for i in positions]
 
     def _fake(self, *arguments: Any) -> Tensor:
         with warnings.catch_warnings(), _above_autograd(), torch.no_grad():

@@ -96,4 +96,4 @@ class CrossEntropyLoss(Computed, torch.nn.CrossEntropyLoss):
 
 
 for _name in __all__:
-    globals()[_name].__module__ = "hologram_torch.nn"  # the public place, which pickles name
+    globals()[_name].__module__ = "hologram_torch.nn"  # the public module, which pickles name

@@ -28,7 +28,7 @@ from hologram_torch.autograd.program import Program, Type
 from hologram_torch.bridge import cuda
 from hologram_torch.bridge.element_types import dtype_of
 
-SIGNATURE_LIMIT = 256  # programs kept for one function
+MAX_SIGNATURES = 256  # programs kept for one function
 AUTOCAST = (None, "lower", "float32")
 
 _COMPARED = (bool, int, str, type(None))  # static arguments that are the same where type and value are equal
@@ -77,7 +77,7 @@ class Wrapped:
         self.__wrapped__, self.__name__, self.__doc__ = function, name_of(function), getattr(function, "__doc__", None)
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self._policy, self._device = policy, device
-        self._programs = Recent(SIGNATURE_LIMIT)
+        self._programs = Recent(MAX_SIGNATURES)
         self._ready: dict[Any, _Signature] = {}  # of calls with positional tensors and plain options
         self.__call__ = self._caller()
         _wrapped.add(self)
@@ -158,7 +158,7 @@ class Wrapped:
         if (
             key is not None and cast is None and any(shape for shape, _ in given)
         ):  # torch.jit.trace gives those with axes, and no others, shapes of its own
-            if len(self._ready) >= SIGNATURE_LIMIT:
+            if len(self._ready) >= MAX_SIGNATURES:
                 self._ready.clear()
             self._ready[key] = signature
         return signature.call(tensors)

@@ -20,26 +20,26 @@ def call(program: Program, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor
     """The program's results for tensors of its types, recorded for autograd and for torch.func where those ask for it."""
     if _transforming():
         # a tensor may need a gradient at an outer level only, of which the tensor at hand does not tell
-        return _recorded(_Call.apply, program, tuple([torch.is_grad_enabled() and _smooth(x) for x in tensors]), tensors)
+        return _recorded(_Call.apply, program, tuple([torch.is_grad_enabled() and _is_differentiable(x) for x in tensors]), tensors)
     if not torch.is_grad_enabled():
-        wanted = (False,) * len(tensors)
+        differentiated = (False,) * len(tensors)
     else:
-        wanted = tuple([x.requires_grad for x in tensors])
+        differentiated = tuple([x.requires_grad for x in tensors])
     tensors = [_unwrapped(x) for x in tensors]
-    if True in wanted or forward_ad._current_level >= 0:
-        return _recorded(_apply, program, wanted, tensors)
+    if True in differentiated or forward_ad._current_level >= 0:
+        return _recorded(_apply, program, differentiated, tensors)
     return program.run(tensors)
 
 
-def _smooth(x: torch.Tensor) -> bool:
+def _is_differentiable(x: torch.Tensor) -> bool:
     return x.is_floating_point() or x.is_complex()
 
 
-def _recorded(apply: Any, program: Program, wanted: tuple[bool, ...], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    training: Training | None = program.trainings.get(wanted)
+def _recorded(apply: Any, program: Program, differentiated: tuple[bool, ...], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    training: Training | None = program.trainings.get(differentiated)
     if training is None:
-        training = Training(program, wanted)
-        program.trainings.put(wanted, training)
+        training = Training(program, differentiated)
+        program.trainings.put(differentiated, training)
     return list(apply(training, *tensors)[: training.count])
 
 
@@ -55,8 +55,8 @@ class _Call(torch.autograd.Function):
         training, *tensors = inputs
         ctx.training = training
         ctx.set_materialize_grads(False)
-        if training.rough:
-            ctx.mark_non_differentiable(*[output[i] for i in training.rough])
+        if training.non_differentiable:
+            ctx.mark_non_differentiable(*[output[i] for i in training.non_differentiable])
         kept = [tensors[i] for i in training.kept_arguments] + [output[i] for i in training.kept_results]
         # where results are kept, a second derivative starts from the arguments
         ctx.save_for_backward(*kept, *(tensors if training.kept_results else ()))
@@ -67,18 +67,18 @@ class _Call(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Any) -> Any:
         training: Training = ctx.training
         saved, n = ctx.saved_tensors, len(training.kept_arguments) + len(training.kept_results)
-        smooth = [c for c, s in zip(cotangents, training.smooth, strict=True) if s] if training.rough else cotangents
+        differentiable = [c for c, s in zip(cotangents, training.differentiable, strict=True) if s] if training.non_differentiable else cotangents
         own = training.own
-        if all([c is None for c in smooth]):
-            return (None,) * (1 + len(training.wanted))
-        if all([c is None for c in smooth[own:]]):
+        if all([c is None for c in differentiable]):
+            return (None,) * (1 + len(training.differentiated))
+        if all([c is None for c in differentiable[own:]]):
             program, given = training.backward, saved[:n]
         else:
-            program, given, own = training.complete, saved[n:], len(smooth)
+            program, given, own = training.complete, saved[n:], len(differentiable)
         types = program.types[len(given) :]
-        where = next(c.device for c in smooth if c is not None)
-        pulled = iter(call(program, [*given, *[_present(c, t, where) for c, t in zip(smooth[:own], types, strict=True)]]))
-        return None, *[next(pulled) if w else None for w in training.wanted]
+        where = next(c.device for c in differentiable if c is not None)
+        pulled = iter(call(program, [*given, *[_present(c, t, where) for c, t in zip(differentiable[:own], types, strict=True)]]))
+        return None, *[next(pulled) if w else None for w in training.differentiated]
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
@@ -86,7 +86,7 @@ class _Call(torch.autograd.Function):
         moving = tuple([t is not None for t in tangents])
         program = training.forward.tangent(moving)
         pushed = iter(call(program, [*ctx.saved_tensors, *[t for t in tangents if t is not None]]))
-        return tuple([next(pushed) if smooth else None for smooth in training.smooth])
+        return tuple([next(pushed) if differentiable else None for differentiable in training.differentiable])
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], training: Training, *tensors: torch.Tensor) -> Any:

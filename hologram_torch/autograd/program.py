@@ -34,8 +34,8 @@ from hologram.transform.nodes import has_tangents
 from hologram_torch.bridge import cuda, interop
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 
-MAPPED = 32 << 20  # bytes of a result from which on the C library maps fresh memory for it each time, which faults at every page
-VARIANT_LIMIT = 64  # forms kept of one program: masks of differentiated arguments, axes of stacks
+MAPPED_BYTES = 32 << 20  # bytes of a result from which on the C library maps fresh memory for it each time, which faults at every page
+MAX_VARIANTS = 64  # forms kept of one program: masks of differentiated arguments, axes of stacks
 
 Type = tuple[Shape, DType]
 Function = Callable[..., Sequence[Any]]
@@ -46,8 +46,8 @@ class Program:
 
     def __init__(self, name: str, function: Function, types: Sequence[Type], device: str = CPU) -> None:
         self.name, self.function, self.types, self.device = name, function, tuple(types), device
-        self.trainings = Recent(VARIANT_LIMIT)  # its forms for autograd, by which arguments are differentiated
-        self._variants = Recent(VARIANT_LIMIT)
+        self.trainings = Recent(MAX_VARIANTS)  # its forms for autograd, by which arguments are differentiated
+        self._variants = Recent(MAX_VARIANTS)
 
     @cached_property
     def graph(self) -> Graph:
@@ -152,14 +152,14 @@ class Program:
 
     def _tangent(self, moving: tuple[bool, ...]) -> Program:
         n = len(self.types)
-        smooth = [has_tangents(dtype) for _, dtype in self.results]
+        differentiable = [has_tangents(dtype) for _, dtype in self.results]
 
         def pushed(*values: Any) -> list[Any]:
             primals = list(values[:n])
 
             def of_moving(*chosen: Any) -> Any:
                 results = self.function(*chosen_among(primals, moving, chosen))
-                return [y for y, kept in zip(results, smooth, strict=True) if kept]
+                return [y for y, kept in zip(results, differentiable, strict=True) if kept]
 
             return hg.jvp(of_moving, [x for x, m in zip(primals, moving, strict=True) if m], list(values[n:]))[1]
 
@@ -219,7 +219,7 @@ def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tens
     if 0 in shape:
         return lambda: torch.empty(shape, dtype=dtype, device="cpu")
     of = aval(dtype_of(dtype), shape)
-    if of.nbytes >= MAPPED:
+    if of.nbytes >= MAPPED_BYTES:
         return partial(interop.in_kept_memory, of, None, dtype)
     # torch takes half as long to make a tensor like another as to make one of a shape; a scalar stretched to the shape costs no memory,
     # and what is like it is contiguous

@@ -18,29 +18,29 @@ from hologram_torch.autograd.program import Program, chosen_among, replaying
 
 
 class Training:
-    """``program`` differentiated with respect to the arguments that are ``wanted``.
+    """``program`` differentiated with respect to the arguments that are ``differentiated``.
 
     - ``forward``: the program with more results, which the backward half reads; the first ``count`` are the program's own.
     - ``kept_arguments``, ``kept_results``: which arguments and which results of ``forward`` the backward half reads, in its order.
-    - ``smooth``: which results of ``forward`` have cotangents, ``rough``: the numbers of the others, ``own``: how many of the first ``count``
-      have some.
-    - ``backward``: the program from what is kept, and the cotangents of the smooth ones among the first ``count`` results, to the cotangents of the
-      wanted arguments.
-    - ``complete``: the same from all arguments and the cotangents of all smooth results of ``forward``: what a second derivative needs where the
-      kept results count as functions of the arguments.
+    - ``differentiable``: which results of ``forward`` have cotangents; ``non_differentiable``: the numbers of the others; ``own``: how many of the
+      first ``count`` have cotangents.
+    - ``backward``: the program from what is kept, and from the cotangents of the program's own results, to the cotangents of the differentiated
+      arguments.
+    - ``complete``: the same from all arguments, and from the cotangents of all results of ``forward``: what a second derivative needs where the kept
+      results count as functions of the arguments.
 
     Complex cotangents are torch's: conjugates of Hologram's, which pair with tangents without a conjugate.
     """
 
-    def __init__(self, program: Program, wanted: tuple[bool, ...]) -> None:
-        self.program, self.wanted = program, wanted
+    def __init__(self, program: Program, differentiated: tuple[bool, ...]) -> None:
+        self.program, self.differentiated = program, differentiated
         self._derive()
 
     def _derive(self) -> None:
         program = self.program
         with Trace(program.name) as trace:
             arguments = [trace.input(shape, dtype) for shape, dtype in program.types]
-            made = _linearised(program, [wrap(x) for x in arguments], self.wanted)
+            made = _linearised(program, [wrap(x) for x in arguments], self.differentiated)
             cotangents = [trace.input(y.shape, y.dtype) for y in made.results if has_tangents(y.dtype)]
             gradients = _pulled(made, [wrap(c) for c in cotangents])
         results = list(made.results)
@@ -49,9 +49,9 @@ class Training:
         self.kept_arguments = [i for i, x in enumerate(arguments) if x in kept]
         more = [x for x in kept if x not in arguments and x not in results]
         self.forward = Program(program.name, replaying([*results, *more], arguments), program.types, program.device)
-        self.smooth = [has_tangents(x.dtype) for x in (*results, *more)]
-        self.rough = [i for i, smooth in enumerate(self.smooth) if not smooth]
-        self.own = sum(self.smooth[: self.count])
+        self.differentiable = [has_tangents(x.dtype) for x in (*results, *more)]
+        self.non_differentiable = [i for i, differentiable in enumerate(self.differentiable) if not differentiable]
+        self.own = sum(self.differentiable[: self.count])
         self.kept_results = [i for i, x in enumerate([*results, *more]) if x in kept and x not in arguments]
         read = [*[arguments[i] for i in self.kept_arguments], *[[*results, *more][i] for i in self.kept_results], *cotangents]
         self.backward = Program(program.name, replaying(gradients, read), [(x.shape, x.dtype) for x in read], program.device)
@@ -62,20 +62,20 @@ class Training:
         n = len(forward.types)
 
         def pulled(*values: Any) -> list[Any]:
-            made = _linearised(forward, values[:n], self.wanted)
+            made = _linearised(forward, values[:n], self.differentiated)
             return [wrap(x) for x in _pulled(made, values[n:])]
 
-        cotangents = [t for t, smooth in zip(forward.results, self.smooth, strict=True) if smooth]
+        cotangents = [t for t, differentiable in zip(forward.results, self.differentiable, strict=True) if differentiable]
         return Program(forward.name, pulled, [*forward.types, *cotangents], forward.device)
 
 
-def _linearised(program: Program, values: Sequence[Any], wanted: Sequence[bool]) -> Linearised:
-    """The program at ``values``, to be pulled back to the wanted arguments."""
+def _linearised(program: Program, values: Sequence[Any], differentiated: Sequence[bool]) -> Linearised:
+    """The program at ``values``, to be pulled back to the differentiated arguments."""
 
     def of_wanted(*chosen: Any) -> list[Any]:
-        return list(program.function(*chosen_among(values, wanted, chosen)))
+        return list(program.function(*chosen_among(values, differentiated, chosen)))
 
-    return Linearised(of_wanted, [x for x, w in zip(values, wanted, strict=True) if w], program.name, reverse=True)
+    return Linearised(of_wanted, [x for x, w in zip(values, differentiated, strict=True) if w], program.name, reverse=True)
 
 
 def _pulled(made: Linearised, cotangents: Sequence[Any]) -> list[Node]:

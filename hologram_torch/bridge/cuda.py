@@ -86,7 +86,7 @@ def float32_precision() -> str:
 # --- values that cross -----------------------------------------------------------------------------------------------------
 
 
-class Lent:
+class CudaArray:
     """A C-contiguous tensor under the interface of CUDA's arrays; it keeps the tensor alive."""
 
     __slots__ = ("tensor", "__cuda_array_interface__")
@@ -110,7 +110,7 @@ def borrowed(x: torch.Tensor) -> DeviceStorage:
     from hologram.backends.cuda.interop import adopted
 
     plain = x.detach()
-    found = adopted(Lent(plain, current_stream(device_of(x))))
+    found = adopted(CudaArray(plain, current_stream(device_of(x))))
     of = aval(dtype_of(x.dtype), tuple(x.shape))
     return DeviceStorage(of, found.memory, found.made, owner=found.owner)
 

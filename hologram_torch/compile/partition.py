@@ -57,10 +57,10 @@ class Segment:
 class Analysis:
     """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: segments, one a
     device, and then the nodes of PyTorch that may need them. Numbers on the CPU that depend on no tensor (``portable``) are computed in each segment
-    that reads them. Arguments of ``held`` are constants with these values."""
+    that reads them. Arguments of ``frozen`` are constants with these values."""
 
-    def __init__(self, graph: fx.Graph, sizes: Sizes, held: Mapping[fx.Node, torch.Tensor]) -> None:
-        self.graph, self.held = graph, held
+    def __init__(self, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor]) -> None:
+        self.graph, self.frozen = graph, frozen
         self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes) for n in graph.nodes if n.op != "output"}
         self.bodies = Bodies(self.types, sizes, self._computed)
         self.placeholders = list(graph.find_nodes(op="placeholder"))
@@ -232,7 +232,7 @@ class Analysis:
     def _is_constant(self, node: fx.Node) -> bool:
         """Whether a segment may have the value in it: other layouts are copied for each call."""
         of = self.types[node]
-        return node in self.held and own_movement(of.shape, of.strides) is not None
+        return node in self.frozen and own_movement(of.shape, of.strides) is not None
 
     def _with_numbers(self, nodes: list[fx.Node]) -> list[fx.Node]:
         """``nodes``, and before them what is portable of what they read."""
@@ -327,21 +327,21 @@ class Analysis:
                 values[x] = shown(layout, wrap(trace.input(layout.base, dtype_of(self.types[x].dtype))))
             for x in segment.constants:
                 layout = self.layout(x)
-                values[x] = shown(layout, hg.asarray(base_array(self.held[x], layout.base)))
-            stray: list[Tensor] = []
+                values[x] = shown(layout, hg.asarray(base_array(self.frozen[x], layout.base)))
+            out_of_range: list[Tensor] = []
             for node in segment.nodes:
                 values[node] = self._computed(node, values.__getitem__)
-                found = self._stray(node, values)
+                found = self._out_of_range(node, values)
                 segment.indexing += [f"{node.name} = {node.target}"] * bool(found)
-                stray += found
+                out_of_range += found
             results = [base_of(self.output_layout(x), values[x]) for x in segment.outputs]
-            if stray:
+            if out_of_range:
                 before = [] if segment.device == HOST else [wrap(trace.input((), dtype_of(torch.bool)))]
-                results.append(functools.reduce(hnp.logical_or, before + stray))
+                results.append(functools.reduce(hnp.logical_or, before + out_of_range))
             return trace.graph([node_of(x) for x in results])
 
     @staticmethod
-    def _stray(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
+    def _out_of_range(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
         """For each index of a node whether one of its elements is out of range."""
         if not isinstance(node.target, OpOverload):
             return []

@@ -1,1 +1,1 @@
-"""Indexing: views, reads, functional updates, assignment, and grids of indices."""
+"""Indexing: views, reads, functional updates, and assignment."""

@@ -101,11 +101,11 @@ def _maxima(picked: Tensor, indices: Tensor, bag: Tensor, sizes: Tensor, present
         return hnp.zeros((count, picked.shape[1]), dtype=picked.dtype), hnp.full((count, picked.shape[1]), -1, dtype=hnp.int64)
     seen = _where(present, picked, -hnp.inf)
     highest = hnp.full((count, picked.shape[1]), -hnp.inf, dtype=picked.dtype).at[bag].max(seen)
-    places = hnp.where(hnp.expand_dims(present, axis=-1) & (seen == hnp.take(highest, bag, axis=0)), hnp.expand_dims(hnp.arange(n), axis=-1), n)
-    first = hnp.full(highest.shape, n, dtype=places.dtype).at[bag].min(places)
-    held = hnp.expand_dims(sizes > 0, axis=-1)
+    positions = hnp.where(hnp.expand_dims(present, axis=-1) & (seen == hnp.take(highest, bag, axis=0)), hnp.expand_dims(hnp.arange(n), axis=-1), n)
+    first = hnp.full(highest.shape, n, dtype=positions.dtype).at[bag].min(positions)
+    filled = hnp.expand_dims(sizes > 0, axis=-1)
     of = hnp.astype(hnp.take(indices, hnp.minimum(first, n - 1), axis=0), hnp.int64)
-    return hnp.where(held, highest, 0.0), hnp.where(held, of, -1)
+    return hnp.where(filled, highest, 0.0), hnp.where(filled, of, -1)
 
 
 @implements("_embedding_bag_backward")

@@ -20,7 +20,7 @@ from hologram_torch.aten.registry import implements, register
 from hologram_torch.aten.types import type_of
 
 Sizes = Sequence[int]
-MOST_PLACES = 64  # of a window whose largest element is found together with its place
+MAX_WINDOW = 64  # of a window whose largest element is found together with its index
 
 
 def _each(values: Sizes, rank: int) -> tuple[int, ...]:
@@ -42,20 +42,20 @@ class _Windows:
         return count - (ceil_mode and (count - 1) * self.stride[i] >= self.space[i] + self.padding[i])
 
     def seen(self, x: Tensor, fill: float | int) -> Tensor:
-        """For each place of the kernel, a new first axis, the element of each window there."""
+        """For each element of the kernel, a new first axis, the element of each window there."""
         widths = [(0, 0)] * (x.ndim - self.rank)
         for i in range(self.rank):
             reach = (self.counts[i] - 1) * self.stride[i] + self.dilation[i] * (self.kernel[i] - 1) + 1
             widths.append((self.padding[i], max(reach - self.padding[i] - self.space[i], 0)))
         wide = hnp.pad(x, widths, constant_values=fill)
-        places = itertools.product(*(range(0, k * d, d) for k, d in zip(self.kernel, self.dilation, strict=True)))
-        return hnp.stack([wide[(..., *map(self._part, place, self.counts, self.stride))] for place in places])
+        indices = itertools.product(*(range(0, k * d, d) for k, d in zip(self.kernel, self.dilation, strict=True)))
+        return hnp.stack([wide[(..., *map(self._part, at, self.counts, self.stride))] for at in indices])
 
     @staticmethod
     def _part(start: int, count: int, step: int) -> slice:
         return slice(start, start + (count - 1) * step + 1, step)
 
-    def places(self, within: Tensor) -> Tensor:
+    def indices(self, within: Tensor) -> Tensor:
         """The index in the flattened space of the element that has the number ``within`` in its window."""
         found: Any = 0
         rest = within
@@ -72,11 +72,11 @@ class _Windows:
 
 def _max_pool(rank: int, x: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> tuple[Tensor, Tensor]:
     windows = _Windows(x.shape, kernel, stride, padding, dilation, ceil_mode, rank)
-    if math.prod(windows.kernel) > MOST_PLACES:
-        raise ArgumentError(f"max_pool{rank}d_with_indices: windows of at most {MOST_PLACES} elements, not {math.prod(windows.kernel)}")
+    if math.prod(windows.kernel) > MAX_WINDOW:
+        raise ArgumentError(f"max_pool{rank}d_with_indices: windows of at most {MAX_WINDOW} elements, not {math.prod(windows.kernel)}")
     dtype = type_of(x)
     seen = windows.seen(x, -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min)
-    return hnp.max(seen, axis=0), windows.places(hnp.argmax(seen, axis=0))
+    return hnp.max(seen, axis=0), windows.indices(hnp.argmax(seen, axis=0))
 
 
 @implements("max_pool2d_with_indices")
@@ -105,10 +105,10 @@ def _adaptive_max_pool(rank: int, x: Tensor, output_size: Sizes) -> tuple[Tensor
         shape = [1] * (2 * rank)
         shape[i], shape[rank + i] = within.shape
         flat = flat * n + within.reshape(shape)
-    places = hnp.asarray(flat.reshape(*counts, -1))
-    seen = hnp.take(hnp.reshape(x, (*x.shape[:-rank], math.prod(space))), places, axis=-1)
+    indices = hnp.asarray(flat.reshape(*counts, -1))
+    seen = hnp.take(hnp.reshape(x, (*x.shape[:-rank], math.prod(space))), indices, axis=-1)
     at = hnp.argmax(seen, axis=-1, keepdims=True)
-    return hnp.max(seen, axis=-1), hnp.squeeze(hnp.take_along_axis(hnp.broadcast_to(places, seen.shape), at, axis=-1), axis=-1)
+    return hnp.max(seen, axis=-1), hnp.squeeze(hnp.take_along_axis(hnp.broadcast_to(indices, seen.shape), at, axis=-1), axis=-1)
 
 
 def _max_pool_backward(

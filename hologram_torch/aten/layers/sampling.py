@@ -22,7 +22,7 @@ LINEAR, NEAREST, CUBIC = range(3)  # torch's numbers of interpolations
 ZEROS, BORDER, REFLECTION = range(3)  # and of paddings
 SHARPNESS = -0.75  # of the cubic convolution kernel (Keys, 1981)
 
-Weighted = list[tuple[Tensor, Tensor]]  # along one axis: places and their weights
+Weighted = list[tuple[Tensor, Tensor]]  # along one axis: positions and their weights
 
 
 def _unnormalised(c: Tensor, size: int, aligned: bool) -> Tensor:
@@ -77,7 +77,7 @@ _INTERPOLATIONS = {LINEAR: _linear, NEAREST: _nearest, CUBIC: _cubic}
 
 
 def _sampled(rank: int, x: Tensor, grid: Tensor, interpolation: int, padding: int, align_corners: bool) -> Tensor:
-    """``x`` (n, c, extents…) at the points of ``grid`` (n, places…, rank): (n, c, places…)."""
+    """``x`` (n, c, extents…) at the points of ``grid`` (n, points…, rank): (n, c, points…)."""
     if interpolation == CUBIC and rank != 2:
         raise ArgumentError(f"grid_sampler_{rank}d: cubic interpolation is for images")
     count, channels, *space = x.shape
@@ -97,7 +97,7 @@ def _sampled(rank: int, x: Tensor, grid: Tensor, interpolation: int, padding: in
 
 
 def _placed(corner: Sequence[tuple[Tensor, Tensor]], space: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The place of a corner in the flattened space, and the product of its weights, 0 where it is outside."""
+    """The index of a corner in the flattened space, and the product of its weights, 0 where it is outside."""
     index: Any = 0
     weight: Any = 1
     for (at, part), size in zip(corner, space, strict=True):

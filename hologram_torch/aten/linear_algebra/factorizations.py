@@ -60,9 +60,9 @@ def lu_solve(packed: Tensor, pivots: Tensor, b: Tensor, *, left: bool = True, ad
     """``x`` with ``a x = b``, or ``a* x = b`` if ``adjoint``; unless ``left``, ``x a = b``, which is ``a* x* = b*``."""
     if not left:
         return factors.adjoint(lu_solve(packed, pivots, factors.adjoint(b), adjoint=not adjoint))
-    turned, right = factors.stacked_alike("lu_solve", hnp.matrix_transpose(packed), factors.conj(b) if adjoint else b)
-    exchanged = hnp.broadcast_to(pivots - 1, turned.shape[:-1])
-    found = hnp.matrix_transpose(factors.lu_solve(turned, turned, exchanged, hnp.matrix_transpose(right), transposed=not adjoint))
+    transposed, right = factors.stacked_alike("lu_solve", hnp.matrix_transpose(packed), factors.conj(b) if adjoint else b)
+    exchanged = hnp.broadcast_to(pivots - 1, transposed.shape[:-1])
+    found = hnp.matrix_transpose(factors.lu_solve(transposed, transposed, exchanged, hnp.matrix_transpose(right), transposed=not adjoint))
     return factors.conj(found) if adjoint else found
 
 
@@ -82,14 +82,14 @@ def lu_unpack(packed: Tensor, pivots: Tensor, unpack_data: bool = True, unpack_p
 
 def _permuted(pivots: Tensor, rows: int) -> Tensor:
     """Where rows come from (…, rows) when, in order, row i has been exchanged with row ``pivots[..., i]``."""
-    places = hnp.arange(rows)
+    positions = hnp.arange(rows)
 
     def exchange(i: Tensor, order: Tensor) -> Tensor:
         j = hnp.take(pivots, hnp.reshape(i, (1,)), axis=-1)
         here, there = hnp.take(order, hnp.reshape(i, (1,)), axis=-1), hnp.take_along_axis(order, j, axis=-1)
-        return hnp.where(places == i, there, hnp.where(places == j, here, order))
+        return hnp.where(positions == i, there, hnp.where(positions == j, here, order))
 
-    return fori_loop(0, pivots.shape[-1], exchange, hnp.broadcast_to(places, (*pivots.shape[:-1], rows)))
+    return fori_loop(0, pivots.shape[-1], exchange, hnp.broadcast_to(positions, (*pivots.shape[:-1], rows)))
 
 
 @implements("linalg_inv_ex")

@@ -90,14 +90,14 @@ def convolution_backward(
 
 # --- attention -------------------------------------------------------------------------------------------------------
 
-ROWS = 64  # of queries in a block, at least
-MOST_BLOCKS = 4
+MIN_BLOCK_ROWS = 64  # of queries in a block, at least
+MAX_BLOCKS = 4
 
 
 def _blocks(queries: int, keys: int, is_causal: bool, mask: Tensor | None) -> list[tuple[int, int, int]]:
     """Queries that are worked on together, as (first, last, how many keys they may see): where keys come after all queries of a block, neither
     their scores nor the products with them are computed."""
-    parts = min(queries // ROWS, MOST_BLOCKS) if is_causal and mask is None and queries == keys else 1
+    parts = min(queries // MIN_BLOCK_ROWS, MAX_BLOCKS) if is_causal and mask is None and queries == keys else 1
     if parts < 2 or queries % parts != 0:
         return [(0, queries, keys)]
     rows = queries // parts

@@ -1,4 +1,4 @@
-"""Order statistics: each is found in sorted elements, with its place among the unsorted ones."""
+"""Order statistics: each is found in sorted elements, with its index among the unsorted ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hologram_torch.aten.types import type_of
 
 
 def _picked(found: tuple[Tensor, Tensor], dim: int, at: Tensor, x: Tensor, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """What ``found``, values and places (…), have at ``at`` along ``dim``; ``at`` has the extent 1 there."""
-    values, places = (hnp.take_along_axis(part, at, axis=dim) for part in found)
+    """What ``found``, values and indices (…), have at ``at`` along ``dim``; ``at`` has the extent 1 there."""
+    values, indices = (hnp.take_along_axis(part, at, axis=dim) for part in found)
     if keepdim or x.ndim == 0:
-        return (hnp.reshape(values, ()), hnp.reshape(places, ())) if x.ndim == 0 else (values, places)
-    return hnp.squeeze(values, axis=dim), hnp.squeeze(places, axis=dim)
+        return (hnp.reshape(values, ()), hnp.reshape(indices, ())) if x.ndim == 0 else (values, indices)
+    return hnp.squeeze(values, axis=dim), hnp.squeeze(indices, axis=dim)
 
 
 def _number(x: Tensor, dim: int, n: int) -> Tensor:
@@ -59,12 +59,12 @@ def nanmedian(x: Tensor) -> Tensor:
 
 @implements("mode")
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The smallest of the most frequent values, and the last place that has it: the end of the first longest run of sorted elements. A NaN equals
+    """The smallest of the most frequent values, and the last index that has it: the end of the first longest run of sorted elements. A NaN equals
     nothing and comes after all numbers; torch compares with it while it sorts, and what it gives depends on where NaNs are."""
     wide = with_axes(x)
     axis, n = dim % wide.ndim, wide.shape[dim]
-    values, places = sort(wide, axis)
+    values, indices = sort(wide, axis)
     here = hnp.reshape(hnp.arange(n), tuple(n if i == axis else 1 for i in range(wide.ndim)))
     changed = values != hnp.roll(values, 1, axis=axis)
     start = hnp.cummax(hnp.where(changed, here, 0), axis=axis)
-    return _picked((values, places), axis, hnp.argmax(here - start, axis=axis, keepdims=True), x, keepdim)
+    return _picked((values, indices), axis, hnp.argmax(here - start, axis=axis, keepdims=True), x, keepdim)

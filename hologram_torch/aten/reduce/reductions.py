@@ -191,8 +191,8 @@ def _running_extreme(functions: tuple[Callable[..., Tensor], Callable[..., Tenso
         if type_of(x).is_floating_point:
             here = here | hnp.isnan(values)
         n = values.shape[dim]
-        places = hnp.reshape(hnp.arange(n), tuple(n if i == dim % values.ndim else 1 for i in range(values.ndim)))
-        latest = hnp.cummax(hnp.where(here, places, 0), axis=dim)
+        indices = hnp.reshape(hnp.arange(n), tuple(n if i == dim % values.ndim else 1 for i in range(values.ndim)))
+        latest = hnp.cummax(hnp.where(here, indices, 0), axis=dim)
         return hnp.reshape(best, x.shape), hnp.reshape(latest, x.shape)
 
     return row
@@ -219,10 +219,10 @@ def sort_stable(x: Tensor, *, stable: bool | None, dim: int = -1, descending: bo
 
 @implements("topk")
 def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    values, places = sort(with_axes(x), dim, largest)
+    values, indices = sort(with_axes(x), dim, largest)
     first = (slice(None),) * (dim % values.ndim) + (slice(k),)
     shape = () if x.ndim == 0 else None
-    found = values[first], places[first]
+    found = values[first], indices[first]
     return found if shape is None else (hnp.reshape(found[0], shape), hnp.reshape(found[1], shape))
 
 

@@ -76,8 +76,8 @@ def arange(start: Any, end: Any, step: Any = 1, *, dtype: torch.dtype | None = N
     whole = all(isinstance(v, int) for v in (start, end, step))
     count = max(-((start - end) // step) if whole else math.ceil((end - start) / step), 0)
     computed = torch.int64 if not of.is_floating_point else torch.float64 if of is torch.float64 else torch.float32
-    places = cast(hnp.arange(count), computed)
-    return cast(tensor_of(start, computed) + places * tensor_of(step, computed), of)
+    steps = cast(hnp.arange(count), computed)
+    return cast(tensor_of(start, computed) + steps * tensor_of(step, computed), of)
 
 
 @implements("tril_indices")

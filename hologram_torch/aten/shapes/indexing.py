@@ -20,7 +20,7 @@ from hologram_torch.aten.registry import implements
 from hologram_torch.aten.types import cast, tensor_of, type_of
 
 
-class Places(NamedTuple):
+class IndexArguments(NamedTuple):
     """Which arguments of an op are the tensor indexed, the axis (None: axis 0) and the index."""
 
     x: int
@@ -33,7 +33,7 @@ _ALONG = (
     "scatter_reduce.two",
 )  # fmt: skip
 _ROWS = ("embedding", "embedding_renorm", "_embedding_bag", "_embedding_bag_forward_only")
-PLACES = {"aten::" + name: Places(0, None, 1) for name in _ROWS} | {"aten::" + name: Places(0, 1, 2) for name in _ALONG}
+INDEX_ARGUMENTS = {"aten::" + name: IndexArguments(0, None, 1) for name in _ROWS} | {"aten::" + name: IndexArguments(0, 1, 2) for name in _ALONG}
 KEYS = ("aten::index.Tensor", "aten::index_put")  # ops of several indices, which may count from the end
 PUT = "aten::put"
 _BAGS = ("aten::_embedding_bag", "aten::_embedding_bag_forward_only")
@@ -51,13 +51,13 @@ def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
         return [(args[1], -args[0].size, args[0].size)]
     if name == "aten::masked_scatter":
         return [(hnp.sum(hnp.broadcast_to(args[1], args[0].shape), dtype=hnp.int64), 0, args[2].size + 1)]  # how many elements are taken
-    places = PLACES.get(name)
-    if places is None:
+    of = INDEX_ARGUMENTS.get(name)
+    if of is None:
         return []
-    shape = args[places.x].shape or (1,)
-    found = [(args[places.indices], 0, shape[0 if places.dim is None else args[places.dim]])]
+    shape = args[of.x].shape or (1,)
+    found = [(args[of.indices], 0, shape[0 if of.dim is None else args[of.dim]])]
     if name in _BAGS:
-        found += _of_bags(args[places.indices].shape[0], args[2])
+        found += _of_bags(args[of.indices].shape[0], args[2])
     return found
 
 
@@ -86,9 +86,9 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accum
         new = hnp.broadcast_to(cast(values, type_of(x)), x.shape)
         wide = hnp.reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim))
         return hnp.where(wide, x + new if accumulate else new, x)
-    place = x.at[_key(indices)]
+    target = x.at[_key(indices)]
     values = cast(values, type_of(x))
-    return place.add(values) if accumulate else place.set(values)
+    return target.add(values) if accumulate else target.set(values)
 
 
 @implements("index_select")
@@ -124,7 +124,7 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
 # --- scatter ---------------------------------------------------------------------------------------------------------
 
 
-class _Places:
+class _ScatterTarget:
     """Where a scatter writes: the elements of ``x`` at the coordinates of ``index``, with ``index`` itself along ``dim``."""
 
     def __init__(self, x: Tensor, dim: int, index: Tensor) -> None:
@@ -158,8 +158,8 @@ def _count(shape: tuple[int, ...], axis: int) -> Tensor:
 def _scatter(how: str, x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
     if 0 in index.shape:
         return x
-    places = _Places(x, dim, index)
-    return places.done(places.write(how, places.of(source)))
+    target = _ScatterTarget(x, dim, index)
+    return target.done(target.write(how, target.of(source)))
 
 
 @implements("scatter.src", "scatter.value")
@@ -181,19 +181,19 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 def scatter_reduce(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     if 0 in index.shape:
         return x
-    places = _Places(x, dim, index)
-    values, dtype = places.of(source), type_of(x)
+    target = _ScatterTarget(x, dim, index)
+    values, dtype = target.of(source), type_of(x)
     how = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}[reduce]
-    onto = places.x
+    onto = target.x
     if not include_self:
-        onto = places.write("set", _identity(reduce, dtype))
-    found = places.write(how, values, onto)
+        onto = target.write("set", _identity(reduce, dtype))
+    found = target.write(how, values, onto)
     if reduce == "mean":
-        once = hnp.ones_like(places.x)
-        base = once if include_self else places.write("set", tensor_of(0, dtype), once)
-        count = places.write("add", hnp.ones_like(values), base)
+        once = hnp.ones_like(target.x)
+        base = once if include_self else target.write("set", tensor_of(0, dtype), once)
+        count = target.write("add", hnp.ones_like(values), base)
         found = found / count if dtype.is_floating_point else hnp.floor_divide(found, count)
-    return places.done(found)
+    return target.done(found)
 
 
 def _identity(reduce: str, dtype: torch.dtype) -> Tensor:
@@ -221,10 +221,10 @@ def index_reduce(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str
 
 @implements("put")
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """``source`` at the places that ``index`` names in the flattened ``x``."""
-    place = hnp.reshape(x, (-1,)).at[hnp.reshape(index, (-1,))]
+    """``source`` for the elements that ``index`` names of the flattened ``x``."""
+    target = hnp.reshape(x, (-1,)).at[hnp.reshape(index, (-1,))]
     values = cast(hnp.reshape(source, (-1,)), type_of(x))
-    return hnp.reshape(place.add(values) if accumulate else place.set(values), x.shape)
+    return hnp.reshape(target.add(values) if accumulate else target.set(values), x.shape)
 
 
 def _taken_in_turn(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -177,30 +177,30 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return hnp.moveaxis(windows, axis + 1, -1)
 
 
-def _places(size: Sequence[int], stride: Sequence[int], offset: int | None) -> np.ndarray:
-    """The places in memory of the elements of a strided tensor."""
-    places = np.asarray(offset or 0)
+def _offsets(size: Sequence[int], stride: Sequence[int], offset: int | None) -> np.ndarray:
+    """The offsets in memory of the elements of a strided tensor."""
+    offsets = np.asarray(offset or 0)
     for n, step in zip(size, stride, strict=True):
-        places = places[..., None] + np.arange(n) * step
-    return places
+        offsets = offsets[..., None] + np.arange(n) * step
+    return offsets
 
 
 @implements("as_strided")
 def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """For a tensor whose memory is its elements in C order, from offset 0."""
-    flat, places = hnp.reshape(x, (-1,)), _places(size, stride, storage_offset)
-    if places.size and int(places.max()) >= flat.shape[0]:
+    flat, offsets = hnp.reshape(x, (-1,)), _offsets(size, stride, storage_offset)
+    if offsets.size and int(offsets.max()) >= flat.shape[0]:
         raise ArgumentError("as_strided: it leaves the memory of the tensor that it is given")
-    return hnp.take(flat, places) if places.size else hnp.zeros(tuple(size), dtype=x.dtype)
+    return hnp.take(flat, offsets) if offsets.size else hnp.zeros(tuple(size), dtype=x.dtype)
 
 
 @implements("as_strided_scatter")
 def as_strided_scatter(x: Tensor, source: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """As :func:`as_strided`."""
-    flat, places = hnp.reshape(x, (-1,)), _places(size, stride, storage_offset)
-    if places.size and int(places.max()) >= flat.shape[0]:
+    flat, offsets = hnp.reshape(x, (-1,)), _offsets(size, stride, storage_offset)
+    if offsets.size and int(offsets.max()) >= flat.shape[0]:
         raise ArgumentError("as_strided_scatter: it leaves the memory of the tensor that it is given")
-    return hnp.reshape(flat.at[places].set(cast(source, type_of(x))), x.shape) if places.size else x
+    return hnp.reshape(flat.at[offsets].set(cast(source, type_of(x))), x.shape) if offsets.size else x
 
 
 # Rows that compute what torch gives for tensors in C order, and not for others.

@@ -19,9 +19,9 @@ from hologram_torch.eager.kernels.variants import overloads
 
 KEY = "AutocastPrivateUse1"
 TYPES = (torch.bfloat16, torch.float16)
-LOWER = """conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d mm bmm baddbmm addmm addbmm linear matmul linalg_vecdot
-prelu scaled_dot_product_attention _native_multi_head_attention""".split()
-HIGHER = """avg_pool3d binary_cross_entropy grid_sampler polar prod quantile nanquantile stft cdist trace cholesky cholesky_inverse cholesky_solve
+LOWER_PRECISION = """conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d mm bmm baddbmm addmm addbmm linear matmul
+linalg_vecdot prelu scaled_dot_product_attention _native_multi_head_attention""".split()
+FLOAT32 = """avg_pool3d binary_cross_entropy grid_sampler polar prod quantile nanquantile stft cdist trace cholesky cholesky_inverse cholesky_solve
 inverse lu_solve pinverse max_pool3d max_unpool2d max_unpool3d adaptive_avg_pool3d reflection_pad1d reflection_pad2d replication_pad1d
 replication_pad2d replication_pad3d mse_loss cosine_embedding_loss nll_loss nll_loss2d hinge_embedding_loss poisson_nll_loss smooth_l1_loss
 cross_entropy_loss l1_loss huber_loss margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss ctc_loss kl_div
@@ -29,7 +29,7 @@ multilabel_margin_loss binary_cross_entropy_with_logits fft_fft fft_ifft fft_fft
 fft_irfft2 fft_rfftn fft_irfftn fft_hfft fft_ihfft linalg_cond linalg_matrix_rank linalg_solve linalg_cholesky linalg_svdvals linalg_eigvals
 linalg_eigvalsh linalg_inv linalg_householder_product linalg_tensorinv linalg_tensorsolve linalg_qr linalg_cholesky_ex linalg_svd linalg_eig
 linalg_eigh linalg_lstsq linalg_inv_ex""".split()
-WIDEST = ("cat", "stack", "index_copy")
+WIDEST_TYPE = ("cat", "stack", "index_copy")
 
 _below = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)  # type: ignore[attr-defined]
 
@@ -43,7 +43,7 @@ def require() -> None:
     library, rest = Library("aten", "IMPL"), Library("_", "IMPL")
     _libraries.extend((library, rest))
     rest.fallback(fallthrough_kernel, KEY)
-    for names, choose in ((LOWER, _lower), (HIGHER, _higher), (WIDEST, _widest)):
+    for names, choose in ((LOWER_PRECISION, _lower), (FLOAT32, _higher), (WIDEST_TYPE, _widest)):
         for name in names:
             for op in overloads(name):
                 if not op._schema.is_mutable:

@@ -15,7 +15,7 @@ import hologram as hg
 from hologram.errors import UnsupportedError
 from hologram_torch.eager.kernels import host, variants
 from hologram_torch.eager.storage import values
-from hologram_torch.eager.storage.storages import cell_of, make
+from hologram_torch.eager.storage.storages import impl_of, make
 
 _active = threading.local()
 
@@ -101,7 +101,7 @@ def _on_values(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
         made: list[tuple[torch.Tensor, hg.Tensor]] = []
         found = function(*[_stand_in(x, made) for x in args], **{name: _stand_in(x, made) for name, x in options.items()})
-        if any(cell_of(t).value is not x for t, x in made):
+        if any(impl_of(t).value is not x for t, x in made):
             raise _WritesError
         return tuple(map(_held, found)) if isinstance(found, (tuple, list)) else _held(found)
 

@@ -17,7 +17,7 @@ from hologram.trace import recorder
 from hologram_torch.eager.identity import NAME
 from hologram_torch.eager.kernels.variants import written
 from hologram_torch.eager.storage import values
-from hologram_torch.eager.storage.storages import cell_of, make, resize
+from hologram_torch.eager.storage.storages import impl_of, make, resize
 
 _TAGS = {Tag.nondeterministic_seeded, Tag.dynamic_output_shape, Tag.data_dependent_output}
 
@@ -44,7 +44,7 @@ class _Copies:
 
     def _tensor(self, t: torch.Tensor, write: bool) -> torch.Tensor:
         if id(t) not in self.of:
-            if cell_of(t).unwritten:
+            if impl_of(t).unwritten:
                 copy = torch.empty(t.shape, dtype=t.dtype)
             else:
                 copy = values.host(t)

@@ -17,7 +17,7 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import IndexOutOfRange
 from hologram_torch import aten as table
-from hologram_torch.aten.shapes.indexing import COUNTED, PLACES, PUT, ranges
+from hologram_torch.aten.shapes.indexing import COUNTED, INDEX_ARGUMENTS, PUT, ranges
 from hologram_torch.eager.recording import pending, templates
 from hologram_torch.eager.storage import values
 from hologram_torch.eager.storage.storages import make
@@ -27,8 +27,8 @@ Kernel = Callable[..., Any]
 Indices = list[torch.Tensor | None]
 
 
-def _are_within(places: hg.Tensor, low: int, size: int) -> hg.Tensor:
-    return hnp.all((places >= low) & (places < size))
+def _are_within(indices: hg.Tensor, low: int, size: int) -> hg.Tensor:
+    return hnp.all((indices >= low) & (indices < size))
 
 
 def check(op: OpOverload, index: torch.Tensor, low: int, size: int) -> None:
@@ -54,15 +54,15 @@ def _check_counts(op: OpOverload, name: str, args: tuple[Any, ...]) -> None:
 def checked(op: OpOverload, functional: OpOverload, kernel: Kernel) -> Kernel:
     """``kernel`` of ``op``, which does the work of ``functional``, with a test of its index if it has one."""
     name = functional.name()
-    places = PLACES.get(name)
-    if places is None and name not in (PUT, *COUNTED):
+    found = INDEX_ARGUMENTS.get(name)
+    if found is None and name not in (PUT, *COUNTED):
         return kernel
 
     def run(*args: Any, **options: Any) -> Any:
         x = args[0]
-        if places is not None:
-            x, index = args[places.x], args[places.indices]
-            check(op, index, 0, x.shape[0 if places.dim is None else args[places.dim]] if x.ndim else 1)
+        if found is not None:
+            x, index = args[found.x], args[found.indices]
+            check(op, index, 0, x.shape[0 if found.dim is None else args[found.dim]] if x.ndim else 1)
         elif name == PUT:
             check(op, args[1], -x.numel(), x.numel())
         if name in COUNTED:
@@ -85,7 +85,7 @@ def _indices(op: OpOverload, x: torch.Tensor, given: Indices) -> list[Any]:
             mask = values.host(i) if values.is_here(i) else i
             if mask.shape != x.shape[len(found) : len(found) + mask.ndim]:
                 raise IndexOutOfRange(f"{op.name()}: a mask of shape {list(mask.shape)} for axes {len(found)} and on of shape {list(x.shape)}")
-            found += [values.upload(place) for place in mask.nonzero(as_tuple=True)]
+            found += [values.upload(coordinate) for coordinate in mask.nonzero(as_tuple=True)]
         else:
             check(op, i, -x.shape[len(found)], x.shape[len(found)])
             found.append(values.read(i) if values.is_here(i) else values.upload(i))
@@ -98,9 +98,9 @@ def _is_mask(indices: Indices, new: torch.Tensor) -> bool:
 
 
 def _put(op: OpOverload, function: Kernel, x: torch.Tensor, indices: Indices, new: torch.Tensor, accumulate: bool) -> hg.Tensor:
-    places = [values.operand(indices[0])] if _is_mask(indices, new) else _indices(op, x, indices)
+    keys = [values.operand(indices[0])] if _is_mask(indices, new) else _indices(op, x, indices)
     source = values.read(new) if values.is_here(new) else values.upload(new)
-    return templates.apply(function, [values.read(x), places, source, accumulate], {})
+    return templates.apply(function, [values.read(x), keys, source, accumulate], {})
 
 
 def kernels() -> dict[OpOverload, Kernel]:

@@ -14,8 +14,8 @@ from hologram.trace.tensor import Tensor
 from hologram_torch.aten.types import cast
 from hologram_torch.eager.identity import NAME
 from hologram_torch.eager.storage import values
-from hologram_torch.eager.storage.impl import Cell, empty_value
-from hologram_torch.eager.storage.storages import NATIVE, cell_of, make, meta_of, over, place, resize, size_storage
+from hologram_torch.eager.storage.impl import StorageImpl, empty_value
+from hologram_torch.eager.storage.storages import NATIVE, impl_of, make, meta_of, over, resize, set_geometry, size_storage
 
 aten = torch.ops.aten
 _DENSE = (None, torch.contiguous_format, torch.preserve_format)  # C order is kept, or made
@@ -53,7 +53,7 @@ def empty(
     _refuse("empty", layout, pin_memory)
     dtype = dtype or torch.get_default_dtype()
     if memory_format in _DENSE:
-        return over(Cell(empty_value(size, dtype), unwritten=True))
+        return over(StorageImpl(empty_value(size, dtype), unwritten=True))
     stride = torch.empty(size, device="meta", memory_format=memory_format).stride()
     return empty_strided(size, stride, dtype=dtype)
 
@@ -72,10 +72,10 @@ def empty_strided(
     dtype = dtype or torch.get_default_dtype()
     meta = torch.empty_strided(size, stride, dtype=dtype, device="meta")
     if meta.is_contiguous():
-        return over(Cell(empty_value(size, dtype), unwritten=True))
+        return over(StorageImpl(empty_value(size, dtype), unwritten=True))
     count = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    t = over(Cell(empty_value((count,), dtype), unwritten=True))
-    return place(t, cell_of(t), 0, size, stride)
+    t = over(StorageImpl(empty_value((count,), dtype), unwritten=True))
+    return set_geometry(t, impl_of(t), 0, size, stride)
 
 
 # --- copies ----------------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def as_strided(t: torch.Tensor, size: Any, stride: Any, storage_offset: int | No
 def as_strided_(t: torch.Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> torch.Tensor:
     size_storage(t)
     offset = t.storage_offset() if storage_offset is None else storage_offset
-    return place(t, cell_of(t), offset, size, stride)
+    return set_geometry(t, impl_of(t), offset, size, stride)
 
 
 @_kernel_of(aten.unfold.default)
@@ -191,7 +191,7 @@ def _native_view(op: OpOverload) -> Callable[..., Any]:
     """Torch's own kernel, for views that its storage needs no size for."""
 
     def view(t: torch.Tensor, *args: Any) -> torch.Tensor:
-        cell_of(t).viewed = True
+        impl_of(t).viewed = True
         return op.redispatch(NATIVE, t, *args)
 
     return view
@@ -218,22 +218,22 @@ for _op in (aten.view.dtype, aten.view_as_real.default, aten.view_as_complex.def
 @_kernel_of(aten.set_.source_Storage_storage_offset)
 def set_to_part(t: torch.Tensor, source: Any, storage_offset: int, size: Any, stride: Any = ()) -> torch.Tensor:
     strides = stride if len(stride) == len(size) else torch.empty(size, device="meta").stride()
-    return place(t, source.cell, storage_offset, size, strides)
+    return set_geometry(t, source.impl, storage_offset, size, strides)
 
 
 @_kernel_of(aten.set_.source_Storage)
 def set_to_storage(t: torch.Tensor, source: Any) -> torch.Tensor:
-    return place(t, source.cell, 0, (source.nbytes() // t.element_size(),), (1,))
+    return set_geometry(t, source.impl, 0, (source.nbytes() // t.element_size(),), (1,))
 
 
 @_kernel_of(aten.set_.source_Tensor)
 def set_to_tensor(t: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    return place(t, cell_of(source), source.storage_offset(), source.size(), source.stride())
+    return set_geometry(t, impl_of(source), source.storage_offset(), source.size(), source.stride())
 
 
 @_kernel_of(aten.set_.default)
 def set_to_nothing(t: torch.Tensor) -> torch.Tensor:
-    return place(t, Cell(empty_value((0,), t.dtype)), 0, (0,), (1,))
+    return set_geometry(t, StorageImpl(empty_value((0,), t.dtype)), 0, (0,), (1,))
 
 
 @_kernel_of(aten.resize_.default)

@@ -13,21 +13,21 @@ from weakref import ref
 import hologram as hg
 from hologram.trace import recorder
 
-LOOP_LIMIT = 512  # what a loop may record before it is cut at the end of a turn; below the depth at which Hologram realises a chain
-LIMIT = 2048  # what may be recorded in all
+MAX_LOOP_RECORDED = 512  # what a loop may record before it is cut at the end of a turn; below the depth at which Hologram realises a chain
+MAX_RECORDED = 2048  # what may be recorded in all
 
-_notes: list[ref[Any]] = []  # of the cells that have been given values since everything was last computed
+_notes: list[ref[Any]] = []  # of the storages that have been given values since everything was last computed
 _expected: list[tuple[hg.Tensor, Exception]] = []  # what is to be true of the values computed next, and the error where it is not
 _collected = threading.local()
 _first: Any = None  # what tells the first op of the record from others
 
 
-def note(cell: Any) -> None:
-    """Notes that ``cell`` has a new value, which may be pending."""
+def note(impl: Any) -> None:
+    """Notes that ``impl`` has a new value, which may be pending."""
     if recorder.current() is not None:  # a template is being made
         return
-    _notes.append(ref(cell))
-    if len(_notes) >= LIMIT:
+    _notes.append(ref(impl))
+    if len(_notes) >= MAX_RECORDED:
         synchronize()
 
 
@@ -36,7 +36,7 @@ def begin(key: Any) -> None:
     global _first
     if _first is None:
         _first = key
-    elif len(_notes) >= LOOP_LIMIT and key == _first:
+    elif len(_notes) >= MAX_LOOP_RECORDED and key == _first:
         synchronize()
         _first = key
 
@@ -53,15 +53,15 @@ def collected() -> list[tuple[hg.Tensor, Exception]]:
 
 
 def alive() -> list[Any]:
-    """The cells noted that are still in use, each once, in the order of the notes."""
-    return list(dict.fromkeys(cell for note in _notes if (cell := note()) is not None))
+    """The storages noted that are still in use, each once, in the order of the notes."""
+    return list(dict.fromkeys(impl for note in _notes if (impl := note()) is not None))
 
 
 def synchronize() -> None:
     """Computes every tensor of the device that is alive and pending. Raises the error of what turns out not to be as :func:`expect` has been told."""
     global _first
-    count, cells, expected = len(_notes), alive(), _expected[:]
-    hg.eval([cell.value for cell in cells if cell.value._storage is None], [condition for condition, _ in expected])
+    count, impls, expected = len(_notes), alive(), _expected[:]
+    hg.eval([impl.value for impl in impls if impl.value._storage is None], [condition for condition, _ in expected])
     del _notes[:count], _expected[: len(expected)]  # other threads may have added more
     _first = None
     for condition, error in expected:

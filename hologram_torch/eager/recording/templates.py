@@ -25,9 +25,9 @@ from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import Trace
 from hologram_torch.eager.recording import pending
 
-_LIMIT = 4096  # sets of shapes, types and arguments that are remembered
+MAX_TEMPLATES = 4096  # sets of shapes, types and arguments that are remembered
 _SEEN, _NEVER = object(), object()
-_templates = Recent(_LIMIT)
+_templates = Recent(MAX_TEMPLATES)
 
 
 def strong(x: hg.Tensor) -> hg.Tensor:
@@ -36,9 +36,11 @@ def strong(x: hg.Tensor) -> hg.Tensor:
 
 
 class _Template:
-    """Nodes to make in order, each of those before it: ``steps`` of (op, places of the inputs, attributes, shape, type), after the operands'
-    nodes and ``constants``. ``results``: places of what is returned; ``single``: whether that is one Tensor, else a tuple, with None for absent ones.
-    ``expected``: places of conditions, and their errors, for :func:`pending.expect`.
+    """The nodes that a function records, in order.
+
+    ``steps``: (op, positions of the inputs, attributes, shape, type) of each node; positions count the operands' nodes, ``constants``, and the steps.
+    ``results``: positions of what is returned, None for absent ones; ``single``: whether that is one Tensor, else a tuple. ``expected``: positions of
+    conditions, and their errors, for :func:`pending.expect`.
     """
 
     __slots__ = ("constants", "steps", "results", "single", "expected")
@@ -51,18 +53,18 @@ class _Template:
         if any(n.op is leaf or n.op is place or n.op.kind in MULTIPLE for n in nodes):
             raise TracedValueError("what depends on other values, or is computed together, is not made node by node")
         constants = [n for n in nodes if n.op is const]
-        places = {n: i for i, n in enumerate([*inputs, *constants])}
-        count = len(places)
+        positions = {n: i for i, n in enumerate([*inputs, *constants])}
+        count = len(positions)
         self.constants = [recorder.pending(const, (), n.attrs, n.shape, n.dtype) for n in constants]
         self.steps = []
         for n in nodes:
             if n.op.kind == "mark":  # for Hologram's own derivatives: torch has others
-                places[n] = places[n.inputs[0]]
-            elif n not in places:
-                places[n] = count
+                positions[n] = positions[n.inputs[0]]
+            elif n not in positions:
+                positions[n] = count
                 count += 1
-                self.steps.append((n.op, [places[x] for x in n.inputs], n.attrs, n.shape, n.dtype))
-        found_at = [None if x is None else places[x] for x in outputs]
+                self.steps.append((n.op, [positions[x] for x in n.inputs], n.attrs, n.shape, n.dtype))
+        found_at = [None if x is None else positions[x] for x in outputs]
         self.results, checks = found_at[: len(wanted)], found_at[len(wanted) :]
         self.expected = [(at, error) for at, (_, error) in zip(checks, conditions, strict=True)]
 

@@ -1,6 +1,6 @@
-"""What a storage of the device holds: one immutable Tensor of Hologram, in C order, in a :class:`Cell`.
+"""What a storage of the device holds: one immutable Tensor of Hologram, in C order.
 
-A write gives the cell another Tensor, computed from the old one, so that every torch tensor over the storage sees it.
+A write gives the :class:`StorageImpl` another Tensor, computed from the old one, so that every torch tensor over the storage sees it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _nothing() -> None:
     return None
 
 
-class Cell:
+class StorageImpl:
     """The elements of one storage.
 
     ``shape`` is that of ``value``. ``viewed``: whether tensors of another geometry than that may share the storage. ``unwritten``: whether the
@@ -51,19 +51,19 @@ class Cell:
         return self.value.nbytes
 
     def write(self, value: hg.Tensor) -> None:
-        """Takes ``value``, of as many elements and the cell's type, for its elements."""
+        """Takes ``value``, of as many elements and of its type, for its elements."""
         self.value, self.shape, self.unwritten = value, value.shape, False
         pending.note(self)
 
-    def typed(self, dtype: torch.dtype) -> Cell:
-        """This cell, its bytes taken as elements of ``dtype`` from now on."""
+    def typed(self, dtype: torch.dtype) -> StorageImpl:
+        """Itself, its bytes taken as elements of ``dtype`` from now on."""
         if dtype is not self.dtype:
             elements = self.host().reshape(-1).view(dtype)
             self.value, self.shape, self.dtype = hg.tensor(to_numpy(elements)), tuple(elements.shape), dtype
         return self
 
     def host(self) -> torch.Tensor:
-        """The elements as a CPU tensor of the cell's shape, over memory that must not be written."""
+        """The elements as a CPU tensor of its shape, over memory that must not be written."""
         if self.value._storage is None:
             pending.synchronize()
         return to_torch(self.value)

@@ -15,8 +15,8 @@ from hologram_torch.bridge.interop import from_torch
 from hologram_torch.bridge.strided import read_view, write_view
 from hologram_torch.eager.identity import NAME
 from hologram_torch.eager.recording import templates
-from hologram_torch.eager.storage.impl import TYPES, Cell
-from hologram_torch.eager.storage.storages import cell_of, make
+from hologram_torch.eager.storage.impl import TYPES, StorageImpl
+from hologram_torch.eager.storage.storages import impl_of, make
 
 PLAIN = frozenset({float, int, bool, type(None)})  # types of what is no tensor, which costs torch longer to tell
 TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})  # and of what is one
@@ -24,8 +24,8 @@ TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})  # and of what is one
 
 def read(t: torch.Tensor) -> hg.Tensor:
     """The elements of a tensor of the device, as a Tensor of its shape."""
-    cell = cell_of(t)
-    return _resolved(t, _through(cell, t)) if cell.viewed else cell.value
+    impl = impl_of(t)
+    return _resolved(t, _through(impl, t)) if impl.viewed else impl.value
 
 
 def _resolved(t: torch.Tensor, value: hg.Tensor) -> hg.Tensor:
@@ -35,32 +35,32 @@ def _resolved(t: torch.Tensor, value: hg.Tensor) -> hg.Tensor:
     return -value if t.is_neg() else value
 
 
-def _through(cell: Cell, t: torch.Tensor) -> hg.Tensor:
-    cell = cell.typed(t.dtype)
-    if _is_whole(cell, t):
-        return cell.value if cell.shape == t.shape else templates.apply(hnp.reshape, [cell.value, tuple(t.shape)], {})
-    return templates.apply(read_view, [cell.value, _view_of(t)], {})
+def _through(impl: StorageImpl, t: torch.Tensor) -> hg.Tensor:
+    impl = impl.typed(t.dtype)
+    if _is_whole(impl, t):
+        return impl.value if impl.shape == t.shape else templates.apply(hnp.reshape, [impl.value, tuple(t.shape)], {})
+    return templates.apply(read_view, [impl.value, _view_of(t)], {})
 
 
 def _view_of(t: torch.Tensor) -> Strided:
     return Strided(tuple(t.shape), t.stride(), int(t.storage_offset()))
 
 
-def _is_whole(cell: Cell, t: torch.Tensor) -> bool:
-    return t.is_contiguous() and (t.shape == cell.shape or t.numel() == cell.value.size)
+def _is_whole(impl: StorageImpl, t: torch.Tensor) -> bool:
+    return t.is_contiguous() and (t.shape == impl.shape or t.numel() == impl.value.size)
 
 
 def write(t: torch.Tensor, value: hg.Tensor) -> None:
     """Gives a tensor of the device other elements, which all tensors over its storage then have."""
-    cell = cell_of(t)
-    if not cell.viewed:
-        cell.write(value)
+    impl = impl_of(t)
+    if not impl.viewed:
+        impl.write(value)
         return
-    cell, value = cell.typed(t.dtype), _resolved(t, value)
-    if _is_whole(cell, t):
-        cell.write(value)
+    impl, value = impl.typed(t.dtype), _resolved(t, value)
+    if _is_whole(impl, t):
+        impl.write(value)
     else:
-        cell.write(templates.apply(write_view, [cell.value, _view_of(t), value], {}))
+        impl.write(templates.apply(write_view, [impl.value, _view_of(t), value], {}))
 
 
 def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
@@ -111,15 +111,15 @@ def result(x: Any) -> Any:
 
 def host(t: torch.Tensor) -> torch.Tensor:
     """The elements of a tensor of the device as a CPU tensor, over memory that must not be written."""
-    cell = cell_of(t)
-    found = cell.typed(t.dtype).host().as_strided(t.shape, t.stride(), t.storage_offset()) if cell.viewed else cell.host()
+    impl = impl_of(t)
+    found = impl.typed(t.dtype).host().as_strided(t.shape, t.stride(), t.storage_offset()) if impl.viewed else impl.host()
     found = found.conj() if t.is_conj() else found
     return torch._neg_view(found) if t.is_neg() else found
 
 
 def is_known(t: torch.Tensor) -> bool:
     """Whether the elements of a tensor of the device have been computed."""
-    return cell_of(t).value._storage is not None
+    return impl_of(t).value._storage is not None
 
 
 def upload(t: torch.Tensor) -> hg.Tensor:
