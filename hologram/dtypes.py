@@ -35,6 +35,16 @@ class DType:
         return self.kind == "f"
 
     @property
+    def is_narrow_float(self) -> bool:
+        """Whether arithmetic runs in float32 and rounds its result: true of floats of fewer than 32 bits."""
+        return self.kind == "f" and self.bits < 32
+
+    @property
+    def is_half(self) -> bool:
+        """Whether it is one of the two 16-bit floats, which matrix units take."""
+        return self.kind == "f" and self.bits == 16
+
+    @property
     def is_integer(self) -> bool:
         return self.kind in "iu"
 
@@ -174,5 +184,5 @@ def loses_part(a: DType, b: DType) -> bool:
 
 @cache
 def compute_type(d: DType) -> DType:
-    """The type arithmetic is done in: the two 16-bit floats compute in float32."""
-    return float32 if d.is_float and d.bits == 16 else d
+    """The type arithmetic is done in: narrow floats compute in float32."""
+    return float32 if d.is_narrow_float else d

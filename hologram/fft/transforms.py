@@ -46,7 +46,7 @@ def _operand(x: Any, what: str, kind: str) -> Node:
     """``x`` as a real (``f``) or complex (``c``) node."""
     node = array(x, what)
     dtype = dtypes.to_inexact(node.dtype)
-    if dtype.bits == 16:
+    if dtype.is_narrow_float:
         raise located(DTypeError(f"{what} does not take {dtype}: cast to float32"))
     if kind == "f" and dtype.is_complex:
         raise located(DTypeError(f"{what} takes real numbers, not {dtype}"))

@@ -46,12 +46,12 @@ def same_type(name: str, kinds: str, result: DType | None = None, first: int = 0
 
 
 def quiet(f: Any) -> Any:
-    """The reference computes 16-bit floats in float32, as every backend does, and raises no floating-point warning."""
+    """The reference computes narrow floats in float32, as every backend does, and raises no floating-point warning."""
 
     def reference(*xs: Any) -> Any:
         with np.errstate(all="ignore"):
             d = xs[0].dtype
-            if d.itemsize == 2 and d.kind not in "iu":
+            if dtypes.of(d).is_narrow_float:
                 return np.asarray(f(*(x.astype(np.float32) if getattr(x, "dtype", None) == d else x for x in xs)))
             return np.asarray(f(*xs))
 
@@ -206,7 +206,7 @@ def cast_reference(x: Any, to: str) -> Any:
             return np.where(y >= high, info.max, np.where(y <= low, info.min, inside)).astype(d.np)
         if d.kind == "b":
             return np.asarray(x != 0)
-        if d.is_float and d.bits == 16 and x.dtype.itemsize > 2:
+        if d.is_narrow_float and dtypes.of(x.dtype).bits > d.bits:
             x = _to_odd_float32(x)
         return np.asarray(x.astype(d.np))
 

@@ -232,13 +232,13 @@ class ScalarCode:
         return f.emit(f"{'sext' if a.kind == 'i' else 'zext'} {x.typed} to {vector(t, w)}", t, w)
 
     def _integer_to_float(self, x: Reg, a: DType, b: DType) -> Reg:
-        to = scalar_type(dtypes.float32 if b.bits == 16 else b)
-        if b.bits == 16 and a.bits > 16:  # through float64, rounded once at the end
+        to = scalar_type(dtypes.compute_type(b))
+        if b.is_narrow_float and a.bits > 16:  # through float64, rounded once at the end
             to = "double"
             if a.bits == 64:
                 return self._wide_integer_to_half(x, a, b)
         r = self.f.emit(f"{'si' if a.kind == 'i' else 'ui'}tofp {x.typed} to {vector(to, x.width)}", to, x.width)
-        if b.bits != 16:
+        if not b.is_narrow_float:
             return r
         return self._float_to_float(r, dtypes.float64 if to == "double" else dtypes.float32, b)
 
@@ -261,14 +261,14 @@ class ScalarCode:
         return self._float_to_float(r, dtypes.float64, b)
 
     def _widen_half(self, x: Reg, a: DType) -> tuple[Reg, DType]:
-        if a.bits == 16:
+        if a.is_narrow_float:
             return self._float_to_float(x, a, dtypes.float32), dtypes.float32
         return x, a
 
     def _float_to_float(self, x: Reg, a: DType, b: DType) -> Reg:
         f, w = self.f, x.width
         single, double = vector("float", w), vector("double", w)
-        if a.bits == 16:
+        if a.is_narrow_float:
             x = self._half_to_single(x, a)
             return x if b is dtypes.float32 else self._float_to_float(x, dtypes.float32, b)
         if b is dtypes.float64:

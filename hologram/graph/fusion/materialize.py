@@ -61,7 +61,7 @@ def _dear(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Nod
         mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
         behind = mixed[n] > RESHAPES and n not in swollen
         if n not in never and ((shared and n not in apart) or behind):
-            widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
+            widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.is_narrow_float
             roots.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)
     return roots

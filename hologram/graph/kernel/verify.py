@@ -152,7 +152,7 @@ class _Verifier:
         if a.row.monoid is None and a.row.kind != "reduce":
             self.fail(f"{a.row} has nothing to combine elements with")
         expected = dtypes.int64 if a.row.monoid is None else a.value_dtype
-        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or _is_half(a.value_dtype):
+        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or a.value_dtype.is_narrow_float:
             self.fail(f"{a.row} of {a.value_dtype} does not give {a.dtype}")
         updates = [s for s in loop.body if (isinstance(s, Accumulate) and s.acc is a) or (isinstance(s, Ins) and s.op == "scan" and s.attrs == (a,))]
         several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # iterations that are written out
@@ -207,7 +207,7 @@ class _Verifier:
             self.fail(f"{row} is no elementwise row of the op table")
         if len(types) != row.arity or len(s.attrs) != len(row.attrs):
             self.fail(f"{row} has {row.arity} operands and {len(row.attrs)} attributes")
-        if row.name not in ("cast", "select", "bitcast") and any(map(_is_half, types)):
+        if row.name not in ("cast", "select", "bitcast") and any(t.is_narrow_float for t in types):
             self.fail("16-bit floats compute in float32")
         try:
             _, result = row.infer(tuple(_Operand(d) for d in types), s.attrs)
@@ -308,10 +308,6 @@ class _Operand:
 
 def _fills_scratch(loop: Loop) -> bool:
     return all(_fills_scratch(s) if isinstance(s, Loop) else not isinstance(s, Store) or s.buffer.role == "scratch" for s in loop.body)
-
-
-def _is_half(d: DType) -> bool:
-    return d.is_float and d.bits == 16
 
 
 def _listed(types: list[DType]) -> str:

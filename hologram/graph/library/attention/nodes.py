@@ -112,8 +112,8 @@ def _read_again(nodes: list[Node]) -> list[Node]:
 
 
 def _is_widened(x: Node) -> bool:
-    """Whether it is a 16-bit float that was made float32."""
-    return x.op.name == "cast" and x.inputs[0].dtype.is_float and x.inputs[0].dtype.itemsize == 2
+    """Whether it is a narrow float that was made float32."""
+    return x.op.name == "cast" and x.inputs[0].dtype.is_narrow_float
 
 
 def _unmoved(x: Node) -> Node:
