@@ -2,7 +2,7 @@
 
 An axis is cut to the wanted number of elements, or filled up with zeros. ``norm`` is ``backward``, which divides inverse transforms by the
 number of elements, ``forward``, which divides the others, or ``ortho``, which divides each by its root. Raises ShapeError for axes that are not
-there and for transforms of no elements, DTypeError for 16-bit floats and, in ``rfft`` and its like, complex numbers, ArgumentError for another
+there and for transforms of no elements, DTypeError for narrow floats and, in ``rfft`` and its like, complex numbers, ArgumentError for another
 norm.
 """
 

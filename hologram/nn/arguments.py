@@ -25,7 +25,7 @@ P = ParamSpec("P")
 
 
 def floats(x: Any, what: str) -> tuple[Tensor, DType]:
-    """``x`` in the type it is computed in (float32 for 16-bit floats), and the type of the result. Raises DTypeError for complex numbers."""
+    """``x`` in the type it is computed in (float32 for narrow floats), and the type of the result. Raises DTypeError for complex numbers."""
     node = array(x, what)
     if node.dtype.is_complex:
         raise located(DTypeError(f"{what}: takes real numbers, not {node.dtype.name}"))

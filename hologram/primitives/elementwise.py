@@ -206,22 +206,7 @@ def cast_reference(x: Any, to: str) -> Any:
             return np.where(y >= high, info.max, np.where(y <= low, info.min, inside)).astype(d.np)
         if d.kind == "b":
             return np.asarray(x != 0)
-        if d.is_narrow_float and dtypes.of(x.dtype).bits > d.bits:
-            x = _to_odd_float32(x)
-        return np.asarray(x.astype(d.np))
-
-
-def _to_odd_float32(x: Any) -> Any:
-    """``x`` as float32 where that is exact, else the neighbour whose last bit is set: rounding that to 16 bits is as good as rounding ``x``."""
-    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:  # first to float64's 53 bits, in the same way
-        beyond = (x >= 2**53) | (x <= -(2**53)) if x.dtype.kind == "i" else x >= 2**53
-        lost = x & 2047
-        x = np.where(beyond, x - lost | np.where(lost != 0, 2048, 0).astype(x.dtype), x)
-    exact = np.asarray(x.astype(np.float64))
-    near = exact.astype(np.float32)
-    bits = near.view(np.uint32)
-    bits = np.where(np.abs(near) > np.abs(exact), bits - 1, bits)
-    return np.where(np.isnan(exact) | (near == exact), near.view(np.uint32), bits | 1).astype(np.uint32).view(np.float32)
+        return dtypes.rounded_once(x, d)
 
 
 # the text of casts is the renderers' own

@@ -20,7 +20,7 @@ from hologram.ir.node import topological
 
 
 def fuse(graph: Graph, halves: bool = False) -> list[Group | Call]:
-    """Groups in an order in which they can run. ``halves``: what is kept to be read as float32, but is made of 16-bit floats, is kept as these."""
+    """Groups in an order in which they can run. ``halves``: what is kept to be read as float32, but is made of narrow floats, is kept as these."""
     nodes = topological(graph.outputs)
     grouping = Grouping(nodes, find_roots(nodes, graph.outputs, halves))
     heads = row_heads(grouping, nodes, graph.outputs)

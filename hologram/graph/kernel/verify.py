@@ -34,7 +34,7 @@ def verify_kernel(kernel: Kernel) -> None:
     - a value is computed once, before its uses, in a list of statements that encloses them;
     - what chunks share is a serial loop of theirs, without accumulators, that stores to scratch alone;
     - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
-    - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; 16-bit floats are
+    - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; narrow floats are
       only moved and cast;
     - loads and stores are of declared buffers, of their type, in a direction that their role allows, and inside of them for all values of the
       variables in their index expressions (:mod:`hologram.graph.kernel.verify_bounds`); an index that was gathered is taken to be in range,
@@ -208,7 +208,7 @@ class _Verifier:
         if len(types) != row.arity or len(s.attrs) != len(row.attrs):
             self.fail(f"{row} has {row.arity} operands and {len(row.attrs)} attributes")
         if row.name not in ("cast", "select", "bitcast") and any(t.is_narrow_float for t in types):
-            self.fail("16-bit floats compute in float32")
+            self.fail("narrow floats compute in float32")
         try:
             _, result = row.infer(tuple(_Operand(d) for d in types), s.attrs)
         except (DTypeError, ShapeError) as e:

@@ -1,7 +1,7 @@
 """Scatters, on their way to kernels.
 
 :func:`prepare_scatter` brings one to the form that kernels take: x (batch, outer, n, inner), indices (batch, m), updates (batch, outer, m, inner);
-16-bit floats are combined in float32 and rounded once; many updates of few places are cut in pieces (:func:`hologram.primitives.indexing.pieces`),
+Narrow floats are combined in float32 and rounded once; many updates of few places are cut in pieces (:func:`hologram.primitives.indexing.pieces`),
 each a row of a batch.
 
 :func:`lower_scatter` makes two kernels of it. The first writes x, as any value is written. The second reads, combines and writes again the places
