@@ -298,6 +298,19 @@ def test_random_numbers(d: DType) -> None:
 
 
 @both
+def test_functions_of_several_types(d: DType) -> None:
+    """Those that count, or weigh, by float32."""
+    x = hg.tensor(np.linspace(0, 1, 40)).astype(d)
+    counts, edges = hnp.histogram(x, bins=4)
+    assert edges.dtype == np.float32 and int(counts.sum()) == 40
+    assert counts.tolist() == np.histogram(np.asarray(x).astype(np.float32), bins=4)[0].tolist()
+    assert hnp.bincount(hg.tensor([0, 1, 1]), weights=x[:3]).dtype == hnp.histogramdd(x)[0].dtype == np.float32
+    rows = x.reshape(4, 10)
+    assert nn.cross_entropy(rows, rows).dtype == nn.cross_entropy(rows, hg.tensor([1, 2, 3, 4])).dtype == d.np
+    assert hg.special.rel_entr(x, x).dtype == hg.special.kl_div(x, x).dtype == d.np
+
+
+@both
 def test_linear_algebra_asks_for_float32(d: DType) -> None:
     with pytest.raises(DTypeError, match="cast to float32"):
         hg.linalg.inv(hnp.eye(2, dtype=d))
