@@ -92,7 +92,7 @@ class DType:
         return self.kind == "f" and self.bits < 32
 
     @property
-    def is_half(self) -> bool:
+    def is_16bit_float(self) -> bool:
         """Whether it is one of the two 16-bit floats, which matrix units take."""
         return self.kind == "f" and self.bits == 16
 

@@ -20,8 +20,8 @@ from hologram import dtypes, nn
 from hologram.backends.c.gemm_analysis import PANELS
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
-from hologram.graph.program import Schedule
-from hologram.primitives.elementwise import cast_reference
+from hologram.graph.pipeline import compile_to_plan
+from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.settings import override
 
 E4M3, E5M2 = dtypes.float8_e4m3fn, dtypes.float8_e5m2
@@ -339,7 +339,7 @@ def test_casts_in_c(dialect: str, tmp_path: Path) -> None:
     down = [d("cast", x, e.name) for x in inputs for e in (E4M3, E5M2)]
     graph = d.graph(*down, *[d("cast", x, t) for x in ups for t in ("float32", "int8", "bool", "float8_e5m2")])
     given = [*arrays, *map(every, (E4M3, E5M2))]
-    got = run(Schedule(graph, "exact"), given, tmp_path, dialect=dialect)
+    got = run(compile_to_plan(graph, "exact"), given, tmp_path, dialect=dialect)
     wanted = [nearest(a, e) for a in arrays for e in (E4M3, E5M2)]
     for g, w in zip(got, wanted, strict=False):
         np.testing.assert_array_equal(bits(g), w)
@@ -360,6 +360,6 @@ def test_products_in_c(dialect: str, tmp_path: Path) -> None:
     total = d("reduce_sum", d("mul", *(d("broadcast", v, (33, 32, 48), axes) for v, axes in ((x, (0, 1)), (y, (1, 2))))), (1,))
     graph = d.graph(d("cast", total, "float8_e4m3fn"))
     arrays = [R.integers(-3, 4, n.shape).astype(E4M3.np) for n in graph.inputs]
-    (got,) = run(Schedule(graph, "standard", PANELS), arrays, tmp_path, "standard", dialect=dialect)
+    (got,) = run(compile_to_plan(graph, "standard", PANELS), arrays, tmp_path, "standard", dialect=dialect)
     want = (arrays[0].astype(np.float32) @ arrays[1].astype(np.float32)).astype(E4M3.np)
     np.testing.assert_array_equal(bits(got), bits(want))

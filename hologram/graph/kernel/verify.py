@@ -14,7 +14,8 @@ from hologram.dtypes import DType
 from hologram.errors import CompileError, DTypeError, ShapeError
 from hologram.graph.kernel.ir import KERNEL_OPS, Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
 from hologram.graph.kernel.printer import Names, print_kernel, statement_text
-from hologram.graph.kernel.verify_bounds import Ranges, guards_of
+from hologram.graph.kernel.verify_bounds import Ranges
+from hologram.graph.kernel.verify_guards import guards_of
 from hologram.graph.kernel.verify_parallel import Access, collide
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE

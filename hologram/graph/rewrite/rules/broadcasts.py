@@ -6,7 +6,8 @@ An elementwise op commutes with a broadcast whatever its arithmetic: exact.
 from __future__ import annotations
 
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.graph.rewrite.rules.reshape_groups import taken
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
