@@ -232,7 +232,15 @@ def _scattered(node: Node, chosen: Selection, values: Tensor, op: Op, drop: bool
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) -> Tensor:
-    """``x`` with ``values`` at the places that ``indices`` name along ``axis``: the inverse of ``take_along_axis``. The result is new."""
+    """``x`` with ``values`` at the positions that ``indices`` name along ``axis``: the inverse of :func:`take_along_axis`.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. Computed indices out of range are dropped. Raises as
+    :func:`take_along_axis` does.
+
+    >>> hnp.put_along_axis([[1, 2], [3, 4]], [[1], [0]], 9, axis=1)
+    Tensor([[1, 9],
+            [9, 4]], dtype=int64)
+    """
     t = wrap(array(x, "put_along_axis"))
     node, flat = along_axis(t, indices, axis, True, "put_along_axis")
     new = _to_shape(_as_type_of(t, values), flat.shape)
@@ -241,8 +249,14 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
 
 
 def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
-    """``x`` with ``values``, repeated as needed, at the places ``indices`` of ``x`` flattened. The result is new. ``mode`` is as for ``at``, or
-    ``raise``, which is its default."""
+    """``x`` with ``values``, repeated as needed, at the positions ``indices`` of ``x`` flattened.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. ``mode`` is as for ``Tensor.at``, or ``raise``, the default.
+    Raises IndexOutOfRange for known indices out of range, ShapeError for no values.
+
+    >>> hnp.put([1, 2, 3, 4], [0, -1], [8, 9])
+    Tensor([8, 2, 3, 9], dtype=int64)
+    """
     t = wrap(array(x, "put"))
     places = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
     new = _as_type_of(t, values).reshape(-1)
@@ -255,7 +269,14 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
 
 
 def place(x: Any, mask: Any, values: Any, /) -> Tensor:
-    """``x`` with ``values``, one after the other and repeated as needed, where ``mask`` holds. The result is new."""
+    """``x`` with ``values``, one after the other and repeated as needed, where ``mask`` is not zero.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. Raises ShapeError for a mask of another shape, and for no
+    values.
+
+    >>> hnp.place([1, 2, 3, 4], [True, False, True, True], [8, 9])
+    Tensor([8, 2, 9, 8], dtype=int64)
+    """
     t, there = wrap(array(x, "place")), wrap(cast_node(array(mask, "place"), dtypes.bool_))
     if t.shape != there.shape:
         raise located(ShapeError(f"place: a mask of shape {list(there.shape)} for an array of shape {list(t.shape)}"))
@@ -267,9 +288,13 @@ def place(x: Any, mask: Any, values: Any, /) -> Tensor:
 
 
 def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> Tensor:
-    """``x`` with ``values``, repeated as needed, where all indices are equal; with ``wrap``, again below in tall matrices. The result is new.
+    """``x`` with ``values``, repeated as needed, on its main diagonal; with ``wrap`` again below in tall matrices.
 
-    Raises ShapeError for fewer than two axes, and for more than two of different extents.
+    The result is new: unlike NumPy's, ``x`` does not change. Raises ShapeError for fewer than two axes, and for more than two of different extents.
+
+    >>> hnp.fill_diagonal([[1, 2], [3, 4]], 0)
+    Tensor([[0, 2],
+            [3, 0]], dtype=int64)
     """
     t = _tensor(x, "fill_diagonal")
     if t.ndim < 2 or (t.ndim > 2 and len(set(t.shape)) > 1):
