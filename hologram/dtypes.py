@@ -14,7 +14,11 @@ import numpy as np
 
 
 class DType:
-    """An element type: ``kind`` is one of ``b i u f c``, ``bits`` counts storage bits (bool is stored as one byte)."""
+    """An element type: ``kind`` is one of ``b i u f c``, ``bits`` counts storage bits (bool is stored as one byte).
+
+    >>> hg.dtypes.bfloat16.kind, hg.dtypes.bfloat16.bits
+    ('f', 16)
+    """
 
     __slots__ = ("name", "kind", "bits", "itemsize", "np", "code", "rank")
 
@@ -87,6 +91,9 @@ def of(x: Any) -> DType:
     """The :class:`DType` that ``x`` names: a DType, a NumPy dtype or scalar type, a name, or bool/int/float/complex.
 
     Raises ``TypeError`` where Hologram has no such type.
+
+    >>> hg.dtypes.of("bfloat16"), hg.dtypes.of(np.int8), hg.dtypes.of(float)
+    (bfloat16, int8, float32)
     """
     if type(x) is DType:
         return x
@@ -111,16 +118,23 @@ def of(x: Any) -> DType:
 
 
 def of_scalar(x: bool | int | float | complex) -> DType:
-    """The default type of a Python scalar that meets no array."""
+    """Default type of a Python scalar that meets no array.
+
+    >>> hg.dtypes.of_scalar(1), hg.dtypes.of_scalar(1.5)
+    (int64, float32)
+    """
     return {bool: bool_, int: default_int, float: default_float, complex: default_complex}[type(x)]
 
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """The common type of two arrays: the Array API's table within a kind; an integer takes the float's type.
+    """Common type of two arrays: the Array API's table within a kind; an integer takes the float's type.
 
     uint64 with a signed integer gives float32's kind no say: as in JAX it promotes to the default float; bfloat16 with
     float16 gives float32.
+
+    >>> hg.dtypes.promote(hg.dtypes.int8, hg.dtypes.uint8), hg.dtypes.promote(hg.dtypes.int64, hg.dtypes.float16)
+    (int16, float16)
     """
     if a is b:
         return a
@@ -147,7 +161,11 @@ def promote(a: DType, b: DType) -> DType:
 
 @cache
 def promote_weak(strong: DType, weak: DType) -> DType:
-    """The type of an array of type ``strong`` with a Python scalar whose own default is ``weak``."""
+    """Type of an array of type ``strong`` with a Python scalar whose own default is ``weak``.
+
+    >>> hg.dtypes.promote_weak(hg.dtypes.float16, hg.dtypes.float32)
+    float16
+    """
     if weak.rank <= strong.rank or (weak.kind == "i" and strong.kind in "iu"):
         return strong
     if weak.is_complex and strong.is_float:
@@ -157,22 +175,38 @@ def promote_weak(strong: DType, weak: DType) -> DType:
 
 @cache
 def to_inexact(d: DType) -> DType:
-    """The type that a function such as ``exp`` computes in: floats stay, everything else becomes the default float."""
+    """Type that a function such as ``exp`` computes in: floats stay, everything else becomes the default float.
+
+    >>> hg.dtypes.to_inexact(hg.dtypes.int64)
+    float32
+    """
     return d if d.is_float or d.is_complex else default_float
 
 
 @cache
 def real_of(d: DType) -> DType:
-    """The type of a complex number's parts; a real type is its own."""
+    """Type of a complex number's parts; a real type is its own.
+
+    >>> hg.dtypes.real_of(hg.dtypes.complex128)
+    float64
+    """
     return {complex64: float32, complex128: float64}.get(d, d)
 
 
 def loses_part(a: DType, b: DType) -> bool:
-    """Whether values of type ``a`` as ``b`` lose their imaginary part; bool tells a number from zero."""
+    """Whether values of type ``a`` as ``b`` lose their imaginary part; bool tells a number from zero.
+
+    >>> hg.dtypes.loses_part(hg.dtypes.complex64, hg.dtypes.float32)
+    True
+    """
     return a.is_complex and b.kind in "iuf"
 
 
 @cache
 def compute_type(d: DType) -> DType:
-    """The type arithmetic is done in: the two 16-bit floats compute in float32."""
+    """Type that arithmetic is done in: the two 16-bit floats compute in float32.
+
+    >>> hg.dtypes.compute_type(hg.dtypes.bfloat16)
+    float32
+    """
     return float32 if d.is_float and d.bits == 16 else d

@@ -53,6 +53,20 @@ def _from_namespace(name: str) -> Callable[..., Any]:
 
 
 class Tensor:
+    """An array: shape, element type and device, and values that are computed when something reads them.
+
+    :func:`hologram.tensor`, :func:`hologram.asarray` and :mod:`hologram.numpy` make Tensors. Ops on them are recorded, and run together when a
+    value is needed: by ``print``, ``float``, ``bool``, ``np.asarray`` or :func:`hologram.eval`. Operators, indexing and assignment follow NumPy;
+    ``x.at[i].add(v)`` gives a changed copy. Inside :func:`hologram.jit` a Tensor stands for an argument; reading its value raises TracedValueError.
+
+    >>> x = hg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> (x + 1) @ x.T
+    Tensor([[ 8., 18.],
+            [14., 32.]], dtype=float32)
+    >>> x.shape, x.dtype, float(x.sum())
+    ((2, 2), dtype('float32'), 10.0)
+    """
+
     __slots__ = ("_node", "_storage", "_weak", "_alias", "__weakref__")
     _node: Node | None
     _storage: Any
