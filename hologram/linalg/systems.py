@@ -239,9 +239,9 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
-    """Square matrices (…, m, m) to the power of the integer ``n``, by repeated squaring; of the inverse where it is negative. Integers become float32.
+    """Square matrices (…, m, m) to the power of the integer ``n``, by repeated squaring; of the inverse where it is negative.
 
-    Raises ShapeError for matrices that are not square, ArgumentError for what is no integer.
+    Integers become float32. Raises ShapeError for matrices that are not square, ArgumentError for what is no integer.
 
     >>> hg.linalg.matrix_power([[1, 1], [0, 1]], 5)
     Tensor([[1., 5.],
