@@ -36,14 +36,17 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a float type, of reals."""
         return self.kind == "f"
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is an integer type, signed or not; bool is none."""
         return self.kind in "iu"
 
     @property
     def is_complex(self) -> bool:
+        """Whether it is a complex type."""
         return self.kind == "c"
 
 

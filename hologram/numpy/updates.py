@@ -73,27 +73,61 @@ class Place:
         return where(_inside(node, chosen, values.ndim), values, fill_value)
 
     def set(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by ``values``, which broadcast to their shape.
+
+        >>> hnp.zeros(3).at[1].set(5)
+        Tensor([0., 5., 0.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, rows.scatter_set, mode)
 
     def add(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with ``values`` added to the elements; an element that is named twice gets both. Of bool "or".
+
+        >>> hnp.zeros(3).at[np.array([0, 0, 2])].add(1)
+        Tensor([2., 0., 1.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_add, rows.scatter_max), mode)
 
     def subtract(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with ``values`` subtracted from the elements, as :meth:`add`.
+
+        >>> hnp.zeros(3).at[1].subtract(2)
+        Tensor([ 0., -2.,  0.], dtype=float32)
+        """
         return self.add(-_as_type_of(self._of, values), mode=mode)
 
     def multiply(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements multiplied by ``values``, as :meth:`add`. Of bool "and".
+
+        >>> hnp.ones(3).at[1:].multiply(4)
+        Tensor([1., 4., 4.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_mul, rows.scatter_min), mode)
 
     mul = multiply
 
     def divide(self, values: Any, *, mode: str | None = None) -> Tensor:
-        """``x`` over the product of all values for a place."""
+        """The Tensor over the product of all ``values`` for an element.
+
+        >>> hnp.ones(3).at[0].divide(2)
+        Tensor([0.5, 1. , 1. ], dtype=float32)
+        """
         return self._of / Place(full_like(self._of, 1), self._key).multiply(values, mode=mode)
 
     def min(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by the smaller of themselves and ``values``.
+
+        >>> hnp.ones(3).at[0].min(-1)
+        Tensor([-1.,  1.,  1.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, rows.scatter_min, mode)
 
     def max(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by the larger of themselves and ``values``.
+
+        >>> hnp.ones(3).at[0].max(7)
+        Tensor([7., 1., 1.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, rows.scatter_max, mode)
 
 

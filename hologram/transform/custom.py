@@ -260,10 +260,13 @@ class custom_jvp(_Custom):  # noqa: N801 - a decorator
         self.jvp: Function | None = None
 
     def defjvp(self, rule: Function) -> Function:
+        """Sets the rule ``rule(*nondiff, primals, tangents)``, which gives ``(result, tangent of the result)``; usable as a decorator."""
         self.jvp = rule
         return rule
 
     def defjvps(self, *rules: Function | None) -> None:
+        """Sets, for each argument, None or a rule ``rule(tangent, result, *primals)``; what they give adds up."""
+
         def rule(*given: Any) -> Any:
             *plain, primals, tangents = given
             out = self(*_inserted(primals, self.nondiff, plain))
@@ -320,6 +323,7 @@ class custom_vjp(_Custom):  # noqa: N801 - a decorator
         self.bwd: Function | None = None
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
+        """Sets the rules: ``fwd(*args)`` gives ``(result, residuals)``, ``bwd(*nondiff, residuals, cotangents)`` the arguments' cotangents."""
         self.fwd, self.bwd = fwd, bwd
 
     def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:
