@@ -25,7 +25,7 @@ from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.program import Schedule
 
 Array = np.ndarray
@@ -41,7 +41,7 @@ def _arrays(*shapes: tuple[int, ...], dtype: Any = F32) -> list[Array]:
 def _schedule(f: Callable[..., Any], *args: Array, dialect: str = "cuda", precision: str = "standard") -> Schedule:
     """Of the kernels that a device of the dialect is given."""
     graph = canonicalise(hg.make_graph(f)(*args), precision)
-    found = Schedule(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
+    found = compile_to_plan(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
     for k in found.kernels:
         verify_kernel(k.kernel)
     return found
@@ -202,7 +202,7 @@ def test_derivatives_of_16_bit_floats_make_scores_again(case: str, tmp_path: Pat
     args = [x.astype(dtypes.bfloat16.np) for x in _arrays(*shapes)]
     with eager(2**20):
         schedule = _schedule(f, *args)
-    mappings = [Mapping(k.kernel, Scalars(DIALECTS["cuda"]), "standard") for k in schedule.kernels if k.group.roots[0].op.kind == "attention"]
+    mappings = [Mapping(k.kernel, Scalars(DIALECTS["cuda"]), "standard") for k in schedule.kernels if k.group.nodes[0].op.kind == "attention"]
     assert len(mappings) >= 6 and all(m.dynamic for m in mappings)
     scores = args[0].size // args[0].shape[-1] * args[1].shape[-2]
     assert all(n.size < scores for k in schedule.kernels for n in k.bindings)
