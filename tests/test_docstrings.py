@@ -1,6 +1,6 @@
 """Every public callable has a docstring of its own with an example, and the examples print what they say.
 
-What is public is asked of the modules: ``__all__``, ``__dir__`` or, where there is neither, what a module defines without a leading underscore.
+What is public is asked of the modules: ``__dir__``, ``__all__`` or, where there is neither, what a module defines without a leading underscore.
 Examples assume ``import hologram as hg``, ``import hologram.numpy as hnp`` and ``import numpy as np``; those of ``hologram_ffi`` its name.
 """
 
@@ -36,11 +36,11 @@ def root_of(x: Any) -> str:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    listed = getattr(module, "__all__", None)
-    if "__dir__" in vars(module):
-        return dir(module)
-    if listed is not None:
-        return list(listed)
+    shown = dir(module) if "__dir__" in vars(module) else ["_"]
+    if not any(name.startswith("_") and not name.startswith("__") for name in shown):  # one that lists public names, and not all globals
+        return shown
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
     return [name for name, value in vars(module).items() if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__]
 
 
