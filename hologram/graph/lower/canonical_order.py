@@ -16,7 +16,7 @@ from hologram.ir.instruction import Ins
 LAST = 1 << 64  # beyond any hash: constants come last, as canonical reduction has them
 
 
-def arrange(values: ScalarProgram, stores: list[PendingStore]) -> None:
+def order_canonically(values: ScalarProgram, stores: list[PendingStore]) -> None:
     """Orders operands, instructions and parameters. Indices that go through values, and scans, have an order of their own: they are left alone."""
     if values.taken or any(isinstance(v, Ins) and v.op == "scan" for v in values.order):
         return
@@ -67,4 +67,4 @@ def _number_buffers(values: ScalarProgram, stores: list[PendingStore]) -> None:
         b.name = f"b{i}"
 
 
-__all__ = ["arrange"]
+__all__ = ["order_canonically"]

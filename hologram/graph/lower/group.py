@@ -13,7 +13,7 @@ from typing import Any
 from hologram.graph.fusion.groups import KERNEL_COST, Group
 from hologram.graph.kernel.ir import float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
-from hologram.graph.lower.canonical_order import arrange
+from hologram.graph.lower.canonical_order import order_canonically
 from hologram.graph.lower.code_placement import CodePlacement
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
@@ -87,7 +87,7 @@ def _work(values: ScalarProgram) -> Any:
 
 def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], precision: str, tile: TileConfig | None) -> Lowered:
     if values.box is None:
-        arrange(values, stores)
+        order_canonically(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
