@@ -20,7 +20,7 @@ from typing import NamedTuple
 from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import moved
-from hologram.ir.index_maps import is_simple, requests, variables
+from hologram.ir.index_maps import is_simple, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import atoms
 
@@ -65,7 +65,7 @@ def place_in(node: Node, k: int, axis: int) -> int | None:
     if node.op.kind != "elementwise" and not is_simple(node):
         raise NotLocal
     here = variables(node.shape)
-    _, index, _ = requests(node, here, ())[k]
+    _, index, _ = propagate_index(node, here, ())[k]
     names = set(atoms(here[axis]))
     found = [i for i, e in enumerate(index) if not names.isdisjoint(atoms(e))]
     if not found:

@@ -6,7 +6,7 @@ from hologram.graph.bounded import Worklist
 from hologram.graph.fusion.groups import KERNEL_COST, Axes, Call, Group, expanding_values, is_alone, is_last, reduction_axes, space
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_large_concatenate
-from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
+from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_take, variables
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE
 from hologram.ir.symbolic import var
@@ -118,8 +118,8 @@ class Grouping:
     def _descend(self, node: Node, at: Index, guard: Guard, stack: Worklist[tuple[Node, Index, Guard]], out: Reads) -> None:
         out.cost += node.op.cost
         if node.op.kind == "gather":
-            where, then = take_index(node, at)
+            where, then = propagate_through_take(node, at)
             stack.add([(node.inputs[1], where, guard)])
             stack.add([(node.inputs[0], then(var(f"taken{len(stack.waiting)}")), guard)])
         else:
-            stack.add(requests(node, at, guard))
+            stack.add(propagate_index(node, at, guard))

@@ -15,7 +15,7 @@ from hologram.graph.fusion.groups import Group, is_last, reduction_axes
 from hologram.graph.kernel.ir import Acc, Buffer, Value
 from hologram.graph.legalize.paged_scans import is_reversed, unpaged
 from hologram.graph.schedule.index_split import Box
-from hologram.ir.index_maps import Guard, Index, linear, requests, take_index, variables
+from hologram.ir.index_maps import Guard, Index, linear, propagate_index, propagate_through_take, variables
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node, const_attrs
 from hologram.ir.op import TABLE
@@ -155,7 +155,7 @@ class ScalarProgram:
             return self.emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
         if node.op.kind == "gather":
             return self._take(node, index, guard)
-        wanted = requests(node, index, guard)
+        wanted = propagate_index(node, index, guard)
         missing = [w for w in wanted if w not in self.made]
         if missing:
             return missing[::-1]
@@ -177,7 +177,7 @@ class ScalarProgram:
 
     def _take(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
         x, indices = node.inputs
-        where, then = take_index(node, index)
+        where, then = propagate_through_take(node, index)
         first = (indices, where, guard)
         if first not in self.made:
             return [first]

@@ -5,7 +5,7 @@ Values that are neither elementwise work nor movement count as arrays in memory,
 
 from __future__ import annotations
 
-from hologram.ir.index_maps import linear, requests, variables
+from hologram.ir.index_maps import linear, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, split_linear
 
@@ -21,7 +21,7 @@ def places(node: Node) -> list[Int]:
             return found
         x, at = stack.pop()
         if x.op.kind in ("elementwise", "movement"):
-            stack += [(y, index) for y, index, _ in requests(x, at, ())]
+            stack += [(y, index) for y, index, _ in propagate_index(x, at, ())]
         elif x.shape:
             found.append(linear(at, x.shape))
     return [linear(variables(node.shape), node.shape)]

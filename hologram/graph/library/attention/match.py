@@ -18,7 +18,7 @@ from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import ATTENTION, SCORES, moved
 from hologram.ir.graph import Graph
-from hologram.ir.index_maps import Index, is_simple, linear, requests, variables
+from hologram.ir.index_maps import Index, is_simple, linear, propagate_index, variables
 from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, split_linear, substitute, var
@@ -272,7 +272,7 @@ def reached(scores: Node) -> dict[Node, set[Index]]:
     for node, index in stack:
         reached.setdefault(node, set()).add(index)
         if _is_inside(node):
-            stack.add((x, at) for x, at, _ in requests(node, index, ()))
+            stack.add((x, at) for x, at, _ in propagate_index(node, index, ()))
     return reached
 
 
@@ -332,7 +332,7 @@ def _followed(node: Node, index: Index, nodes: set[Node]) -> tuple[Node, Index]:
     """What a chain of movements moves, and where its element stands; the chain joins ``nodes``."""
     while is_simple(node):
         nodes.add(node)
-        ((node, index, _),) = requests(node, index, ())
+        ((node, index, _),) = propagate_index(node, index, ())
     nodes.add(node)
     return node, index
 

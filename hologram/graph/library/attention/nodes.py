@@ -14,7 +14,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.ir.index_maps import Index, is_simple, requests, variables
+from hologram.ir.index_maps import Index, is_simple, propagate_index, variables
 from hologram.ir.node import Node, topological
 from hologram.ir.op import TABLE, Op, Shape
 
@@ -123,5 +123,5 @@ def _unmoved(x: Node) -> Node:
 def moved(node: Node, index: Index) -> tuple[Node, Index]:
     """What a movement without fills moves, and where its element stands."""
     while is_simple(node):
-        ((node, index, _),) = requests(node, index, ())
+        ((node, index, _),) = propagate_index(node, index, ())
     return node, index
