@@ -60,8 +60,8 @@ def test_a_walk_and_rounds_without_end_name_their_pass() -> None:
     with pytest.raises(PassLimitError, match="the pass fuse walks without end"):
         for n in endless:
             endless.add([n + 1])
-    with pytest.raises(PassLimitError, match="the pass merge_scans runs without end: something changes after 7 rounds"):
-        assert [*rounds("merge_scans", 7)]
+    with pytest.raises(PassLimitError, match="the pass fuse_scans runs without end: something changes after 7 rounds"):
+        assert [*rounds("fuse_scans", 7)]
     assert next(iter(rounds("one", 1))) == 0
 
 

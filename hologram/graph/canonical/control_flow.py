@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram.graph.canonical.loop_splitting import Late, Loop, cut, distinct, positions_of, reached
-from hologram.graph.canonical.scan_fusion import merge_scans
+from hologram.graph.canonical.scan_fusion import fuse_scans
 from hologram.ir.graph import Body, Graph, bodies, inlined
 from hologram.ir.node import Builder, Node, const_value
 from hologram.primitives.control import project, scan, switch
@@ -44,10 +44,10 @@ def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Cou
     """``graph`` with simpler control nodes; the graph itself where nothing changed. ``reorder``: floats may be added in another order."""
     if not any(n.op.kind == "control" for n in graph.nodes()):
         return graph
-    merged = merge_scans(graph, canonical)
-    if merged is not graph:
-        fired["merge-scans"] += 1
-        return merged
+    fused = fuse_scans(graph, canonical)
+    if fused is not graph:
+        fired["fuse-scans"] += 1
+        return fused
     nodes = graph.nodes()
     wanted: dict[Node, set[int]] = {}
     for n in nodes:

@@ -18,13 +18,13 @@ MOST = 64  # scans of one graph that are compared with one another
 LARGEST = 2000  # nodes of a body that grows no further
 
 
-def merge_scans(graph: Graph, canonical: Callable[[Body], Body]) -> Graph:
+def fuse_scans(graph: Graph, canonical: Callable[[Body], Body]) -> Graph:
     """``graph`` with scans put together; the graph itself where none can be."""
-    for _ in rounds("merge_scans", MOST):  # each of which leaves a scan less
+    for _ in rounds("fuse_scans", MOST):  # each of which leaves a scan less
         pair = _pair(graph)
         if pair is None:
             break
-        graph = _Merged(*pair, canonical).into(graph)
+        graph = _FusedScan(*pair, canonical).into(graph)
     return graph
 
 
@@ -67,14 +67,14 @@ def _reads_stepwise(a: Node, b: Node, behind: dict[Node, int], i: int) -> bool:
     return not any(behind[x] >> i & 1 for x in whole)
 
 
-class _Merged:
+class _FusedScan:
     """Scan ``a`` and scan ``b`` as one. ``place[which][k]`` is the result of the whole that result k of one of them has become."""
 
     def __init__(self, a: Node, b: Node, canonical: Callable[[Body], Body]) -> None:
         self.scans = (a, b)
         self.canonical = canonical
         alike = {j: i for j in range(b.attrs[2]) for i in range(a.attrs[2]) if self._start(b, j) is self._start(a, i)}
-        for _ in rounds("merge_scans", len(alike) + 1):  # carries that start alike are taken to be alike until they turn out not to be
+        for _ in rounds("fuse_scans", len(alike) + 1):  # carries that start alike are taken to be alike until they turn out not to be
             self._join(alike)
             stay = {j: i for j, i in alike.items() if self._same(i, j)}
             if stay == alike:
