@@ -23,7 +23,7 @@ KINDS = (
     "leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark", "host", "contraction",
     "attention", "digits", "runs",
 )  # fmt: skip
-MULTIPLE = ("control", "host")  # kinds whose nodes have several results, which "project" nodes pick
+MULTI_RESULT = ("control", "host")  # kinds whose nodes have several results, which "project" nodes pick
 
 
 @dataclass(frozen=True, eq=False, slots=True)

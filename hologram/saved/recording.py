@@ -9,7 +9,7 @@ from hologram import fft, linalg  # noqa: F401 - with the rules of their ops, wh
 from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node, topological
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import Expr, Int, substitute
 from hologram.saved.specification import Specification
 from hologram.support.user_lines import located
@@ -51,7 +51,7 @@ def _replayed(graph: Graph, arguments: Sequence[Node], sizes: dict[str, Int]) ->
         if n.op.kind == "project":
             several.setdefault(new.inputs[0], []).append(new)
     for node, results in several.items():
-        if isinstance(node, Pending) and node.op.kind in MULTIPLE:
+        if isinstance(node, Pending) and node.op.kind in MULTI_RESULT:
             remember_results(node, results)
     return [made[x] for x in graph.outputs]
 

@@ -24,7 +24,7 @@ from hologram.graph.legalize.sorts import LongSorts, legalize_sort
 from hologram.graph.legalize.variation import Variation
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
-from hologram.ir.op import MULTIPLE, TABLE
+from hologram.ir.op import MULTI_RESULT, TABLE
 from hologram.ir.symbolic import prod
 from hologram.primitives.reductions import adjacent_runs, is_order_free
 
@@ -49,7 +49,7 @@ def legalize(graph: Graph, precision: str = "exact", by_pairs: bool = False, spl
 
 
 def _legalize_node(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None, long: LongSorts | None) -> Node:
-    if node.op.kind in MULTIPLE:
+    if node.op.kind in MULTI_RESULT:
         return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
     if node.op.kind == "mark":
         return inputs[0]  # where the pass that forgets them is disabled

@@ -22,7 +22,7 @@ from hologram.graph.report import nbytes
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.leaves import input_
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import is_static, prod
 from hologram.primitives.control import scan, switch
 
@@ -206,7 +206,7 @@ def _control(n: Node, rates: Rates, cpu: Rates) -> float:
 
 def _count(n: Node) -> float:
     """Scalar operations of a node that is none of control flow."""
-    if n.op.kind in (*MULTIPLE, "movement", "leaf", "project", "mark"):
+    if n.op.kind in (*MULTI_RESULT, "movement", "leaf", "project", "mark"):
         return 0.0
     if n.op.kind == "contraction":
         w = n.inputs[1]
