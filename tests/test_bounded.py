@@ -23,7 +23,7 @@ from hologram.backends.llvm import target
 from hologram.errors import PassLimitError
 from hologram.graph.blocking.score_regions import products
 from hologram.graph.bounded import Worklist, rounds
-from hologram.graph.legalize.convolutions import written_out
+from hologram.graph.legalize.convolutions import unroll_reduction
 from hologram.graph.pass_manager import MAX_ROUNDS, Context, Pass, Repeat, canonicalise, run_passes
 from hologram.graph.program import Schedule
 from hologram.graph.schedule.tiles import GpuTileConfig
@@ -290,5 +290,5 @@ def test_sums_of_shared_products_are_walked_once() -> None:
         terms = b(TABLE["add"], (terms, b(TABLE["add"], (terms, terms))))
     with within(SECONDS):
         assert len(products(b(TABLE["reduce_sum"], (terms,), ((1,),)))) == 2
-        out = written_out(b, TABLE["max"], multiplied, (1,))
+        out = unroll_reduction(b, TABLE["max"], multiplied, (1,))
     assert out.shape == (8,) and len(topological([out])) < 120 * 50
