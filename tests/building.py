@@ -7,6 +7,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.pipeline import compile_to_plan
 from hologram.graph.program import Schedule
 from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.graph import Graph
@@ -60,7 +61,7 @@ TILE = CpuTileConfig(6, 256)  # of a machine with 32 registers of 64 bytes, what
 
 
 def scheduled(graph: Graph, precision: str = "exact") -> Schedule:
-    schedule = Schedule(graph, precision, TILE)
+    schedule = compile_to_plan(graph, precision, TILE)
     for k in schedule.kernels:
         verify_kernel(k.kernel)
     return schedule

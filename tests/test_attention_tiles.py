@@ -25,7 +25,7 @@ from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.program import Schedule
 
 Array = np.ndarray
@@ -41,7 +41,7 @@ def _arrays(*shapes: tuple[int, ...], dtype: Any = F32) -> list[Array]:
 def _schedule(f: Callable[..., Any], *args: Array, dialect: str = "cuda", precision: str = "standard") -> Schedule:
     """Of the kernels that a device of the dialect is given."""
     graph = canonicalise(hg.make_graph(f)(*args), precision)
-    found = Schedule(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
+    found = compile_to_plan(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
     for k in found.kernels:
         verify_kernel(k.kernel)
     return found

@@ -15,7 +15,7 @@ import hologram.numpy as hnp
 from hologram.backends.cpu.native.storage import copy_of
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.legalize.legalize import legalize
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Builder, Node

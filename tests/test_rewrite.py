@@ -15,12 +15,14 @@ import pytest
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import CompileError, RewriteError
-from hologram.graph.pass_manager import CANONICAL, Context, Pass, Repeat, canonicalise, run_passes
+from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
+from hologram.graph.pipeline import CANONICAL, canonicalise
 from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.pattern import c, spelled, x, y
 from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.graph.rewrite.rule import RuleSet, rule, rule_fn
 from hologram.graph.rewrite.rules import ALL, as_markdown
+from hologram.graph.verify_graph import verify_graph
 from hologram.ir import symbolic
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -223,7 +225,7 @@ def test_work_with_a_second_user_is_not_done_twice() -> None:
 PROGRAM = """
 from collections import Counter
 from hologram import dtypes
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.graph.rewrite.engine import Rewriter
 from hologram.ir.graph import Graph
 b = Rewriter(lambda node: (), Counter())
@@ -278,13 +280,13 @@ def test_passes_have_names_of_their_own() -> None:
 
 
 def test_a_list_of_passes_takes_any_value() -> None:
-    halve = Pass("halve", lambda n, context, fired: n // 2 if n % 2 == 0 else n)
+    halve = Pass("halve", lambda n, context: n // 2 if n % 2 == 0 else n)
     assert run_passes(48, [Repeat((halve,))], Context("exact")) == 3
 
 
 def test_what_a_pass_makes_is_verified() -> None:
     a = Sketch().argument(F32, 3)
-    broken = Pass("breaks", lambda graph, context, fired: Graph([a], [Node(TABLE["neg"], (a,), (), (4,), F32)]))
+    broken = Pass("breaks", lambda graph, context: Graph([a], [Node(TABLE["neg"], (a,), (), (4,), F32)]), verify_graph)
     with pytest.raises(CompileError, match="should be .* after the pass breaks"):
         run_passes(Graph([], []), [broken], Context("exact"))
     with override(verify=False):

@@ -19,7 +19,8 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.graph.canonical.complex_split import split_complex
-from hologram.graph.pass_manager import ARGUMENTS, Context, run_passes
+from hologram.graph.pass_manager import Context, run_passes
+from hologram.graph.pipeline import ARGUMENTS
 from hologram.ir import interpreter as reference
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.graph import Graph

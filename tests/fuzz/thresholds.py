@@ -43,7 +43,6 @@ FIXED = {
     "hologram.graph.memory.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
     "hologram.graph.memory.plan.LINE_BYTES": "a line of the cache",
     "hologram.backends.llvm.memory.CACHE_LINE": "a line of the cache",
-    "hologram.graph.pass_manager.DEBUG_LEVEL": "a level of HOLOGRAM_DEBUG",
     "hologram.graph.lower.canonical_order.LAST": "beyond any hash",
     "hologram.graph.lower.code_placement.TOP": "a name",
     "hologram.graph.legalize.sorts.INDEX_BITS": "width of indices",

@@ -152,6 +152,7 @@ class Device(ABC):
     survives_forks = False  # whether a child process may go on with it
     gone: str | None = None  # why nothing can be done with it any more
     inside = 0  # calls that whoever has the lock is putting in queues; a second is made inside of the first, by a finaliser or a signal's handler
+    backend_module = "hologram.backends.device.backend"
     executable: Any = None  # a class in the place of :class:`hologram.backends.device.executable.Executable`
 
     def __init__(self) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.blocking.score_regions import NotLocal, Region, Search, place_in, size_of
-from hologram.graph.pass_manager import canonicalise
 from hologram.ir.graph import Body, Graph
 from hologram.ir.index_maps import is_simple
 from hologram.ir.node import Builder, Node
@@ -29,10 +28,12 @@ GAIN = 8  # an entry is so many times larger than the sums over rows that a loop
 LEAST_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
 
 Deps = Callable[[Node], Iterable[Node]]
+Canonical = Callable[[Graph], Graph]
 
 
-def block_regions(graph: Graph, precision: str, first_level: int = 0, nbytes: int | None = None) -> Graph:
-    """``graph``, canonical at ``precision``, with loops for the exits of its regions, from a level on; the graph itself where it has none.
+def block_regions(graph: Graph, canonical: Canonical, first_level: int = 0, nbytes: int | None = None) -> Graph:
+    """``graph``, which is canonical, with loops for the exits of its regions, from a level on; the graph itself where it has none.
+    ``canonical`` reduces the bodies that it makes;
     ``nbytes``: of a block of an entry, about, :data:`BLOCK_BYTES` for None."""
     search = Search(graph.nodes(), graph.outputs)
     if not search.entries:
@@ -46,7 +47,7 @@ def block_regions(graph: Graph, precision: str, first_level: int = 0, nbytes: in
             if level >= first_level and size:
                 loop = _Loop(region, here, size, search.nodes, light)
                 loops.update(dict.fromkeys(loop.exits, loop))
-    return _rewritten(graph, loops, precision) if loops else graph
+    return _rewritten(graph, loops, canonical) if loops else graph
 
 
 def _block(region: Region, exits: list[Node], nbytes: int) -> int:
@@ -66,7 +67,7 @@ def _nbytes(node: Node) -> int:
     return size_of(node) * node.dtype.itemsize
 
 
-def _rewritten(graph: Graph, loops: dict[Node, _Loop], precision: str) -> Graph:
+def _rewritten(graph: Graph, loops: dict[Node, _Loop], canonical: Canonical) -> Graph:
     """The graph with the loops' results for their exits; the old graph where loops wait for each other."""
     b = Builder()
     made: dict[Node, Node] = {}
@@ -77,7 +78,7 @@ def _rewritten(graph: Graph, loops: dict[Node, _Loop], precision: str) -> Graph:
     for n in order:
         if n in loops:
             if n not in made:
-                made.update(loops[n].emit(b, made, graph.lines, precision))
+                made.update(loops[n].emit(b, made, graph.lines, canonical))
         else:
             made[n] = b.like(n, tuple([made[x] for x in n.inputs]))
         if n in graph.lines:
@@ -165,7 +166,7 @@ class _Loop:
 
     # --- outside -------------------------------------------------------------------------------------------------------
 
-    def emit(self, b: Builder, made: dict[Node, Node], lines: dict[Node, Any], precision: str) -> dict[Node, Node]:
+    def emit(self, b: Builder, made: dict[Node, Node], lines: dict[Node, Any], canonical: Canonical) -> dict[Node, Node]:
         """The loop, with the nodes that its exits become."""
         count, rest = divmod(self.extent, self.size)
         whole = self.extent - rest
@@ -179,7 +180,7 @@ class _Loop:
         if self.indexed:
             first = b(TABLE["mul"], (b(TABLE["iota"], (), ((count,), 0, "int64")), b.full(self.size, dtypes.int64, (count,))))
             xs.append(first)
-        body = Body(canonicalise(self._body(fixed, starts, xs, carried, stacked, lines), precision))
+        body = Body(canonical(self._body(fixed, starts, xs, carried, stacked, lines)))
         node = b(scan, (*fixed, *starts, *xs), (body, len(fixed), len(starts), count, False))
         out: dict[Node, Node] = {}
         for i, (e, start) in enumerate(zip(carried, starts, strict=True)):

@@ -91,15 +91,15 @@ def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], pr
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
-    if isinstance(plain, GpuTileConfig) and plain.tile_16bit is not None and precision != "exact" and _sums_16bit(values):
-        plain = GpuTileConfig(*plain.tile_16bit)
+    if isinstance(plain, GpuTileConfig) and plain.tile_16_bit is not None and precision != "exact" and _sums_16_bit(values):
+        plain = GpuTileConfig(*plain.tile_16_bit)
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
     nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
     return CodePlacement(group, values, stores, nest, precision).lowered()
 
 
-def _sums_16bit(values: ScalarProgram) -> bool:
+def _sums_16_bit(values: ScalarProgram) -> bool:
     """Whether all that is reduced is one sum of products of 16-bit floats."""
     summed = list(values.accumulates.items())
     return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None

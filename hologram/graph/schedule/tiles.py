@@ -33,13 +33,13 @@ class CpuTileConfig(NamedTuple):
 
 
 class GpuTileConfig(NamedTuple):
-    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``tile_16bit``:
+    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``tile_16_bit``:
     those of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``:
     of memory that items share."""
 
     rows: int
     columns: int
-    tile_16bit: tuple[int, int] | None = None
+    tile_16_bit: tuple[int, int] | None = None
     scores: tuple[int, int] = (64, 64)
     shared_bytes: int = 32 * 1024
 

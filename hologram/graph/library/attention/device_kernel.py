@@ -75,7 +75,7 @@ class TileKernel(ScoreKernel):
         most_rows, most_keys = panels.scores
         wide = self.dtype.itemsize // 4
         narrow = {rounded_type(x) for x in factors}
-        by_units = panels.tile_16bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
+        by_units = panels.tile_16_bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
         self.weight_type: DType = narrow.pop() if by_units else self.dtype  # type: ignore[assignment]
         if by_units and products > 1 and whole(width) > WIDEST_BY_UNITS // 2:
             most_keys //= 2
