@@ -382,5 +382,5 @@ def test_a_number_of_heads_that_varies() -> None:
 def test_blocks_hold_at_least_the_keys_of_a_tile(keys: int) -> None:
     q, k, v = _arrays((20, 4), (keys, 4), (keys, 9))
     for block in (1, 3, 8):
-        with overridden({"hologram.graph.library.attention.kernel.KEYS": block, "hologram.graph.library.attention.match.LEAST": 2}):
+        with overridden({"hologram.graph.library.attention.kernel.BLOCK_KEYS": block, "hologram.graph.library.attention.match.MIN_KEYS": 2}):
             _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))

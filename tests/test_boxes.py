@@ -34,7 +34,7 @@ def eager() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MIN_BOX_RUN", "MIN_SPLIT_ELEMENTS", "MAX_SELECTED_PIECES"):
             patch.setattr(index_split, name, 1)
-        patch.setattr(group, "LESS", 10**9)
+        patch.setattr(group, "MAX_SPLIT_WORK_RATIO", 10**9)
         yield
 
 

@@ -31,7 +31,7 @@ from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.legalize import legalize
-from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
+from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.lower.steps import LoweredGraph, lower_groups
@@ -109,7 +109,7 @@ def _block(first_level: int, graph: Graph, context: Context) -> Graph:
 
 
 def _join_attention(graph: Graph, context: Context) -> Graph:
-    return join_attention(graph, WIDEST_BYTES if isinstance(context.tile, GpuTileConfig) else None)
+    return join_attention(graph, MAX_VALUE_ROW_BYTES if isinstance(context.tile, GpuTileConfig) else None)
 
 
 def _legalize(graph: Graph, context: Context) -> Graph:

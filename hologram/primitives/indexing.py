@@ -44,8 +44,8 @@ take = register(Op("take", "gather", 2, _infer_take, _take, attrs=("axis",), kin
 # for every place j of ``indices``, in C order, ``result[…, indices[j], …] = result[…, indices[j], …] o updates[…, j, …]``, the result starting as
 # ``x``. Updates whose index is out of range, negative ones included, are dropped: the front end has wrapped those that count from the end.
 
-MOST_PIECES = 16
-LEAST_UPDATES = 16_384  # of one row, from which updates are cut in pieces
+MAX_PIECES = 16
+MIN_CUT_UPDATES = 16_384  # of one row, from which updates are cut in pieces
 UPDATES_PER_PLACE = 2  # so many updates a piece for every place of the result, at least
 
 
@@ -55,10 +55,10 @@ def pieces(places: Int, updates: Int) -> int:
     The pieces' results, each started at the identity, are combined in order, and then with ``x``. That depends on sizes alone, so the order is fixed,
     and pieces can be shared among threads.
     """
-    if not isinstance(places, int) or not isinstance(updates, int) or updates < LEAST_UPDATES:
+    if not isinstance(places, int) or not isinstance(updates, int) or updates < MIN_CUT_UPDATES:
         return 1
     count = 1
-    while count < MOST_PIECES and 2 * count * UPDATES_PER_PLACE * places <= updates:
+    while count < MAX_PIECES and 2 * count * UPDATES_PER_PLACE * places <= updates:
         count *= 2
     return count
 

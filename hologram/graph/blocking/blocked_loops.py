@@ -24,8 +24,8 @@ from hologram.primitives.control import project, scan
 
 BLOCK_BYTES = 2**20  # of an entry that a loop computes at a time, about: what the caches of a core have room for
 DEVICE_BLOCK_BYTES = 2**25  # on a device, whose kernels want many rows and cost a launch each
-GAIN = 8  # an entry is so many times larger than the sums over rows that a loop carries, or it is left
-LEAST_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
+MIN_SIZE_RATIO = 8  # an entry is so many times larger than the sums over rows that a loop carries, or it is left
+MIN_BLOCK_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
 
 Deps = Callable[[Node], Iterable[Node]]
 Canonical = Callable[[Graph], Graph]
@@ -57,10 +57,10 @@ def _block(region: Region, exits: list[Node], nbytes: int) -> int:
     wanted = max(1, nbytes * n // total)
     if region.rows == 0:
         return 0 if wanted >= n else max(d for d in range(1, wanted + 1) if n % d == 0)
-    least = -(-LEAST_ROWS // region.rows)
+    least = -(-MIN_BLOCK_ROWS // region.rows)
     wanted = max(least, wanted // least * least)
     carried = sum(_nbytes(e) for e in exits if region.place(e) is None)
-    return 0 if 2 * wanted > n or total < GAIN * carried else wanted
+    return 0 if 2 * wanted > n or total < MIN_SIZE_RATIO * carried else wanted
 
 
 def _nbytes(node: Node) -> int:

@@ -24,9 +24,9 @@ from hologram.ir.index_maps import is_simple, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import atoms
 
-LEAST_BYTES = 4 * 2**20  # of a large product
-LARGER = 2  # than its factors, so many times, is what may be computed again
-DEEPEST = 512  # sums of so many products at most are cheap enough to compute again
+MIN_PRODUCT_BYTES = 4 * 2**20  # of a large product
+MIN_EXPANSION_RATIO = 2  # than its factors, so many times, is what may be computed again
+MAX_PRODUCT_DEPTH = 512  # sums of so many products at most are cheap enough to compute again
 
 
 class Region(NamedTuple):
@@ -112,13 +112,13 @@ class Search:
     def _is_entry(self, node: Node) -> bool:
         """Whether the node is a product, or several added up, much larger than its factors, of few terms each."""
         size = size_of(node)
-        if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1 or size * node.dtype.itemsize < LEAST_BYTES:
+        if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1 or size * node.dtype.itemsize < MIN_PRODUCT_BYTES:
             return False
         depth = node.inputs[0].shape[node.attrs[0][0]]
-        if not isinstance(depth, int) or depth > DEEPEST:
+        if not isinstance(depth, int) or depth > MAX_PRODUCT_DEPTH:
             return False
         found = products(node)
-        return bool(found) and all(size >= LARGER * _extent(f, self.varies.of(f)) for terms in found for f in terms.inputs)
+        return bool(found) and all(size >= MIN_EXPANSION_RATIO * _extent(f, self.varies.of(f)) for terms in found for f in terms.inputs)
 
     def regions(self) -> list[Region]:
         """Regions that have nothing in common but what each of them makes of little, like masks."""

@@ -9,7 +9,8 @@ A carry to which each step adds a sum, and which nothing else reads, is the sum 
 in the gradient of a weight, in the place of one a step and as many additions of the whole. The order of additions changes, so this is not for floats
 in ``exact``.
 
-Memory is needed for what is given from one part to another, at most :data:`TIMES` what the loop's sequences take, and at most :data:`MOST_BYTES`.
+Memory is needed for what is given from one part to another, at most :data:`MAX_STACKED_RATIO` what the loop's sequences take, and at most
+:data:`MAX_STACKED_BYTES`.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from hologram.ir.graph import Graph, close, inlined
 from hologram.ir.node import Builder, Node, nbytes, topological
 from hologram.ir.op import TABLE, load_transforms
 
-TIMES = 4  # LSTM cells make four values of each that they are given
-MOST_BYTES = 2**28
-LEAST_STEPS = 4
-LEAST_TERMS = 4096  # of a product in all steps
+MAX_STACKED_RATIO = 4  # LSTM cells make four values of each that they are given
+MAX_STACKED_BYTES = 2**28
+MIN_STEPS = 4
+MIN_PRODUCT_ELEMENTS = 4096  # of a product in all steps
 
 
 class Steps(NamedTuple):
@@ -56,7 +57,7 @@ class Steps(NamedTuple):
 
     def room(self) -> int:
         """Bytes that may be given from one part of the loop to another."""
-        return min(MOST_BYTES, TIMES * self.length * sum(map(nbytes, [*self.elements, *self.stacked])))
+        return min(MAX_STACKED_BYTES, MAX_STACKED_RATIO * self.length * sum(map(nbytes, [*self.elements, *self.stacked])))
 
 
 class After(NamedTuple):
@@ -162,7 +163,7 @@ class _Late:
 
 
 def _is_worth_a_look(steps: Steps) -> bool:
-    if steps.length < LEAST_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
+    if steps.length < MIN_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
         return False
     load_transforms()
     return True
@@ -183,7 +184,7 @@ def _free(steps: Steps, given: Sequence[Node]) -> dict[Node, bool]:
 
 def _products(steps: Steps, free: dict[Node, bool]) -> list[Node]:
     """Products of rows that differ from step to step and a larger factor that no step changes."""
-    return [n for n in free if _is_product(n) and not free[n] and _pays(n, free) and elements(n.inputs[0]) * steps.length >= LEAST_TERMS]
+    return [n for n in free if _is_product(n) and not free[n] and _pays(n, free) and elements(n.inputs[0]) * steps.length >= MIN_PRODUCT_ELEMENTS]
 
 
 def _is_product(n: Node) -> bool:

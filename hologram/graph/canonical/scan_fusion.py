@@ -14,13 +14,13 @@ from hologram.ir.graph import Body, Graph, close
 from hologram.ir.node import Builder, Node, topological
 from hologram.primitives.control import project, scan
 
-MOST = 64  # scans of one graph that are compared with one another
-LARGEST = 2000  # nodes of a body that grows no further
+MAX_SCANS = 64  # scans of one graph that are compared with one another
+MAX_BODY_NODES = 2000  # nodes of a body that grows no further
 
 
 def fuse_scans(graph: Graph, canonical: Callable[[Body], Body]) -> Graph:
     """``graph`` with scans put together; the graph itself where none can be."""
-    for _ in rounds("fuse_scans", MOST):  # each of which leaves a scan less
+    for _ in rounds("fuse_scans", MAX_SCANS):  # each of which leaves a scan less
         pair = _pair(graph)
         if pair is None:
             break
@@ -32,7 +32,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
     """Two scans that can run together and share something."""
     nodes = graph.nodes()
     scans = [n for n in nodes if n.op is scan]
-    if not 2 <= len(scans) <= MOST:
+    if not 2 <= len(scans) <= MAX_SCANS:
         return None
     behind: dict[Node, int] = {}  # which scans a node needs, as bits
     for n in nodes:
@@ -49,7 +49,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
 
 def _related(a: Node, b: Node) -> bool:
     """Whether merging saves something: an input in common, or a stack between them."""
-    if len(a.attrs[0].graph.nodes()) + len(b.attrs[0].graph.nodes()) > LARGEST:
+    if len(a.attrs[0].graph.nodes()) + len(b.attrs[0].graph.nodes()) > MAX_BODY_NODES:
         return False
     shared = {x for x in a.inputs if x.op.name != "const"}
     return any(x in shared or _stack_of(a, x) is not None for x in b.inputs)

@@ -28,9 +28,9 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, prod, symbols_of
 
 _PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
-MANY_PANELS = 4  # keep the threads busy
-SMALL_BYTES = 2**18  # a matrix that one thread may as well read
-FILLED = 2  # times what it is made of: the most that a value may have which stands in memory anyway
+MIN_PANELS = 4  # keep the threads busy
+MAX_ONE_THREAD_BYTES = 2**18  # a matrix that one thread may as well read
+MAX_FILL_RATIO = 2  # times what it is made of: the most that a value may have which stands in memory anyway
 _TERMS = ("mul", "pair_dot")  # of sums of products
 
 
@@ -127,7 +127,7 @@ class _Search:
         """Holds what a loop or branch reads as ``x``, unless it stands in memory."""
         while x.op.name == "reshape":
             (x,) = x.inputs
-        if x.op.kind != "leaf" and _nbytes([x]) <= FILLED * _nbytes(self.made_of[x]):
+        if x.op.kind != "leaf" and _nbytes([x]) <= MAX_FILL_RATIO * _nbytes(self.made_of[x]):
             self._fold(x)
 
     def _extent(self, x: Node) -> Int:
@@ -212,7 +212,7 @@ class _Search:
         assert isinstance(self.tile, CpuTileConfig)
         size = self._extent(factor) * factor.dtype.itemsize
         panels = columns * factor.dtype.itemsize // self.tile.nbytes if isinstance(columns, int) else 0
-        return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MANY_PANELS or panels > 0 and _fits(size, SMALL_BYTES))
+        return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MIN_PANELS or panels > 0 and _fits(size, MAX_ONE_THREAD_BYTES))
 
     def _view(self, terms: Node, factor: Node, axes: list[int], order: tuple[int, ...]) -> Node | None:
         """``factor``, which varies along ``axes``, as it is read from panels, with the terms' axes in ``order``. None where there is no room."""

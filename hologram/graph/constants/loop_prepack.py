@@ -21,8 +21,8 @@ from hologram.ir.node import Builder, Node, topological
 from hologram.ir.symbolic import symbols_of
 from hologram.primitives.control import scan, switch, while_, with_bodies
 
-PACKED_BYTES = 2**28  # for one body
-LEAST_STEPS = 4  # that pay for packing
+MAX_PACKED_BYTES = 2**28  # for one body
+MIN_PACKED_STEPS = 4  # that pay for packing
 
 Prepared = Callable[[Graph, Collection[int]], Graph]
 
@@ -62,10 +62,10 @@ class _Packed:
             graph = prepared(body.graph, constants)
             given = [graph.inputs[i] for i in constants]
             self.graphs.append(graph)
-            self.found.append(prepacked(graph, given, PACKED_BYTES, tile, exact) if given else None)
+            self.found.append(prepacked(graph, given, MAX_PACKED_BYTES, tile, exact) if given else None)
 
     def _repeats(self) -> bool:
-        return self.old.op is while_ or (self.old.op is scan and self.old.attrs[3] >= LEAST_STEPS)
+        return self.old.op is while_ or (self.old.op is scan and self.old.attrs[3] >= MIN_PACKED_STEPS)
 
     def node(self, build: Builder, operands: list[Node]) -> Node:
         """The node, on ``operands`` and panels of them. Loops do not take what they read in panels alone."""

@@ -20,7 +20,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, floordiv, mod, substitute, var
 
 MAX_VARIABLES = 64  # that are replaced in one expression
-LARGE = 2**20  # sizes that are larger than all that a program takes for granted
+LARGE_EXTENT = 2**20  # sizes that are larger than all that a program takes for granted
 MAX_STEPS = 2_000  # replacements in the search for bounds of one expression: divisions inside of divisions have bounds without number
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
 
@@ -85,7 +85,7 @@ class Ranges:
         if all(a.name in self.of for e in (index, size) for a in atoms(e)):
             return False
         large = self.copy()
-        large.least = LARGE
+        large.least = LARGE_EXTENT
         return large._is_proved(index, size, list(guards))
 
     def _is_proved(self, index: Int, size: Int, guards: list[Guard]) -> bool:

@@ -18,9 +18,9 @@ from hologram.ir.node import Builder, Node, topological
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import Int, prod
 
-LONG = 28  # windows in a row from which they make good columns
-WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
-TILE, UNIT = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
+MIN_WINDOW_COLUMNS = 28  # windows in a row from which they make good columns
+CHANNELS_WORK_RATIO = 1.1  # how much more work by windows outweighs that weights and results are turned
+BLOCK_COLUMNS, HALF_REGISTER_COLUMNS = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
 MAX_UNROLLED_TERMS = 32  # of a window that are written out
 SPLIT_K_TERMS = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
@@ -49,14 +49,14 @@ def window_products(b: Builder, x: Node, w: Node, steps: tuple[int, ...], dilati
 
 def _prefers_channels(windows: int, channels: int, step: int) -> bool:
     """Whether the columns are better channels than windows in a row, ``step`` elements apart."""
-    if windows < min(LONG, channels):
+    if windows < min(MIN_WINDOW_COLUMNS, channels):
         return True
-    return channels >= 2 * NARROW and (step > 1 or _busy_lanes(windows) > WORTH * _busy_lanes(channels))
+    return channels >= 2 * NARROW and (step > 1 or _busy_lanes(windows) > CHANNELS_WORK_RATIO * _busy_lanes(channels))
 
 
 def _busy_lanes(columns: int) -> float:
     """Lanes that compute, for each column."""
-    return lanes(columns, block_width(columns, TILE, UNIT), UNIT) / columns
+    return lanes(columns, block_width(columns, BLOCK_COLUMNS, HALF_REGISTER_COLUMNS), HALF_REGISTER_COLUMNS) / columns
 
 
 def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:

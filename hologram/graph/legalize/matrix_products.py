@@ -16,7 +16,7 @@ from hologram.ir.symbolic import prod
 
 # From how many terms, and up to how many, a sum of products of so many vectors with a matrix is taken along the memory of the matrix, which is
 # then read once for each of them: what more vectors share is packed.
-FEW_VECTORS = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, SPLIT_K_TERMS)}
+MATVEC_TERM_RANGES = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, SPLIT_K_TERMS)}
 MIN_MATMUL_EXTENT = 8  # extents from which a sum of products is worth the loops of a matrix product
 
 
@@ -85,7 +85,7 @@ def is_matvec_along_memory(x: Node, run: tuple[int, ...], varies: Variation) -> 
     for matrix, vector in (x.inputs, x.inputs[::-1]):
         of_matrix, of_vector = varies.of(matrix), varies.of(vector)
         vectors = prod(size for i, size in enumerate(x.shape) if i not in of_matrix)
-        least, most = FEW_VECTORS.get(vectors, (math.inf, 0)) if isinstance(vectors, int) else (math.inf, 0)
+        least, most = MATVEC_TERM_RANGES.get(vectors, (math.inf, 0)) if isinstance(vectors, int) else (math.inf, 0)
         if least <= n <= most and run[0] in of_matrix & of_vector and columns and columns <= of_matrix - of_vector:
             return any(step(e, run[0]) == 1 and all(step(e, c) != 1 for c in columns) for e in places(matrix))
     return False

@@ -14,7 +14,7 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int
 from hologram.primitives.reductions import PAGE
 
-MOST = 64  # elementwise ops between a scan and its result
+MAX_PAGED_OPS = 64  # elementwise ops between a scan and its result
 
 
 def join_pages(b: Builder, pages: Node, n: Int, reverse: bool) -> Node:
@@ -47,7 +47,7 @@ def is_reversed(node: Node) -> bool:
 def _scan_below(base: Node) -> Node | None:
     """The scan that elementwise ops make ``base`` of."""
     stack, seen = [base], set[Node]()
-    while stack and len(seen) < MOST:
+    while stack and len(seen) < MAX_PAGED_OPS:
         n = stack.pop()
         if n.op.kind == "scan":
             return n
@@ -94,7 +94,7 @@ def _is_plain(x: Node) -> bool:
         n = stack.pop()
         if n in seen or n.op.kind == "leaf":
             continue
-        if n.op.kind not in ("elementwise", "movement") or len(seen) == MOST:
+        if n.op.kind not in ("elementwise", "movement") or len(seen) == MAX_PAGED_OPS:
             return False
         seen.add(n)
         stack += n.inputs

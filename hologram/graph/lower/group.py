@@ -29,7 +29,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, prod
 
 NEST_COST = 4  # instructions that loops around a box are like
-LESS = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
+MAX_SPLIT_WORK_RATIO = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 
 
 def lower(group: Group, materialized: set[Node], stored: set[Node], precision: str = "exact", tile: TileConfig | None = None) -> list[Lowered]:
@@ -70,7 +70,7 @@ def _split_index_set(
         values = ScalarProgram(group, materialized, boxes, whole)
         cut.append((values, values.define_nodes(stored)))
     work, all_of_it = sum(_work(values) for values, _ in cut), _work(whole)
-    return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= LESS * all_of_it) else []
+    return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= MAX_SPLIT_WORK_RATIO * all_of_it) else []
 
 
 def _narrow_axes(shape: Shape, whole: ScalarProgram, writes: list[PendingStore]) -> list[int]:

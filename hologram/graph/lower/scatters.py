@@ -18,7 +18,7 @@ from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, counter, floordiv, mod
 
-LONG_NS = 100_000.0  # where sizes are not known
+UNKNOWN_NS = 100_000.0  # where sizes are not known
 UPDATE_NS = 1.0  # of one element read, combined and written at a computed place
 
 
@@ -87,4 +87,4 @@ class _Updates:
         kernel.params = list(self.values.buffers.values())
         summarise(kernel)
         elements = self.m * (1 if self.inner == 1 else self.block)
-        kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else LONG_NS
+        kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else UNKNOWN_NS

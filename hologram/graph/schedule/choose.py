@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, merge, name_of, size_of
+from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, merge, name_of, size_of
 from hologram.graph.schedule.tiles import (
-    IDLE,
+    MAX_ROW_WORK_RATIO,
     CpuTileConfig,
     GpuTileConfig,
     TileConfig,
@@ -65,7 +65,7 @@ def choose_nest(
         return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
     if isinstance(tile, CpuTileConfig) and sharing:
         best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
-        if least_cost(best, tile) > IDLE:
+        if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
             best = [r for r in rows if r in sharing]
         return tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
@@ -231,5 +231,5 @@ def _row_blocked_column(before: list[Block], reduced: list[Block], columns: Bloc
     nest.element_level = 4
     nest.level_of.update(g=2, t=3)
     nest.inner("serial", "q", 0, ROW_BLOCK)
-    nest.row_elements = MANY
+    nest.row_elements = UNBOUNDED
     return nest

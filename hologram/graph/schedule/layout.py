@@ -9,14 +9,14 @@ from hologram.ir.index_maps import linear, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, split_linear
 
-MOST_READS = 64  # of a value; what is made of more counts as an array of its own
+MAX_READS = 64  # of a value; what is made of more counts as an array of its own
 
 
 def places(node: Node) -> list[Int]:
     """The positions, in the arrays that it is made of, of what element ``variables(node.shape)`` of ``node`` is computed from."""
     found: list[Int] = []
     stack = [(node, variables(node.shape))]
-    for _ in range(MOST_READS):
+    for _ in range(MAX_READS):
         if not stack:
             return found
         x, at = stack.pop()

@@ -10,7 +10,7 @@ from hologram.ir.index_maps import variables
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, atoms, counter, floordiv, mod, prod, split_linear, substitute, var
 
-MANY = 1 << 40  # elements: too many to be kept in scratch
+UNBOUNDED = 1 << 40  # elements: too many to be kept in scratch
 NARROW = 8  # a last axis shorter than this is no loop of its own
 
 

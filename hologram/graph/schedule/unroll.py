@@ -13,14 +13,14 @@ from hologram.graph.kernel.ir import Accumulate, Loop, Prefetch, Stmt, Store, Va
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
 
-MOST_STEPS = 16  # that are written out
+MAX_UNROLLED_STEPS = 16  # that are written out
 
 
 def steps_at_once(extents: list[int]) -> int:
     """How many steps along axes of ``extents``, the last innermost, are written out: all those along the last axes, as far as they are few."""
     steps = 1
     for n in reversed(extents[1:]):
-        if steps * n > MOST_STEPS:
+        if steps * n > MAX_UNROLLED_STEPS:
             break
         steps *= n
     return steps

@@ -142,8 +142,8 @@ def _polygamma(x: Any, order: int) -> Any:
 
 
 def _infer_polygamma(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    if not 1 <= attrs[0] <= gamma.MOST_DERIVATIVES:
-        raise ArgumentError(f"polygamma takes orders from 1 to {gamma.MOST_DERIVATIVES}, not {attrs[0]}")
+    if not 1 <= attrs[0] <= gamma.MAX_DERIVATIVES:
+        raise ArgumentError(f"polygamma takes orders from 1 to {gamma.MAX_DERIVATIVES}, not {attrs[0]}")
     return same_type("polygamma", "f")(inputs, attrs)
 
 

@@ -27,15 +27,15 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store,
 from hologram.graph.library.attention.nodes import moved, products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.schedule.tiles import MOST_HELD, PAD, SIDE, GpuTileConfig
+from hologram.graph.schedule.tiles import MAX_ITEM_REGISTERS, PAD, SIDE, GpuTileConfig
 from hologram.ir.index_maps import linear, variables
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter
 
-WIDEST_BY_UNITS = 128  # elements of a value: outputs and sums are in registers
-LEAST_BY_UNITS = 32  # keys of a block: terms that panels have
-WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least
+MAX_MATRIX_UNIT_WIDTH = 128  # elements of a value: outputs and sums are in registers
+MIN_MATRIX_UNIT_KEYS = 32  # keys of a block: terms that panels have
+MAX_VALUE_ROW_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
@@ -75,14 +75,14 @@ class TileKernel(ScoreKernel):
         most_rows, most_keys = panels.scores
         wide = self.dtype.itemsize // 4
         narrow = {rounded_type(x) for x in factors}
-        by_units = panels.tile_16_bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
+        by_units = panels.tile_16_bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= MAX_MATRIX_UNIT_WIDTH
         self.weight_type: DType = narrow.pop() if by_units else self.dtype  # type: ignore[assignment]
-        if by_units and products > 1 and whole(width) > WIDEST_BY_UNITS // 2:
+        if by_units and products > 1 and whole(width) > MAX_MATRIX_UNIT_WIDTH // 2:
             most_keys //= 2
-        self.block = max(LEAST_BY_UNITS * by_units, block(self.length, most_keys // wide))
+        self.block = max(MIN_MATRIX_UNIT_KEYS * by_units, block(self.length, most_keys // wide))
         self.rows = most_rows if by_units else block(self.count, most_rows // wide)
         of_a_row = (2 * whole(width) + self.block) // SIDE + 3  # outputs, their sums, scores, and what softmax has of it
-        while not by_units and self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MOST_HELD:
+        while not by_units and self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MAX_ITEM_REGISTERS:
             self.rows //= 2
         self.blocks, self.chunks = -(-self.length // self.block), -(-self.count // self.rows)
         self.stride = self.rows + PAD

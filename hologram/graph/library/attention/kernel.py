@@ -27,8 +27,8 @@ from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter, floordiv
 
-ROWS = 64  # of a chunk: what is read of keys and values serves that many
-KEYS = 256  # of a block: its scores and values fit in the second-level cache
+CHUNK_ROWS = 64  # of a chunk: what is read of keys and values serves that many
+BLOCK_KEYS = 256  # of a block: its scores and values fit in the second-level cache
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
@@ -38,8 +38,8 @@ def lower_attention(group: Group, materialized: set[Node], tile: CpuTileConfig) 
 
 
 def block_length(keys: int, tile: int) -> int:
-    """Keys of a block: even blocks of about :data:`KEYS`, of which the last one has those of a tile, too."""
-    even = -(-keys // -(-keys // KEYS))
+    """Keys of a block: even blocks of about :data:`BLOCK_KEYS`, of which the last one has those of a tile, too."""
+    even = -(-keys // -(-keys // BLOCK_KEYS))
     return next(n for n in itertools.count(max(even, min(tile, keys))) if keys % n == 0 or keys % n >= tile)
 
 
@@ -60,7 +60,7 @@ class _Attention(ScoreKernel):
         (self.products,) = products_in(scores)
         self.vector = tile.nbytes // self.dtype.itemsize
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
-        self.chunks_of_head = -(-self.count // ROWS)
+        self.chunks_of_head = -(-self.count // CHUNK_ROWS)
         self.rows = -(-self.count // self.chunks_of_head)
         self.block = block_length(self.length, tile.rows)
         self.row_tile, self.key_tile = tile_length(self.rows, tile.rows), tile_length(self.block, tile.rows)

@@ -23,9 +23,9 @@ from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, split_linear, substitute, var
 
-LEAST_ROWS = 16  # queries of a head from which on it pays: they are the lanes
-LEAST = 8  # keys, and elements of a query or a value
-WIDEST = 512  # elements of a query or a value: what a core keeps of them must fit
+MIN_QUERIES = 16  # queries of a head from which on it pays: they are the lanes
+MIN_KEYS = 8  # keys, and elements of a query or a value
+MAX_HEAD_WIDTH = 512  # elements of a query or a value: what a core keeps of them must fit
 
 
 class _Match(NamedTuple):
@@ -278,7 +278,7 @@ def reached(scores: Node) -> dict[Node, set[Index]]:
 
 def _worth(rows: Int, keys: Int, depth: Int, width: Int) -> bool:
     known = [n for n in (rows, keys, depth, width) if isinstance(n, int)]
-    return len(known) == 4 and rows >= LEAST_ROWS and min(known) >= LEAST and max(depth, width) <= WIDEST  # type: ignore[operator,type-var]
+    return len(known) == 4 and rows >= MIN_QUERIES and min(known) >= MIN_KEYS and max(depth, width) <= MAX_HEAD_WIDTH  # type: ignore[operator,type-var]
 
 
 def _is_contiguous(values: Node, axis: int) -> bool:

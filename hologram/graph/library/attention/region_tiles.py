@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hologram import dtypes
 from hologram.graph.blocking.score_regions import Region, Search
-from hologram.graph.library.attention.device_kernel import WIDEST_BY_UNITS, rounded_type
+from hologram.graph.library.attention.device_kernel import MAX_MATRIX_UNIT_WIDTH, rounded_type
 from hologram.graph.library.attention.match import above, compact, long_axes, product_of, reached, walked
 from hologram.graph.library.attention.nodes import REDUCED, SCORES, moved
 from hologram.ir.graph import Graph
@@ -23,7 +23,7 @@ from hologram.ir.index_maps import variables
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 
-MOST_PRODUCTS = 2  # of which scores are made: each is in registers
+MAX_PRODUCTS = 2  # of which scores are made: each is in registers
 
 
 class _Plan(NamedTuple):
@@ -103,7 +103,7 @@ class _Planner:
     def _around(self, scores: Node, along: int, places: dict[int, int], factor: Node | None, others: set[int]) -> _Plan | None:
         axes = long_axes(scores.shape)
         products = self._products(scores, along, axes)
-        if not products or len(products) > MOST_PRODUCTS:
+        if not products or len(products) > MAX_PRODUCTS:
             return None
         own = max(set.intersection(*(p[3] for p in products.values())), key=lambda i: (scores.shape[i], i), default=None)
         factors = [x for p in products.values() for x in p[:2]] + ([factor] if factor is not None else [])
@@ -113,7 +113,7 @@ class _Planner:
         wide = tuple(others)
         if factor is not None:
             width, of_factor = self.terms.shape[wide[0]], self.search.varies.of(factor)
-            if not isinstance(width, int) or width > WIDEST_BY_UNITS or places[own] in of_factor or places[along] not in of_factor:
+            if not isinstance(width, int) or width > MAX_MATRIX_UNIT_WIDTH or places[own] in of_factor or places[along] not in of_factor:
                 return None
         kept = tuple(places[i] for i in axes)
         return _Plan(

@@ -12,7 +12,7 @@ from hologram import dtypes
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
-from hologram.graph.legalize.radix_plan import COUNTING, MOST_COUNTED, ROWS, Layout, layout
+from hologram.graph.legalize.radix_plan import COUNTER_ROWS, COUNTING_ITEMS, MAX_COUNTED, Layout, layout
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.ir.index_maps import linear
@@ -93,7 +93,7 @@ class _Counts(_Pass):
     a time; items begin at different words, which lie in different banks."""
 
     def lowered(self) -> Lowered:
-        words = Buffer("words", WORD, "scratch", self._words * COUNTING)
+        words = Buffer("words", WORD, "scratch", self._words * COUNTING_ITEMS)
         self.body += [self._counted(words), self._summed(words)]
         return self.kernel([words], COUNT_NS)
 
@@ -107,13 +107,13 @@ class _Counts(_Pass):
         return max(1, (1 << self.bits) // 4)
 
     def _counted(self, words: Buffer) -> Loop:
-        lanes, i = Loop("lanes", "i", 0, COUNTING), counter("i", COUNTING)
+        lanes, i = Loop("lanes", "i", 0, COUNTING_ITEMS), counter("i", COUNTING_ITEMS)
         clear = Loop("serial", "r", 0, self._words)
-        clear.body.append(Store(words, counter("r", self._words) * COUNTING + i, const(clear.body, 0, WORD)))
-        own, at_once = self.tile // COUNTING, self.layout.at_once
+        clear.body.append(Store(words, counter("r", self._words) * COUNTING_ITEMS + i, const(clear.body, 0, WORD)))
+        own, at_once = self.tile // COUNTING_ITEMS, self.layout.at_once
         turns = Loop("serial", "k", 0, own // at_once)
         values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
-        items = [self.item(values, (counter("k", own // at_once) * at_once + j) * COUNTING + i) for j in range(at_once)]
+        items = [self.item(values, (counter("k", own // at_once) * at_once + j) * COUNTING_ITEMS + i) for j in range(at_once)]
         turns.body += values.order  # type: ignore[arg-type]
         for j, item in enumerate(items):
             self._count(turns.body, words, item, i, f"word{j}")
@@ -124,20 +124,20 @@ class _Counts(_Pass):
         digit = self.digit(body, item, self.low, self.bits)
         place = i
         if self._words > 1:
-            place = named(row(body, "shr_low", digit, const(body, 2, WORD)), name, self._words, assumed=True) * COUNTING + i
+            place = named(row(body, "shr_low", digit, const(body, 2, WORD)), name, self._words, assumed=True) * COUNTING_ITEMS + i
         byte = row(body, "shl_low", row(body, "and", digit, const(body, 3, WORD)), const(body, 3, WORD))
         one = row(body, "shl_low", const(body, 1, WORD), byte)
         body.append(Store(words, place, row(body, "add", load(body, words, place), one)))
 
     def _summed(self, words: Buffer) -> Loop:
         lanes, w = Loop("lanes", "w", 0, self._words), counter("w", self._words)
-        together = 1 << (MOST_COUNTED // (self.tile // COUNTING)).bit_length() - 1  # words whose bytes add up to no more than a byte holds
-        down = Loop("serial", "s", 0, COUNTING // together)
+        together = 1 << (MAX_COUNTED // (self.tile // COUNTING_ITEMS)).bit_length() - 1  # words whose bytes add up to no more than a byte holds
+        down = Loop("serial", "s", 0, COUNTING_ITEMS // together)
         down.accs = [Acc(TABLE["reduce_sum"], WORD, WORD) for _ in range(2)]
-        first = counter("s", COUNTING // together) * together + w
-        word: Value = load(down.body, words, w * COUNTING + mod(first, COUNTING))
+        first = counter("s", COUNTING_ITEMS // together) * together + w
+        word: Value = load(down.body, words, w * COUNTING_ITEMS + mod(first, COUNTING_ITEMS))
         for j in range(1, together):
-            word = row(down.body, "add", word, load(down.body, words, w * COUNTING + mod(first + j, COUNTING)))
+            word = row(down.body, "add", word, load(down.body, words, w * COUNTING_ITEMS + mod(first + j, COUNTING_ITEMS)))
         pairs = const(down.body, 0x00FF00FF, WORD)
         odd = row(down.body, "shr_low", word, const(down.body, 8, WORD))
         for acc, part in zip(down.accs, (word, odd), strict=True):
@@ -160,7 +160,7 @@ class _Move(_Pass):
     def lowered(self) -> Lowered:
         kind, many = self.items.dtype, self.layout.items
         pair = [Buffer(f"tile{k}", kind, "scratch", self.tile) for k in (0, 1)]
-        self.words = Buffer("words", WORD, "scratch", ROWS * self.layout.pitch)
+        self.words = Buffer("words", WORD, "scratch", COUNTER_ROWS * self.layout.pitch)
         self.sums = Buffer("sums", WORD, "scratch", many + 1)
         offsets = Buffer("offsets", WORD, "scratch", 1 << self.bits)
         self.body += [self._brought(pair[0])]
