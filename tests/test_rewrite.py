@@ -226,7 +226,7 @@ PROGRAM = """
 from collections import Counter
 from hologram import dtypes
 from hologram.graph.pipeline import canonicalise
-from hologram.graph.rewrite.engine import Rewriter
+from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.ir.graph import Graph
 b = Rewriter(lambda node: (), Counter())
 xs = [b.argument(dtypes.float32, 3) for _ in range(4)]

@@ -26,7 +26,7 @@ UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cos
 class Schedule:
     """``steps`` in order: kernels, control steps with plans of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
     ``temporaries`` with their lifetimes, the workspaces of control steps among them. ``ahead`` is the plan of the initializer, which computes the
-    folded constants once: the i-th of its results is the constant whose storage is ``Held(i)``."""
+    folded constants once: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
 
     def __init__(self, lowered: LoweredGraph, ahead: Schedule | None = None) -> None:
         fused = lowered.fused

@@ -116,7 +116,7 @@ def _kernels_of(group: Group, materialized: set[Node], stored: set[Node], precis
 
 
 def _read_elsewhere(node: Node, group: Group, materialized: set[Node]) -> set[Node]:
-    """Roots of other groups that ``node`` is made of."""
+    """Materialized values of other groups that ``node`` is made of."""
     out: set[Node] = set()
     seen: set[Node] = set()
     stack = list(node.inputs)
