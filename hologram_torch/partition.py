@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import topological
 
 RECOMPUTED = ("elementwise", "movement", "leaf", "mark", "gather")  # kinds of ops that the backward half may do again
 

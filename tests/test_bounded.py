@@ -28,9 +28,10 @@ from hologram.graph.pass_manager import MAX_ROUNDS, Context, Pass, Repeat, run_p
 from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.ir.graph import Graph
-from hologram.ir.node import Builder, Node, const_attrs, topological
+from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import topological
 from hologram.settings import override
 from hologram.support.precision import GUARANTEES
 

@@ -8,8 +8,9 @@ from typing import Any
 import hologram.primitives.control as ops
 from hologram.control.tracing import Recorded, closed
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import Op
+from hologram.ir.traversal import topological
 from hologram.trace.recorder import record
 
 

@@ -15,9 +15,10 @@ from hologram.control.replay import depends, emitted, replayed, result
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
 from hologram.graph.blocking.score_regions import rematerialized
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
+from hologram.ir.traversal import reachable, topological
 from hologram.support.user_lines import located
 from hologram.trace.recorder import record
 from hologram.transform.differentiate import pull, push
@@ -101,22 +102,13 @@ class _Linearised:
         for n in order:
             if any(x in linear for x in n.inputs):
                 linear.add(n)
-        found: dict[Node, None] = {}
-        stack = [x for n in order if n in linear and n not in given for x in n.inputs if x not in linear]
-        stack += [x for x in there if x not in linear]
-        seen: set[Node] = set()
-        while stack:
-            n = stack.pop()
-            if n in seen:
-                continue
-            seen.add(n)
-            if n.op.name == "const" or n.op.name == "iota":
-                continue
-            if n.op.kind == "movement" or n.op.name == "cast" or n in again:
-                stack.extend(n.inputs)
-            else:
-                found[n] = None
-        return list(found)
+        read = [x for n in order if n in linear and n not in given for x in n.inputs if x not in linear]
+
+        def is_rematerialized(n: Node) -> bool:
+            return n.op.kind == "movement" or n.op.name == "cast" or n in again
+
+        needed = reachable([*read, *(x for x in there if x not in linear)], lambda n: n.inputs if is_rematerialized(n) else ())
+        return [n for n in needed if n.op.name not in ("const", "iota") and not is_rematerialized(n)]
 
 
 def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:

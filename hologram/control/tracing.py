@@ -10,9 +10,10 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError, TreeError
 from hologram.ir.graph import Body, close
 from hologram.ir.leaves import const, input_, leaf
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import is_static, symbols_of
+from hologram.ir.traversal import topological
 from hologram.primitives.control import project
 from hologram.support.user_lines import located
 from hologram.trace import tree

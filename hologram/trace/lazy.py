@@ -21,8 +21,9 @@ from hologram.backends.residence import home
 from hologram.errors import DeviceError, OutOfMemory, TracedValueError
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
-from hologram.ir.node import Builder, Node, const_value, topological
+from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import MULTI_RESULT
+from hologram.ir.traversal import topological
 from hologram.primitives.markers import example, place
 from hologram.settings import settings
 from hologram.support import forks

@@ -16,8 +16,9 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import TracedValueError
 from hologram.ir.leaves import const, leaf
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
+from hologram.ir.traversal import topological
 from hologram.primitives.markers import place
 from hologram.support.lru_cache import Recent
 from hologram.trace import recorder

@@ -20,6 +20,7 @@ from hologram.ir.index_maps import is_simple
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import CycleError, post_order, reachable
 from hologram.primitives.control import project, scan
 
 BLOCK_BYTES = 2**20  # of an entry that a loop computes at a time, about: what the caches of a core have room for
@@ -71,40 +72,17 @@ def _rewritten(graph: Graph, loops: dict[Node, _Loop], canonical: Canonical) -> 
     """The graph with the loops' results for their exits; the old graph where loops wait for each other."""
     b = Builder()
     made: dict[Node, Node] = {}
-    order = _order([*graph.inputs, *graph.outputs], lambda n: loops[n].needs() if n in loops else n.inputs)
-    if order is None:
+    try:
+        order = post_order([*graph.inputs, *graph.outputs], lambda n: loops[n].needs() if n in loops else n.inputs)
+    except CycleError:
         return graph
-    lines: dict[Node, Any] = {}
     for n in order:
         if n in loops:
             if n not in made:
                 made.update(loops[n].emit(b, made, graph.lines, canonical))
         else:
             made[n] = b.like(n, tuple([made[x] for x in n.inputs]))
-        if n in graph.lines:
-            lines.setdefault(made[n], graph.lines[n])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
-
-
-def _order(roots: Iterable[Node], inputs_of: Deps) -> list[Node] | None:
-    """What ``roots`` need, inputs first; None for a circle."""
-    order: list[Node] = []
-    open_: set[Node] = set()
-    done: set[Node] = set()
-    stack = [(r, False) for r in roots]
-    while stack:
-        n, ready = stack.pop()
-        if ready:
-            open_.discard(n)
-            done.add(n)
-            order.append(n)
-        elif n in open_:
-            return None
-        elif n not in done:
-            open_.add(n)
-            stack.append((n, True))
-            stack += [(x, False) for x in inputs_of(n) if x not in done]
-    return order
+    return graph.mapped(made)
 
 
 def _weights(nodes: Sequence[Node]) -> dict[Node, int]:
@@ -126,17 +104,12 @@ class _Loop:
         self.given: dict[tuple[Node, int | None], None] = {}
         self.wanted: dict[tuple[Node, int | None], tuple[tuple[Node, int | None], ...]] = {}
         self.indexed = False
-        stack = [(e, self.region.place(e)) for e in exits]
-        while stack:
-            key = stack.pop()
-            if key in self.wanted or key in self.given:
-                continue
+        for key in reachable([(e, self.region.place(e)) for e in exits], lambda key: self.wanted.get(key, ())):
             inputs = self._inputs(*key)
             if inputs is None:
                 self.given[key] = None
             else:
                 self.wanted[key] = inputs
-                stack += inputs
         number = {n: i for i, n in enumerate(nodes)}
         self.given = dict.fromkeys(sorted(self.given, key=lambda key: (number[key[0]], key[1] or 0)))
         self.order = sorted(self.wanted, key=lambda key: (number[key[0]], -1 if key[1] is None else key[1]))

@@ -23,6 +23,7 @@ from hologram.graph.library.attention.nodes import moved
 from hologram.ir.index_maps import is_simple, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import atoms
+from hologram.ir.traversal import users_of
 
 MIN_PRODUCT_BYTES = 4 * 2**20  # of a large product
 MIN_EXPANSION_RATIO = 2  # than its factors, so many times, is what may be computed again
@@ -95,14 +96,12 @@ class Search:
     def __init__(self, nodes: Sequence[Node], outputs: Iterable[Node] = ()) -> None:
         self.nodes = nodes
         self.outputs = set(outputs)
-        self.users: dict[Node, list[Node]] = {}
+        self.users = users_of(nodes)
         self.varies = Variation()
         self.entries: dict[Node, None] = {}
         self.after_entries: set[Node] = set()  # large nodes made, element by element, of entries
         for n in self.nodes:
             self.varies.note(n)
-            for x in dict.fromkeys(n.inputs):
-                self.users.setdefault(x, []).append(n)
             if self._is_entry(n):
                 self.entries[n] = None
                 self.after_entries.add(n)

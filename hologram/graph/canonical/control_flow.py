@@ -64,8 +64,7 @@ def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Cou
     if not run.changed:
         return graph
     fired.update(run.fired)
-    lines = {run.image[n]: line for n, line in graph.lines.items() if n in run.image}
-    return Graph([run.image[x] for x in graph.inputs], [run.image[x] for x in graph.outputs], lines)
+    return graph.mapped(run.image)
 
 
 class _Run:

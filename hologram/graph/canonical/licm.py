@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hologram.graph.bounded import Worklist, rounds
+from hologram.graph.bounded import rounds
 from hologram.graph.fusion.materialize import MATERIALIZE_COST
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node, nbytes
+from hologram.ir.traversal import reachable
 
 MOVABLE = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "contraction", "native")  # kinds that cannot fail
 MAX_VALUE_BYTES = 2**24  # of a value that is larger than what it is made of
@@ -115,10 +116,7 @@ def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) ->
 
 def _reached(graph: Graph, stop: set[Node]) -> set[Node]:
     """What the results need, if the values ``stop`` are given."""
-    needed = Worklist("bodies", (x for x in graph.outputs if x not in stop))
-    for n in needed:
-        needed.add(x for x in n.inputs if x not in stop)
-    return needed.seen
+    return set(reachable((x for x in graph.outputs if x not in stop), lambda n: (x for x in n.inputs if x not in stop)))
 
 
 def elements(n: Node) -> int:

@@ -22,8 +22,9 @@ from typing import NamedTuple
 from hologram.graph.bounded import rounds
 from hologram.graph.canonical.licm import MOVABLE, elements
 from hologram.ir.graph import Graph, close, inlined
-from hologram.ir.node import Builder, Node, nbytes, topological
+from hologram.ir.node import Builder, Node, nbytes
 from hologram.ir.op import TABLE, load_transforms
+from hologram.ir.traversal import reachable, topological
 
 MAX_STACKED_RATIO = 4  # LSTM cells make four values of each that they are given
 MAX_STACKED_BYTES = 2**28
@@ -147,17 +148,16 @@ class _Late:
     def _given(self, values: Sequence[Node]) -> list[Node] | None:
         """What the loop has to stack so that ``values`` can be computed after it; None where they cannot be."""
         found: dict[Node, None] = {}
-        stack, seen = list(values), set(self.there)
-        while stack:
-            n = stack.pop()
-            if n in seen:
+
+        def is_given(n: Node) -> bool:
+            return n not in self.early and (n in self.needed or n.op.name == "input") and not _is_spread(n)
+
+        for n in reachable(values, lambda n: () if n in self.there or n in found else n.inputs[::-1]):
+            if n in self.there:
                 continue
-            seen.add(n)
-            if n not in self.early and (n in self.needed or n.op.name == "input") and not _is_spread(n):
+            if is_given(n):
                 found[n] = None
-            elif n in self.free:
-                stack += n.inputs[::-1]
-            else:
+            elif n not in self.free:
                 return None
         return list(found)
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from hologram.graph.bounded import rounds
 from hologram.ir.graph import Body, Graph, close
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
+from hologram.ir.traversal import post_order, topological
 from hologram.primitives.control import project, scan
 
 MAX_SCANS = 64  # scans of one graph that are compared with one another
@@ -150,7 +151,7 @@ class _FusedScan:
                 return (a,)
             return [*self.inputs] if n is a else n.inputs
 
-        for n in _inputs_first([*graph.inputs, *graph.outputs], needs):
+        for n in post_order([*graph.inputs, *graph.outputs], needs):
             if n is a:
                 image[a] = build(scan, tuple([image[x] for x in self.inputs]), self.attrs)
             elif n is b:
@@ -160,26 +161,4 @@ class _FusedScan:
                 image[n] = build(project, (image[s],), (self.place[self.scans.index(s)][n.attrs[0]], *n.attrs[1:]))
             else:
                 image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
-        lines = {image[n]: line for n, line in graph.lines.items() if n in image}
-        return Graph([image[x] for x in graph.inputs], [image[x] for x in graph.outputs], lines)
-
-
-def _inputs_first(roots: Sequence[Node], needs: Callable[[Node], Sequence[Node]]) -> list[Node]:
-    """Every node that ``roots`` need, in an order in which each comes after what it ``needs``."""
-    order: list[Node] = []
-    done: set[Node] = set()
-    for root in roots:
-        stack = [(root, iter(needs(root)))]
-        while stack:
-            node, rest = stack[-1]
-            if node in done:
-                stack.pop()
-                continue
-            following = next((x for x in rest if x not in done), None)
-            if following is None:
-                stack.pop()
-                done.add(node)
-                order.append(node)
-            else:
-                stack.append((following, iter(needs(following))))
-    return order
+        return graph.mapped(image)

@@ -23,9 +23,10 @@ from hologram.graph.schedule.nest import NARROW
 from hologram.graph.schedule.tiles import FAR_BYTES, CpuTileConfig, TileConfig, panel_width
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import FoldedConstant, input_, leaf
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, prod, symbols_of
+from hologram.ir.traversal import reachable, topological
 
 _PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
 MIN_PANELS = 4  # keep the threads busy
@@ -98,14 +99,12 @@ class _Search:
 
     def _readers(self) -> list[Node]:
         """What depends on arguments, but for the terms of sums that are turned."""
-        found: dict[Node, None] = {}
-        stack = [x for x in self.graph.outputs if x not in self.made_of]
-        while stack:
-            n = stack.pop()
-            if n not in found:
-                found[n] = None
-                stack += [self.transposed[n].other] if n in self.transposed else [x for x in n.inputs if x not in self.made_of]
-        return [n for n in found if n not in self.transposed]
+        outputs = [x for x in self.graph.outputs if x not in self.made_of]
+        return [n for n in reachable(outputs, self._arguments_of) if n not in self.transposed]
+
+    def _arguments_of(self, n: Node) -> list[Node]:
+        """What ``n`` reads that depends on arguments."""
+        return [self.transposed[n].other] if n in self.transposed else [x for x in n.inputs if x not in self.made_of]
 
     def _look_at(self, reader: Node, x: Node) -> None:
         """Holds what ``reader`` reads as ``x``, or what that is moved from, where it pays."""

@@ -15,6 +15,7 @@ from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import is_static
+from hologram.ir.traversal import reachable
 
 MATERIALIZE_COST = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
@@ -131,15 +132,8 @@ def _gathered_twice(nodes: list[Node]) -> set[Node]:
 
 def _gathers(node: Node) -> bool:
     """Whether there is a gather among what makes ``node``, as far as that is computed element by element."""
-    stack, seen = [node], set[Node]()
-    while stack:
-        n = stack.pop()
-        if n.op.kind == "gather":
-            return True
-        if n not in seen and n.op.kind in ("elementwise", "movement"):
-            seen.add(n)
-            stack += n.inputs
-    return False
+    made_of = reachable([node], lambda n: n.inputs if n.op.kind in ("elementwise", "movement") else ())
+    return any(n.op.kind == "gather" for n in made_of)
 
 
 def _under_windows(nodes: list[Node]) -> set[Node]:

@@ -18,6 +18,7 @@ from hologram.graph.kernel.polynomials import Range, divided, evaluated, linear
 from hologram.graph.kernel.verify_guards import MAX_ALTERNATIVES, Guard, guarded, without_division
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, floordiv, mod, substitute, var
+from hologram.ir.traversal import reachable
 
 MAX_VARIABLES = 64  # that are replaced in one expression
 LARGE_EXTENT = 2**20  # sizes that are larger than all that a program takes for granted
@@ -128,15 +129,12 @@ class Ranges:
 
     def behind(self, expressions: Iterable[Int]) -> set[str]:
         """The names in expressions, and in the ends of their ranges."""
-        out: set[str] = set()
-        waiting = list(expressions)
-        while waiting:
-            for a in atoms(waiting.pop()):
-                if a.name not in out:
-                    out.add(a.name)
-                    r = self.of.get(a.name)
-                    waiting += [*r.lows, *r.highs] if r is not None else []
-        return out
+        named = (a.name for e in expressions for a in atoms(e))
+        return set(reachable(named, lambda name: (a.name for e in self._ends_of_name(name) for a in atoms(e))))
+
+    def _ends_of_name(self, name: str) -> list[Int]:
+        r = self.of.get(name)
+        return [] if r is None else [*r.lows, *r.highs]
 
     def _is_inside_everywhere(self, index: Int, size: Int, guards: list[Guard]) -> bool:
         """Tries each point of a static space of at most :data:`MAX_POINTS`."""

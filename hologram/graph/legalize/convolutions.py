@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from hologram.graph.schedule.nest import NARROW
 from hologram.graph.schedule.tiles import block_width, lanes
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import Int, prod
+from hologram.ir.traversal import topological
 
 MIN_WINDOW_COLUMNS = 28  # windows in a row from which they make good columns
 CHANNELS_WORK_RATIO = 1.1  # how much more work by windows outweighs that weights and results are turned

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from hologram import dtypes
 from hologram.graph.legalize.convolutions import map_factors, window_products
@@ -36,16 +35,13 @@ def legalize(graph: Graph, precision: str = "exact", by_pairs: bool = False, spl
     long = None if shared_bytes is None else LongSorts(shared_bytes, partial(running_sum, b))
     varies = None if precision == "exact" else Variation(by_pairs, split_k)
     made: dict[Node, Node] = {}
-    lines: dict[Node, Any] = {}
     for node in graph.nodes():
         inputs = tuple(made[x] for x in node.inputs)
         new = _legalize_node(b, node, inputs, varies, long)
         if varies is not None:
             varies.note(new)
         made[node] = new
-        if node in graph.lines:
-            lines.setdefault(new, graph.lines[node])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
+    return graph.mapped(made)
 
 
 def _legalize_node(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None, long: LongSorts | None) -> Node:

@@ -10,9 +10,10 @@ from hologram.graph.legalize.convolutions import SPLIT_K_TERMS, split_k_axes
 from hologram.graph.legalize.reductions import reduce_run, row_blocked
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import places, step
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import topological
 
 # From how many terms, and up to how many, a sum of products of so many vectors with a matrix is taken along the memory of the matrix, which is
 # then read once for each of them: what more vectors share is packed.

@@ -13,6 +13,7 @@ from hologram.graph.schedule.index_split import is_short_inner
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import users_of
 from hologram.primitives.reductions import LANES
 
 
@@ -44,10 +45,7 @@ def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]
     along it, and those of an element that are read at their reader's own element, or one place of a row at a time. Where a reduction follows,
     kernels go another way; and what several of ``materialized`` are made of, these being all that would be kept otherwise, each would make for
     itself."""
-    users: dict[Node, list[Node]] = {}
-    for n in nodes:
-        for x in n.inputs:
-            users.setdefault(x, []).append(n)
+    users = users_of(nodes)
     out: set[Node] = set()
     makes: dict[Node, set[Node]] = {}  # the materialized whose kernels make the value
     for n in reversed(nodes):

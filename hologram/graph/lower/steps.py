@@ -24,6 +24,7 @@ from hologram.graph.lower.sorted_scatters import lower_runs
 from hologram.graph.schedule.tiles import GpuTileConfig, TileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
+from hologram.ir.traversal import reachable
 
 Step = Lowered | ControlStep | HostStep
 
@@ -117,17 +118,5 @@ def _kernels_of(group: Group, materialized: set[Node], stored: set[Node], precis
 
 def _read_elsewhere(node: Node, group: Group, materialized: set[Node]) -> set[Node]:
     """Materialized values of other groups that ``node`` is made of."""
-    out: set[Node] = set()
-    seen: set[Node] = set()
-    stack = list(node.inputs)
-    while stack:
-        n = stack.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        if n in materialized:
-            if n not in group.members:
-                out.add(n)
-        else:
-            stack.extend(n.inputs)
-    return out
+    read = reachable(node.inputs, lambda n: () if n in materialized else n.inputs)
+    return {n for n in read if n in materialized and n not in group.members}

@@ -9,7 +9,7 @@ kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). S
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hologram.ir.index_maps import Index, is_simple, linear, propagate_index, va
 from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, split_linear, substitute, var
+from hologram.ir.traversal import post_order, reachable, users_of
 
 MIN_QUERIES = 16  # queries of a head from which on it pays: they are the lanes
 MIN_KEYS = 8  # keys, and elements of a query or a value
@@ -57,14 +58,10 @@ def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
         return graph
     b = Builder()
     made: dict[Node, Node] = {}
-    lines: dict[Node, Any] = {}
     for node in nodes:
         match = found.get(node)
-        new = b.like(node, tuple(made[x] for x in node.inputs)) if match is None else _joined(b, match, made)
-        made[node] = new
-        if node in graph.lines:
-            lines.setdefault(new, graph.lines[node])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
+        made[node] = b.like(node, tuple(made[x] for x in node.inputs)) if match is None else _joined(b, match, made)
+    return graph.mapped(made)
 
 
 def _joined(b: Builder, m: _Match, made: dict[Node, Node]) -> Node:
@@ -96,19 +93,7 @@ def above(
 
 def _walk(scores: Node) -> list[Node]:
     """What finished scores are made of, element by element, inputs first; down to what is in memory or computed by itself."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(scores, False)]
-    while stack:
-        n, ready = stack.pop()
-        if ready:
-            order.append(n)
-        elif n not in seen:
-            seen.add(n)
-            stack.append((n, True))
-            if _is_inside(n):
-                stack += [(x, False) for x in n.inputs]
-    return order
+    return post_order([scores], lambda n: n.inputs if _is_inside(n) else ())
 
 
 def _is_inside(node: Node) -> bool:
@@ -158,12 +143,10 @@ def walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
 class _Search:
     def __init__(self, nodes: list[Node], outputs: Iterable[Node], widest_bytes: int | None) -> None:
         self.nodes, self.outputs, self.widest_bytes = nodes, set(outputs), widest_bytes
-        self.users: dict[Node, list[Node]] = {}
+        self.users = users_of(nodes)
         self.varies = Variation()
         for n in self.nodes:
             self.varies.note(n)
-            for x in n.inputs:
-                self.users.setdefault(x, []).append(n)
 
     def matches(self) -> list[_Match]:
         return [m for n in self.nodes if (m := self._match(n)) is not None]
@@ -236,19 +219,8 @@ class _Search:
 
     def _only_here(self, product: Node, allowed: set[Node], root: Node) -> bool:
         """Whether what is made of the first product is read by ``allowed`` nodes and ``root`` only."""
-        stack, seen = [product], {product}
-        while stack:
-            n = stack.pop()
-            if n in self.outputs:
-                return False
-            for user in self.users.get(n, ()):
-                if user is root or user in seen:
-                    continue
-                if user not in allowed:
-                    return False
-                seen.add(user)
-                stack.append(user)
-        return True
+        made = reachable([product], lambda n: [u for u in self.users.get(n, ()) if u is not root])
+        return all(n not in self.outputs and (n is product or n in allowed) for n in made)
 
 
 def _between(root: Node, p: Node) -> set[Node]:

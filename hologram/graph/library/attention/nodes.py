@@ -15,8 +15,9 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.ir.index_maps import Index, is_simple, propagate_index, variables
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Op, Shape
+from hologram.ir.traversal import topological, users_of
 
 
 def _infer_scores(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -92,13 +93,11 @@ def rematerialized_by_attention(nodes: list[Node], keep_16_bit: bool) -> set[Nod
     """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``keep_16_bit``, factors that
     are made float32."""
     inside = of_scores(nodes)
-    users: dict[Node, list[Node]] = {}
+    users = users_of(nodes)
     of_nothing: set[Node] = set()
     for n in nodes:
         if n.op.name in ("const", "iota") or ((n.op.kind == "elementwise" or is_simple(n)) and all(x in of_nothing for x in n.inputs)):
             of_nothing.add(n)
-        for x in n.inputs:
-            users.setdefault(x, []).append(n)
     own: set[Node] = set()  # read by attention alone
     for n in reversed(nodes):
         if n in of_nothing or is_simple(n) or _is_widened(n):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hologram import dtypes
 from hologram.graph.blocking.score_regions import Region, Search
@@ -153,7 +153,6 @@ def _rewritten(graph: Graph, rows: dict[Node, _Plan], plans: dict[Node, _Plan]) 
     b = Builder()
     made: dict[Node, Node] = {}
     reduced: dict[Node, Node] = {}  # what scores are made of instead of what the graph has
-    lines: dict[Node, Any] = {}
     numbers = itertools.count(len(graph.nodes()))
     for n in graph.nodes():
         made[n] = b.like(n, tuple(made[x] for x in n.inputs))
@@ -161,9 +160,7 @@ def _rewritten(graph: Graph, rows: dict[Node, _Plan], plans: dict[Node, _Plan]) 
             reduced[n] = _made(b, rows[n], made, reduced, numbers)
         if n in plans:
             made[n] = reduced[n] if n in reduced else _made(b, plans[n], made, reduced, numbers)
-        if n in graph.lines:
-            lines.setdefault(made[n], graph.lines[n])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
+    return graph.mapped(made)
 
 
 def _divided_once(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
