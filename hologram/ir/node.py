@@ -1,6 +1,6 @@
 """The one node type of a computation graph.
 
-A :class:`Node` is immutable: an op's row, input nodes, static attributes, and the shape and type that follow from them.
+A :class:`Node` is immutable: an op definition, input nodes, static attributes, and the shape and type that follow from them.
 Within a graph nodes are interned, so structural equality is identity and common subexpressions vanish by construction.
 
 Invariants: elementwise ops take inputs of one dtype rule and of equal shape, except that an input of shape ``()``

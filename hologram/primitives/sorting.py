@@ -166,7 +166,7 @@ order_keys = register(Op("order_keys", "native", 1, _infer_native("order_keys", 
 #
 # What is beyond a row's end is counted as if it were the largest items, which stand last.
 
-Finish = tuple[tuple[str, tuple[Any, ...], int | None], ...]  # rows of the op table, their attributes, and a constant second operand
+Finish = tuple[tuple[str, tuple[Any, ...], int | None], ...]  # ops, their attributes, and a constant second operand
 
 
 def _digits(items: np.ndarray, low: int, bits: int) -> np.ndarray:
@@ -216,5 +216,5 @@ def _digit_move(items: np.ndarray, counts: np.ndarray, upto: np.ndarray, low: in
 
 _PASS = ("low", "bits", "tile", "block")
 digit_counts = register(Op("digit_counts", "digits", 1, _infer_counts, _digit_counts, attrs=_PASS, kinds="u", cost=10))
-# what is moved goes through the rows of ``finish`` on its way
+# what is moved goes through the ops of ``finish`` on its way
 digit_move = register(Op("digit_move", "digits", 3, _infer_move, _digit_move, attrs=(*_PASS, "finish"), kinds="u", cost=40))

@@ -99,7 +99,7 @@ def _inner(loop: Loop) -> Loop | None:
 def _nest(rows: Loop) -> Nest | None:
     columns = _inner(rows)
     assert columns is not None
-    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in columns.accs)
+    plain = all(a.op.kind == "reduce" and a.op.monoid is not None for a in columns.accs)
     if not plain or any(isinstance(s, Loop) or (isinstance(s, Ins) and s.op == "scan") for s in columns.body):
         return None
     sides = []

@@ -148,13 +148,13 @@ class _Verifier:
 
     def accumulator(self, a: Acc, loop: Loop) -> None:
         self.once(a)
-        if a.row.kind not in ("reduce", "scan"):
-            self.fail(f"{a.row} is no reduction and no scan")
-        if a.row.monoid is None and a.row.kind != "reduce":
-            self.fail(f"{a.row} has nothing to combine elements with")
-        expected = dtypes.int64 if a.row.monoid is None else a.value_dtype
-        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or _is_float16(a.value_dtype):
-            self.fail(f"{a.row} of {a.value_dtype} does not give {a.dtype}")
+        if a.op.kind not in ("reduce", "scan"):
+            self.fail(f"{a.op} is no reduction and no scan")
+        if a.op.monoid is None and a.op.kind != "reduce":
+            self.fail(f"{a.op} has nothing to combine elements with")
+        expected = dtypes.int64 if a.op.monoid is None else a.value_dtype
+        if a.dtype is not expected or a.value_dtype.kind not in a.op.kinds or _is_float16(a.value_dtype):
+            self.fail(f"{a.op} of {a.value_dtype} does not give {a.dtype}")
         updates = [s for s in loop.body if (isinstance(s, Accumulate) and s.acc is a) or (isinstance(s, Ins) and s.op == "scan" and s.attrs == (a,))]
         several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # iterations that are written out
         if not updates or (len(updates) > 1 and not several):
@@ -163,9 +163,9 @@ class _Verifier:
     def accumulate(self, s: Accumulate) -> None:
         if not self.loops or s.acc not in self.loops[-1].accs:
             self.fail("this loop does not have that accumulator")
-        expected = [s.acc.value_dtype] + ([dtypes.int64] if s.acc.row.monoid is None else [])
+        expected = [s.acc.value_dtype] + ([dtypes.int64] if s.acc.op.monoid is None else [])
         if [self.read(a) for a in s.args] != expected:
-            self.fail(f"{s.acc.row} takes {_listed(expected)}")
+            self.fail(f"{s.acc.op} takes {_listed(expected)}")
 
     def store(self, s: Store) -> None:
         self.declared(s.buffer)
@@ -187,7 +187,7 @@ class _Verifier:
                 self.fail(f"no instruction is called {s.op!r}")
             getattr(self, f"_{s.op}")(s, types)
         else:
-            self.row(s, types)
+            self.elementwise(s, types)
         self.visible.add(s)
         if s.name:
             if s.name in self.integers:
@@ -201,7 +201,7 @@ class _Verifier:
             self.integers.add(s.name)
             self.ranges.value(s)
 
-    def row(self, s: Ins, types: list[DType]) -> None:
+    def elementwise(self, s: Ins, types: list[DType]) -> None:
         row = s.op
         assert not isinstance(row, str)
         if row.kind != "elementwise" or TABLE.get(row.name) is not row:
@@ -250,8 +250,8 @@ class _Verifier:
         (acc,) = s.attrs
         if not self.loops or acc not in self.loops[-1].accs:
             self.fail("this loop does not have that accumulator")
-        if acc.row.kind != "scan" or types != [acc.value_dtype] or s.dtype is not acc.value_dtype:
-            self.fail(f"{acc.row} runs over {acc.value_dtype}")
+        if acc.op.kind != "scan" or types != [acc.value_dtype] or s.dtype is not acc.value_dtype:
+            self.fail(f"{acc.op} runs over {acc.value_dtype}")
 
     # --- operands ------------------------------------------------------------------------------------------------------
 

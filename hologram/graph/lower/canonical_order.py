@@ -40,7 +40,7 @@ def _inputs(v: Value, values: ScalarProgram) -> tuple[Value, ...]:
 def _own(v: Value) -> int:
     """What an instruction does, its operands aside: from text, so that no process's hash seed plays a part."""
     if isinstance(v, Acc):
-        return zlib.crc32(f"{v.row.name} {v.value_dtype} {v.dtype}".encode())
+        return zlib.crc32(f"{v.op.name} {v.value_dtype} {v.dtype}".encode())
     what: Any = (v.attrs[0].dtype, v.attrs[1]) if v.op == "load" else v.attrs
     return zlib.crc32(f"{v.opname} {what} {v.dtype}".encode())
 

@@ -102,7 +102,7 @@ def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], pr
 def _sums_16_bit(values: ScalarProgram) -> bool:
     """Whether all that is reduced is one sum of products of 16-bit floats."""
     summed = list(values.accumulates.items())
-    return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
+    return len(summed) == 1 and summed[0][0].op.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
 
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:

@@ -45,7 +45,7 @@ class RowCopies:
         n = self.nest.rows_at_once
         if isinstance(v, Acc):
             args = self.values.accumulates.pop(v)
-            accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
+            accs = [Acc(v.op, v.value_dtype, v.dtype) for _ in range(n)]
             for k, acc in enumerate(accs):
                 self.values.accumulates[acc] = tuple(self.copies[a][k] for a in args)
             return list(accs)

@@ -161,7 +161,7 @@ class ScalarProgram:
             return missing[::-1]
         args = tuple(self.made[w] for w in wanted)
         if node.op.kind == "elementwise":
-            return self._row(node, args)
+            return self._elementwise(node, args)
         if node.op.name == "pad" and len(args) == 2:
             mask = self._mask(wanted[0][2][len(guard) :])
             assert mask is not None
@@ -222,7 +222,7 @@ class ScalarProgram:
     def _select(self, mask: Value, a: Value, b: Value) -> Value:
         return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
 
-    def _row(self, node: Node, args: tuple[Value, ...]) -> Value:
+    def _elementwise(self, node: Node, args: tuple[Value, ...]) -> Value:
         """An elementwise op; 16-bit floats compute in float32 and round the result."""
         op = node.op
         if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_float and a.dtype.bits == 16 for a in args):

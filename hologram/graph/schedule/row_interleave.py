@@ -71,9 +71,9 @@ def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram
 def _row_bytes(acc: Acc) -> int:
     """Registers of an accumulator: extremes hold two values a lane, of which positions take eight bytes."""
     size = acc.value_dtype.itemsize
-    if acc.row.monoid is None:
+    if acc.op.monoid is None:
         size += 8
-    elif acc.row.name in ("reduce_max", "reduce_min"):
+    elif acc.op.name in ("reduce_max", "reduce_min"):
         size *= 2
     return LANES * size
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import cast, const, index, least, load, named, row
+from hologram.graph.kernel.build import apply, cast, const, index, least, load, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import moved, products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
@@ -218,19 +218,19 @@ class _Attention(TileKernel):
         best = self._reduced(columns, "reduce_max", load(columns.body, self.found, self._score()))
         rows.body.append(columns)
         old = load(rows.body, self.tops, self.r)
-        top = row(rows.body, "max", old, best)
-        scale = row(rows.body, "exp", row(rows.body, "sub", old, top))
+        top = apply(rows.body, "max", old, best)
+        scale = apply(rows.body, "exp", apply(rows.body, "sub", old, top))
         rows.body += [Store(self.tops, self.r, top), Store(self.scales, self.r, scale)]
 
     def _exponentials(self, body: list[Stmt]) -> None:
         rows, columns = self.by_keys(body)
         top = load(rows.body, self.tops, self.r)
-        weight = row(columns.body, "exp", row(columns.body, "sub", load(columns.body, self.found, self._score()), top))
+        weight = apply(columns.body, "exp", apply(columns.body, "sub", load(columns.body, self.found, self._score()), top))
         self.keep_weight(columns, weight)
         total = self._reduced(columns, "reduce_sum", weight)
         rows.body.append(columns)
-        earlier = row(rows.body, "mul", load(rows.body, self.sums, self.r), load(rows.body, self.scales, self.r))
-        rows.body.append(Store(self.sums, self.r, row(rows.body, "add", earlier, total)))
+        earlier = apply(rows.body, "mul", load(rows.body, self.sums, self.r), load(rows.body, self.scales, self.r))
+        rows.body.append(Store(self.sums, self.r, apply(rows.body, "add", earlier, total)))
 
     def _reduced(self, loop: Loop, op: str, value: Value) -> Value:
         acc = Acc(TABLE[op], self.dtype, self.dtype)
@@ -242,8 +242,8 @@ class _Attention(TileKernel):
         rows, columns = self.by_elements(body, self.width)
         scale = load(rows.body, self.scales, self.r)
         more = self.sums_of(columns, self.values)
-        earlier = row(columns.body, "mul", load(columns.body, self.outs, self._out()), scale)
-        columns.body.append(Store(self.outs, self._out(), row(columns.body, "add", earlier, more)))
+        earlier = apply(columns.body, "mul", load(columns.body, self.outs, self._out()), scale)
+        columns.body.append(Store(self.outs, self._out(), apply(columns.body, "add", earlier, more)))
         rows.body.append(columns)
 
     def _divide(self, body: list[Stmt]) -> None:
@@ -252,9 +252,9 @@ class _Attention(TileKernel):
         total: Value = load(rows.body, self.sums, self.r)
         one = const(rows.body, 1.0, self.dtype)
         if self.safe:
-            total = row(rows.body, "select", row(rows.body, "eq", total, const(rows.body, 0.0, self.dtype)), one, total)
-        share = row(rows.body, "div", one, total)
-        result = row(columns.body, "mul", load(columns.body, self.outs, self._out()), share)
+            total = apply(rows.body, "select", apply(rows.body, "eq", total, const(rows.body, 0.0, self.dtype)), one, total)
+        share = apply(rows.body, "div", one, total)
+        result = apply(columns.body, "mul", load(columns.body, self.outs, self._out()), share)
         at = [n for i, n in enumerate(self.place(self.row + self.r, 0)) if i != self.walked_axis]
         columns.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*at, counter("d", self.width)), self.node.shape), result))
         rows.body.append(columns)

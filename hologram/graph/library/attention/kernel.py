@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import const, least, load, named, row
+from hologram.graph.kernel.build import apply, const, least, load, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
@@ -179,11 +179,11 @@ class _Attention(ScoreKernel):
         r = counter("r", self.rows)
         several = self.blocks > 1
         old = load(body, self.tops, r) if several else self.lowest(body)
-        top = row(body, "max", old, self._finished(body))
+        top = apply(body, "max", old, self._finished(body))
         total = self._exponentials(body, top)
         if several:
-            scale = row(body, "exp", row(body, "sub", old, top))
-            total = row(body, "add", row(body, "mul", load(body, self.sums, r), scale), total)
+            scale = apply(body, "exp", apply(body, "sub", old, top))
+            total = apply(body, "add", apply(body, "mul", load(body, self.sums, r), scale), total)
             body += [Store(self.tops, r, top), Store(self.scales, r, scale)]
         body.append(Store(self.sums, r, total))
 
@@ -202,7 +202,7 @@ class _Attention(ScoreKernel):
         """Exponentials in place of scores; their sum."""
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
         here = counter("t", self.block) * self.stride + counter("r", self.rows)
-        weight = row(down.body, "exp", row(down.body, "sub", load(down.body, self.weights, here), unit))
+        weight = apply(down.body, "exp", apply(down.body, "sub", load(down.body, self.weights, here), unit))
         down.body.append(Store(self.weights, here, weight))
         return self._reduced(body, down, "reduce_sum", weight)
 
@@ -229,8 +229,8 @@ class _Attention(ScoreKernel):
             place = (at + i) * self.width + d
             total: Value = acc
             if self.blocks > 1:
-                earlier = row(across.body, "mul", load(across.body, self.outs, place), load(across.body, self.scales, at + i))
-                total = row(across.body, "add", earlier, acc)
+                earlier = apply(across.body, "mul", load(across.body, self.outs, place), load(across.body, self.scales, at + i))
+                total = apply(across.body, "add", earlier, acc)
             across.body.append(Store(self.outs, place, total))
 
     def _divide(self, body: list[Stmt]) -> None:
@@ -240,9 +240,9 @@ class _Attention(ScoreKernel):
         total: Value = load(across.body, self.sums, r)
         one = const(across.body, 1.0, self.dtype)
         if self.safe:
-            total = row(across.body, "select", row(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
-        across.body.append(Store(self.sums, r, row(across.body, "div", one, total)))
-        result = row(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
+            total = apply(across.body, "select", apply(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
+        across.body.append(Store(self.sums, r, apply(across.body, "div", one, total)))
+        result = apply(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
         index = [n for i, n in enumerate(self.place(self.row + e, 0)) if i != self.walked_axis]
         lanes.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*index, d), self.node.shape), result))
         down.body.append(lanes)

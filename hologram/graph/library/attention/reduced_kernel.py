@@ -9,7 +9,7 @@ and no two chunks write to one place, so that results do not depend on timing.
 from __future__ import annotations
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import const, load, row
+from hologram.graph.kernel.build import apply, const, load
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.device_kernel import GFLOPS, TileKernel, whole
 from hologram.graph.library.attention.nodes import products_in
@@ -95,7 +95,7 @@ class _Reduced(TileKernel):
         rows.body.append(columns)
         rows, columns = self.by_elements(body, self.width)
         more = self.sums_of(columns, self.factor)
-        columns.body.append(Store(self.outs, self._out(), row(columns.body, "add", load(columns.body, self.outs, self._out()), more)))
+        columns.body.append(Store(self.outs, self._out(), apply(columns.body, "add", load(columns.body, self.outs, self._out()), more)))
         rows.body.append(columns)
 
     def _rows(self, body: list[Stmt]) -> None:
@@ -108,7 +108,7 @@ class _Reduced(TileKernel):
         monoid = TABLE[self.reduction].monoid
         assert monoid is not None
         earlier = load(rows.body, self.outs, self.r)
-        rows.body.append(Store(self.outs, self.r, row(rows.body, monoid.name, earlier, acc)))
+        rows.body.append(Store(self.outs, self.r, apply(rows.body, monoid.name, earlier, acc)))
 
     def _give(self, body: list[Stmt]) -> None:
         """The results, to memory."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import const, index, named, row, summarise
+from hologram.graph.kernel.build import apply, const, index, named, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Value
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import ScalarProgram
@@ -71,7 +71,7 @@ class ScoreKernel:
         """One more sum of products in a loop."""
         acc = Acc(TABLE["reduce_sum"], self.dtype, self.dtype)
         loop.accs.append(acc)
-        loop.body.append(Accumulate(acc, (row(loop.body, "mul", x, y),)))
+        loop.body.append(Accumulate(acc, (apply(loop.body, "mul", x, y),)))
 
     def lowest(self, body: list[Stmt]) -> Ins:
         """The least finite number, from which maxima start: the exponential of -inf is 0 even where there is nothing else, and so is the sum."""
