@@ -192,14 +192,14 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
         raise located(DifferentiationError("scan: reverse mode through a loop whose carry is not linear"))
     back = Recorded("scan", ())
     with back.trace:
-        places = [back.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
-        outs = replayed(parts.body, places)
+        parameters = [back.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
+        outs = replayed(parts.body, parameters)
         carried = [back.trace.input(x.shape, x.dtype) for x in outs[: parts.carries]]
         given = cotangents[parts.carries :]
         stepwise = [None if c is None else back.trace.input(x.shape, x.dtype) for c, x in zip(given, outs[parts.carries :], strict=True)]
-        sought = [x for x, f in zip(places, flags, strict=True) if f]
+        sought = [x for x, f in zip(parameters, flags, strict=True) if f]
         found = dict(zip(sought, pull(Level(), sought, outs, [*carried, *stepwise]), strict=True))
-        fixed, carries, xs = parts.split(places)
+        fixed, carries, xs = parts.split(parameters)
         summed = [x for x in fixed if found.get(x) is not None]
         sums = [back.trace.input(x.shape, x.dtype) for x in summed]
         stacked_xs = [x for x in xs if found.get(x) is not None]
@@ -210,7 +210,7 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
         ]
     if not back.nodes:
         return tuple([None] * len(linear))  # what is linear reaches no result
-    outer = dict(zip(places, parts.inputs, strict=True))
+    outer = dict(zip(parameters, parts.inputs, strict=True))
     fixed_there = [x for x in fixed if x not in found]
     xs_there = [x for x in xs if x not in found]
     back.arguments = [*fixed_there, *carried, *sums, *xs_there, *[s for s in stepwise if s is not None]]
@@ -225,7 +225,7 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
     )
     order = [*carries, *summed, *stacked_xs]
     made = {x: result(node, i, outer[x]) for i, x in enumerate(order)}
-    return tuple([made.get(x) if f else None for x, f in zip(places, linear, strict=True)])
+    return tuple([made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)])
 
 
 # --- stacks of examples ----------------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ class Traced(Recorded):
         self.types[index] = Type(self.types[index].shape, dtype, False)
 
 
-def closed(traces: Sequence[Recorded]) -> tuple[list[Node], list[Body]]:
+def close_bodies(traces: Sequence[Recorded]) -> tuple[list[Node], list[Body]]:
     """Bodies that share their first arguments, and the nodes to give for these: everything that any of them reads from around it."""
     captured = list(dict.fromkeys(n for t in traces for n in t.captured()))
     bodies = [close([*captured, *t.arguments], t.nodes, t.trace.lines) for t in traces]

@@ -154,8 +154,8 @@ def _through_windows(node: Node, index: Index) -> Index:
     sizes, steps, dilations = node.attrs
     rank = len(sizes)
     lead = len(index) - 2 * rank
-    places = zip(index[lead : lead + rank], index[lead + rank :], steps, dilations, strict=True)
-    return (*index[:lead], *[q * s + k * d for k, q, s, d in places])
+    windows = zip(index[lead : lead + rank], index[lead + rank :], steps, dilations, strict=True)
+    return (*index[:lead], *[q * s + k * d for k, q, s, d in windows])
 
 
 _SIMPLE: dict[str, Callable[[Node, Index], Index]] = {

@@ -104,7 +104,7 @@ def highest(d: DType) -> Any:
 
 def identity_bits(op: Op, d: DType) -> bytes:
     """The element of type ``d`` that an accumulator of ``op`` starts from: -0.0 for float sums, the far end of the type for extremes
-    and their places."""
+    and their positions."""
     op = {"argmax": reduce_max, "argmin": reduce_min}.get(op.name, op)
     return bytes(np.asarray(op.identity(d)).astype(d.np).tobytes())
 

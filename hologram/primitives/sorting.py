@@ -162,7 +162,7 @@ order_keys = register(Op("order_keys", "native", 1, _infer_native("order_keys", 
 # A pass sorts rows of *items*, unsigned numbers (rows, n), stably by the digit of ``bits`` bits from ``low`` on. Rows are cut in tiles of ``tile``
 # items, of which the last may be shorter, and a *block* is so many tiles: ``digit_counts`` gives (rows, tiles, digits), how many items of every tile
 # have a digit, in whole blocks. The running sum of these counts, block by block, digit by digit, is ``upto`` (rows, digits, blocks): where the items
-# of a block that have a digit end. With both, ``digit_move`` brings every item to its place.
+# of a block that have a digit end. With both, ``digit_move`` brings every item to its position.
 #
 # What is beyond a row's end is counted as if it were the largest items, which stand last.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.blocking.score_regions import NotLocal, Region, Search, place_in, size_of
+from hologram.graph.blocking.score_regions import NotLocal, Region, Search, axis_of_input, size_of
 from hologram.ir.graph import Body, Graph
 from hologram.ir.index_maps import is_simple
 from hologram.ir.node import Builder, Node
@@ -60,7 +60,7 @@ def _block(region: Region, exits: list[Node], nbytes: int) -> int:
         return 0 if wanted >= n else max(d for d in range(1, wanted + 1) if n % d == 0)
     least = -(-MIN_BLOCK_ROWS // region.rows)
     wanted = max(least, wanted // least * least)
-    carried = sum(_nbytes(e) for e in exits if region.place(e) is None)
+    carried = sum(_nbytes(e) for e in exits if region.axis_of(e) is None)
     return 0 if 2 * wanted > n or total < MIN_SIZE_RATIO * carried else wanted
 
 
@@ -96,7 +96,7 @@ def _weights(nodes: Sequence[Node]) -> dict[Node, int]:
 
 
 class _Loop:
-    """The loop of some exits of a region. ``wanted``: what a body computes, by node and the place of the axis in it; ``given``: what it is given."""
+    """The loop of some exits of a region. ``wanted``: what a body computes, by node and the axis in it; ``given``: what it is given."""
 
     def __init__(self, region: Region, exits: list[Node], size: int, nodes: Sequence[Node], light: dict[Node, int]) -> None:
         self.region, self.exits, self.size, self.light = region, exits, size, light
@@ -104,7 +104,7 @@ class _Loop:
         self.given: dict[tuple[Node, int | None], None] = {}
         self.wanted: dict[tuple[Node, int | None], tuple[tuple[Node, int | None], ...]] = {}
         self.indexed = False
-        for key in reachable([(e, self.region.place(e)) for e in exits], lambda key: self.wanted.get(key, ())):
+        for key in reachable([(e, self.region.axis_of(e)) for e in exits], lambda key: self.wanted.get(key, ())):
             inputs = self._inputs(*key)
             if inputs is None:
                 self.given[key] = None
@@ -121,19 +121,19 @@ class _Loop:
         """What a body makes a node of; None where it is given the node itself, or its slice."""
         if node in self.exits and axis is None:
             (x,) = node.inputs
-            return ((x, self.region.places[x]),)
+            return ((x, self.region.axes[x]),)
         if node.op.name == "const":
             return ()
         if node.op.name == "iota":
             self.indexed |= node.attrs[1] == axis
             return ()
-        inside = axis is not None and (node in self.exits or node in self.region.places)
+        inside = axis is not None and (node in self.exits or node in self.region.axes)
         if not inside and not is_simple(node) and self.light[node] == node.size:
             return None
         if axis is None:
             return tuple([(x, None) for x in node.inputs])
         try:
-            return tuple([(x, place_in(node, k, axis) if x.shape else None) for k, x in enumerate(node.inputs)])
+            return tuple([(x, axis_of_input(node, k, axis) if x.shape else None) for k, x in enumerate(node.inputs)])
         except NotLocal:
             return None
 
@@ -146,8 +146,8 @@ class _Loop:
         values = [made[n] for n in self.needs()]
         fixed = [x for x, (_, axis) in zip(values, self.given, strict=True) if axis is None]
         cut = [(x, axis) for x, (_, axis) in zip(values, self.given, strict=True) if axis is not None]
-        carried = [e for e in self.exits if self.region.place(e) is None]
-        stacked = [e for e in self.exits if self.region.place(e) is not None]
+        carried = [e for e in self.exits if self.region.axis_of(e) is None]
+        stacked = [e for e in self.exits if self.region.axis_of(e) is not None]
         starts = [b.full(0, _sum_type(e), e.shape) for e in carried]
         xs = [_blocks(b, x, axis, count, self.size) for x, axis in cut]
         if self.indexed:
@@ -159,7 +159,7 @@ class _Loop:
         for i, (e, start) in enumerate(zip(carried, starts, strict=True)):
             out[e] = b(project, (node,), (i, start.shape, start.dtype.name))
         for i, e in enumerate(stacked, len(carried)):
-            axis = self.region.place(e)
+            axis = self.region.axis_of(e)
             assert axis is not None
             shape = (count, *_with(e.shape, axis, self.size))
             out[e] = _joined(b, b(project, (node,), (i, shape, e.dtype.name)), axis)
@@ -167,7 +167,7 @@ class _Loop:
             ends = [_slice(b, x, axis, whole, self.extent) for x, axis in cut]
             last = self._copy(b, dict(zip(self.given, self._arguments(fixed, ends), strict=True)), rest, b.full(whole, dtypes.int64, ()))
             for e in self.exits:
-                axis, more = self.region.place(e), last[e, self.region.place(e)]
+                axis, more = self.region.axis_of(e), last[e, self.region.axis_of(e)]
                 out[e] = b(TABLE["add"], (out[e], more)) if axis is None else b(TABLE["concatenate"], (out[e], more), (axis,))
         return {e: b.cast(x, e.dtype) for e, x in out.items()}
 
@@ -188,7 +188,7 @@ class _Loop:
         here = self._copy(b, dict(zip(self.given, given, strict=True)), self.size, offset)
         sums = [b(TABLE["add"], (x, here[e, None])) for x, e in zip(before, carried, strict=True)]
         where = {here[key]: lines[key[0]] for key in self.order if key[0] in lines}
-        return Graph(arguments, [*sums, *[here[e, self.region.place(e)] for e in stacked]], where)
+        return Graph(arguments, [*sums, *[here[e, self.region.axis_of(e)] for e in stacked]], where)
 
     def _copy(self, b: Builder, made: dict[Any, Node], size: int, offset: Node | None) -> dict[Any, Node]:
         """All that is wanted, for a block of ``size`` that begins at ``offset``, made of what is given."""

@@ -69,7 +69,7 @@ def _reads_stepwise(a: Node, b: Node, behind: dict[Node, int], i: int) -> bool:
 
 
 class _FusedScan:
-    """Scan ``a`` and scan ``b`` as one. ``place[which][k]`` is the result of the whole that result k of one of them has become."""
+    """Scan ``a`` and scan ``b`` as one. ``result_of[which][k]`` is the result of the whole that result k of one of them has become."""
 
     def __init__(self, a: Node, b: Node, canonical: Callable[[Body], Body]) -> None:
         self.scans = (a, b)
@@ -123,7 +123,7 @@ class _FusedScan:
         outputs = [*outs[0][:mine], *[outs[1][j] for j in theirs], *outs[0][mine:], *outs[1][b.attrs[2] :]]
         carries = mine + len(theirs)
         stacks = len(outs[0]) - mine
-        self.place: list[dict[int, int]] = [
+        self.result_of: list[dict[int, int]] = [
             {k: k if k < mine else carries + k - mine for k in range(len(outs[0]))},
             {j: mine + theirs.index(j) if j in theirs else alike[j] for j in range(b.attrs[2])}
             | {k: carries + stacks + k - b.attrs[2] for k in range(b.attrs[2], len(outs[1]))},
@@ -158,7 +158,7 @@ class _FusedScan:
                 image[b] = image[a]
             elif n.op is project and n.inputs[0] in self.scans:
                 s = n.inputs[0]
-                image[n] = build(project, (image[s],), (self.place[self.scans.index(s)][n.attrs[0]], *n.attrs[1:]))
+                image[n] = build(project, (image[s],), (self.result_of[self.scans.index(s)][n.attrs[0]], *n.attrs[1:]))
             else:
                 image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
         return graph.mapped(image)

@@ -87,8 +87,8 @@ class Grouping:
         if axes is not None and g.axes is None and any(g.index_of(m, axes) != g.index_of(m) for m in g.nodes):
             return False
         reads = self.reads(value, index, g)
-        for d, places in reads.values.items():
-            if d in g.members and {p for p, _ in places} != {g.index_of(d, axes or g.axes)}:
+        for d, indices in reads.values.items():
+            if d in g.members and {p for p, _ in indices} != {g.index_of(d, axes or g.axes)}:
                 return False
         return True
 

@@ -47,7 +47,7 @@ def _expensive(
     nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], keep_16_bit: bool, unrolled: Set[Node] = frozenset()
 ) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
-    what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
+    what lies behind so many reshapes that its index is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
     uses, materialized = _uses(nodes, base), set(base)
     cost: dict[Node, int] = {}

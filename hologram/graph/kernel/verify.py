@@ -175,7 +175,7 @@ class _Verifier:
             self.fail(f"a {s.value.dtype} is stored among {s.buffer.dtype}")
         if s.mask is not None and self.read(s.mask) is not dtypes.bool_:
             self.fail("a mask is a bool")
-        self.place(s.buffer, s.index, s.mask, True)
+        self.check_access(s.buffer, s.index, s.mask, True)
 
     # --- instructions --------------------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class _Verifier:
             self.fail(f"a {s.dtype} is loaded from {buffer.dtype}")
         if types not in ([], [dtypes.bool_]):
             self.fail("a load takes at most a mask")
-        self.place(buffer, index, s.args[0] if s.args else None, False)
+        self.check_access(buffer, index, s.args[0] if s.args else None, False)
 
     def _scan(self, s: Ins, types: list[DType]) -> None:
         (acc,) = s.attrs
@@ -271,7 +271,7 @@ class _Verifier:
         if b not in self.buffers:
             self.fail(f"the buffer {b.name} is not declared")
 
-    def place(self, b: Buffer, index: Int, mask: Value | None, writes: bool) -> None:
+    def check_access(self, b: Buffer, index: Int, mask: Value | None, writes: bool) -> None:
         self.integer(index)
         guards = guards_of(mask)
         free: dict[str, Int] = {name: var(name, None, None) for name in self.named - self.ranges.of.keys()}

@@ -121,5 +121,5 @@ def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], exact: bool) 
     products = window_products(b, x, w, steps, dilations)
     reduce = reduce_run if exact or products.axes[0] == 3 else reduce_split_k
     total = reduce(b, TABLE["reduce_sum"], products.terms, products.axes)
-    turned = total if products.order == tuple(range(total.ndim)) else b(TABLE["transpose"], (total,), (products.order,))
-    return b.cast(turned, node.dtype)
+    transposed = total if products.order == tuple(range(total.ndim)) else b(TABLE["transpose"], (total,), (products.order,))
+    return b.cast(transposed, node.dtype)

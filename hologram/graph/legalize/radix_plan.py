@@ -21,13 +21,13 @@ from hologram.ir.symbolic import Int, floordiv
 from hologram.primitives.sorting import Finish, digit_counts, digit_move
 
 DIGIT_BITS = 8  # bits, at most
-MAX_ITEMS = 2**32  # of a row: places are numbers of 32 bits
+MAX_ITEMS = 2**32  # of a row: positions are numbers of 32 bits
 MAX_COUNTED = 255  # items that one work-item counts in a byte
 COUNTING_ITEMS = 64  # work-items that count a tile
 MAX_READ_AHEAD = 8
 COUNTER_ROWS = 8  # of counters that move a tile: for digits of 4 bits, two in a word
 BLOCK_TILES, MAX_UNBLOCKED_TILES = 8, 2048  # tiles that are summed before the running sum, and up to how many are not worth that
-COUNTED_BITS, MAX_SUMMED_TILES = DIGIT_BITS, 128  # of places that are only counted, and tiles whose counts are summed one after the other
+COUNTED_BITS, MAX_SUMMED_TILES = DIGIT_BITS, 128  # of indices that are only counted, and tiles whose counts are summed one after the other
 MAX_TILE_BYTES = 16 * 1024  # a unit should have room for several groups
 
 # What a large GPU takes, in nanoseconds, by instructions and bytes (docs/gpu_kernels.md): to choose by.
@@ -61,7 +61,7 @@ class Layout(NamedTuple):
 
 
 def layout(itemsize: int, shared_bytes: int) -> Layout:
-    """For items of so many bytes, in so much memory that a group shares: two tiles, counters, and a place for each digit."""
+    """For items of so many bytes, in so much memory that a group shares: two tiles, counters, and a word for each digit."""
     items = 256 if shared_bytes >= 48 * 1024 else 128
     counters = 4 * (COUNTER_ROWS * Layout(items, 1).pitch + 3 * items + (1 << DIGIT_BITS) + 64)
     most = min(MAX_TILE_BYTES, (shared_bytes - counters) // 2) // (itemsize * items)

@@ -42,7 +42,7 @@ def unroll_horizontal_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int
 
 def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
     """Values that need not be kept, since one kernel across short rows computes each once for all who read it: those of a row that are spread
-    along it, and those of an element that are read at their reader's own element, or one place of a row at a time. Where a reduction follows,
+    along it, and those of an element that are read at their reader's own element, or one element of a row at a time. Where a reduction follows,
     kernels go another way; and what several of ``materialized`` are made of, these being all that would be kept otherwise, each would make for
     itself."""
     users = users_of(nodes)
@@ -51,29 +51,29 @@ def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]
     for n in reversed(nodes):
         readers = users.get(n, [])
         makes[n] = set().union(*({r} if r in materialized and r not in out else makes[r] for r in readers))
-        if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_place(n, readers, users)):
+        if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_element(n, readers, users)):
             out.add(n)
     return out
 
 
-def _read_by_place(n: Node, readers: list[Node], users: dict[Node, list[Node]]) -> bool:
+def _read_by_element(n: Node, readers: list[Node], users: dict[Node, list[Node]]) -> bool:
     if not n.ndim or not is_short_inner(n.shape, (n.ndim - 1,)):
         return False
-    return any(_is_place(r, n) for r in readers) and _stays_in_rows(n, users)
+    return any(_is_element_slice(r, n) for r in readers) and _stays_in_rows(n, users)
 
 
-def _is_place(r: Node, n: Node) -> bool:
+def _is_element_slice(r: Node, n: Node) -> bool:
     return r.op.name == "slice" and r.shape == (*n.shape[:-1], 1)
 
 
 def _stays_in_rows(n: Node, users: dict[Node, list[Node]]) -> bool:
-    """Whether all that is made of a value is elementwise, until one place of a row is taken."""
+    """Whether all that is made of a value is elementwise, until one element of a row is taken."""
     made = Worklist("short_rows", [n])
     for x in made:
         for r in users.get(x, ()):
             if r.op.kind == "elementwise" and r.shape == n.shape:
                 made.add([r])
-            elif not _is_place(r, x):
+            elif not _is_element_slice(r, x):
                 return False
     return True
 

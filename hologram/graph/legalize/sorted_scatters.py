@@ -24,7 +24,7 @@ MIN_CUT, UNKNOWN_CUT = 32, 1024
 
 def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
     """A scatter of ``updates`` (shared, outer, m, inner) to ``indices`` (shared, m) of ``x`` (shared, outer, n, inner); None where it is as well done
-    one after the other, or where places and numbers of updates are too large together."""
+    one after the other, or where indices and numbers of updates are too large together."""
     n, m = x.shape[2], indices.shape[1]
     if not isinstance(n, int) or (isinstance(m, int) and m < MIN_SORTED_UPDATES):
         return None
@@ -52,7 +52,7 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
 
 
 def _keys(b: Builder, indices: Node, n: int, width: int) -> Node:
-    """Places as numbers of so many bits; what is out of range, a negative number being a large one, becomes ``n``."""
+    """Indices as numbers of so many bits; what is out of range, a negative number being a large one, becomes ``n``."""
     wide = b.cast(b.cast(indices, dtypes.int64) if indices.dtype.kind == "i" else indices, dtypes.uint64)
     return b.cast(b(TABLE["min"], (wide, b.const(n, wide.dtype))), unsigned_of(width))
 

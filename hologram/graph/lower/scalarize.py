@@ -186,7 +186,7 @@ class ScalarProgram:
         second = (x, then(at), guard)
         return self.made[second] if second in self.made else [second]
 
-    def place(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
+    def checked_index(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
         """Where an element of ``indices`` points, for an axis of extent ``size``, and whether that is in range."""
         value = self._cast(self.element(indices, index, ()), dtypes.int64)
         name = self._name(value, None)

@@ -19,7 +19,7 @@ from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, counter, floordiv, mod
 
 UNKNOWN_NS = 100_000.0  # where sizes are not known
-UPDATE_NS = 1.0  # of one element read, combined and written at a computed place
+UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
 
 
 def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
@@ -61,7 +61,7 @@ class _Updates:
         """The body of the loop over updates: where it goes, and then the element or the elements there."""
         values, indices = self.values, self.node.inputs[1]
         j = counter("j", self.m)
-        at, inside = values.place(indices, (batch, j), self.n)
+        at, inside = values.checked_index(indices, (batch, j), self.n)
         order: list[Any] = values.order
         before = len(order)
         if self.inner == 1:

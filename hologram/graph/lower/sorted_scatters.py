@@ -71,9 +71,9 @@ class _Runs:
         """Runs, or their pieces, to where they go."""
         n = self.node.shape[2]
         begins = self._begins(cut=False)
-        place = named(cast(self.body, self._place_of(self.body, self.k, None), dtypes.int64), "place", n, assumed=True)  # type: ignore[arg-type]
-        begins = apply(self.body, "and", begins, inside(self.body, place, n))
-        at = linear((self.s, self.o, place, self.c), self.node.shape)
+        target = named(cast(self.body, self._target_of(self.body, self.k, None), dtypes.int64), "place", n, assumed=True)  # type: ignore[arg-type]
+        begins = apply(self.body, "and", begins, inside(self.body, target, n))
+        at = linear((self.s, self.o, target, self.c), self.node.shape)
         out = self.values.buffer(self.node, "inout")
         if self.monoid is None:
             self.body.append(Store(out, at, self._update(self.body, self.k), begins))
@@ -90,7 +90,7 @@ class _Runs:
 
     # --- pairs ---------------------------------------------------------------------------------------------------------
 
-    def _place_of(self, body: list[Stmt], k: Int, mask: Value | None) -> Ins:
+    def _target_of(self, body: list[Stmt], k: Int, mask: Value | None) -> Ins:
         pair = load(body, self.buffer, self.s * self.m + k, mask)
         return apply(body, "shr_low", pair, const(body, self.low, pair.dtype)) if self.low else pair
 
@@ -98,19 +98,19 @@ class _Runs:
         """Whether a run, or if ``cut`` a piece of one, begins here; where updates are set, whether it ends here, since the last of them stays."""
         body, other = self.body, self.k + 1 if self.monoid is None else self.k - 1
         there = inside(body, other, self.m)
-        self.own = self._place_of(body, self.k, None)
-        same = apply(body, "and", there, apply(body, "eq", self._place_of(body, other, there), self.own))
+        self.own = self._target_of(body, self.k, None)
+        same = apply(body, "and", there, apply(body, "eq", self._target_of(body, other, there), self.own))
         begins = apply(body, "not", same)
         return apply(body, "or", begins, inside(body, mod(self.k, self.cut), 1)) if cut else begins
 
     def _length(self, begins: Value, most: Int, bound: Int) -> Int:
-        """How many pairs from here on, no more than ``most``, which is at most ``bound``, are of this place; 0 where no run begins: a search."""
+        """How many pairs from here on, no more than ``most``, which is at most ``bound``, are of this index; 0 where no run begins: a search."""
         body = self.body
         steps, size = ((bound - 1).bit_length(), bound) if isinstance(bound, int) else (INDEX_BITS, None)
         at: Int = 0
         for step in (1 << e for e in range(steps - 1, -1, -1)):
             there = apply(body, "and", begins, inside(body, at + step, most))
-            same = apply(body, "and", there, apply(body, "eq", self._place_of(body, self.k + at + step, there), self.own))
+            same = apply(body, "and", there, apply(body, "eq", self._target_of(body, self.k + at + step, there), self.own))
             at = named(apply(body, "select", same, index(body, at + step), index(body, at)), f"at{step}", size, assumed=True)
         length = apply(body, "select", begins, index(body, at + 1), const(body, 0, dtypes.int64))
         return named(length, "length", None if size is None else size + 1, assumed=True)

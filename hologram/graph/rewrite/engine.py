@@ -105,19 +105,19 @@ def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counte
 
 def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewriter) -> None:
     stack: list[tuple[Node, Any]] = [(root, lines.get(root))]
-    opened: dict[Node, Node] = {}
+    entered: dict[Node, Node] = {}
     while stack:
         node, line = stack[-1]
         if node in done:
             stack.pop()
             continue
-        top = opened.get(node)
+        top = entered.get(node)
         if top is None:
             line = lines.get(node, line)
-            top = opened[node] = _exhaust(node, b)
+            top = entered[node] = _exhaust(node, b)
         missing = [i for i in top.inputs if i not in done]
         if missing:
-            if any(i in opened for i in missing):
+            if any(i in entered for i in missing):
                 raise RewriteError(f"rules run in a circle: {', '.join(b.fired)}")
             stack.extend((i, line) for i in reversed(missing))
             continue

@@ -83,9 +83,9 @@ def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
         return nest
     if len(blocks) > 1 and isinstance(blocks[-1].size, int) and blocks[-1].size < NARROW:
         return _narrow_map(nest, blocks)
-    turned = _turned(blocks, loads)
-    if turned is not None:
-        return _square_map(nest, blocks, turned)
+    transposed = _transposed_axis(blocks, loads)
+    if transposed is not None:
+        return _square_map(nest, blocks, transposed)
     last = blocks[-1]
     rows, n = size_of(blocks[:-1]), last.size
     i = counter("i", n)
@@ -109,7 +109,7 @@ def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block]) -> None:
     nest.inner("lanes", "i", page * PAGE, PAGE, None if isinstance(n, int) and n % PAGE == 0 else n)
 
 
-def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
+def _transposed_axis(blocks: list[Block], loads: Sequence[Int]) -> int | None:
     """The first axis, if any, along which elements are read next to each other that lie far apart along the last."""
     last = blocks[-1]
     for k, b in enumerate(blocks[:-1]):
@@ -122,10 +122,10 @@ def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
     return None
 
 
-def _square_map(nest: Nest, blocks: list[Block], turned: int) -> Nest:
+def _square_map(nest: Nest, blocks: list[Block], transposed: int) -> Nest:
     """Squares of the last axis and of that along which reads are neighbours, so that whole cache lines are read and written."""
     nest.blocks = blocks
-    down, last = blocks[turned], blocks[-1]
+    down, last = blocks[transposed], blocks[-1]
     outer = [b for b in blocks if b is not down and b is not last]
     high, wide = (floordiv(b.size + (SQUARE - 1), SQUARE) for b in (down, last))
     nest.chunks = size_of(outer) * high * wide

@@ -12,7 +12,7 @@ from hologram.ir.symbolic import Int, split_linear
 MAX_READS = 64  # of a value; what is made of more counts as an array of its own
 
 
-def places(node: Node) -> list[Int]:
+def memory_offsets(node: Node) -> list[Int]:
     """The positions, in the arrays that it is made of, of what element ``variables(node.shape)`` of ``node`` is computed from."""
     found: list[Int] = []
     stack = [(node, variables(node.shape))]
@@ -27,7 +27,7 @@ def places(node: Node) -> list[Int]:
     return [linear(variables(node.shape), node.shape)]
 
 
-def step(place: Int, axis: int) -> Int | None:
-    """How far apart neighbours along ``axis`` are at a position that :func:`places` gave; None where that differs."""
-    split = split_linear(place, f"d{axis}")
+def stride_along(offset: Int, axis: int) -> Int | None:
+    """How far apart neighbours along ``axis`` are at a position that :func:`memory_offsets` gave; None where that differs."""
+    split = split_linear(offset, f"d{axis}")
     return None if split is None else split[0]

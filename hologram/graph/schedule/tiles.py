@@ -144,8 +144,8 @@ def tiled_column(
     shared = [e for e in loads if depends(e, reduced) and depends(e, [columns]) and not depends(e, sharing)]
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
-    turned = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    nest.packs = far and (turned or count >= MIN_PACKED_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
+    transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
+    nest.packs = far and (transposed or count >= MIN_PACKED_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(size_of(before) * across, count, rows) if nest.packs else 1
     groups = -(-down // together)
     nest.chunks = size_of(before) * across * groups

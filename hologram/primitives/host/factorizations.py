@@ -156,13 +156,13 @@ def _lu(x: np.ndarray) -> list[np.ndarray]:
 def _lu_solve(x: np.ndarray, factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, transposed: bool) -> list[np.ndarray]:
     """``p l u y = b`` where what was factored, the transpose, is asked for; else ``uᵀ lᵀ pᵀ y = b``."""
     n, y = factors.shape[-1], np.swapaxes(b, -1, -2).copy()
-    flat, places = y.reshape(-1, *y.shape[-2:]), pivots.reshape(-1, n)
+    flat, exchanges = y.reshape(-1, *y.shape[-2:]), pivots.reshape(-1, n)
     every = np.arange(len(flat))
     packed = np.swapaxes(factors, -1, -2).reshape(-1, n, n)
 
     def exchange(k: int) -> None:
-        other = flat[every, places[:, k]]
-        flat[every, places[:, k]] = flat[:, k]
+        other = flat[every, exchanges[:, k]]
+        flat[every, exchanges[:, k]] = flat[:, k]
         flat[:, k] = other
 
     if transposed:

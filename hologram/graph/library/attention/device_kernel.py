@@ -141,8 +141,8 @@ class TileKernel(ScoreKernel):
         """Sums of products of the chunk's rows and the block's keys."""
         k = counter("k", static(queries.shape[-1]))
         r, t = counter("r", self.rows), counter("t", self.block)
-        x = self.element(queries, (*self.place(self.row + r, 0), k), down.body, {"k"}, rows.body)
-        y = self.element(keys, (*self.place(0, self.first + t), k), down.body, {"k"}, columns.body)
+        x = self.element(queries, (*self.score_index(self.row + r, 0), k), down.body, {"k"}, rows.body)
+        y = self.element(keys, (*self.score_index(0, self.first + t), k), down.body, {"k"}, columns.body)
         self.add_product(down, x, y)
 
     def keep_weight(self, columns: Loop, weight: Value) -> None:
@@ -155,7 +155,7 @@ class TileKernel(ScoreKernel):
         down = Loop("serial", "t", 0, self.block, self.here)
         t, d = counter("t", self.block), counter("d", static(factor.shape[-1]))
         weight = cast(down.body, load(down.body, self.weights, t * self.stride + counter("r", self.rows)), self.dtype)
-        value = self.element(factor, (*self.place(0, self.first + t), d), down.body, {"t"}, columns.body)
+        value = self.element(factor, (*self.score_index(0, self.first + t), d), down.body, {"t"}, columns.body)
         self.add_product(down, weight, value)
         columns.body.append(down)
         return down.accs[0]
@@ -207,7 +207,7 @@ class _Attention(TileKernel):
         down = Loop("serial", "k", 0, self.depth)
         self.products(down, rows, columns, self.queries, self.keys)
         columns.body.append(down)
-        at = self.place(self.row + self.r, self.first + counter("t", self.block))
+        at = self.score_index(self.row + self.r, self.first + counter("t", self.block))
         (acc,) = down.accs
         score = self.element(self.scores, at, columns.body, {"t"}, rows.body, {self.made_of: acc})
         columns.body.append(Store(self.found, self._score(), score))
@@ -255,6 +255,6 @@ class _Attention(TileKernel):
             total = apply(rows.body, "select", apply(rows.body, "eq", total, const(rows.body, 0.0, self.dtype)), one, total)
         share = apply(rows.body, "div", one, total)
         result = apply(columns.body, "mul", load(columns.body, self.outs, self._out()), share)
-        at = [n for i, n in enumerate(self.place(self.row + self.r, 0)) if i != self.walked_axis]
+        at = [n for i, n in enumerate(self.score_index(self.row + self.r, 0)) if i != self.walked_axis]
         columns.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*at, counter("d", self.width)), self.node.shape), result))
         rows.body.append(columns)

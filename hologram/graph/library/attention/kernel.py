@@ -1,6 +1,6 @@
 """The kernel of an attention node (:mod:`hologram.graph.library.attention.nodes`).
 
-A chunk is a block of rows (queries) of one head; rows are the lanes. Queries are turned to (depth, rows) in scratch. Then, block of keys by
+A chunk is a block of rows (queries) of one head; rows are the lanes. Queries are transposed to (depth, rows) in scratch. Then, block of keys by
 block of keys:
 
 1. scores (keys, rows) by register tiles: a few keys, each element of which meets a vector of rows;
@@ -66,7 +66,7 @@ class _Attention(ScoreKernel):
         self.row_tile, self.key_tile = tile_length(self.rows, tile.rows), tile_length(self.block, tile.rows)
         self.stride = -(-self.rows // self.row_tile) * self.row_tile  # of rows in scratch: a last tile may be more than there are
         self.blocks = -(-self.length // self.block)
-        self.turned = self.scratch("turned", self.depth * self.rows)
+        self.transposed = self.scratch("transposed", self.depth * self.rows)
         self.weights = self.scratch("weights", self.block * self.stride)
         self.outs = self.scratch("outs", self.stride * self.width)
         self.tops, self.sums, self.scales = (self.scratch(name, self.stride) for name in ("tops", "sums", "scales"))
@@ -106,15 +106,15 @@ class _Attention(ScoreKernel):
         else:
             self._one_block(body)
         self._divide(body)
-        scratch = [self.turned, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
+        scratch = [self.transposed, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
         return self.finish(kernel, scratch, 2 * self.rows * self.length * (self.depth + self.width) / GFLOPS)
 
     def _turn(self, body: list[Stmt]) -> None:
         """Queries to (depth, rows)."""
         down, across = Loop("serial", "k", 0, self.depth), Loop("lanes", "r", 0, self.rows)
         k, r = counter("k", self.depth), counter("r", self.rows)
-        query = self.element(self.queries, (*self.place(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
-        across.body.append(Store(self.turned, k * self.rows + r, query))
+        query = self.element(self.queries, (*self.score_index(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
+        across.body.append(Store(self.transposed, k * self.rows + r, query))
         down.body.append(across)
         body.append(down)
 
@@ -164,9 +164,9 @@ class _Attention(ScoreKernel):
         across = self._across(tiles.body, "r", self.rows)
         k, r = counter("k", self.depth), counter("r", self.rows)
         down = Loop("serial", "k", 0, self.depth)
-        query = load(down.body, self.turned, k * self.rows + r)
+        query = load(down.body, self.transposed, k * self.rows + r)
         for i in range(self.key_tile):
-            key = self.element(self.keys, (*self.place(0, self.first + at + i), k), down.body, {"k"}, across.body)
+            key = self.element(self.keys, (*self.score_index(0, self.first + at + i), k), down.body, {"k"}, across.body)
             self.add_product(down, key, query)
         across.body.append(down)
         across.body += [Store(self.weights, (at + i) * self.stride + r, acc) for i, acc in enumerate(down.accs)]
@@ -193,7 +193,7 @@ class _Attention(ScoreKernel):
         t, r = counter("t", self.block), counter("r", self.rows)
         here = t * self.stride + r
         known = {self.products: load(down.body, self.weights, here)}
-        score = self.element(self.scores, self.place(self.row + r, self.first + t), down.body, {"t"}, body, known)
+        score = self.element(self.scores, self.score_index(self.row + r, self.first + t), down.body, {"t"}, body, known)
         if self.scores is not self.products:
             down.body.append(Store(self.weights, here, score))
         return self._reduced(body, down, "reduce_max", score)
@@ -221,17 +221,17 @@ class _Attention(ScoreKernel):
         across = self._across(tiles.body, "d", self.width)
         t, d = counter("t", self.block), counter("d", self.width)
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
-        value = self.element(self.values, (*self.place(0, self.first + t), d), down.body, {"t"}, across.body)
+        value = self.element(self.values, (*self.score_index(0, self.first + t), d), down.body, {"t"}, across.body)
         for i in range(self.row_tile):
             self.add_product(down, load(down.body, self.weights, t * self.stride + at + i), value)
         across.body.append(down)
         for i, acc in enumerate(down.accs):
-            place = (at + i) * self.width + d
+            element_index = (at + i) * self.width + d
             total: Value = acc
             if self.blocks > 1:
-                earlier = apply(across.body, "mul", load(across.body, self.outs, place), load(across.body, self.scales, at + i))
+                earlier = apply(across.body, "mul", load(across.body, self.outs, element_index), load(across.body, self.scales, at + i))
                 total = apply(across.body, "add", earlier, acc)
-            across.body.append(Store(self.outs, place, total))
+            across.body.append(Store(self.outs, element_index, total))
 
     def _divide(self, body: list[Stmt]) -> None:
         """The results: outputs over sums."""
@@ -243,7 +243,7 @@ class _Attention(ScoreKernel):
             total = apply(across.body, "select", apply(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
         across.body.append(Store(self.sums, r, apply(across.body, "div", one, total)))
         result = apply(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
-        index = [n for i, n in enumerate(self.place(self.row + e, 0)) if i != self.walked_axis]
+        index = [n for i, n in enumerate(self.score_index(self.row + e, 0)) if i != self.walked_axis]
         lanes.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*index, d), self.node.shape), result))
         down.body.append(lanes)
         body += [across, down]

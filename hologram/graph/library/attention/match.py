@@ -136,8 +136,8 @@ def long_axes(shape: Shape) -> list[int]:
 def walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
     """Of an index into ``own`` in the variables of ``of``: the axis of ``of`` that each long axis of ``own`` walks; None unless it is one to one."""
     names = {v: i for i, v in enumerate(variables(of)) if v != 0}
-    places = {i: names.get(index[i], -1) for i in long_axes(own)}
-    return places if len(set(places.values()) - {-1}) == len(places) else None
+    axis_map = {i: names.get(index[i], -1) for i in long_axes(own)}
+    return axis_map if len(set(axis_map.values()) - {-1}) == len(axis_map) else None
 
 
 class _Search:
@@ -158,21 +158,21 @@ class _Search:
         for weights, values in (last.factors, last.factors[::-1]):
             p, index = moved(weights, variables(weights.shape))
             soft = _softmax(p)
-            places = None if soft is None else walked(index, p.shape, weights.shape)
-            if soft is not None and places is not None:
-                return self._around(root, last, p, {s: places[i] for s, i in soft.places.items()}, values, soft)
+            axis_map = None if soft is None else walked(index, p.shape, weights.shape)
+            if soft is not None and axis_map is not None:
+                return self._around(root, last, p, {s: axis_map[i] for s, i in soft.axis_map.items()}, values, soft)
         return None
 
-    def _around(self, root: Node, last: _Product, p: Node, places: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
-        """The match around a softmax; ``places``: the axis of the last product's terms for each axis of the scores."""
+    def _around(self, root: Node, last: _Product, p: Node, axis_map: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
+        """The match around a softmax; ``axis_map``: the axis of the last product's terms for each axis of the scores."""
         space, length, axis = values.shape, soft.scores.shape, last.axis
-        others = set(long_axes(space)) - set(places.values())
+        others = set(long_axes(space)) - set(axis_map.values())
         inner = self._first_product(soft.scores, soft.axis)
-        if places.get(soft.axis) != axis or len(others) != 1 or inner is None:
+        if axis_map.get(soft.axis) != axis or len(others) != 1 or inner is None:
             return None
         (wide,), (product, there, summed, queries, keys) = others, inner
         of_queries, of_keys, of_values = (self.varies.of(x) for x in (queries, keys, values))
-        rows = [i for i in places if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and places[i] not in of_values]
+        rows = [i for i in axis_map if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and axis_map[i] not in of_values]
         row = max((i for i in rows if isinstance(length[i], int)), key=lambda i: (length[i], i), default=None)
         if row is None or not {axis, wide} <= of_values or not _worth(length[row], length[soft.axis], queries.shape[summed], space[wide]):
             return None
@@ -182,7 +182,7 @@ class _Search:
         if not self._only_here(product, inside, root) or not _is_contiguous(values, wide):
             return None
         axes = long_axes(length)
-        kept = [places[i] for i in axes]
+        kept = [axis_map[i] for i in axes]
         return _Match(
             root,
             tuple(last.results[x] for x in (*kept, wide) if x != axis),
@@ -207,10 +207,10 @@ class _Search:
             if product is None or len(indices) != 1:
                 continue
             (index,) = indices
-            places = walked(index, node.shape, scores.shape)
-            if places is None or sorted(places.values()) != long_axes(scores.shape):
+            axis_map = walked(index, node.shape, scores.shape)
+            if axis_map is None or sorted(axis_map.values()) != long_axes(scores.shape):
                 continue
-            axis, there = product.axis, {places[own]: term for term, own in product.results.items()}
+            axis, there = product.axis, {axis_map[own]: term for term, own in product.results.items()}
             for queries, keys in (product.factors, product.factors[::-1]):
                 q, k = self.varies.of(queries), self.varies.of(keys)
                 if axis in q and axis in k and there[key_axis] in k and there[key_axis] not in q:
@@ -266,7 +266,7 @@ def _is_contiguous(values: Node, axis: int) -> bool:
 class _Softmax(NamedTuple):
     scores: Node
     axis: int
-    places: dict[int, int]  # the axis of the softmax for each long axis of the scores
+    axis_map: dict[int, int]  # the axis of the softmax for each long axis of the scores
     safe: bool
     nodes: set[Node]
 
@@ -286,8 +286,8 @@ def _softmax_of(p: Node, weights: Node, total: Node) -> _Softmax | None:
     if exponentials.op.name != "exp" or exponentials.inputs[0].op.name != "sub":
         return None
     scores, top = exponentials.inputs[0].inputs
-    places = walked(index, exponentials.shape, p.shape)
-    if places is None or not scores.shape == top.shape == exponentials.shape or not weights.shape == total.shape == p.shape:
+    axis_map = walked(index, exponentials.shape, p.shape)
+    if axis_map is None or not scores.shape == top.shape == exponentials.shape or not weights.shape == total.shape == p.shape:
         return None
     nodes.add(exponentials.inputs[0])
     value, at = _followed(total, variables(total.shape), nodes)
@@ -297,7 +297,7 @@ def _softmax_of(p: Node, weights: Node, total: Node) -> _Softmax | None:
         value = value.inputs[1]
     lower = _of_row(top, variables(top.shape), "reduce_max", scores, variables(scores.shape), (-np.inf, 0.0), nodes)
     upper = _of_row(value, at, "reduce_sum", exponentials, index, (0.0, 1.0), nodes)
-    return _Softmax(scores, lower[0], places, lower[1], nodes) if lower is not None and lower == upper else None
+    return _Softmax(scores, lower[0], axis_map, lower[1], nodes) if lower is not None and lower == upper else None
 
 
 def _followed(node: Node, index: Index, nodes: set[Node]) -> tuple[Node, Index]:

@@ -61,7 +61,7 @@ def _reduced(scores: np.ndarray, *others: Any) -> np.ndarray:
 
 
 # (scores (S…), factor (S…, D) if ``factored``, and of each product that scores are made of its two factors (S…, E)): the scores, times the factor,
-# reduced along the walked axis. Factors and second factors are one for all places of the own axis, first factors for all of the walked axis
+# reduced along the walked axis. Factors and second factors are one for all indices of the own axis, first factors for all of the walked axis
 REDUCED = Op("reduced_scores", "attention", None, _infer_reduced, _reduced, attrs=("own_axis", "walked_axis", "reduction", "factored"), cost=100)
 ROWS = (SCORES, ATTENTION, REDUCED)  # that only the compiler writes, so that the op table does not have them
 

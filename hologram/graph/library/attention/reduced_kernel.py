@@ -28,7 +28,7 @@ def lower_reduced(group: Group, materialized: set[Node], panels: GpuTileConfig) 
 
 
 class _Reduced(TileKernel):
-    """``found`` are the products; names are those of :class:`TileKernel`, with places of the own axis for rows and of the walked one for keys."""
+    """``found`` are the products; names are those of :class:`TileKernel`, with indices of the own axis for rows and of the walked one for keys."""
 
     def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
         (self.node,) = group.nodes
@@ -84,7 +84,7 @@ class _Reduced(TileKernel):
     def _finished(self, rows: Loop, columns: Loop) -> Value:
         """The score at hand, made of the products."""
         known: dict[Node, Value] = {n: load(columns.body, b, self._score()) for n, b in zip(self.made_of, self.found, strict=True)}
-        at = self.place(self.row + self.r, self.first + counter("t", self.block))
+        at = self.score_index(self.row + self.r, self.first + counter("t", self.block))
         return self.element(self.scores, at, columns.body, {"t"}, rows.body, known)
 
     def _sums(self, body: list[Stmt]) -> None:
@@ -114,9 +114,9 @@ class _Reduced(TileKernel):
         """The results, to memory."""
         rows, columns = self.by_elements(body, self.width or SIDE)
         inner = (columns if self.factored else rows).body
-        place = [n for i, n in enumerate(self.place(self.row + self.r, 0)) if i != self.walked_axis]
+        element_index = [n for i, n in enumerate(self.score_index(self.row + self.r, 0)) if i != self.walked_axis]
         if self.factored:
-            place.append(counter("d", self.width))
+            element_index.append(counter("d", self.width))
         result = load(inner, self.outs, self._out())
-        inner.append(Store(self.buffers.buffer(self.node, "out"), linear(tuple(place), self.node.shape), result))
+        inner.append(Store(self.buffers.buffer(self.node, "out"), linear(tuple(element_index), self.node.shape), result))
         rows.body.insert(0, columns)

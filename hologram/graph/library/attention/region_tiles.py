@@ -59,7 +59,7 @@ def _plans(search: Search, region: Region) -> tuple[dict[Node, _Plan], dict[Node
     reductions = [n for n in search.nodes if n.op.kind == "reduce" and n not in search.entries and _is_large(search, region, n.inputs[0])]
     first = 1 if max(region.levels.values()) else 0
     wanted = [n for n in reductions if region.levels.get(n, 0) >= first]
-    rows = [n for n in reductions if n in region.places]
+    rows = [n for n in reductions if n in region.axes]
     made = {n: _Planner(search, n).plan() for n in dict.fromkeys([*rows, *wanted])}
     if not wanted or None in made.values():
         return None
@@ -67,7 +67,7 @@ def _plans(search: Search, region: Region) -> tuple[dict[Node, _Plan], dict[Node
 
 
 def _is_large(search: Search, region: Region, x: Node) -> bool:
-    return x in region.places and x in search.after_entries
+    return x in region.axes and x in search.after_entries
 
 
 class _Planner:
@@ -80,15 +80,15 @@ class _Planner:
             return None
         for scores, factor in self._splits():
             core, index = moved(scores, variables(scores.shape))
-            places = walked(index, core.shape, terms.shape)
-            if places is None or sorted(places) != long_axes(core.shape):
+            axis_map = walked(index, core.shape, terms.shape)
+            if axis_map is None or sorted(axis_map) != long_axes(core.shape):
                 continue
-            others = set(long_axes(terms.shape)) - set(places.values())
-            reduced = [i for i in places if places[i] in root.attrs[0]]
+            others = set(long_axes(terms.shape)) - set(axis_map.values())
+            reduced = [i for i in axis_map if axis_map[i] in root.attrs[0]]
             if len(others) != (factor is not None) or not reduced or others & set(root.attrs[0]):
                 continue
             along = max(reduced, key=lambda i: (core.shape[i], i))
-            return self._around(core, along, places, factor, others)
+            return self._around(core, along, axis_map, factor, others)
         return None
 
     def _splits(self) -> Iterator[tuple[Node, Node | None]]:
@@ -100,7 +100,7 @@ class _Planner:
                     yield scores, factor
         yield terms, None
 
-    def _around(self, scores: Node, along: int, places: dict[int, int], factor: Node | None, others: set[int]) -> _Plan | None:
+    def _around(self, scores: Node, along: int, axis_map: dict[int, int], factor: Node | None, others: set[int]) -> _Plan | None:
         axes = long_axes(scores.shape)
         products = self._products(scores, along, axes)
         if not products or len(products) > MAX_PRODUCTS:
@@ -113,9 +113,9 @@ class _Planner:
         wide = tuple(others)
         if factor is not None:
             width, of_factor = self.terms.shape[wide[0]], self.search.varies.of(factor)
-            if not isinstance(width, int) or width > MAX_MATRIX_UNIT_WIDTH or places[own] in of_factor or places[along] not in of_factor:
+            if not isinstance(width, int) or width > MAX_MATRIX_UNIT_WIDTH or axis_map[own] in of_factor or axis_map[along] not in of_factor:
                 return None
-        kept = tuple(places[i] for i in axes)
+        kept = tuple(axis_map[i] for i in axes)
         return _Plan(
             self.root,
             scores,
@@ -124,7 +124,7 @@ class _Planner:
             axes.index(along),
             {n: p[:3] for n, p in products.items()},
             (factor, (*kept, *wide)) if factor is not None else None,
-            (*(i for i in kept if i != places[along]), *wide),
+            (*(i for i in kept if i != axis_map[along]), *wide),
         )
 
     def _products(self, scores: Node, along: int, axes: list[int]) -> dict[Node, tuple[Node, Node, tuple[int, ...], set[int]]]:

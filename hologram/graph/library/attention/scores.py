@@ -20,7 +20,7 @@ from hologram.ir.symbolic import Int, atoms, counter, floordiv, mod, prod
 
 class ScoreKernel:
     """A kernel that cuts the *own* axis of scores in blocks, one a chunk, and walks the other one. Names: ``h0, h1, …`` the position along the other
-    axes, ``row`` the chunk's first place of its own axis."""
+    axes, ``row`` the chunk's first index along its own axis."""
 
     def __init__(self, group: Group, materialized: set[Node], scores: Node, own: int, walked: int) -> None:
         self.group, self.scores, self.own_axis, self.walked_axis = group, scores, own, walked
@@ -36,7 +36,7 @@ class ScoreKernel:
         """The axes of scores but the own and the walked one, and their extents."""
         return [(i, n) for i, n in enumerate(self.scores.shape) if i not in (self.own_axis, self.walked_axis)]
 
-    def place(self, own: Int, walked: Int) -> Index:
+    def score_index(self, own: Int, walked: Int) -> Index:
         """An element of the scores."""
         return tuple(own if i == self.own_axis else walked if i == self.walked_axis else self.head[i] for i in range(self.scores.ndim))
 

@@ -1,8 +1,8 @@
 """Sorts of keys as kernels, for devices whose items share memory: runs that are merged by rank.
 
-An element's place in two merged runs is its place in its own and the number of elements of the other run that come before it, which a binary search
-finds: every element by itself, stably, in the one order that there is. A chunk sorts a *tile* of short rows, or of a long one, in shared memory by
-merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a chunk
+An element's position in two merged runs is its position in its own and the number of elements of the other run that come before it, which a binary
+search finds: every element by itself, stably, in the one order that there is. A chunk sorts a *tile* of short rows, or of a long one, in shared
+memory by merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a chunk
 writes one tile of it, and finds where its elements begin and end in both runs by a search along the diagonal of the merge (Green, McColl and Bader
 2012, GPU Merge Path). Searches have a number of steps that is known, so they are written out.
 
@@ -90,16 +90,16 @@ class _Sort:
         """Sorts every tile; the result goes to ``half``."""
         keys, out = Buffer("b0", self.kind, "in", self.keys.size), Buffer("b1", self.node.dtype, "out", self.node.size)
         pair = [Buffer(f"keys{k}", self.kind, "scratch", self.tile) for k in (0, 1)]
-        places = [Buffer(f"places{k}", dtypes.int32, "scratch", self.tile) for k in (0, 1)] if self.moves_indices else []
+        index_buffers = [Buffer(f"places{k}", dtypes.int32, "scratch", self.tile) for k in (0, 1)] if self.moves_indices else []
         body: list[Stmt] = []
-        self._bring(body, keys, pair[0], places[:1])
+        self._bring(body, keys, pair[0], index_buffers[:1])
         runs = [1 << k for k in range(_log2(self.line))]
         for run in runs:
-            body.append(self._merged_in_tile(run, pair, places))
-            pair, places = pair[::-1], places[::-1]
-        self._give(body, pair[0], places[:1], out, half)
+            body.append(self._merged_in_tile(run, pair, index_buffers))
+            pair, index_buffers = pair[::-1], index_buffers[::-1]
+        self._give(body, pair[0], index_buffers[:1], out, half)
         steps = self.tile * sum(_log2(run) + 1 for run in runs)
-        return self._kernel(self._tile_count(), body, {keys: self.keys, out: self.node}, [*pair, *places], steps)
+        return self._kernel(self._tile_count(), body, {keys: self.keys, out: self.node}, [*pair, *index_buffers], steps)
 
     def _tile_count(self) -> Int:
         lines = self.tile // self.line
@@ -120,7 +120,7 @@ class _Sort:
         few = inside(body, row_at, self.rows) if lines > 1 and not (isinstance(self.rows, int) and self.rows % lines == 0) else None
         return apply(body, "and", short, few) if short is not None and few is not None else short or few
 
-    def _bring(self, body: list[Stmt], keys: Buffer, to: Buffer, places: list[Buffer]) -> None:
+    def _bring(self, body: list[Stmt], keys: Buffer, to: Buffer, index_buffers: list[Buffer]) -> None:
         """Keys to shared memory; what is beyond a row's end is the largest key, and stays behind since merging is stable."""
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         row_at, column = self._place(i)
@@ -129,21 +129,21 @@ class _Sort:
         if mask is not None:
             key = apply(lanes.body, "select", mask, key, self._largest(lanes.body))
         lanes.body.append(Store(to, i, key))
-        lanes.body += [Store(b, i, index(lanes.body, mod(i, self.line), dtypes.int32)) for b in places]
+        lanes.body += [Store(b, i, index(lanes.body, mod(i, self.line), dtypes.int32)) for b in index_buffers]
         body.append(lanes)
 
-    def _give(self, body: list[Stmt], keys: Buffer, places: list[Buffer], out: Buffer, half: int) -> None:
+    def _give(self, body: list[Stmt], keys: Buffer, index_buffers: list[Buffer], out: Buffer, half: int) -> None:
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         row_at, column = self._place(i)
         mask = self._mask(lanes.body, row_at, column)
         value: Value = load(lanes.body, keys, i)
-        for b in places:
+        for b in index_buffers:
             first = index(lanes.body, column - mod(i, self.line))
             value = apply(lanes.body, "add", first, cast(lanes.body, load(lanes.body, b, i), dtypes.int64))
         lanes.body.append(Store(out, self._half(row_at, half) + column, value, mask))
         body.append(lanes)
 
-    def _merged_in_tile(self, run: int, pair: list[Buffer], places: list[Buffer]) -> Loop:
+    def _merged_in_tile(self, run: int, pair: list[Buffer], index_buffers: list[Buffer]) -> Loop:
         """Pairs of runs of ``run`` elements become one each."""
         (source, to), lanes, i = pair, Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         body = lanes.body
@@ -157,10 +157,10 @@ class _Sort:
         after = apply(body, "lt", load(body, source, other + at), bound)
         last = apply(body, "select", after, index(body, at + 1, dtypes.int32), index(body, at, dtypes.int32))
         before = apply(body, "select", all_before, const(body, run, dtypes.int32), last)
-        place = i - mod(i, 2 * run) + mod(i, run) + named(before, "before", run + 1, assumed=True)
-        body.append(Store(to, place, key))
+        position = i - mod(i, 2 * run) + mod(i, run) + named(before, "before", run + 1, assumed=True)
+        body.append(Store(to, position, key))
         if self.moves_indices:
-            body.append(Store(places[1], place, load(body, places[0], i)))
+            body.append(Store(index_buffers[1], position, load(body, index_buffers[0], i)))
         return lanes
 
     def _step(self, body: list[Stmt], source: Buffer, first: Int, at: Int, step: int, bound: Value, name: str, size: int) -> Int:
@@ -215,9 +215,9 @@ class _Merge:
     def __init__(self, sort: _Sort, body: list[Stmt], run: int, start: Int, diagonal: Int) -> None:
         self.sort, self.body, self.run, self.start, self.diagonal = sort, body, run, start, diagonal
 
-    def key(self, body: list[Stmt], place: Int, mask: Value, name: str) -> Value:
+    def key(self, body: list[Stmt], position: Int, mask: Value, name: str) -> Value:
         """The key of the source's element at ``place`` of the row. ``name``: of its index."""
-        value = load(body, self.source, self.at + place, mask)
+        value = load(body, self.source, self.at + position, mask)
         if not self.sort.moves_indices:
             return value
         return load(body, self.keys, self.row_at + named(value, name, self.sort.n, assumed=True), mask)
@@ -241,8 +241,8 @@ class _Merge:
         lanes, i = Loop("lanes", "i", 0, self.sort.merged), counter("i", self.sort.merged)
         body = lanes.body
         is_there = inside(body, i, self.count)
-        place = named(self._from(body, i), "place", self.sort.n, assumed=True)
-        body.append(Store(tile, i, self.key(body, place, is_there, "moved")))
+        position = named(self._from(body, i), "place", self.sort.n, assumed=True)
+        body.append(Store(tile, i, self.key(body, position, is_there, "moved")))
         return lanes
 
     def _from(self, body: list[Stmt], i: Int) -> Ins:
@@ -252,7 +252,7 @@ class _Merge:
         return apply(body, "select", of_first, index(body, self.start + self.begin + i), second)
 
     def placed(self, tile: Buffer, out: Buffer, at: Int) -> Loop:
-        """Each element of the tile to its place."""
+        """Each element of the tile to its position."""
         lanes, i, most = Loop("lanes", "i", 0, self.sort.merged), counter("i", self.sort.merged), self.sort.merged
         body = lanes.body
         is_there, of_first = inside(body, i, self.count), inside(body, i, self.left)

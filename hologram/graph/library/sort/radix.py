@@ -2,8 +2,8 @@
 
 Items count without atomic operations, each in counters of its own in shared memory: several in a word, and words of neighbouring items in
 neighbouring banks. A tile is sorted by its digit in rounds of at most 4 bits, in each of which an item takes neighbouring elements: it counts them,
-a running sum over all counters, digit by digit and in a digit item by item, gives the place of each, and it moves them, in their order. So the sort
-is stable. Then the elements of one digit stand side by side, and go to memory as they stand.
+a running sum over all counters, digit by digit and in a digit item by item, gives the position of each, and it moves them, in their order. So the
+sort is stable. Then the elements of one digit stand side by side, and go to memory as they stand.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class _Pass:
 
     def item(self, values: ScalarProgram, i: Int) -> Value:
         """The tile's ``i``-th item. Beyond a row's end stand the largest: they come last, and have no place in memory."""
-        place = (self.row_at, self.t * self.tile + i)
+        position = (self.row_at, self.t * self.tile + i)
         if self.count is self.tile:
-            return values.element(self.items, place, ())
+            return values.element(self.items, position, ())
         d = self.items.dtype
-        value = values.element(self.items, place, ((i, self.count),))
+        value = values.element(self.items, position, ((i, self.count),))
         is_there = values.emit("inside", (), (i, self.count), dtypes.bool_)
         largest = values.emit("const", (), (d.name, b"\xff" * d.itemsize), d)
         return values.emit(TABLE["select"], (is_there, value, largest), (), d)
@@ -111,23 +111,23 @@ class _Counts(_Pass):
         clear = Loop("serial", "r", 0, self._words)
         clear.body.append(Store(words, counter("r", self._words) * COUNTING_ITEMS + i, const(clear.body, 0, WORD)))
         own, at_once = self.tile // COUNTING_ITEMS, self.layout.at_once
-        turns = Loop("serial", "k", 0, own // at_once)
+        rounds = Loop("serial", "k", 0, own // at_once)
         values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         items = [self.item(values, (counter("k", own // at_once) * at_once + j) * COUNTING_ITEMS + i) for j in range(at_once)]
-        turns.body += values.order  # type: ignore[arg-type]
+        rounds.body += values.order  # type: ignore[arg-type]
         for j, item in enumerate(items):
-            self._count(turns.body, words, item, i, f"word{j}")
-        lanes.body += [clear, turns]
+            self._count(rounds.body, words, item, i, f"word{j}")
+        lanes.body += [clear, rounds]
         return lanes
 
     def _count(self, body: list[Stmt], words: Buffer, item: Value, i: Int, name: str) -> None:
         digit = self.digit(body, item, self.low, self.bits)
-        place = i
+        position = i
         if self._words > 1:
-            place = named(apply(body, "shr_low", digit, const(body, 2, WORD)), name, self._words, assumed=True) * COUNTING_ITEMS + i
+            position = named(apply(body, "shr_low", digit, const(body, 2, WORD)), name, self._words, assumed=True) * COUNTING_ITEMS + i
         byte = apply(body, "shl_low", apply(body, "and", digit, const(body, 3, WORD)), const(body, 3, WORD))
         one = apply(body, "shl_low", const(body, 1, WORD), byte)
-        body.append(Store(words, place, apply(body, "add", load(body, words, place), one)))
+        body.append(Store(words, position, apply(body, "add", load(body, words, position), one)))
 
     def _summed(self, words: Buffer) -> Loop:
         lanes, w = Loop("lanes", "w", 0, self._words), counter("w", self._words)
@@ -206,9 +206,9 @@ class _Move(_Pass):
         there = inside(body, i, self.count) if self.count is not self.tile else None
         item: Value = load(body, tile, i)
         d = named(self.digit(body, item, self.low, self.bits), "d", 1 << self.bits, assumed=True)
-        place = named(apply(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n, assumed=True)
+        position = named(apply(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n, assumed=True)
         out = self.buffers.buffer(self.node, "out")
-        body.append(Store(out, self.row_at * self.n + place, _finished(body, item, self.node.attrs[-1]), there))
+        body.append(Store(out, self.row_at * self.n + position, _finished(body, item, self.node.attrs[-1]), there))
         return lanes
 
 
@@ -257,14 +257,14 @@ class _Round:
         for r in range(self.rows):
             lanes.body.append(Store(self.words, self._at(r, i), const(lanes.body, 0, WORD)))
         body = serial.body
-        place, shift = self._counter(body, load(body, source, element), i)
+        position, shift = self._counter(body, load(body, source, element), i)
         one = apply(body, "shl_low", const(body, 1, WORD), shift)
-        body.append(Store(self.words, place, apply(body, "add", load(body, self.words, place), one)))
+        body.append(Store(self.words, position, apply(body, "add", load(body, self.words, position), one)))
         lanes.body.append(serial)
         return lanes
 
     def _run(self, i: Int) -> list[Int]:
-        """The words that item ``i`` sums: neighbours in the order of the places."""
+        """The words that item ``i`` sums: neighbours in the order of the positions."""
         first = i * self.rows
         return [self._at(floordiv(first, self.many), mod(first, self.many) + j) for j in range(self.rows)]
 
@@ -283,7 +283,7 @@ class _Round:
         return lanes
 
     def _placed(self) -> Loop:
-        """Counts become places: digits of the upper halves of words come after all of the lower."""
+        """Counts become positions: digits of the upper halves of words come after all of the lower."""
         lanes, i = Loop("lanes", "i", 0, self.many), counter("i", self.many)
         body = lanes.body
         lower = apply(body, "shl_low", load(body, self.sums, self.many), const(body, 16, WORD))
