@@ -40,8 +40,8 @@ LEFT_OUT = (
 )
 
 FIXED = {
-    "hologram.graph.memory.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
-    "hologram.graph.memory.plan.LINE_BYTES": "a line of the cache",
+    "hologram.graph.memory.arena.PAGE_BYTES": "a page of the arena, which scratch is counted in",
+    "hologram.graph.memory.arena.LINE_BYTES": "a line of the cache",
     "hologram.backends.llvm.memory.CACHE_LINE": "a line of the cache",
     "hologram.graph.lower.canonical_order.LAST": "beyond any hash",
     "hologram.graph.lower.code_placement.TOP": "a name",
