@@ -1,4 +1,4 @@
-"""How transforms go through while loops and switches."""
+"""Transform rules of while loops and switches: derivatives, transposes and batching."""
 
 from __future__ import annotations
 

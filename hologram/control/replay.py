@@ -1,4 +1,4 @@
-"""Bodies recorded again, and control nodes made from bodies under construction: what rules for transforms are written with."""
+"""Replay of bodies into a trace, and control nodes made of bodies under construction: helpers of transform rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How transforms go through a scan.
+"""Transform rules of scans: derivatives, transposes and batching.
 
 Its derivative is two scans: the scan itself, which now also stacks what the derivative needs of each step, and a linear scan that reads these
 stacks. The linear scan transposed runs the other way. Reductions of graphs put scans that run side by side together again, so forward mode costs one

@@ -1,4 +1,4 @@
-"""Functions of a user as closed graphs: operands in, bodies traced, results out."""
+"""Tracing of the bodies of loops and branches: a user's function becomes a closed graph of its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiled graph says of itself: how far it was reduced, what it moves and computes, where its buffers are."""
+"""Reports on a compiled graph: how far it was reduced, its cost, and its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every graph must keep: :func:`verify_graph` checks it, node by node.
+"""The graph verifier: :func:`verify_graph` checks a graph node by node.
 
 With ``settings.verify`` the compiler calls it on what it is given and on what each pass makes of that, the bodies of loops and branches included.
 """

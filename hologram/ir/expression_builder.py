@@ -1,4 +1,4 @@
-"""Straight-line scalar code: :class:`Value` is what decompositions in the op table are written with.
+"""Builder of straight-line scalar code: decompositions in the op table are written with :class:`Value`.
 
 A decomposition is a function of Values that returns a Value; running it once appends its instructions to a block.
 """

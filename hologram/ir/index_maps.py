@@ -1,4 +1,4 @@
-"""Which elements an op reads: index propagation from an op's result to its inputs.
+"""Index propagation: which elements of its inputs an element of an op's result is made of.
 
 An element is named by a tuple of integer expressions, one an axis. ``guard`` is a tuple of ``(expression, size)``: the element is
 wanted only where ``0 <= expression < size`` for all of them (beyond the edge of a ``pad``, or in another piece of a

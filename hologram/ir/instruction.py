@@ -1,4 +1,4 @@
-"""One scalar instruction: what kernels consist of, and what ops are decomposed into."""
+"""Scalar instructions, of which kernels and decompositions of ops consist."""
 
 from __future__ import annotations
 

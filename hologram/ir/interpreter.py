@@ -1,4 +1,4 @@
-"""The meaning of a graph: a plain interpreter that runs each op's ``reference`` on NumPy arrays.
+"""The reference interpreter, which is the meaning of a graph: it runs each op's ``reference`` on NumPy arrays.
 
 Every backend and every rewrite rule is tested against it. It is written to be read, not to be fast.
 """

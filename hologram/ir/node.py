@@ -1,4 +1,4 @@
-"""The one node type of a computation graph.
+"""Nodes of computation graphs, and the builder that interns them.
 
 A :class:`Node` is immutable: an op definition, input nodes, static attributes, and the shape and type that follow from them.
 Within a graph nodes are interned, so structural equality is identity and common subexpressions vanish by construction.

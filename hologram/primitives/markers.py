@@ -1,4 +1,5 @@
-"""Rows for transforms and placement: they mean nothing to the value, which is their first input's, and all but one are gone before a kernel is made.
+"""Marker ops of transforms and placement: they mean nothing to the value, which is their first input's, and all but one are gone before a kernel is
+made.
 
 - ``mark``: an input of a derivative level, or a symbolic tangent. ``token`` belongs to the level, so that levels inside one another are never
   confused.

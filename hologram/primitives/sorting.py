@@ -1,4 +1,4 @@
-"""Sorting.
+"""Sort ops, and the keys and passes that they consist of.
 
 ``sort`` and ``argsort`` are stable. NaNs, all alike, come last, and first if ``descending``. ``sort`` puts -0.0 below 0.0, as ``min`` does; to
 ``argsort`` they are equal.

@@ -1,4 +1,4 @@
-"""Windows that slide over the last axes, and sums of products of windows: convolutions.
+"""Sliding windows over the last axes, and convolutions, which are sums of products of windows.
 
 ``windows(x, sizes, steps, dilations)`` looks at the last ``len(sizes)`` axes of ``x``, its *space*: element ``(…, k, q)`` of the result is element
 ``(…, q * step + k * dilation)`` of ``x``. ``k`` runs over the window, ``q`` over the windows that fit. Nothing is copied: in kernels it is an index.

@@ -1,4 +1,4 @@
-"""Regions (:mod:`hologram.graph.blocking.score_regions`) computed block by block: loops in place of what is large.
+"""Loop blocking: each region of :mod:`hologram.graph.blocking.score_regions` becomes a scan over blocks of one axis.
 
 The exits of one level become one ``scan`` over the blocks of the region's axis. Its body makes what it needs of the region anew, for its block: it
 takes slices of what has the axis, all of what has not, and the number of the block's first element, for indices. Exits that have the axis are

@@ -1,4 +1,4 @@
-"""Regions of a graph that can be computed block by block along one axis: attention, its derivatives, and whatever else has their structure.
+"""Region search: parts of a graph that can be computed block by block along one axis, such as attention and its derivatives.
 
 Scores, products of queries and keys, are much larger than what they are made of, and what is wanted of them is small again: sums of products with
 values, sums down the queries. What is between, element by element or reduced along the keys (a softmax, its derivative), is a *region*. Where one

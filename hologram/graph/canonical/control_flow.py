@@ -1,4 +1,4 @@
-"""Canonical reduction of control flow: bodies in canonical form, and nothing in them that nobody wants.
+"""Control-flow simplification: canonical bodies, dead results and carries removed, known branches inlined.
 
 - Bodies are canonical graphs themselves.
 - A sequence whose elements are all the same is a constant of the loop.

@@ -1,4 +1,4 @@
-"""Work in the body of a loop that is the same in each of its steps.
+"""Loop-invariant code motion: work that is the same in each step of a loop moves in front of it.
 
 A value is *invariant* if it is made of what the loop takes as constants, of numbers and of counters. Those that take work, and that something
 else reads, may as well be computed once, before the loop, which then takes them as constants. Nothing is computed otherwise than before, so this

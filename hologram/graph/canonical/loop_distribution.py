@@ -1,4 +1,4 @@
-"""Scans whose steps need not take turns for all that they do: that part is done for all steps at once.
+"""Loop distribution: moves work that does not depend on the carry out of a scan, and does it for all steps at once.
 
 What a body computes falls into three parts: what needs no carry, what carries need, and what only the stacked results need. The first may be done
 before the loop, of whole sequences, the last after it, of whole stacks: loop distribution (Kennedy and McKinley 1990). It pays for products with a

@@ -1,4 +1,4 @@
-"""A loop taken apart, so that parts of it can go elsewhere, or go."""
+"""A loop in parts (constants, carries, sequences, bodies), from which parts can be moved or removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans that run side by side as one scan.
+"""Loop fusion: two scans of one length and direction become one scan.
 
 Two scans of one length and direction run together where neither needs what the other only knows at its end. The second may read, step by step, what
 the first stacks: inside one loop it reads the value itself, and the stack is dropped unless somebody else wants it. Carries that start

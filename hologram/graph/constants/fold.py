@@ -1,4 +1,4 @@
-"""What depends on nothing but constants is computed once, ahead of all calls, and folded.
+"""Constant folding: what depends on nothing but constants is computed once, before all calls.
 
 Constants are ``leaf`` nodes: the arrays that a program closes over, whose values never change. A value that is made of them alone, and that
 something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. What the steps of a loop do not change is as

@@ -1,4 +1,4 @@
-"""What loops read in panels is packed before they begin.
+"""Loop prepacking: operands of products that a loop reads in panels are packed once, before the loop begins.
 
 A body reads its loop's constants in each step. Where they are factors of products, the step would pack them each time; so they are packed once, by
 work of the graph around the loop, and the loop takes the panels instead. Where these constants are the same in all calls, the panels are as well,

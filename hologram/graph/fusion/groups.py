@@ -1,4 +1,4 @@
-"""What fusion makes of a graph: groups of nodes that become one kernel each, and calls of loops, branches and routines between them."""
+"""Fusion groups: nodes that become one kernel, and calls of loops, branches and host routines between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expensive values of a row, such as the logarithm of a row's scale: computed at the candidate of each row by the kernels that use them.
+"""Per-row rematerialization: an expensive value of a row, such as the logarithm of its scale, is computed at the start of each row by its readers.
 
 Fusion keeps what is expensive and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row
 is a thousandth of the row's work, and saves a kernel and its results' way through memory.

@@ -1,4 +1,4 @@
-"""Statements of kernel IR, made and appended to a body at one stroke: for kernels that are written by hand rather than lowered from elements."""
+"""Builder of kernel IR statements, for kernels that are written by hand: each function appends a statement to a body."""
 
 from __future__ import annotations
 

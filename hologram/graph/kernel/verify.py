@@ -1,4 +1,4 @@
-"""What every kernel must keep: :func:`verify_kernel` checks it, statement by statement.
+"""The kernel verifier: :func:`verify_kernel` checks a kernel statement by statement.
 
 A kernel that passes renders: each value is computed once and before it is wanted, in the same loop or around it; types are what the rows of
 the op table say; memory is that of declared buffers; an index names nothing that is unknown where it stands; and no movement is left.

@@ -1,4 +1,4 @@
-"""Proofs that accesses stay inside their buffers, by interval arithmetic over index expressions.
+"""Bounds proofs: accesses stay inside their buffers, by interval arithmetic over index expressions.
 
 An index is a polynomial in loop variables, symbols, values that index expressions go through, and quotients and remainders of such. A bound of it
 holds for all values of these: each variable in turn, the innermost first, is replaced by the end of its range at which the polynomial is

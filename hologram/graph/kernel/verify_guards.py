@@ -1,4 +1,4 @@
-"""What the masks of accesses say of indices: the ``inside`` tests behind a mask, and index expressions in terms of what is tested."""
+"""Guards of masked accesses: the ``inside`` tests behind a mask, and index expressions in terms of what is tested."""
 
 from __future__ import annotations
 

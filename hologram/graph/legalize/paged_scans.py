@@ -1,4 +1,4 @@
-"""Values in pages: what a long scan gives, and what is computed from it element by element.
+"""Paged scans: the pages of a long scan, and elementwise work on its result done in the same pages.
 
 A long scan runs on pages of its axis; its result is the pages side by side, the end of the last cut off, in reverse order if the scan is
 reversed. :func:`unpaged` finds the value in pages behind such a result: its elements are stored where they belong, nothing is moved. Elementwise

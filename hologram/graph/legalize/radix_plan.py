@@ -1,4 +1,4 @@
-"""Long sorts on devices: least significant digit radix sorts (Knuth, The Art of Computer Programming, vol. 3, 5.2.5).
+"""Radix sort plans, for long sorts on devices: least significant digit radix sorts (Knuth, The Art of Computer Programming, vol. 3, 5.2.5).
 
 Every pass sorts stably by one digit, in three steps: tiles of items are counted by digit, a running sum of the counts says where the items of each
 digit go, and they are brought there (:mod:`hologram.graph.library.sort.radix`). No step waits for what another group does at the same time, so any

@@ -1,6 +1,6 @@
-"""Reductions over a short last axis (the coordinates of points, the channels of pixels): written out, one op for each element.
+"""Reductions over a short last axis (the coordinates of points, the channels of pixels): unrolled, one op for each element.
 
-A loop of lanes along three elements leaves most of a register empty. Written out, lanes go across the rows. The order is that of horizontal
+A loop of lanes along three elements leaves most of a register empty. Unrolled, lanes go across the rows. The order is that of horizontal
 reductions: lane l combines with lane l + h for h = 4, 2, 1.
 """
 

@@ -1,4 +1,4 @@
-"""The order of a kernel's instructions, by the kernel's own structure alone.
+"""Canonical order of a kernel's instructions, operands and parameters, by the kernel's own structure alone.
 
 Canonical reduction orders the operands of commutative ops by all that is below them, which differs between the layers of a network. Here a load
 counts for where it reads, not for what: alike parts of a graph then become the same kernel, which is compiled once.

@@ -1,4 +1,4 @@
-"""Stages of a kernel: instructions are placed in the loops of a nest, pass by pass (the third step of :mod:`hologram.graph.lower.group`)."""
+"""Code placement: instructions are placed in the loops of a nest, pass by pass (the third step of :mod:`hologram.graph.lower.group`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A control node as a step between kernels: the schedules of its bodies, and the memory that they need.
+"""Lowering of control nodes: a step between kernels, with the execution plans of its bodies and the memory that they need.
 
 The workspace of a step is one intermediate of the schedule around it, alive during the step alone. It holds, at offsets known ahead: for each
 carry a second buffer, for each result that nobody wants a place to be written to, and the intermediates of the bodies, which themselves may be

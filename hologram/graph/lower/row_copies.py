@@ -1,4 +1,4 @@
-"""Copies of instructions for the rows of a chunk that takes several rows at once."""
+"""Unroll-and-jam: copies of instructions for the rows of a chunk that takes several rows at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are computed at least cost, the CPU and one device to choose from: a minimum cut.
+"""Placement by minimum cut: where nodes are computed at least cost, the CPU and one device to choose from.
 
 **Costs** are nanoseconds, of rates that are measured once a machine (:mod:`hologram.backends.rates`): each *vertex*, a node with what picks its
 results, costs its scalar operations, the bytes that it reads and writes in memory, and on a device a launch. Chains fuse, so only values that stand

@@ -1,4 +1,4 @@
-"""What is done with the sums of a tile: kept in scratch and finished row by row, where it is expensive.
+"""Tile epilogues: expensive work on the sums of a tile is done row by row, out of scratch.
 
 In registers the work on every row of a tile would be written out once a row, between sums that occupy most registers. A loop over the rows is a
 fraction of the code, which compiles in a fraction of the time and spills nothing; the sums' way through the first-level cache costs little beside

@@ -1,4 +1,4 @@
-"""Boxes: parts of an iteration space in which it is known what a concatenation or a pad reads.
+"""Index-set splitting: boxes of an iteration space in which it is known what a concatenation or a pad reads.
 
 Evaluated for one element, a concatenation looks into all of its pieces and selects. Cut at the edges of its pieces, the space falls into boxes, each
 a loop nest of its own that reads one piece and stores into its part of the result. The nests share one kernel.

@@ -1,4 +1,4 @@
-"""Where the elements of a value lie in memory, before there are loops: by index propagation through what is computed and moved on the way.
+"""Memory layout analysis: where the elements of a value lie in memory, by index propagation, before there are loops.
 
 Values that are neither elementwise work nor movement count as arrays in memory, in C order.
 """

@@ -1,4 +1,4 @@
-"""Axes merged into blocks, and the nest of loops that numbers their elements: what all kernels' loops are made of."""
+"""Loop nests: axes merged into blocks, and the loops that number their elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long columns of wide rows, reduced row by row: results stay in scratch while memory is read along a few rows at a time.
+"""Row-blocked reductions: long columns of wide rows, reduced a few rows at a time, with results in scratch.
 
 Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a block
 of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of results in scratch,

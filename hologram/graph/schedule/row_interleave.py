@@ -1,4 +1,4 @@
-"""Rows that are reduced together although they share nothing: a thread then reads memory at several places at once.
+"""Row interleaving: rows that share nothing are reduced together, so that a thread reads several streams of memory at once.
 
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
 foreseen. So a chunk of a horizontal reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the

@@ -1,4 +1,4 @@
-"""Loops of sums whose rows share what they read, matrix products above all: tiles of registers, and panels on devices whose items share memory."""
+"""Tiling of matrix products, and of other sums whose rows share reads: register tiles on CPUs, shared-memory panels on GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several iterations of a serial loop as one: each a copy of the body, in which the loop's variable stands at a known index of the last axes.
+"""Loop unrolling: several iterations of a serial loop as one, each a copy of the body with known indices along the last axes.
 
 Where a sum runs along axes that memory does not walk as one (the elements of a window in each channel), every step divides to find its index. Written
 out, the last axes' indices are constants, and what is left is one step along the first.

@@ -1,4 +1,4 @@
-"""Products of many complex numbers: loops over their parts, in graphs.
+"""Products and running products of complex arrays: loops over their parts, in graphs.
 
 The values are those of a builder of nodes (:class:`hologram.graph.canonical.complex_split.NodeCode`): ``build`` makes a node, ``ins`` is one.
 """

@@ -1,4 +1,4 @@
-"""Rows of linear algebra: factorizations of matrices, and solving with factors.
+"""Linear algebra ops: factorizations of matrices, and solving with factors.
 
 All take stacks of matrices, in the last two axes. What a matrix does not have (the factor of one that is not positive definite) is NaN. Their
 conventions are those in which LAPACK, which stores by columns, gives and takes rows:

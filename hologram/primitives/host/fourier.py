@@ -1,4 +1,4 @@
-"""Rows of Fourier transforms, along one or several axes at once.
+"""Fourier transform ops, along one or several axes at once.
 
 ``norm`` says which direction is divided by the number of elements: ``backward`` the inverse, ``forward`` the other, ``ortho`` each by its root.
 

@@ -1,4 +1,4 @@
-"""The kernel of an attention node (:mod:`hologram.graph.library.attention.nodes`).
+"""The attention kernel for CPUs (:mod:`hologram.graph.library.attention.nodes` has the node).
 
 A chunk is a block of rows (queries) of one head; rows are the lanes. Queries are transposed to (depth, rows) in scratch. Then, block of keys by
 block of keys:

@@ -1,4 +1,4 @@
-"""Attention, ``softmax(scores(q kᵀ)) v``, recognised in a canonical graph and made one node.
+"""Attention matching: ``softmax(scores(q kᵀ)) v`` in a canonical graph becomes one node.
 
 What is recognised, by structure and not by name: a product over the keys whose one factor is ``exp(s - max s) / sum exp(s - max s)`` along them, and
 ``s`` is made, element by element, of a product of queries and keys (scale, masks, biases and caps in any number). Where nothing else reads what is

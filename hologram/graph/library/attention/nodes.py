@@ -1,4 +1,4 @@
-"""Attention as a node of a graph, and what fusion must know of it.
+"""Attention ops: the nodes that the compiler makes of attention, and what fusion must know of them.
 
 ``attention`` nodes are made by :mod:`hologram.graph.library.attention.match`, and lowered to one kernel each by
 :mod:`hologram.graph.library.attention.kernel`, or :mod:`hologram.graph.library.attention.device_kernel` on devices. ``reduced_scores``, of which

@@ -1,5 +1,5 @@
-"""The kernel of scores that are reduced along one axis (``reduced_scores`` of :mod:`hologram.graph.library.attention.nodes`), for devices whose items
-share memory.
+"""The kernel of attention derivatives: scores reduced along one axis (``reduced_scores`` of :mod:`hologram.graph.library.attention.nodes`), for
+devices whose items share memory.
 
 A chunk is a block of the own axis of one head, which goes over blocks of the other axis. Products are computed again there, and what is made of them
 element by element; of that are summed, or maximal, the elements of a row, or its products with a factor. Nothing of the size of scores is in memory,

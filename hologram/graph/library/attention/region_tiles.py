@@ -1,5 +1,5 @@
-"""Regions (:mod:`hologram.graph.blocking.score_regions`) on devices with matrix units: each reduction of scores, or what is as large, is a kernel
-that makes them.
+"""Attention derivatives on GPUs with matrix units: each reduction in a region of :mod:`hologram.graph.blocking.score_regions` becomes a kernel that
+computes the scores again.
 
 A ``reduced_scores`` node (:mod:`hologram.graph.library.attention.nodes`) has what its scores are made of: products of 16-bit floats, element by
 element, and rows that other such nodes reduced. So the derivative of attention is a kernel for each of its gradients, and for what a softmax and its

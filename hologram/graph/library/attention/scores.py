@@ -1,4 +1,4 @@
-"""What kernels that make scores have in common: where their elements are, and how elements of a graph become instructions around products."""
+"""The base of attention kernels: indices of scores, and instructions for the elements of a graph around products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorts of keys as kernels, for devices whose items share memory: runs that are merged by rank.
+"""Merge sort kernels for GPUs, whose items share memory: runs are merged by rank.
 
 An element's position in two merged runs is its position in its own and the number of elements of the other run that come before it, which a binary
 search finds: every element by itself, stably, in the one order that there is. A chunk sorts a *tile* of short rows, or of a long one, in shared

@@ -1,4 +1,4 @@
-"""The kernels of one pass of a radix sort: ``digit_counts`` and ``digit_move``.
+"""Radix sort kernels, of one pass: ``digit_counts`` and ``digit_move``.
 
 Items count without atomic operations, each in counters of its own in shared memory: several in a word, and words of neighbouring items in
 neighbouring banks. A tile is sorted by its digit in rounds of at most 4 bits, in each of which an item takes neighbouring elements: it counts them,
