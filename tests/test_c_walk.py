@@ -328,7 +328,7 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
 @needs_compilers
 @pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scans, "MANY_PAGES", 4)
+    monkeypatch.setattr(scans, "MAX_SEQUENTIAL_PAGES", 4)
     d = Draft()
     x = d.input(2, 14_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))
@@ -359,7 +359,7 @@ def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis
 def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each product of two 16-bit floats is exact in float32; the sums differ in their order."""
     if name == "wide":
-        monkeypatch.setattr(tiles, "MANY_PANELS", 1)
+        monkeypatch.setattr(tiles, "MIN_DEVICE_PANELS", 1)
     d = Draft()
     graph = d.graph(*MATRIX_UNITS[name](d))
     arrays = [_values(x, seeded(name)) for x in graph.inputs]

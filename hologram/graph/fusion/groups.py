@@ -1,4 +1,4 @@
-"""What fusion makes of a graph: groups of nodes that become one kernel each, and calls of loops, branches and routines between them."""
+"""Fusion groups: nodes that become one kernel, and calls of loops, branches and host routines between them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def is_last(node: Node) -> bool:
     return node.op.kind == "scan" and node.attrs[1] == LAST
 
 
-def is_alone(node: Node) -> bool:
+def is_unfusible(node: Node) -> bool:
     """Whether the node has a group of its own."""
     return node.op.kind in ("scatter", "native", "attention", "digits", "runs")
 

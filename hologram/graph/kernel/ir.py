@@ -2,7 +2,7 @@
 
 A :class:`Kernel` is a function of buffers and integer symbols. Its body is a list of statements:
 
-- :class:`Ins`: one scalar SSA instruction, an elementwise row of the op table or one of ``load``, ``const``, ``index`` (an integer
+- :class:`Ins`: one scalar SSA instruction, an elementwise op or one of ``load``, ``const``, ``index`` (an integer
   expression as a value), ``inside`` (``0 <= expression < size``), ``scan`` (running value of an accumulator);
 - :class:`Store`, :class:`Accumulate`, :class:`Prefetch`;
 - :class:`Loop`, of kind ``parallel`` (outermost; iterations, of all parallel loops of a kernel, are independent and shared among threads),
@@ -37,14 +37,14 @@ class Buffer:
 
 
 class Acc:
-    """An accumulator of a loop; read as a value after the loop. ``row`` is the reduction or scan whose monoid it runs."""
+    """An accumulator of a loop; read as a value after the loop. ``op`` is the reduction or scan whose monoid it runs."""
 
-    __slots__ = ("row", "dtype", "value_dtype", "name", "level", "stage")
+    __slots__ = ("op", "dtype", "value_dtype", "name", "level", "stage")
     level: int
     stage: int
 
-    def __init__(self, row: Op, value_dtype: DType, dtype: DType) -> None:
-        self.row, self.value_dtype, self.dtype = row, value_dtype, dtype
+    def __init__(self, op: Op, value_dtype: DType, dtype: DType) -> None:
+        self.op, self.value_dtype, self.dtype = op, value_dtype, dtype
         self.name = ""
 
 

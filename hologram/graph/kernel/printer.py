@@ -38,7 +38,7 @@ def statement_text(s: Stmt, names: Names) -> str:
         accs = []
         for a in s.accs:
             names[a] = f"a{len(names)}"
-            accs.append(f"{names[a]} = {a.row.name} {a.value_dtype} -> {a.dtype}")
+            accs.append(f"{names[a]} = {a.op.name} {a.value_dtype} -> {a.dtype}")
         carry = f" with {', '.join(accs)}" if accs else ""
         shared = f" shared by {s.shared}" if s.shared > 1 else ""
         repeats = " repeating" if s.repeats else ""

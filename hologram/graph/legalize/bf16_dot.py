@@ -1,4 +1,4 @@
-"""Products of bfloat16 by pairs, for machines that multiply and add two at a time (AVX512-BF16, which has twice the operations of float32).
+"""Dot products of bfloat16 pairs, for machines that multiply and add two at a time (AVX512-BF16, which has twice the operations of float32).
 
 A sum of products becomes one of half as many terms, of :data:`~hologram.primitives.scalar.composite.pair_dot` of neighbours; of an odd number the
 last is added to the sum. What rows share is packed once, in pairs; of the other factor a pair is 32 bits in memory where the axis lies along it.

@@ -1,4 +1,4 @@
-"""Stages of a kernel: instructions are placed in the loops of a nest, pass by pass (the third step of :mod:`hologram.graph.lower.group`)."""
+"""Code placement: instructions are placed in the loops of a nest, pass by pass (the third step of :mod:`hologram.graph.lower.group`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.node import const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, atoms, is_static, prod, substitute, var
+from hologram.ir.traversal import reachable
 from hologram.primitives.reductions import PAGE
 
 KEEP_COST = 8  # an instruction this expensive is kept in scratch rather than computed in two passes
@@ -120,13 +121,7 @@ class CodePlacement:
     def _pack(self) -> list[Any]:
         """The loops that fill scratch with what the rows share."""
         down, across = self.nest.pack_loops()
-        needed: set[Value] = set()
-        stack: list[Value] = list(self.packed)
-        while stack:
-            v = stack.pop()
-            if isinstance(v, Ins) and v not in needed and v.level > 1:
-                needed.add(v)
-                stack.extend(v.args)
+        needed = {v for v in reachable(self.packed, lambda v: v.args if isinstance(v, Ins) and v.level > 1 else ()) if v.level > 1}
         renamed = Renamed()
         for v in self.order:
             if v in needed and isinstance(v, Ins):
@@ -226,19 +221,15 @@ class CodePlacement:
     def _needed_outside(self) -> list[Ins]:
         """Instructions outside the element loop that anything wants, in order."""
         if not hasattr(self, "_outside"):
-            wanted: set[Value] = set()
-            stack: list[Value] = [v for w in self.stores for v in _needs(w)]
-            stack += [a for args in self.values.accumulates.values() for a in args]
-            while stack:
-                v = stack.pop()
-                if v in wanted:
-                    continue
-                wanted.add(v)
-                if isinstance(v, Ins):
-                    stack.extend(v.args)
-                    stack.extend(self._named_in(v))
+            written = [v for w in self.stores for v in _needs(w)]
+            reduced = [a for args in self.values.accumulates.values() for a in args]
+            wanted = set(reachable([*written, *reduced], self._operands))
             self._outside = [v for v in self.order if v in wanted and isinstance(v, Ins) and v.level < self.element_level]
         return self._outside
+
+    def _operands(self, v: Value) -> list[Value]:
+        """What an instruction reads: its operands, and the values that its index goes through."""
+        return [*v.args, *self._named_in(v)] if isinstance(v, Ins) else []
 
     def _named_in(self, v: Ins) -> list[Ins]:
         """The values that an instruction's index goes through."""
@@ -293,21 +284,20 @@ class CodePlacement:
 
     def _closure(self, wanted: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
         """Element-level instructions that ``wanted`` need in this pass; expensive ones of earlier passes are kept, not repeated."""
-        out: set[Ins] = set()
-        stack = list(wanted)
-        while stack:
-            v = stack.pop()
-            if not isinstance(v, Ins) or v in out or v.level != self.element_level:
-                continue
-            out.add(v)
-            if v in self.packed:
-                continue
+
+        def read(v: Value) -> list[Value]:
+            if not self._is_element(v) or v in self.packed:
+                return []
+            assert isinstance(v, Ins)
             if v.stage < stage and (v in kept or self._worth_keeping(v, kept)):
                 kept[v] = v.stage
-                continue
-            stack.extend(v.args)
-            stack.extend(self._named_in(v))
-        return out
+                return []
+            return self._operands(v)
+
+        return {v for v in reachable(wanted, read) if isinstance(v, Ins) and self._is_element(v)}
+
+    def _is_element(self, v: Value) -> bool:
+        return isinstance(v, Ins) and v.level == self.element_level
 
     def _worth_keeping(self, v: Ins, kept: dict[Ins, int]) -> bool:
         """Whether ``v`` is expensive, and there is room for it beside ``kept``."""

@@ -1,4 +1,4 @@
-"""Copies of instructions for the rows of a chunk that takes several rows at once."""
+"""Unroll-and-jam: copies of instructions for the rows of a chunk that takes several rows at once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RowCopies:
         n = self.nest.rows_at_once
         if isinstance(v, Acc):
             args = self.values.accumulates.pop(v)
-            accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
+            accs = [Acc(v.op, v.value_dtype, v.dtype) for _ in range(n)]
             for k, acc in enumerate(accs):
                 self.values.accumulates[acc] = tuple(self.copies[a][k] for a in args)
             return list(accs)

@@ -18,8 +18,8 @@ from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, counter, floordiv, mod
 
-LONG_NS = 100_000.0  # where sizes are not known
-UPDATE_NS = 1.0  # of one element read, combined and written at a computed place
+UNKNOWN_NS = 100_000.0  # where sizes are not known
+UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
 
 
 def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
@@ -61,7 +61,7 @@ class _Updates:
         """The body of the loop over updates: where it goes, and then the element or the elements there."""
         values, indices = self.values, self.node.inputs[1]
         j = counter("j", self.m)
-        at, inside = values.place(indices, (batch, j), self.n)
+        at, inside = values.checked_index(indices, (batch, j), self.n)
         order: list[Any] = values.order
         before = len(order)
         if self.inner == 1:
@@ -87,4 +87,4 @@ class _Updates:
         kernel.params = list(self.values.buffers.values())
         summarise(kernel)
         elements = self.m * (1 if self.inner == 1 else self.block)
-        kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else LONG_NS
+        kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else UNKNOWN_NS

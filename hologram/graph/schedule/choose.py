@@ -1,4 +1,4 @@
-"""The loops of a kernel: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
+"""Schedule selection: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
 
 Neighbouring axes that every access walks as one (the stride of the outer is the stride of the inner times its extent) are merged
 first. Then
@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, merge, name_of, size_of
+from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, merge, name_of, size_of
 from hologram.graph.schedule.tiles import (
-    IDLE,
+    MAX_ROW_WORK_RATIO,
     CpuTileConfig,
     GpuTileConfig,
     TileConfig,
@@ -65,7 +65,7 @@ def choose_nest(
         return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
     if isinstance(tile, CpuTileConfig) and sharing:
         best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
-        if least_cost(best, tile) > IDLE:
+        if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
             best = [r for r in rows if r in sharing]
         return tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
@@ -83,9 +83,9 @@ def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
         return nest
     if len(blocks) > 1 and isinstance(blocks[-1].size, int) and blocks[-1].size < NARROW:
         return _narrow_map(nest, blocks)
-    turned = _turned(blocks, loads)
-    if turned is not None:
-        return _square_map(nest, blocks, turned)
+    transposed = _transposed_axis(blocks, loads)
+    if transposed is not None:
+        return _square_map(nest, blocks, transposed)
     last = blocks[-1]
     rows, n = size_of(blocks[:-1]), last.size
     i = counter("i", n)
@@ -109,7 +109,7 @@ def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block]) -> None:
     nest.inner("lanes", "i", page * PAGE, PAGE, None if isinstance(n, int) and n % PAGE == 0 else n)
 
 
-def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
+def _transposed_axis(blocks: list[Block], loads: Sequence[Int]) -> int | None:
     """The first axis, if any, along which elements are read next to each other that lie far apart along the last."""
     last = blocks[-1]
     for k, b in enumerate(blocks[:-1]):
@@ -122,10 +122,10 @@ def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
     return None
 
 
-def _square_map(nest: Nest, blocks: list[Block], turned: int) -> Nest:
+def _square_map(nest: Nest, blocks: list[Block], transposed: int) -> Nest:
     """Squares of the last axis and of that along which reads are neighbours, so that whole cache lines are read and written."""
     nest.blocks = blocks
-    down, last = blocks[turned], blocks[-1]
+    down, last = blocks[transposed], blocks[-1]
     outer = [b for b in blocks if b is not down and b is not last]
     high, wide = (floordiv(b.size + (SQUARE - 1), SQUARE) for b in (down, last))
     nest.chunks = size_of(outer) * high * wide
@@ -231,5 +231,5 @@ def _row_blocked_column(before: list[Block], reduced: list[Block], columns: Bloc
     nest.element_level = 4
     nest.level_of.update(g=2, t=3)
     nest.inner("serial", "q", 0, ROW_BLOCK)
-    nest.row_elements = MANY
+    nest.row_elements = UNBOUNDED
     return nest

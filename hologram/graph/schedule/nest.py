@@ -1,4 +1,4 @@
-"""Axes merged into blocks, and the nest of loops that numbers their elements: what all kernels' loops are made of."""
+"""Loop nests: axes merged into blocks, and the loops that number their elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hologram.ir.index_maps import variables
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, atoms, counter, floordiv, mod, prod, split_linear, substitute, var
 
-MANY = 1 << 40  # elements: too many to be kept in scratch
+UNBOUNDED = 1 << 40  # elements: too many to be kept in scratch
 NARROW = 8  # a last axis shorter than this is no loop of its own
 
 

@@ -1,4 +1,4 @@
-"""Rows that are reduced together although they share nothing: a thread then reads memory at several places at once.
+"""Row interleaving: rows that share nothing are reduced together, so that a thread reads several streams of memory at once.
 
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
 foreseen. So a chunk of a horizontal reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the
@@ -71,9 +71,9 @@ def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram
 def _row_bytes(acc: Acc) -> int:
     """Registers of an accumulator: extremes hold two values a lane, of which positions take eight bytes."""
     size = acc.value_dtype.itemsize
-    if acc.row.monoid is None:
+    if acc.op.monoid is None:
         size += 8
-    elif acc.row.name in ("reduce_max", "reduce_min"):
+    elif acc.op.name in ("reduce_max", "reduce_min"):
         size *= 2
     return LANES * size
 

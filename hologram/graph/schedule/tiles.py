@@ -1,4 +1,4 @@
-"""Loops of sums whose rows share what they read, matrix products above all: tiles of registers, and panels on devices whose items share memory."""
+"""Tiling of matrix products, and of other sums whose rows share reads: register tiles on CPUs, shared-memory panels on GPUs."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, depends, name_of, size_of, step_along
+from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, depends, name_of, size_of, step_along
 from hologram.graph.schedule.unroll import steps_at_once
 from hologram.ir.symbolic import Expr, Int, counter, floordiv, mod, substitute
 
 SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
-MOST_HELD = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
-FEW_ROWS = 48  # so many rows at least pay for packing what they share
+MAX_ITEM_REGISTERS = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
+MIN_PACKED_ROWS = 48  # so many rows at least pay for packing what they share
 FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
 SHARED_COST = 0.25  # of reading what the rows of a chunk share, in rows
 PACK_BYTES = 64 * 12288
-IDLE = 1.08  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
-FEWER = 0.95  # of all lanes, from which narrower blocks pay
+MAX_ROW_WORK_RATIO = 1.08  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
+MAX_NARROWED_LANES_RATIO = 0.95  # of all lanes, from which narrower blocks pay
 
 
 class CpuTileConfig(NamedTuple):
@@ -33,13 +33,13 @@ class CpuTileConfig(NamedTuple):
 
 
 class GpuTileConfig(NamedTuple):
-    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``tile_16bit``:
+    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``tile_16_bit``:
     those of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``:
     of memory that items share."""
 
     rows: int
     columns: int
-    tile_16bit: tuple[int, int] | None = None
+    tile_16_bit: tuple[int, int] | None = None
     scores: tuple[int, int] = (64, 64)
     shared_bytes: int = 32 * 1024
 
@@ -89,7 +89,7 @@ def block_width(columns: int, most: int, unit: int) -> int:
     least = -(-columns // most)
     equal = [columns // parts for parts in range(least, 2 * least) if columns % parts == 0]
     best = min(equal, key=lambda width: lanes(columns, width, unit), default=most)
-    return best if lanes(columns, best, unit) <= FEWER * lanes(columns, most, unit) else most
+    return best if lanes(columns, best, unit) <= MAX_NARROWED_LANES_RATIO * lanes(columns, most, unit) else most
 
 
 def lanes(columns: int, width: int, unit: int) -> int:
@@ -121,7 +121,7 @@ def _together(panels: Int, row: Int, rows: int) -> int:
     down = -(-row // rows)
     if not isinstance(panels, int):
         return down
-    most = max(FEW_ROWS, math.isqrt(2 * panels * row)) // rows
+    most = max(MIN_PACKED_ROWS, math.isqrt(2 * panels * row)) // rows
     return -(-down // -(-down // most)) if most else down
 
 
@@ -144,8 +144,8 @@ def tiled_column(
     shared = [e for e in loads if depends(e, reduced) and depends(e, [columns]) and not depends(e, sharing)]
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
-    turned = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    nest.packs = far and (turned or count >= FEW_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
+    transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
+    nest.packs = far and (transposed or count >= MIN_PACKED_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(size_of(before) * across, count, rows) if nest.packs else 1
     groups = -(-down // together)
     nest.chunks = size_of(before) * across * groups
@@ -172,19 +172,19 @@ def tiled_column(
     nest.steps = steps_at_once([b.size for b in reduced])  # type: ignore[misc]
     nest.column, nest.block = t - start, block
     nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
-    nest.row_elements = MANY
+    nest.row_elements = UNBOUNDED
     return nest
 
 
-MANY_PANELS = 128  # so many chunks keep a large device busy
-LEAST_PANEL = 32
+MIN_DEVICE_PANELS = 128  # so many chunks keep a large device busy
+MIN_PANEL = 32
 
 
 def _panel_sizes(rows: int, columns: int, others: Int, panels: GpuTileConfig, itemsize: int) -> tuple[int, int]:
     """Powers of two: no larger than need be, and smaller where there are few chunks."""
     most = panels.rows * 4 // max(4, itemsize), panels.columns * 4 // max(4, itemsize)
     sizes = [min(m, 1 << max(4, (n - 1).bit_length())) for m, n in zip(most, (rows, columns), strict=True)]
-    while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MANY_PANELS and max(sizes) > LEAST_PANEL:
+    while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MIN_DEVICE_PANELS and max(sizes) > MIN_PANEL:
         sizes[sizes.index(max(sizes))] //= 2
     return sizes[0], sizes[1]
 
@@ -210,5 +210,5 @@ def panelled_column(before: list[Block], reduced: list[Block], columns: Block, p
     nest.element_level = 4
     nest.level_of.update(r=2, t=3)
     nest.inner("serial", "q", 0, n)
-    nest.scratch_size = nest.row_elements = MANY
+    nest.scratch_size = nest.row_elements = UNBOUNDED
     return nest

@@ -1,4 +1,4 @@
-"""Compositions of functions that another function gives at once."""
+"""Compositions of functions that are one function, such as ``log(1 + x)``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Movement pushed below the op it moves, towards the leaves: elementwise ops then stand next to one another, and slices leave less to do.
+"""Sinking of movement ops below the ops that they move, towards the leaves: elementwise ops then stand next to one another, and slices leave less to
+do.
 
 Users first: what has a second user is not computed twice. All exact: nothing is computed otherwise than before.
 """
