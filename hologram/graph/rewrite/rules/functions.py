@@ -1,4 +1,4 @@
-"""Compositions of functions that are one function, such as ``log(1 + x)``."""
+"""Compositions of functions that are one function: ``tanh(x) + 1`` is a sigmoid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _doubles(c: Node) -> bool:
         return bool(np.isfinite(const_value(c) * const_value(c).dtype.type(2)))
 
 
-# users first: a tanh with a second use stays
+# top-down: a tanh with a second use stays
 RULES: list[Rule] = [one_plus_tanh]
 
 # what that rule leaves: sigmoid is at most 1, so that doubling it is exact and never overflows
