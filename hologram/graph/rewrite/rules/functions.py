@@ -21,7 +21,7 @@ def _one_plus_tanh(b: Rewriter, dtype: DType) -> list[Node]:
 def one_plus_tanh(node: Node, b: Rewriter) -> Node | None:
     """Where tanh has no other use. The sum cancels for negative x: what it loses there, the product has."""
     for f, other in (node.inputs, node.inputs[::-1]):
-        if f.op.name == "tanh" and other.op.name == "const" and const_value(other) == 1 and b.sole(f):
+        if f.op.name == "tanh" and other.op.name == "const" and const_value(other) == 1 and b.has_one_use(f):
             two = b.const(2, node.dtype)
             return b.make("mul", b.make("sigmoid", b.make("mul", f.inputs[0], two)), two)
     return None
