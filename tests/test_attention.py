@@ -14,7 +14,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
 from hologram.errors import ArgumentError
-from hologram.graph.library.attention.kernel import BLOCK_KEYS, CHUNK_ROWS, block_length
+from hologram.graph.library.attention.kernel import BLOCK_KEYS, BLOCK_ROWS, block_length
 from hologram.settings import override
 from tests.fuzz.thresholds import overridden
 
@@ -224,9 +224,9 @@ def test_bits_do_not_depend_on_threads() -> None:
 
 def test_the_last_rows_twice_are_the_same_bits() -> None:
     """Chunks overlap where rows are not blocks: a row's bits do not depend on its place in one."""
-    q, k, v = _arrays((2 * CHUNK_ROWS + 9, 16), (300, 16), (300, 24))
-    whole, part = (np.asarray(hg.jit(by_hand)(x, k, v)) for x in (q, q[: CHUNK_ROWS + 1]))
-    np.testing.assert_array_equal(whole[: CHUNK_ROWS + 1], part)
+    q, k, v = _arrays((2 * BLOCK_ROWS + 9, 16), (300, 16), (300, 24))
+    whole, part = (np.asarray(hg.jit(by_hand)(x, k, v)) for x in (q, q[: BLOCK_ROWS + 1]))
+    np.testing.assert_array_equal(whole[: BLOCK_ROWS + 1], part)
 
 
 @pytest.mark.parametrize("tile", [3, 6])

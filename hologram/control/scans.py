@@ -116,15 +116,15 @@ def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, .
     made = _Linearised(parts, [t is not None for t in tangents])
     if all(t is None for t in made.pushed):
         return None
-    held = _Held(parts, made)
+    residuals = _Residuals(parts, made)
     fixed_tangents, _, x_tangents = parts.split([made.tangents.get(x) for x in made.arguments])
     carried = [x for x in made.arguments if x in made.tangents and parts.is_carry(made.arguments.index(x))]
     there = [k for k, t in enumerate(made.pushed) if t is not None]
     recorded = made.recorded
     recorded.arguments = [
-        *held.fixed_arguments, *[t for t in fixed_tangents if t is not None],
+        *residuals.fixed_arguments, *[t for t in fixed_tangents if t is not None],
         *[made.tangents[x] for x in carried],
-        *held.x_arguments, *[t for t in x_tangents if t is not None],
+        *residuals.x_arguments, *[t for t in x_tangents if t is not None],
     ]  # fmt: skip
     recorded.nodes = [made.pushed[k] for k in there]  # type: ignore[misc]
     given = dict(zip(made.arguments, tangents, strict=True))
@@ -133,8 +133,8 @@ def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, .
     starts = [zeros_like(outer[x]) if given[x] is None else given[x] for x in carried]
     tangent_scan = emitted(
         ops.scan,
-        [*held.fixed, *[given[x] for x in fixed if given[x] is not None]],  # type: ignore[list-item]
-        [*starts, *held.xs, *[given[x] for x in xs if given[x] is not None]],  # type: ignore[list-item]
+        [*residuals.fixed, *[given[x] for x in fixed if given[x] is not None]],  # type: ignore[list-item]
+        [*starts, *residuals.xs, *[given[x] for x in xs if given[x] is not None]],  # type: ignore[list-item]
         [recorded],
         parts.attrs(len(carried)),
     )
@@ -145,7 +145,7 @@ def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, .
     return tuple(results)
 
 
-class _Held:
+class _Residuals:
     """Residuals by how the linear scan comes to them: constants of the loop, sequences that were there, and stacks that the scan is run for."""
 
     def __init__(self, parts: _Parts, made: _Linearised) -> None:

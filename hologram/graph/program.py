@@ -123,13 +123,13 @@ class Schedule:
 
 def _described(step: Lowered | ControlStep | HostStep) -> str:
     """One line for a step: what it is, and which arrays it binds."""
-    what = f"kernel, {step.kernel.chunks} parallel iterations" if isinstance(step, Lowered) else step.node.op.name
+    what = f"kernel, {step.kernel.iterations} parallel iterations" if isinstance(step, Lowered) else step.node.op.name
     return f"{what}; binds {', '.join(f'{n.dtype}{list(n.shape)}' for n in step.bindings)}"
 
 
 def _kernel_cost(low: Lowered) -> float:
-    chunks = low.kernel.chunks
-    return chunks * low.kernel.cost if isinstance(chunks, int) else UNKNOWN_NS
+    iterations = low.kernel.iterations
+    return iterations * low.kernel.cost if isinstance(iterations, int) else UNKNOWN_NS
 
 
 def _concrete(x: Int, values: Mapping[str, int]) -> int:

@@ -56,7 +56,7 @@ class Maker:
 
     def _launch(self, step: Lowered, values: Mapping[str, int], where: Callable[[Any], Where]) -> Launch:
         k, mapping = step.kernel, self.program.mappings[step.kernel]
-        chunks = _number(k.chunks, values)
+        chunks = _number(k.iterations, values)
         groups = min(MOST_GROUPS, mapping.groups(chunks))
         if mapping.workspace:
             groups = min(groups, GROUPS_A_UNIT * self.units)

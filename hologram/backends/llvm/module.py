@@ -241,7 +241,7 @@ class GraphWriter:
         for i, v in enumerate(values):
             at = f.emit(f"getelementptr i64, ptr {self.args}, i64 {i}")
             f.do(f"store {v.typed}, ptr {at.text}, align 8")
-        name, chunks = self._name(low, frame, direct=False), self.integers.integer(k.chunks)
+        name, chunks = self._name(low, frame, direct=False), self.integers.integer(k.iterations)
         if serial(k):
             f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
             return
@@ -279,4 +279,4 @@ def routines_of(text: str) -> list[str]:
 
 def serial(k: Kernel) -> bool:
     """Whether the calling thread runs a kernel alone."""
-    return isinstance(k.chunks, int) and (k.chunks == 1 or k.chunks * k.cost < SERIAL_NS)
+    return isinstance(k.iterations, int) and (k.iterations == 1 or k.iterations * k.cost < SERIAL_NS)

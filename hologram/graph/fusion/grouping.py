@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from hologram.graph.bounded import Worklist
-from hologram.graph.fusion.groups import KERNEL_COST, Axes, Call, Group, expanding_values, is_last, is_unfusible, reduction_axes, space
+from hologram.graph.fusion.groups import (
+    KERNEL_COST,
+    Axes,
+    Call,
+    Group,
+    expanding_values,
+    is_scan_total,
+    is_unfusible,
+    iteration_space,
+    reduction_axes,
+)
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_take, variables
@@ -44,7 +54,7 @@ class Grouping:
 
     def _place(self, value: Node) -> None:
         axes = reduction_axes(value)
-        fresh = Group(space(value), axes)
+        fresh = Group(iteration_space(value), axes)
         index = fresh.index_of(value)
         assert index is not None
         reads = self.reads(value, index, fresh)
@@ -74,9 +84,9 @@ class Grouping:
             return False
         if axes is not None and any(reduction_axes(m) is not None and m.op.kind != value.op.kind for m in g.nodes):
             return False  # a scan goes by groups of its own width
-        if any(m.op.kind == "scan" and is_last(m) != is_last(value) for m in g.nodes):
+        if any(m.op.kind == "scan" and is_scan_total(m) != is_scan_total(value) for m in g.nodes):
             return False  # totals of pages come first; the scan itself is run again once the carries are known, rather than stored
-        if axes is not None and (g.shape != space(value) or (g.axes is not None and g.axes != axes)):
+        if axes is not None and (g.shape != iteration_space(value) or (g.axes is not None and g.axes != axes)):
             return False
         for m in (value, *g.nodes):
             if is_large_concatenate(m) and ((axes or g.axes) is not None or (g.cost + alone.cost) * len(m.inputs) > KERNEL_COST):

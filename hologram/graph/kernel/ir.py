@@ -100,20 +100,20 @@ Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"
 
 
 class Kernel:
-    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, or of all of them together, ``cost`` rough
-    nanoseconds of one chunk.
+    """``params`` in call order, then ``symbols``. ``iterations`` is the extent of the parallel loop, or of all of them together, ``cost`` rough
+    nanoseconds of one parallel iteration.
 
     ``ready``: there is no body, the backend has the kernel under this name; the integers follow the parameters.
     """
 
-    __slots__ = ("params", "scratch", "symbols", "body", "chunks", "cost", "ops", "note", "ready")
+    __slots__ = ("params", "scratch", "symbols", "body", "iterations", "cost", "ops", "note", "ready")
 
     def __init__(self) -> None:
         self.params: list[Buffer] = []
         self.scratch: list[Buffer] = []
         self.symbols: list[str] = []
         self.body: list[Stmt] = []
-        self.chunks: Int = 1
+        self.iterations: Int = 1
         self.cost = 0.0
         self.ops = 0
         self.note = ""
@@ -145,7 +145,7 @@ def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
 
 def integers_of(kernel: Kernel) -> list[Int]:
     """Every extent and index expression of a kernel."""
-    out: list[Int] = [kernel.chunks]
+    out: list[Int] = [kernel.iterations]
     for s in kernel.walk():
         if isinstance(s, Loop):
             out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])

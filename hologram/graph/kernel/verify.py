@@ -30,10 +30,10 @@ def verify_kernel(kernel: Kernel) -> None:
 
     - parameters are ``in``, ``out`` or ``inout``, scratch is ``scratch``, names of buffers and symbols are distinct;
     - a kernel that a backend has ready has no body and no scratch;
-    - ``parallel`` loops are outermost, start at 0 and run ``chunks`` times together; beside them there are only instructions;
+    - ``parallel`` loops are outermost, start at 0 and run ``iterations`` times together; beside them there are only instructions;
     - a ``lanes`` loop is inside another only where that accumulates nothing, and no loop variable hides another name;
     - a value is computed once, before its uses, in a list of statements that encloses them;
-    - what chunks share is a serial loop of theirs, without accumulators, that stores to scratch alone;
+    - what parallel iterations share is a serial loop of theirs, without accumulators, that stores to scratch alone;
     - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
     - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; narrow floats are
       only moved and cast;
@@ -84,7 +84,7 @@ class _Verifier:
         if k.body or k.scratch:
             self.fail("a kernel that a backend has ready has no body and no scratch")
         assert k.ready is not None
-        for e in (k.chunks, *k.ready[1]):
+        for e in (k.iterations, *k.ready[1]):
             self.integer(e)
 
     def fail(self, trouble: str) -> NoReturn:
@@ -126,7 +126,7 @@ class _Verifier:
         elif s.kind == "lanes" and self.loops[-1].kind == "lanes" and self.loops[-1].accs:
             self.fail("a loop of lanes is inside another that accumulates")
         if s.shared > 1 and (s.kind != "serial" or s.accs or [outer.kind for outer in self.loops] != ["parallel"] or not _fills_scratch(s)):
-            self.fail("what chunks share is a serial loop of theirs that writes to scratch")
+            self.fail("what parallel iterations share is a serial loop of theirs that writes to scratch")
         for a in s.accs:
             self.accumulator(a, s)
         self.loops.append(s)
@@ -142,9 +142,9 @@ class _Verifier:
     def parallel(self, s: Loop) -> None:
         if self.loops:
             self.fail("a parallel loop is outermost")
-        chunks = sum((t.extent for t in self.kernel.body if isinstance(t, Loop)), 0)
-        if s.start != 0 or s.limit is not None or s.accs or chunks != self.kernel.chunks:
-            self.fail(f"parallel loops count the {self.kernel.chunks} chunks of the kernel, each from 0, and accumulate nothing")
+        iterations = sum((t.extent for t in self.kernel.body if isinstance(t, Loop)), 0)
+        if s.start != 0 or s.limit is not None or s.accs or iterations != self.kernel.iterations:
+            self.fail(f"parallel loops count the {self.kernel.iterations} iterations of the kernel, each from 0, and accumulate nothing")
 
     def accumulator(self, a: Acc, loop: Loop) -> None:
         self.once(a)

@@ -13,7 +13,7 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 
 
-def in_pairs(b: Builder, x: Node, axis: int) -> tuple[Node, Node | None] | None:
+def pair_bfloat16(b: Builder, x: Node, axis: int) -> tuple[Node, Node | None] | None:
     """Of the terms ``x`` of a sum over ``axis``: those of pairs of them, half as many, and the last term where one is left over. None where they are
     no products of bfloat16."""
     n = x.shape[axis]

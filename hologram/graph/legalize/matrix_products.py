@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hologram.graph.legalize.bf16_dot import in_pairs
+from hologram.graph.legalize.bf16_dot import pair_bfloat16
 from hologram.graph.legalize.convolutions import SPLIT_K_TERMS, split_k_axes
 from hologram.graph.legalize.reductions import reduce_run, row_blocked
 from hologram.graph.legalize.variation import Variation
@@ -107,7 +107,7 @@ def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
 
 def reduce_matmul(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
     reduce = reduce_split_k if varies.split_k else reduce_run
-    found = in_pairs(b, x, run[-1]) if varies.by_pairs else None
+    found = pair_bfloat16(b, x, run[-1]) if varies.by_pairs else None
     if found is None:
         return reduce(b, op, x, run)
     pairs, last = found

@@ -28,7 +28,7 @@ MAX_READ_AHEAD = 8
 COUNTER_ROWS = 8  # of counters that move a tile: for digits of 4 bits, two in a word
 BLOCK_TILES, MAX_UNBLOCKED_TILES = 8, 2048  # tiles that are summed before the running sum, and up to how many are not worth that
 COUNTED_BITS, MAX_SUMMED_TILES = DIGIT_BITS, 128  # of indices that are only counted, and tiles whose counts are summed one after the other
-MAX_TILE_BYTES = 16 * 1024  # a unit should have room for several groups
+MAX_TILE_BYTES = 16 * 1024  # an SM should have room for several groups
 
 # What a large GPU takes, in nanoseconds, by instructions and bytes (docs/gpu_kernels.md): to choose by.
 LAUNCH_NS = 3000.0

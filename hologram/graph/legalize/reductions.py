@@ -13,7 +13,7 @@ from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
 from hologram.primitives.reductions import PAGE
 
-MAX_KERNEL_TERMS = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
+MAX_KERNEL_TERMS = 256 * PAGE  # a longer reduction is always cut, lest a parallel iteration take long
 ROW_BLOCK_PIECES = 32  # pieces of row blocks that keep threads busy, where rows are as many
 
 

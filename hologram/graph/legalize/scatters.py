@@ -7,7 +7,7 @@ once. Many updates to few indices are cut in pieces (:func:`hologram.primitives.
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.graph.legalize.sorted_scatters import in_runs
+from hologram.graph.legalize.sorted_scatters import scatter_by_sorting
 from hologram.graph.legalize.sorts import LongSorts
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
@@ -38,7 +38,7 @@ def legalize_scatter(b: Builder, node: Node, inputs: tuple[Node, ...], long: Lon
 
 
 def _scattered(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts | None, exact: bool) -> Node:
-    found = in_runs(b, op, x, indices, updates, long, exact) if long is not None else None
+    found = scatter_by_sorting(b, op, x, indices, updates, long, exact) if long is not None else None
     return b(op, (x, indices, updates), (2, 1)) if found is None else found
 
 

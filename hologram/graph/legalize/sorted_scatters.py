@@ -22,7 +22,7 @@ MIN_SORTED_UPDATES = 128  # of a row, from which they are sorted
 MIN_CUT, UNKNOWN_CUT = 32, 1024
 
 
-def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
+def scatter_by_sorting(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
     """A scatter of ``updates`` (shared, outer, m, inner) to ``indices`` (shared, m) of ``x`` (shared, outer, n, inner); None where it is as well done
     one after the other, or where indices and numbers of updates are too large together."""
     n, m = x.shape[2], indices.shape[1]

@@ -85,7 +85,7 @@ class CodePlacement:
             self._share_divisors()
 
     def _tile(self) -> None:
-        """Several rows a chunk that share reads: they start at a value of its own."""
+        """Several rows per parallel iteration that share reads: they start at a value of its own."""
         nest = self.nest
         first = Ins("index", (), (nest.row,), dtypes.int64)
         last = Ins("const", (), const_attrs(nest.last_row, dtypes.int64), dtypes.int64)
@@ -97,7 +97,7 @@ class CodePlacement:
             self.order = [v for v in self.order if v in self._of_sums()]
 
     def _copy_rows(self) -> None:
-        """Several rows a chunk: what depends on the row is there once for each, the rest once."""
+        """Several rows per parallel iteration: what depends on the row is there once for each, the rest once."""
         copies = RowCopies(self.values, self.nest)
         self.order, self.of_row = copies.repeat(self.order), copies.of_row
         self.stores = copies.stores(self.stores) if self.epilogue is None else self.epilogue.keep(copies.copies)
@@ -108,7 +108,7 @@ class CodePlacement:
         return {*accs, *epilogue.made_of([a for args in accs.values() for a in args])}
 
     def _shared_by_rows(self) -> set[Value]:
-        """What rows share and read again and again: kept in scratch for the rows of a chunk, if the kernel makes one pass."""
+        """What rows share and read again and again: kept in scratch for the rows of a parallel iteration, if the kernel makes one pass."""
         if any(isinstance(v, Acc) and v.stage > 1 for v in self.order):
             return set()
         users = [a for v in self.order if isinstance(v, Ins) and v in self.of_row for a in v.args]
@@ -198,7 +198,7 @@ class CodePlacement:
         if self.row_blocked is not None:
             k.body += self.row_blocked.identities.values()
             k.scratch += self.row_blocked.results.values()
-        parallel = Loop("parallel", "p", 0, nest.chunks)
+        parallel = Loop("parallel", "p", 0, nest.iterations)
         parallel.repeats = nest.repeats
         k.body.append(parallel)
         body = parallel.body
@@ -212,7 +212,7 @@ class CodePlacement:
                 body.append(self.epilogue.loop())
             body = loop.body
         self._passes(body)
-        self._finish(nest.chunks)
+        self._finish(nest.iterations)
         out = Lowered(k, [n for n, b in self.values.buffers.items()], self.group)
         if not nest.repeats or self.epilogue is not None:  # rows that are run twice would read what they have written
             out.in_place = in_place_pairs(k)
@@ -368,18 +368,18 @@ class CodePlacement:
         self.kernel.scratch.append(b)
         return b
 
-    def _finish(self, chunks: Int) -> None:
+    def _finish(self, iterations: Int) -> None:
         k = self.kernel
         k.params = list(self.values.buffers.values())
-        k.chunks = chunks
+        k.iterations = iterations
         names = sorted({a.name for e in integers_of(k) for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")})
         k.symbols = names
         everything = [*self.order, *(self.epilogue.order if self.epilogue is not None else ())]
         k.ops = sum(1 for v in everything if isinstance(v, Ins) and not isinstance(v.op, str))
         per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
         elements = prod(self.values.shape) * len(self.values.boxes)
-        if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
-            k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
+        if is_static(elements) and isinstance(iterations, int) and isinstance(elements, int):
+            k.cost = 3.0 + elements / max(1, iterations) * (0.02 * per_element + 0.03)
         else:
             k.cost = 3.0 + 3000 * 0.05 * per_element
 

@@ -1,4 +1,4 @@
-"""Unroll-and-jam: copies of instructions for the rows of a chunk that takes several rows at once."""
+"""Unroll-and-jam: copies of instructions for the rows of a parallel iteration that takes several rows at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hologram.ir.symbolic import bounds
 
 
 class RowCopies:
-    """``copies`` has the value of an instruction in each row of a chunk, ``of_row`` what differs between rows."""
+    """``copies`` has the value of an instruction in each row of a parallel iteration, ``of_row`` what differs between rows."""
 
     def __init__(self, values: ScalarProgram, nest: Nest) -> None:
         self.values, self.nest = values, nest
@@ -41,7 +41,7 @@ class RowCopies:
         ]
 
     def _rows_of(self, v: Value) -> list[Value]:
-        """The value for each row of a chunk: one for all rows that it does not differ between."""
+        """The value for each row of a parallel iteration: one for all rows that it does not differ between."""
         n = self.nest.rows_at_once
         if isinstance(v, Acc):
             args = self.values.accumulates.pop(v)

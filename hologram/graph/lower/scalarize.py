@@ -11,7 +11,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.groups import Group, is_last, reduction_axes
+from hologram.graph.fusion.groups import Group, is_scan_total, reduction_axes
 from hologram.graph.kernel.ir import Acc, Buffer, Value
 from hologram.graph.legalize.paged_scans import is_reversed, unpaged
 from hologram.graph.schedule.index_split import Box
@@ -124,7 +124,7 @@ class ScalarProgram:
             self._accumulate(acc, (running,))
             got = self.made[key] = running
         assert isinstance(got, Ins)
-        return got.attrs[0] if is_last(node) else got
+        return got.attrs[0] if is_scan_total(node) else got
 
     def element(self, node: Node, index: Index, guard: Guard) -> Value:
         """The value of one element, by an explicit stack: a chain's length is no recursion."""

@@ -1,7 +1,7 @@
 """Lowering of scatters: two kernels, the copy of x and the updates.
 
-The first kernel writes x, as any value is written. The second reads, combines and writes again the elements that the indices name. Chunks are
-independent parts of the result, and the updates of a chunk run in order, so the result never depends on threads."""
+The first kernel writes x, as any value is written. The second reads, combines and writes again the elements that the indices name. Parallel
+iterations are independent parts of the result, and the updates of a parallel iteration run in order, so the result never depends on threads."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class _Updates:
 
     def lowered(self) -> Lowered:
         kernel = Kernel()
-        kernel.chunks = self.shared * self.outer * self.blocks
-        p = counter("p", kernel.chunks)
+        kernel.iterations = self.shared * self.outer * self.blocks
+        p = counter("p", kernel.iterations)
         row = floordiv(p, self.blocks)
         serial = Loop("serial", "j", 0, self.m)
         serial.body = self._update(floordiv(row, self.outer), mod(row, self.outer), mod(p, self.blocks) * self.block)
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body.append(serial)
         kernel.body.append(parallel)
         self._finish(kernel)

@@ -45,8 +45,8 @@ class _Runs:
         self.monoid: Op | None = TABLE[self.op].monoid
         self.space = self.updates.shape
         shared, outer, self.m, inner = self.space
-        self.chunks = prod(self.space)
-        p = counter("p", self.chunks)
+        self.iterations = prod(self.space)
+        p = counter("p", self.iterations)
         self.c, rest = mod(p, inner), floordiv(p, inner)
         self.k, rest = mod(rest, self.m), floordiv(rest, self.m)
         self.o, self.s = mod(rest, outer), floordiv(rest, outer)
@@ -152,8 +152,8 @@ class _Runs:
 
     def _finished(self) -> Lowered:
         kernel = Kernel()
-        kernel.params, kernel.chunks = list(self.values.buffers.values()), self.chunks
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        kernel.params, kernel.iterations = list(self.values.buffers.values()), self.iterations
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body = self.body
         kernel.body.append(parallel)
         summarise(kernel)

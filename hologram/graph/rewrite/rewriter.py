@@ -59,7 +59,7 @@ class Rewriter(Builder):
         index = sum(op.name == "input" for op, _, _ in self.table)
         return self.make("input", attrs=(index, shape, dtype.name, None))
 
-    def sole(self, node: Node) -> bool:
+    def has_one_use(self, node: Node) -> bool:
         """Whether ``node`` has one user."""
         assert self.users is not None, "users are counted only where users go first"
         return self.users[node] == 1

@@ -173,15 +173,15 @@ def _crossings(step: int, first: int, size: int) -> tuple[int, int]:
 
 
 def join_kernels(kernels: Sequence[Kernel]) -> Kernel:
-    """One kernel of several that have the same parameters: it has all of their chunks, in turn."""
+    """One kernel of several that have the same parameters: it has all of their parallel iterations, in turn."""
     out = kernels[0]
-    counts = [k.chunks for k in kernels if isinstance(k.chunks, int)]
+    counts = [k.iterations for k in kernels if isinstance(k.iterations, int)]
     static = len(counts) == len(kernels)
     out.cost = sum(n * k.cost for n, k in zip(counts, kernels, strict=True)) / sum(counts) if static else max(k.cost for k in kernels)
     for k in kernels[1:]:
         out.body += k.body
         out.scratch += k.scratch
-        out.chunks = out.chunks + k.chunks
+        out.iterations = out.iterations + k.iterations
         out.ops += k.ops
         out.symbols = sorted({*out.symbols, *k.symbols})
     return out

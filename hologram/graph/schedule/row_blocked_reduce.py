@@ -1,8 +1,8 @@
 """Row-blocked reductions: long columns of wide rows, reduced a few rows at a time, with results in scratch.
 
-Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a block
-of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of results in scratch,
-which stays in the first caches. This is not the canonical reduction order.
+Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a parallel iteration
+takes a block of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of
+results in scratch, which stays in the first caches. This is not the canonical reduction order.
 """
 
 from __future__ import annotations

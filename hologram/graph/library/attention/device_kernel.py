@@ -1,7 +1,7 @@
 """The attention kernel for GPUs, whose items share memory (:mod:`hologram.graph.library.attention.nodes` has the node).
 
-A chunk is a block of rows (queries) of one head, which goes over blocks of keys. All its work is nests of two loops of lanes, rows by keys or rows by
-elements of a value, whose elements items keep in registers (:mod:`hologram.backends.c.tiles`): block of keys by block of keys
+A parallel iteration is a block of rows (queries) of one head, which goes over blocks of keys. All its work is nests of two loops of lanes, rows by
+keys or rows by elements of a value, whose elements items keep in registers (:mod:`hologram.backends.c.tiles`): block of keys by block of keys
 
 1. products of queries and keys, and the scores made of them;
 2. their maximum in each row, and the factor ``exp(old maximum - new maximum)`` for what there is so far;
@@ -36,7 +36,7 @@ from hologram.ir.symbolic import Int, counter
 MAX_MATRIX_UNIT_WIDTH = 128  # elements of a value: outputs and sums are in registers
 MIN_MATRIX_UNIT_KEYS = 32  # keys of a block: terms that panels have
 MAX_VALUE_ROW_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least
-GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
+GFLOPS = 60.0  # that a parallel iteration is taken to reach, for its cost
 
 
 def lower_attention(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
@@ -64,8 +64,8 @@ def whole(n: int) -> int:
 
 
 class TileKernel(ScoreKernel):
-    """A kernel of nests. Names: ``r`` a row of the chunk, ``left`` how many rows there are from the chunk's first, ``j`` the block, ``here`` how many
-    keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
+    """A kernel of nests. Names: ``r`` a row of the parallel iteration, ``left`` how many rows there are from the parallel iteration's first, ``j``
+    the block, ``here`` how many keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
 
     def blocks_of(self, panels: GpuTileConfig, width: int, factors: Sequence[Node], products: int = 1) -> None:
         """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products, ``products`` of which are of
@@ -84,7 +84,7 @@ class TileKernel(ScoreKernel):
         of_a_row = (2 * whole(width) + self.block) // SIDE + 3  # outputs, their sums, scores, and what softmax has of it
         while not by_units and self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MAX_ITEM_REGISTERS:
             self.rows //= 2
-        self.blocks, self.chunks = -(-self.length // self.block), -(-self.count // self.rows)
+        self.blocks, self.row_blocks = -(-self.length // self.block), -(-self.count // self.rows)
         self.stride = self.rows + PAD
         self.weights = Buffer("weights", self.weight_type, "scratch", self.block * self.stride)
 
@@ -92,11 +92,11 @@ class TileKernel(ScoreKernel):
 
     @property
     def row(self) -> Int:
-        return 0 if self.chunks == 1 else counter("row", self.count)
+        return 0 if self.row_blocks == 1 else counter("row", self.count)
 
     @property
     def left(self) -> Int | None:
-        """Rows from the chunk's first on; None where they are enough for every chunk."""
+        """Rows from the parallel iteration's first on; None where they are enough for every parallel iteration."""
         return None if self.count % self.rows == 0 else self.count - self.row
 
     @property
@@ -111,8 +111,8 @@ class TileKernel(ScoreKernel):
 
     # --- loops ---------------------------------------------------------------------------------------------------------
 
-    def begin_chunk(self, body: list[Stmt], number: Int) -> None:
-        if self.chunks > 1:
+    def begin_block(self, body: list[Stmt], number: Int) -> None:
+        if self.row_blocks > 1:
             named(index(body, number * self.rows), "row")
 
     def each_block(self, body: list[Stmt]) -> list[Stmt]:
@@ -138,7 +138,7 @@ class TileKernel(ScoreKernel):
         return rows, Loop("lanes", "d", 0, whole(width), width if width != whole(width) else None)
 
     def products(self, down: Loop, rows: Loop, columns: Loop, queries: Node, keys: Node) -> None:
-        """Sums of products of the chunk's rows and the block's keys."""
+        """Sums of products of the parallel iteration's rows and the block's keys."""
         k = counter("k", static(queries.shape[-1]))
         r, t = counter("r", self.rows), counter("t", self.block)
         x = self.element(queries, (*self.score_index(self.row + r, 0), k), down.body, {"k"}, rows.body)
@@ -176,8 +176,8 @@ class _Attention(TileKernel):
         self.r = counter("r", self.rows)
 
     def lowered(self) -> Lowered:
-        kernel, body, number = self.start(self.chunks)
-        self.begin_chunk(body, number)
+        kernel, body, number = self.start(self.row_blocks)
+        self.begin_block(body, number)
         self._no_key(body)
         blocks = self.each_block(body)
         self._scores(blocks)

@@ -1,7 +1,7 @@
 """The attention kernel for CPUs (:mod:`hologram.graph.library.attention.nodes` has the node).
 
-A chunk is a block of rows (queries) of one head; rows are the lanes. Queries are transposed to (depth, rows) in scratch. Then, block of keys by
-block of keys:
+A parallel iteration is a block of rows (queries) of one head; rows are the lanes. Queries are transposed to (depth, rows) in scratch. Then, block of
+keys by block of keys:
 
 1. scores (keys, rows) by register tiles: a few keys, each element of which meets a vector of rows;
 2. what is done with scores before the softmax, their maxima, exponentials and sums, down the keys, for a vector of rows at once;
@@ -27,9 +27,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter, floordiv
 
-CHUNK_ROWS = 64  # of a chunk: what is read of keys and values serves that many
+BLOCK_ROWS = 64  # of a parallel iteration: what is read of keys and values serves that many
 BLOCK_KEYS = 256  # of a block: its scores and values fit in the second-level cache
-GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
+GFLOPS = 60.0  # that a parallel iteration is taken to reach, for its cost
 
 
 def lower_attention(group: Group, materialized: set[Node], tile: CpuTileConfig) -> Lowered:
@@ -49,8 +49,8 @@ def tile_length(count: int, most: int) -> int:
 
 
 class _Attention(ScoreKernel):
-    """Names: ``r`` a row of the chunk, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a query, ``d``
-    of a value."""
+    """Names: ``r`` a row of the parallel iteration, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a
+    query, ``d`` of a value."""
 
     def __init__(self, group: Group, materialized: set[Node], tile: CpuTileConfig) -> None:
         (self.node,) = group.nodes
@@ -60,8 +60,8 @@ class _Attention(ScoreKernel):
         (self.products,) = products_in(scores)
         self.vector = tile.nbytes // self.dtype.itemsize
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
-        self.chunks_of_head = -(-self.count // CHUNK_ROWS)
-        self.rows = -(-self.count // self.chunks_of_head)
+        self.iterations_of_head = -(-self.count // BLOCK_ROWS)
+        self.rows = -(-self.count // self.iterations_of_head)
         self.block = block_length(self.length, tile.rows)
         self.row_tile, self.key_tile = tile_length(self.rows, tile.rows), tile_length(self.block, tile.rows)
         self.stride = -(-self.rows // self.row_tile) * self.row_tile  # of rows in scratch: a last tile may be more than there are
@@ -75,7 +75,7 @@ class _Attention(ScoreKernel):
 
     @property
     def row(self) -> Int:
-        return 0 if self.chunks_of_head == 1 else counter("row", self.count - self.rows + 1)
+        return 0 if self.iterations_of_head == 1 else counter("row", self.count - self.rows + 1)
 
     @property
     def first(self) -> Int:
@@ -94,8 +94,8 @@ class _Attention(ScoreKernel):
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
     def lowered(self) -> Lowered:
-        kernel, body, block = self.start(self.chunks_of_head, repeats=self.count % self.rows != 0)
-        if self.chunks_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
+        kernel, body, block = self.start(self.iterations_of_head, repeats=self.count % self.rows != 0)
+        if self.iterations_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
             named(least(body, block * self.rows, self.count - self.rows), "row")
         self._turn(body)
         if self.blocks > 1:

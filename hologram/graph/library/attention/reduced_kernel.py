@@ -1,9 +1,9 @@
 """The kernel of attention derivatives: scores reduced along one axis (``reduced_scores`` of :mod:`hologram.graph.library.attention.nodes`), for
 devices whose items share memory.
 
-A chunk is a block of the own axis of one head, which goes over blocks of the other axis. Products are computed again there, and what is made of them
-element by element; of that are summed, or maximal, the elements of a row, or its products with a factor. Nothing of the size of scores is in memory,
-and no two chunks write to one place, so that results do not depend on timing.
+A parallel iteration is a block of the own axis of one head, which goes over blocks of the other axis. Products are computed again there, and what is
+made of them element by element; of that are summed, or maximal, the elements of a row, or its products with a factor. Nothing of the size of scores
+is in memory, and no two parallel iterations write to one place, so that results do not depend on timing.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class _Reduced(TileKernel):
         self.r = counter("r", self.rows)
 
     def lowered(self) -> Lowered:
-        kernel, body, number = self.start(self.chunks)
-        self.begin_chunk(body, number)
+        kernel, body, number = self.start(self.row_blocks)
+        self.begin_block(body, number)
         self._nothing(body)
         blocks = self.each_block(body)
         for i in range(len(self.pairs)):

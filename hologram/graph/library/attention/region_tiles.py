@@ -27,8 +27,9 @@ MAX_PRODUCTS = 2  # of which scores are made: each is in registers
 
 
 class _Plan(NamedTuple):
-    """A reduction of scores: their node, their long axes, which of these the chunks own and which they walk, the products with their factors and the
-    axes of these; the factor of scores and its axes, if there is one; and ``terms``, the axes of what is reduced in the order of the new node."""
+    """A reduction of scores: their node, their long axes, which of these the parallel iterations own and which they walk, the products with their
+    factors and the axes of these; the factor of scores and its axes, if there is one; and ``terms``, the axes of what is reduced in the order of the
+    new node."""
 
     root: Node
     scores: Node

@@ -19,8 +19,8 @@ from hologram.ir.symbolic import Int, atoms, counter, floordiv, mod, prod
 
 
 class ScoreKernel:
-    """A kernel that cuts the *own* axis of scores in blocks, one a chunk, and walks the other one. Names: ``h0, h1, …`` the position along the other
-    axes, ``row`` the chunk's first index along its own axis."""
+    """A kernel that cuts the *own* axis of scores in blocks, one per parallel iteration, and walks the other one. Names: ``h0, h1, …`` the position
+    along the other axes, ``row`` the parallel iteration's first index along its own axis."""
 
     def __init__(self, group: Group, materialized: set[Node], scores: Node, own: int, walked: int) -> None:
         self.group, self.scores, self.own_axis, self.walked_axis = group, scores, own, walked
@@ -80,13 +80,14 @@ class ScoreKernel:
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
     def start(self, blocks: int, repeats: bool = False) -> tuple[Kernel, list[Stmt], Int]:
-        """A kernel with a chunk for each block of each head, the chunk's statements, and the number of its block; ``repeats``: see :class:`Loop`."""
+        """A kernel with a parallel iteration for each block of each head, the parallel iteration's statements, and the number of its block;
+        ``repeats``: see :class:`Loop`."""
         kernel = Kernel()
-        kernel.chunks = prod(n for _, n in self.others) * blocks
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        kernel.iterations = prod(n for _, n in self.others) * blocks
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.repeats = repeats
         kernel.body.append(parallel)
-        p = counter("p", kernel.chunks)
+        p = counter("p", kernel.iterations)
         at = floordiv(p, blocks)
         for i, n in reversed(self.others):
             if n != 1:

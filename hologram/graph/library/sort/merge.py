@@ -1,10 +1,10 @@
 """Merge sort kernels for GPUs, whose items share memory: runs are merged by rank.
 
 An element's position in two merged runs is its position in its own and the number of elements of the other run that come before it, which a binary
-search finds: every element by itself, stably, in the one order that there is. A chunk sorts a *tile* of short rows, or of a long one, in shared
-memory by merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a chunk
-writes one tile of it, and finds where its elements begin and end in both runs by a search along the diagonal of the merge (Green, McColl and Bader
-2012, GPU Merge Path). Searches have a number of steps that is known, so they are written out.
+search finds: every element by itself, stably, in the one order that there is. A parallel iteration sorts a *tile* of short rows, or of a long one, in
+shared memory by merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a
+parallel iteration writes one tile of it, and finds where its elements begin and end in both runs by a search along the diagonal of the merge (Green,
+McColl and Bader 2012, GPU Merge Path). Searches have a number of steps that is known, so they are written out.
 
 Keys are any unsigned numbers. ``order_keys`` moves indices and reads the keys through them.
 """
@@ -48,7 +48,7 @@ def _up(n: int) -> int:
 class _Sort:
     """Names: ``i`` an element of the tile, ``at…`` the steps of a search.
 
-    ``tile`` is what a chunk sorts, in *lines* of ``line`` elements, each of one row; ``merged`` what a chunk merges.
+    ``tile`` is what a parallel iteration sorts, in *lines* of ``line`` elements, each of one row; ``merged`` what a parallel iteration merges.
     """
 
     def __init__(self, group: Group) -> None:
@@ -70,10 +70,10 @@ class _Sort:
         """Passes end in the first half of the result."""
         return [self._tiles(len(self.runs) % 2), *(self._merge(run, (len(self.runs) - k) % 2) for k, run in enumerate(self.runs))]
 
-    def _kernel(self, chunks: Int, body: list[Stmt], buffers: dict[Buffer, object], scratch: list[Buffer], steps: int) -> Lowered:
+    def _kernel(self, iterations: Int, body: list[Stmt], buffers: dict[Buffer, object], scratch: list[Buffer], steps: int) -> Lowered:
         kernel = Kernel()
-        kernel.params, kernel.scratch, kernel.chunks = list(buffers), scratch, chunks
-        parallel = Loop("parallel", "p", 0, chunks)
+        kernel.params, kernel.scratch, kernel.iterations = list(buffers), scratch, iterations
+        parallel = Loop("parallel", "p", 0, iterations)
         parallel.body = body
         kernel.body.append(parallel)
         summarise(kernel)

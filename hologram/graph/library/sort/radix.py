@@ -33,7 +33,8 @@ def lower_digits(group: Group, materialized: set[Node], shared_bytes: int) -> Lo
 
 
 class _Pass:
-    """What both kernels have: a chunk ``p`` is tile ``t`` of a row ``row_at``; ``body`` is its body, which begins with the number of its items."""
+    """What both kernels have: a parallel iteration ``p`` is tile ``t`` of a row ``row_at``; ``body`` is its body, which begins with the number of its
+    items."""
 
     def __init__(self, group: Group, materialized: set[Node], shared_bytes: int) -> None:
         (self.node,) = group.nodes
@@ -62,8 +63,8 @@ class _Pass:
 
     def kernel(self, scratch: list[Buffer], cost: float) -> Lowered:
         kernel = Kernel()
-        kernel.params, kernel.scratch, kernel.chunks = list(self.buffers.buffers.values()), scratch, self.rows * self.tiles
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        kernel.params, kernel.scratch, kernel.iterations = list(self.buffers.buffers.values()), scratch, self.rows * self.tiles
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body = self.body
         kernel.body.append(parallel)
         summarise(kernel)
