@@ -1,0 +1,104 @@
+"""The pages that explain the compiler say what the code does: printed stages, the table of passes, paths, terms."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hologram.backends.llvm import target
+from hologram.graph.pipeline import PIPELINE, passes
+from hologram.settings import override
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGE = DOCS / "architecture.md"
+TEXT = PAGE.read_text()
+SHOWN = dict(re.findall(r"```text (\w+)\n(.*?)```", TEXT, re.DOTALL))
+EXPLAINING = [PAGE, DOCS / "glossary.md", *sorted((DOCS / "internals").glob("*.md")), *sorted((DOCS / "guides").glob("*.md"))]
+MAX_WORDS = {"architecture": 1500, "add_a_backend": 600, "add_a_schedule": 400}
+
+
+@pytest.fixture(scope="module")
+def lowered() -> Any:
+    """The page's program, compiled for a processor on which its machine code is known, where this machine can run that."""
+    (source,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(source.replace("print(", "str("), "program.py", "exec"), names)
+    with override(target="x86-64-v3" if target.host().has("avx2") else ""):
+        names["lowered"].compile()
+    return names["lowered"]
+
+
+def _normal(line: str) -> str:
+    """A line of LLVM IR or assembly without its numbers: those of registers, offsets, vectors' widths."""
+    return " ".join(re.sub(r"%[\w.]+", "%", re.sub(r"\d+\(", "(", line)).split())
+
+
+@pytest.mark.parametrize("stage", ["trace", *(s.name for s in PIPELINE)])
+def test_stages_print_what_the_page_shows(lowered: Any, stage: str) -> None:
+    """Where the page has an ellipsis, lines are left out."""
+    rest = lowered.as_text(stage).strip() + "\n"
+    pieces = re.split(r"^…\n", SHOWN[stage], flags=re.MULTILINE)
+    assert rest.startswith(pieces[0]) and rest.endswith(pieces[-1]), rest
+    for piece in pieces:
+        assert piece in rest, rest
+        rest = rest[rest.index(piece) + len(piece) :]
+
+
+@pytest.mark.parametrize("stage", ["llvm", "asm"])
+def test_excerpts_are_in_generated_code(lowered: Any, stage: str) -> None:
+    """But for the numbers of registers and offsets."""
+    if stage == "asm" and not target.host().has("avx2"):
+        pytest.skip("the page shows code for x86-64-v3")
+    rest = [_normal(line) for line in lowered.as_text(stage).splitlines()]
+    for line in map(_normal, SHOWN[stage].splitlines()):
+        if line != "…":
+            assert line in rest, line
+            rest = rest[rest.index(line) + 1 :]
+
+
+def test_the_table_lists_the_passes_of_the_pipeline() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| [\w ]+ \| [\w, ]+ \| [^|]+ \| ([^|]+) \|$", TEXT, re.MULTILINE)
+    found = list({p.name: p for p in passes()}.values())
+    assert [name for name, _ in rows] == [p.name for p in found]
+    for (name, switch), p in zip(rows, found, strict=True):
+        assert (switch == "required") == p.required, name
+        assert ("; " in switch) == (p.when is not found[0].when), name
+
+
+@pytest.mark.parametrize("page", EXPLAINING, ids=lambda p: p.stem)
+def test_paths_and_links_exist(page: Path) -> None:
+    text = page.read_text()
+    for path in re.findall(r"(?<![\w/.])(?:hologram(?:_torch|_ffi)?|tests|docs|benchmarks|examples)/[\w/.]*[\w/]", text):
+        assert (ROOT / path).exists(), path
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        assert link.startswith("http") or (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda p: p.stem)
+def test_pages_say_first_what_they_are_for(page: Path) -> None:
+    """And the list of pages has each."""
+    title, empty, first = page.read_text().split("\n", 2)
+    assert title.startswith("# ") and not empty
+    assert re.match(r"[\w`*\[]", first) and not first.startswith("```"), first[:80]
+    assert page.name == "README.md" or f"]({page.relative_to(DOCS)})" in (DOCS / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("page", "most"), MAX_WORDS.items())
+def test_pages_stay_short(page: str, most: int) -> None:
+    (path,) = DOCS.rglob(f"{page}.md")
+    assert len(path.read_text().split()) <= most
+
+
+def test_terms_of_the_glossary_occur() -> None:
+    """In the code or on another page; and they are in order."""
+    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    assert len(terms) > 20 and all(a.lower() < b.lower() for a, b in pairwise(terms))
+    others = [p for p in DOCS.rglob("*.md") if p.name != "glossary.md"] + list((ROOT / "hologram").rglob("*.py"))
+    words = " ".join(" ".join(p.read_text().split()) for p in others).lower()
+    missing = [term for term in terms if not any(re.search(rf"\b{re.escape(form)}", words) for form in term.lower().split(", "))]
+    assert not missing
