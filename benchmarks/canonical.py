@@ -13,7 +13,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.graph.pass_manager import Context
 from hologram.graph.pipeline import canonicalise
-from hologram.graph.rewrite.engine import Rewriter
+from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 

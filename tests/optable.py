@@ -21,7 +21,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, const_attrs
 from hologram.primitives import TABLE, Op
-from hologram.primitives.complexes import join
+from hologram.primitives.complex.parts import join
 
 Case = tuple[Op, tuple[Any, ...], list[np.ndarray]]
 Shape = tuple[int, ...]

@@ -202,7 +202,7 @@ def test_derivatives_of_16_bit_floats_make_scores_again(case: str, tmp_path: Pat
     args = [x.astype(dtypes.bfloat16.np) for x in _arrays(*shapes)]
     with eager(2**20):
         schedule = _schedule(f, *args)
-    mappings = [Mapping(k.kernel, Scalars(DIALECTS["cuda"]), "standard") for k in schedule.kernels if k.group.roots[0].op.kind == "attention"]
+    mappings = [Mapping(k.kernel, Scalars(DIALECTS["cuda"]), "standard") for k in schedule.kernels if k.group.nodes[0].op.kind == "attention"]
     assert len(mappings) >= 6 and all(m.dynamic for m in mappings)
     scores = args[0].size // args[0].shape[-1] * args[1].shape[-2]
     assert all(n.size < scores for k in schedule.kernels for n in k.bindings)

@@ -26,7 +26,7 @@ from hologram.graph.bounded import Worklist, rounds
 from hologram.graph.legalize.convolutions import written_out
 from hologram.graph.pass_manager import MAX_ROUNDS, Context, Pass, Repeat, run_passes
 from hologram.graph.pipeline import canonicalise, compile_to_plan
-from hologram.graph.schedule.tiles import Panels
+from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node, const_attrs, topological
 from hologram.ir.op import TABLE
@@ -40,7 +40,8 @@ SECONDS = 20  # that no graph here takes, by far
 def compiled(graph: Graph, precision: str, device: bool = False) -> None:
     """Through all passes, to kernels."""
     with within(SECONDS):
-        _ = compile_to_plan(canonicalise(graph, precision), precision, Panels(64, 64, None) if device else target.host().tile, hold=2**20).kernels
+        tile = GpuTileConfig(64, 64, None) if device else target.host().tile
+        _ = compile_to_plan(canonicalise(graph, precision), precision, tile, hold=2**20).kernels
 
 
 # --- the helper ------------------------------------------------------------------------------------------------------

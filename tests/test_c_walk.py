@@ -24,7 +24,7 @@ from hologram.backends.c.source import Program
 from hologram.errors import UnsupportedError
 from hologram.graph.kernel.ir import Buffer
 from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.legalize import reductions_scans
+from hologram.graph.legalize import scans
 from hologram.graph.pipeline import compile_to_plan
 from hologram.graph.program import Schedule
 from hologram.graph.schedule import tiles
@@ -328,7 +328,7 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
 @needs_compilers
 @pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reductions_scans, "MANY_PAGES", 4)
+    monkeypatch.setattr(scans, "MANY_PAGES", 4)
     d = Draft()
     x = d.input(2, 14_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))

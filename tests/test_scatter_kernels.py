@@ -71,7 +71,7 @@ def test_sorted_scatters_give_the_reference(name: str, uniform: bool, everything
             schedule = compile_to_plan(graph, precision, PANELS)
             for k in kernels(schedule):
                 verify_kernel(k)
-            assert not any(g.roots[0].op.kind == "scatter" for g in schedule.groups)  # type: ignore[union-attr]
+            assert not any(g.nodes[0].op.kind == "scatter" for g in schedule.groups)  # type: ignore[union-attr]
             (got,), (want,) = run(schedule, arrays, new_folder(), precision, dialect=dialect), evaluate(graph, arrays)
             if precision == "exact" or got.dtype.kind != "f":
                 assert not mismatch(got, want, 0).any(), (dialect, precision)
@@ -83,13 +83,13 @@ def test_few_updates_go_one_after_the_other() -> None:
     d = Draft()
     x, i, u = d.input(50), d.input(100, dtype="int32"), d.input(100)
     schedule = compile_to_plan(d.graph(d("scatter_add", x, i, u, 0, 0)), "standard", PANELS)
-    assert [g.roots[0].op.kind for g in schedule.groups] == ["scatter"]  # type: ignore[union-attr]
+    assert [g.nodes[0].op.kind for g in schedule.groups] == ["scatter"]  # type: ignore[union-attr]
 
 
 def test_no_item_has_more_than_the_root_of_all_updates() -> None:
     d, m = Draft(), 2**20
     schedule = compile_to_plan(d.graph(d("scatter_add", d.input(1000), d.input(m, dtype="int32"), d.input(m), 0, 0)), "standard", PANELS)
-    cuts = {g.roots[0].attrs[3] for g in schedule.groups if g.roots[0].op.kind == "runs"}  # type: ignore[union-attr]
+    cuts = {g.nodes[0].attrs[3] for g in schedule.groups if g.nodes[0].op.kind == "runs"}  # type: ignore[union-attr]
     assert cuts == {1024}
 
 
@@ -108,7 +108,7 @@ def test_numbers_of_updates_of_another_type() -> None:
     updates = d("cast", d.spread(d("cast", d.const(-1, "int8"), "uint8"), (700,)), "int32")
     graph = d.graph(d("scatter_add", d.input(200, dtype="int32"), d.input(700, dtype="int32"), updates, 0, 0))
     schedule = compile_to_plan(graph, "exact", PANELS)
-    assert not any(g.roots[0].op.kind == "runs" for g in schedule.groups)  # type: ignore[union-attr]
+    assert not any(g.nodes[0].op.kind == "runs" for g in schedule.groups)  # type: ignore[union-attr]
     indices = seeded("bytes").integers(0, 200, 700).astype(np.int32)
     (got,) = run(schedule, [np.ones(200, np.int32), indices], new_folder())
     np.testing.assert_array_equal(got, 1 + 255 * np.bincount(indices, minlength=200))

@@ -25,7 +25,7 @@ from hologram.graph.legalize import radix_plan, sorts
 from hologram.graph.legalize.radix_plan import layout
 from hologram.graph.library.sort.merge import TILE_BYTES
 from hologram.graph.pipeline import compile_to_plan
-from hologram.graph.schedule.tiles import Panels
+from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.symbolic import var
@@ -128,7 +128,7 @@ def test_passes_are_as_few_as_keys_have_digits() -> None:
         d = Draft()
         schedule = compile_to_plan(d.graph(d(op, d.input(*shape, dtype=dtype), len(shape) - 1, False)), "exact", UNIT_PANELS)
         assert all(k.ready is None for k in kernels(schedule))
-        return sum(g.roots[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
+        return sum(g.nodes[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
 
     long = 2**24
     assert [moves((long,), dtype) for dtype in ("uint8", "float16", "float32", "int64")] == [1, 2, 4, 8]
@@ -151,7 +151,7 @@ def test_tiles_fit_in_shared_memory(shared_bytes: int) -> None:
         found = layout(itemsize, shared_bytes)
         assert found.own % 2 and found.tile // radix_plan.COUNTING <= radix_plan.MOST_COUNTED and found.at_once >= 4
     for name in BY_DIGITS:
-        schedule = compile_to_plan(graph_of(name), "exact", Panels(128, 128, None, shared_bytes))
+        schedule = compile_to_plan(graph_of(name), "exact", GpuTileConfig(128, 128, None, shared_bytes))
         dialect = DIALECTS["cuda" if shared_bytes == 48 * 1024 else "metal"]
         if dialect.double or "double" not in name:
             assert not any(Mapping(k, Scalars(dialect)).in_workspace for k in kernels(schedule))

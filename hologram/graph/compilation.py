@@ -12,7 +12,7 @@ from hologram.graph.pass_manager import Context, Pass, run_passes
 from hologram.graph.pipeline import PIPELINE, canonicalise, compile_to_plan, passes
 from hologram.graph.program import Schedule
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
-from hologram.graph.schedule.tiles import Sharing
+from hologram.graph.schedule.tiles import TileConfig
 from hologram.graph.verify_graph import verify_extents
 from hologram.ir.graph import Graph
 from hologram.settings import settings
@@ -27,7 +27,7 @@ class Compilation:
     """``traced`` for a target that tiles products as ``tile`` says (None: it does not). ``precision`` is what the user asked for, ``guarantee`` what
     rewrites keep; ``placement`` says why it runs where it does, if Hologram chose."""
 
-    def __init__(self, traced: Graph, precision: str, tile: Sharing | None, placement: str | None = None) -> None:
+    def __init__(self, traced: Graph, precision: str, tile: TileConfig | None, placement: str | None = None) -> None:
         self.traced, self.precision, self.tile, self.placement = traced, precision, tile, placement
         self.guarantee = guarantee(precision)
         self.hold = settings.hold_limit

@@ -12,8 +12,8 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, slots=True)
 class Initialized(Generic[T]):
-    """``main`` runs in each call. The i-th result of ``initializer`` is the constant of ``main`` whose storage is ``Held(i)``; None where no
-    constant is folded. From one stage to the next both are graphs, fused graphs, or lowered graphs."""
+    """``main`` runs in each call. The i-th result of ``initializer`` is the constant of ``main`` whose storage is ``FoldedConstant(i)``; None where
+    no constant is folded. From one stage to the next both are graphs, fused graphs, or lowered graphs."""
 
     main: T
     initializer: T | None = None

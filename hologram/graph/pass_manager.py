@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hologram.errors import PassLimitError, RewriteError
-from hologram.graph.schedule.tiles import Sharing
+from hologram.graph.schedule.tiles import TileConfig
 from hologram.settings import settings
 from hologram.support.debug import PASSES
 
@@ -33,7 +33,7 @@ class Context:
     """
 
     precision: str
-    tile: Sharing | None = None
+    tile: TileConfig | None = None
     hold: int = 0
     constants: Sequence[int] = ()
     observer: Observer | None = None  # is shown what each pass gives

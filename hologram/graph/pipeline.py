@@ -25,21 +25,21 @@ from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regi
 from hologram.graph.canonical.arguments import normalise_arguments
 from hologram.graph.canonical.complex_split import split_complex
 from hologram.graph.canonical.control_flow import canonical_body, simplify_control
-from hologram.graph.constants.fold import computed_ahead
+from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
 from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.legalize.reductions_scans import prepare
+from hologram.graph.legalize.legalize import legalize
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.lower.steps import LoweredGraph, lower_groups
 from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
 from hologram.graph.program import Schedule
-from hologram.graph.rewrite.engine import inputs_first, users_first
+from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.rules import SIMPLIFY, SINK
-from hologram.graph.schedule.tiles import Panels, Sharing, Tile
+from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.settings import settings
@@ -60,7 +60,7 @@ def _complexes(graph: Graph, context: Context) -> Graph:
 
 
 def _simplify(graph: Graph, context: Context) -> Graph:
-    return inputs_first(graph, SIMPLIFY, context.precision, context.count)
+    return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count)
 
 
 def _bodies(graph: Graph, context: Context) -> Graph:
@@ -76,7 +76,7 @@ def _canonical(context: Context, graph: Graph) -> Graph:
 
 
 def _sink(graph: Graph, context: Context) -> Graph:
-    return users_first(graph, SINK, context.precision, context.count)
+    return rewrite_top_down(graph, SINK, context.precision, context.count)
 
 
 ARGUMENTS = Pass("arguments", _arguments, _verify)
@@ -96,7 +96,7 @@ def _reorders(context: Context) -> bool:
 
 
 def _has_matrix_units(context: Context) -> bool:
-    return _reorders(context) and isinstance(context.tile, Panels) and context.tile.halves is not None
+    return _reorders(context) and isinstance(context.tile, GpuTileConfig) and context.tile.tile_16bit is not None
 
 
 def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
@@ -104,18 +104,18 @@ def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
 
 
 def _block(first_level: int, graph: Graph, context: Context) -> Graph:
-    nbytes = DEVICE_BLOCK_BYTES if isinstance(context.tile, Panels) else None
+    nbytes = DEVICE_BLOCK_BYTES if isinstance(context.tile, GpuTileConfig) else None
     return block_regions(graph, partial(_canonical, context.nested()), first_level, nbytes)
 
 
 def _join_attention(graph: Graph, context: Context) -> Graph:
-    return join_attention(graph, WIDEST_BYTES if isinstance(context.tile, Panels) else None)
+    return join_attention(graph, WIDEST_BYTES if isinstance(context.tile, GpuTileConfig) else None)
 
 
 def _legalize(graph: Graph, context: Context) -> Graph:
     tile = context.tile
-    shared = tile.shared_bytes if isinstance(tile, Panels) else None
-    return prepare(graph, context.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
+    shared = tile.shared_bytes if isinstance(tile, GpuTileConfig) else None
+    return legalize(graph, context.precision, isinstance(tile, CpuTileConfig) and tile.pairs, split_k=shared is None, shared_bytes=shared)
 
 
 def _loop_bodies(graph: Graph, context: Context) -> Graph:
@@ -138,13 +138,13 @@ LEGALIZE = (
 
 
 def _fold_constants(graph: Graph, context: Context) -> Graph | Initialized[Graph]:
-    found = computed_ahead(graph, context.hold, context.tile, context.exact) if context.hold else None
+    found = fold_constants(graph, context.hold, context.tile, context.exact) if context.hold else None
     return graph if found is None else Initialized(found.graph, found.values)
 
 
 def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[FusedGraph]:
     both = program if isinstance(program, Initialized) else Initialized(program)
-    return both.map(lambda graph: fuse_graph(graph, keep_16_bit=isinstance(context.tile, Panels)))
+    return both.map(lambda graph: fuse_graph(graph, keep_16bit=isinstance(context.tile, GpuTileConfig)))
 
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:
@@ -212,7 +212,9 @@ def canonicalise(graph: Graph, precision: str, context: Context | None = None) -
     return _canonical(context or Context(precision), graph)
 
 
-def compile_to_plan(graph: Graph, precision: str = "exact", tile: Sharing | None = None, hold: int = 0, context: Context | None = None) -> Schedule:
+def compile_to_plan(
+    graph: Graph, precision: str = "exact", tile: TileConfig | None = None, hold: int = 0, context: Context | None = None
+) -> Schedule:
     """The execution plan of a canonical graph: all passes after canonical reduction."""
     context = context or Context(precision, tile, hold)
     plan: Schedule = run_passes(graph, [p for stage in PIPELINE[1:] for p in stage.passes], context)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hologram.errors import ShapeError
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.steps import LoweredGraph, host_steps_of, kernels_of
 from hologram.graph.memory import plan as planner
 from hologram.graph.memory.verify import verify_plan
@@ -26,7 +26,7 @@ UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cos
 class Schedule:
     """``steps`` in order: kernels, control steps with plans of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
     ``temporaries`` with their lifetimes, the workspaces of control steps among them. ``ahead`` is the plan of the initializer, which computes the
-    folded constants once: the i-th of its results is the constant whose storage is ``Held(i)``."""
+    folded constants once: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
 
     def __init__(self, lowered: LoweredGraph, ahead: Schedule | None = None) -> None:
         fused = lowered.fused

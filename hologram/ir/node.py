@@ -17,7 +17,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.ir.op import Op, Shape
+from hologram.ir.op import TABLE, Op, Shape
 from hologram.ir.symbolic import Int, prod
 
 
@@ -65,6 +65,49 @@ class Builder:
     def like(self, node: Node, inputs: tuple[Node, ...]) -> Node:
         """``node`` on other inputs; the node itself where nothing changed and it is interned here."""
         return self(node.op, inputs, node.attrs)
+
+    def make(self, name: str, *inputs: Node, attrs: tuple[Any, ...] = ()) -> Node:
+        """The op called ``name`` on ``inputs``."""
+        return self(TABLE[name], inputs, attrs)
+
+    def const(self, value: Any, dtype: DType) -> Node:
+        """A scalar constant."""
+        return self(TABLE["const"], (), const_attrs(value, dtype))
+
+    def full(self, value: Any, dtype: DType, shape: Shape) -> Node:
+        """``value`` everywhere in ``shape``."""
+        return self.fit(self.const(value, dtype), shape)
+
+    def fit(self, node: Node, shape: Shape) -> Node:
+        """A scalar broadcast to ``shape``; any other node as it is."""
+        return self(TABLE["broadcast"], (node,), (shape, ())) if shape and not node.shape else node
+
+    def cast(self, x: Node, dtype: DType) -> Node:
+        """``x`` converted to ``dtype``; ``x`` itself where it has that type."""
+        return x if x.dtype is dtype else self(TABLE["cast"], (x,), (dtype.name,))
+
+    def bitcast(self, x: Node, dtype: DType) -> Node:
+        """The bits of ``x`` as ``dtype``; ``x`` itself where it has that type."""
+        return x if x.dtype is dtype else self(TABLE["bitcast"], (x,), (dtype.name,))
+
+    def reshape(self, x: Node, shape: Shape) -> Node:
+        """``x`` in another shape; ``x`` itself where it has that shape."""
+        return x if x.shape == shape else self(TABLE["reshape"], (x,), (shape,))
+
+    def transpose(self, x: Node, perm: tuple[int, ...]) -> Node:
+        """``x`` with its axes permuted; ``x`` itself for the identity."""
+        return x if perm == tuple(range(x.ndim)) else self(TABLE["transpose"], (x,), (perm,))
+
+    def slice_axis(self, x: Node, axis: int, start: Int, stop: Int, step: int = 1) -> Node:
+        """The elements ``start, start + step, …`` before ``stop`` along one axis, all along the others."""
+        starts: list[Int] = [0] * x.ndim
+        stops, steps = list(x.shape), [1] * x.ndim
+        starts[axis], stops[axis], steps[axis] = start, stop, step
+        return self(TABLE["slice"], (x,), (tuple(starts), tuple(stops), tuple(steps)))
+
+    def flip(self, x: Node, axis: int) -> Node:
+        """``x`` in reverse order along one axis."""
+        return self.slice_axis(x, axis, x.shape[axis] - 1, -1, -1)
 
 
 def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:

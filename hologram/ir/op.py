@@ -44,7 +44,7 @@ class Op:
     - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``
       names a precondition (``divisor``, ``count``, ``positive``) that the values must be made to keep; ``ulps`` is the bound where it is not 2.
     - ``results(inputs, attrs)``: for ``host`` rows, the (shape, dtype) of every result; ``infer`` gives the first, ``reference`` a list of arrays.
-    - ``split``: how the row on complex numbers is made of rows on real ones, by :mod:`hologram.primitives.complexes`; None where complex numbers
+    - ``split``: how the row on complex numbers is made of rows on real ones, by :mod:`hologram.primitives.complex.parts`; None where complex numbers
       are only moved, as bits, or not taken.
     - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
 

@@ -1,4 +1,4 @@
-"""The rows of :mod:`hologram.primitives.factorizations` on Tensors, and what the functions of this package share."""
+"""The rows of :mod:`hologram.primitives.host.factorizations` on Tensors, and what the functions of this package share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import hologram.numpy as hnp
-import hologram.primitives.factorizations as rows
+import hologram.primitives.host.factorizations as rows
 from hologram import dtypes
 from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError

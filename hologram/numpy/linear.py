@@ -19,8 +19,8 @@ from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
 from hologram.numpy.views import viewed
-from hologram.primitives import elementwise as ew
 from hologram.primitives.reductions import reduce_any, reduce_sum
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.checks import items

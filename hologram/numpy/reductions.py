@@ -16,8 +16,8 @@ from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
 from hologram.numpy.manipulation import broadcast_arrays, broadcast_to, concat
-from hologram.primitives import elementwise as ew
 from hologram.primitives import reductions as rows
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import extent_node, with_tensors
 from hologram.trace.checks import number

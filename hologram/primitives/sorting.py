@@ -19,7 +19,7 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import TABLE, Op, Shape, register
 from hologram.ir.symbolic import floordiv
-from hologram.primitives.elementwise import broadcast_shape, quiet
+from hologram.primitives.scalar.elementwise import broadcast_shape, quiet
 
 
 def _infer_sorted(name: str, result: DType | None) -> Any:

@@ -14,8 +14,8 @@ from hologram.errors import DTypeError
 from hologram.ir.op import Shape
 from hologram.numpy.arguments import array, element_type, wrap
 from hologram.numpy.elementwise import where
-from hologram.primitives import composite, mathematics, special
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import composite, mathematics, special
+from hologram.primitives.scalar import elementwise as ew
 from hologram.random.keys import random_bits
 from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_shapes, elementwise

@@ -20,9 +20,9 @@ from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, Leake
 from hologram.ir.node import Node, const_value
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int, bounds
-from hologram.primitives import elementwise as ew
 from hologram.primitives.iota import iota
 from hologram.primitives.movement import broadcast, reshape, slice_
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import hooks, recorder
 from hologram.trace.extent import Extent

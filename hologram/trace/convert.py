@@ -14,8 +14,8 @@ from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
 from hologram.ir.devices import CPU, find
-from hologram.primitives.elementwise import cast_reference
 from hologram.primitives.markers import place
+from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
 from hologram.trace.extent import Extent

@@ -25,8 +25,8 @@ from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxi
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import is_static
-from hologram.primitives import composite
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import composite
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import apply, arithmetic, hooks
 from hologram.trace.apply import binary_operator, unary_operator

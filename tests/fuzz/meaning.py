@@ -26,7 +26,7 @@ from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE, TABLE, Op
-from hologram.primitives.elementwise import cast_reference
+from hologram.primitives.scalar.elementwise import cast_reference
 
 from .. import scalar_code
 

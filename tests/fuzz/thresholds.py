@@ -55,7 +55,7 @@ FIXED = {
     "hologram.backends.llvm.bfloat16_pairs.LEAST": "lanes of an instruction",
     "hologram.graph.canonical.licm._MOST_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
-    "hologram.graph.rewrite.engine.STEPS": "a bound, met by defects only",
+    "hologram.graph.rewrite.rewriter.STEPS": "a bound, met by defects only",
     "hologram.backends.llvm.control_flow.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
     "hologram.backends.llvm.lapack._MOST": "what a routine's integers hold",
@@ -65,7 +65,7 @@ LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.LEAST": 2,
     "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.schedule.choose.COLUMNS": 16,
-    "hologram.graph.schedule.row_interleave.STREAMS": 2,
+    "hologram.graph.schedule.row_interleave.MAX_INTERLEAVED_ROWS": 2,
 }
 MULTIPLES = {"hologram.graph.schedule.choose.COLUMNS": 16, "hologram.graph.schedule.choose.SQUARE": 16}  # which others take for granted
 

@@ -1,6 +1,6 @@
 """Functions that kernels in C call: what C leaves open or devices lack, by integer arithmetic on bits.
 
-Each is the twin of what ``primitives.elementwise`` says the row means. A text's helpers are those that it names, and those that these name.
+Each is the twin of what ``primitives.scalar.elementwise`` says the row means. A text's helpers are those that it names, and those that these name.
 """
 
 from __future__ import annotations

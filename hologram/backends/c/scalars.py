@@ -11,7 +11,7 @@ from hologram.backends.c.dialects import Dialect
 from hologram.backends.c.vectors import ACCESS_BYTES
 from hologram.dtypes import DType
 from hologram.ir.expression_builder import Rare, decompose
-from hologram.primitives import complexes
+from hologram.primitives.complex import parts as complexes
 
 
 def type_name(d: DType) -> str:
@@ -142,7 +142,7 @@ class Scalars:
         return f"({type_name(b)}){x}"
 
     def cast(self, x: str, a: DType, b: DType) -> str:
-        """As ``primitives.elementwise.cast_reference`` says."""
+        """As ``primitives.scalar.elementwise.cast_reference`` says."""
         if a is b:
             return x
         if a.is_float and a.bits == 16:

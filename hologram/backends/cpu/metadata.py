@@ -8,7 +8,7 @@ from typing import Any
 from hologram.backends import object_cache as cache
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
-from hologram.ir.leaves import Held, leaf
+from hologram.ir.leaves import FoldedConstant, leaf
 from hologram.ir.node import Node
 
 
@@ -71,7 +71,7 @@ def _known_as(value: Node, precision: str, leaves: list[Any]) -> tuple[str, list
 def _numbered(constants: list[Node], leaves: list[Any]) -> list[tuple[str, int]]:
     """Of each constant whether it is a leaf of the traced graph or held, and which."""
     number = {id(x): i for i, x in enumerate(leaves)}
-    return [("held", s.index) if isinstance(s := c.attrs[0], Held) else ("leaf", number[id(s)]) for c in constants]
+    return [("held", s.index) if isinstance(s := c.attrs[0], FoldedConstant) else ("leaf", number[id(s)]) for c in constants]
 
 
 def leaves_of(graph: Graph) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hologram.backends.c.source import Program
 from hologram.graph.compilation import Compilation
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 

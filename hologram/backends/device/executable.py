@@ -21,11 +21,11 @@ from hologram.backends.device.runtime import Runtime, Work
 from hologram.backends.device.steps import Block, Call, Steps
 from hologram.backends.device.storage import DeviceStorage
 from hologram.graph.fusion.fused_graph import Output
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.program import Schedule, bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
-from hologram.ir.leaves import Held, leaf
+from hologram.ir.leaves import FoldedConstant, leaf
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -177,7 +177,7 @@ class Executable(BaseExecutable):
     @cached_property
     def placed_constants(self) -> list[Any]:
         """Storages of the constants, on the device, those that are computed once too. To be asked for without the device's lock."""
-        return [self._held[c.index].storage if isinstance(c, Held) else self.runtime.put(c) for c in self.constants]
+        return [self._held[c.index].storage if isinstance(c, FoldedConstant) else self.runtime.put(c) for c in self.constants]
 
     @cached_property
     def _held(self) -> list[held.Value]:

@@ -14,7 +14,7 @@ from hologram.backends.llvm.text import FunctionText, Reg, float_bits, scalar_ty
 from hologram.dtypes import DType
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.instruction import Ins
-from hologram.primitives import complexes
+from hologram.primitives.complex import parts as complexes
 
 FLAGS = {"exact": "", "standard": "contract ", "fast": "contract nsz "}
 
@@ -204,7 +204,7 @@ class ScalarCode:
     # --- casts ---------------------------------------------------------------------------------------------------------
 
     def cast(self, x: Reg, a: DType, b: DType) -> Reg:
-        """As ``primitives.elementwise.cast_reference`` says: truncate and saturate, wrap, or test against zero."""
+        """As ``primitives.scalar.elementwise.cast_reference`` says: truncate and saturate, wrap, or test against zero."""
         f, w = self.f, x.width
         if a is b:
             return x

@@ -3,7 +3,7 @@
 The exits of one level become one ``scan`` over the blocks of the region's axis. Its body makes what it needs of the region anew, for its block: it
 takes slices of what has the axis, all of what has not, and the number of the block's first element, for indices. Exits that have the axis are
 stacked, sums over it are carried. What is left over behind the last whole block is done once more, after the loop. Sums over the axis then have
-another order than the written one.
+not the canonical reduction order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hologram.dtypes import DType
 from hologram.graph.blocking.score_regions import NotLocal, Region, Search, place_in, size_of
 from hologram.ir.graph import Body, Graph
 from hologram.ir.index_maps import is_simple
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import prod
 from hologram.primitives.control import project, scan
@@ -175,10 +175,10 @@ class _Loop:
         cut = [(x, axis) for x, (_, axis) in zip(values, self.given, strict=True) if axis is not None]
         carried = [e for e in self.exits if self.region.place(e) is None]
         stacked = [e for e in self.exits if self.region.place(e) is not None]
-        starts = [_full(b, 0, _sum_type(e), e.shape) for e in carried]
+        starts = [b.full(0, _sum_type(e), e.shape) for e in carried]
         xs = [_blocks(b, x, axis, count, self.size) for x, axis in cut]
         if self.indexed:
-            first = b(TABLE["mul"], (b(TABLE["iota"], (), ((count,), 0, "int64")), _full(b, self.size, dtypes.int64, (count,))))
+            first = b(TABLE["mul"], (b(TABLE["iota"], (), ((count,), 0, "int64")), b.full(self.size, dtypes.int64, (count,))))
             xs.append(first)
         body = Body(canonical(self._body(fixed, starts, xs, carried, stacked, lines)))
         node = b(scan, (*fixed, *starts, *xs), (body, len(fixed), len(starts), count, False))
@@ -192,11 +192,11 @@ class _Loop:
             out[e] = _joined(b, b(project, (node,), (i, shape, e.dtype.name)), axis)
         if rest:
             ends = [_slice(b, x, axis, whole, self.extent) for x, axis in cut]
-            last = self._copy(b, dict(zip(self.given, self._arguments(fixed, ends), strict=True)), rest, _full(b, whole, dtypes.int64, ()))
+            last = self._copy(b, dict(zip(self.given, self._arguments(fixed, ends), strict=True)), rest, b.full(whole, dtypes.int64, ()))
             for e in self.exits:
                 axis, more = self.region.place(e), last[e, self.region.place(e)]
                 out[e] = b(TABLE["add"], (out[e], more)) if axis is None else b(TABLE["concatenate"], (out[e], more), (axis,))
-        return {e: _cast(b, x, e.dtype) for e, x in out.items()}
+        return {e: b.cast(x, e.dtype) for e, x in out.items()}
 
     def _arguments(self, fixed: list[Node], cut: list[Node]) -> list[Node]:
         """What is fixed and what is cut, in the order of ``given``."""
@@ -223,7 +223,7 @@ class _Loop:
             node, axis = key
             inputs = tuple([made[x] for x in self.wanted[key]])
             if node in self.exits and axis is None:
-                made[key] = b(node.op, (_cast(b, inputs[0], _sum_type(node)),), node.attrs)
+                made[key] = b(node.op, (b.cast(inputs[0], _sum_type(node)),), node.attrs)
             elif node.op.name == "iota" and node.attrs[1] == axis:
                 made[key] = self._indices(b, node, size, offset)
             else:
@@ -235,7 +235,7 @@ class _Loop:
         shape, axis, name = node.attrs
         here = b(node.op, (), (_with(shape, axis, size), axis, name))
         assert offset is not None
-        return b(TABLE["add"], (here, _cast(b, offset, here.dtype)))
+        return b(TABLE["add"], (here, b.cast(offset, here.dtype)))
 
 
 def _attrs(node: Node, axis: int, size: int) -> tuple[Any, ...]:
@@ -278,13 +278,4 @@ def _joined(b: Builder, x: Node, axis: int) -> Node:
 def _slice(b: Builder, x: Node, axis: int, start: int, stop: int) -> Node:
     if start == 0 and stop == x.shape[axis]:
         return x
-    return b(TABLE["slice"], (x,), (_with((0,) * x.ndim, axis, start), _with(x.shape, axis, stop), (1,) * x.ndim))
-
-
-def _full(b: Builder, value: Any, d: DType, shape: Shape) -> Node:
-    const = b(TABLE["const"], (), const_attrs(value, d))
-    return b(TABLE["broadcast"], (const,), (shape, ())) if shape else const
-
-
-def _cast(b: Builder, x: Node, d: DType) -> Node:
-    return x if x.dtype is d else b(TABLE["cast"], (x,), (d.name,))
+    return b.slice_axis(x, axis, start, stop)

@@ -33,18 +33,18 @@ class FusedGraph:
         return "\n".join([str(self.graph), *[_described(i, g, names) for i, g in enumerate(self.groups)]])
 
 
-def fuse_graph(graph: Graph, keep_16_bit: bool) -> FusedGraph:
-    """``graph`` after fusion. ``keep_16_bit``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
+def fuse_graph(graph: Graph, keep_16bit: bool) -> FusedGraph:
+    """``graph`` after fusion. ``keep_16bit``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
     constants = [n for n in topological(graph.outputs) if n.op.name == "leaf"]
     outputs, computed = _outputs(graph, constants)
-    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), keep_16_bit))
+    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), keep_16bit))
 
 
 def _described(number: int, group: Group | Call, names: dict[Node, str]) -> str:
     if isinstance(group, Call):
         return f"group {number}: calls {group.node.op.name} for {_listed(group.results, names)}"
     axes = "" if group.axes is None else f", reduced along {', '.join(map(str, group.axes))}"
-    return f"group {number}: over {list(group.shape)}{axes}, computes {_listed(group.roots, names)}"
+    return f"group {number}: over {list(group.shape)}{axes}, computes {_listed(group.nodes, names)}"
 
 
 def _listed(nodes: Sequence[Node], names: dict[Node, str]) -> str:

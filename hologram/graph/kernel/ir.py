@@ -9,8 +9,8 @@ A :class:`Kernel` is a function of buffers and integer symbols. Its body is a li
   ``lanes`` (iterations are independent but for accumulators: vector lanes, or threads of a block) or ``serial``.
 
 There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
-(:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the written order of reductions
-(docs/architecture.md): a ``lanes`` loop accumulates in row form, a ``serial`` loop in column form.
+(:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the canonical reduction order
+(docs/architecture.md): a ``lanes`` loop reduces horizontally, a ``serial`` loop vertically.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Kernel:
                 stack.pop()
 
 
-def half_factors(v: Value) -> tuple[Ins, Ins] | None:
+def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
     """The 16-bit floats of one type whose product ``v`` is, each of them made float32; None for any other value."""
     if not isinstance(v, Ins) or v.opname != "mul" or v.dtype is not dtypes.float32:
         return None

@@ -14,7 +14,8 @@ from hologram.dtypes import DType
 from hologram.errors import CompileError, DTypeError, ShapeError
 from hologram.graph.kernel.ir import KERNEL_OPS, Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
 from hologram.graph.kernel.printer import Names, print_kernel, statement_text
-from hologram.graph.kernel.verify_bounds import Ranges, guards_of
+from hologram.graph.kernel.verify_bounds import Ranges
+from hologram.graph.kernel.verify_guards import guards_of
 from hologram.graph.kernel.verify_parallel import Access, collide
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
@@ -152,7 +153,7 @@ class _Verifier:
         if a.row.monoid is None and a.row.kind != "reduce":
             self.fail(f"{a.row} has nothing to combine elements with")
         expected = dtypes.int64 if a.row.monoid is None else a.value_dtype
-        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or _is_half(a.value_dtype):
+        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or _is_float16(a.value_dtype):
             self.fail(f"{a.row} of {a.value_dtype} does not give {a.dtype}")
         updates = [s for s in loop.body if (isinstance(s, Accumulate) and s.acc is a) or (isinstance(s, Ins) and s.op == "scan" and s.attrs == (a,))]
         several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # iterations that are written out
@@ -207,7 +208,7 @@ class _Verifier:
             self.fail(f"{row} is no elementwise row of the op table")
         if len(types) != row.arity or len(s.attrs) != len(row.attrs):
             self.fail(f"{row} has {row.arity} operands and {len(row.attrs)} attributes")
-        if row.name not in ("cast", "select", "bitcast") and any(map(_is_half, types)):
+        if row.name not in ("cast", "select", "bitcast") and any(map(_is_float16, types)):
             self.fail("16-bit floats compute in float32")
         try:
             _, result = row.infer(tuple(_Operand(d) for d in types), s.attrs)
@@ -310,7 +311,7 @@ def _fills_scratch(loop: Loop) -> bool:
     return all(_fills_scratch(s) if isinstance(s, Loop) else not isinstance(s, Store) or s.buffer.role == "scratch" for s in loop.body)
 
 
-def _is_half(d: DType) -> bool:
+def _is_float16(d: DType) -> bool:
     return d.is_float and d.bits == 16
 
 

@@ -8,20 +8,20 @@ from typing import Any
 from hologram.graph.fusion.fused_graph import FusedGraph
 from hologram.graph.fusion.groups import Call, Group, operands
 from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.legalize.scatters import lower_scatter
-from hologram.graph.legalize.sorted_scatters import lower_runs
-from hologram.graph.legalize.sorts import lower_native
 from hologram.graph.library.attention.device_kernel import lower_attention as lower_attention_by_tiles
 from hologram.graph.library.attention.kernel import lower_attention
 from hologram.graph.library.attention.nodes import REDUCED
+from hologram.graph.library.attention.reduced_kernel import lower_reduced
 from hologram.graph.library.sort.merge import lower_sort
 from hologram.graph.library.sort.radix import lower_digits
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.host_step import HostStep
-from hologram.graph.schedule.reduced_tiles import lower_reduced
-from hologram.graph.schedule.tiles import Panels, Sharing
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.native_sort import lower_native
+from hologram.graph.lower.scatters import lower_scatter
+from hologram.graph.lower.sorted_scatters import lower_runs
+from hologram.graph.schedule.tiles import GpuTileConfig, TileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 
@@ -71,9 +71,9 @@ def host_steps_of(steps: list[Step]) -> list[HostStep]:
     return out
 
 
-def lower_groups(fused: FusedGraph, precision: str, tile: Sharing | None, plan_of: Callable[[Graph], Any]) -> LoweredGraph:
+def lower_groups(fused: FusedGraph, precision: str, tile: TileConfig | None, plan_of: Callable[[Graph], Any]) -> LoweredGraph:
     """The steps of all groups. ``plan_of`` gives the execution plan of a body, which is legalized already."""
-    roots = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.roots)}
+    roots = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
     stored = _stored(fused, roots)
     steps: list[Step] = []
     for g in fused.groups:
@@ -91,26 +91,26 @@ def _stored(fused: FusedGraph, roots: set[Node]) -> set[Node]:
         if isinstance(g, Call):
             stored.update(operands(g.node) if g.node.op.kind == "control" else g.node.inputs)
             continue
-        for r in g.roots:
+        for r in g.nodes:
             stored |= _read_elsewhere(r, g, roots)
     return stored
 
 
-def _kernels_of(group: Group, roots: set[Node], stored: set[Node], precision: str, tile: Sharing | None) -> list[Lowered]:
-    match group.roots[0].op.kind:
+def _kernels_of(group: Group, roots: set[Node], stored: set[Node], precision: str, tile: TileConfig | None) -> list[Lowered]:
+    match group.nodes[0].op.kind:
         case "scatter":
             return lower_scatter(group, roots, precision)
         case "attention":
-            if isinstance(tile, Panels):
-                return [(lower_reduced if group.roots[0].op is REDUCED else lower_attention_by_tiles)(group, roots, tile)]
+            if isinstance(tile, GpuTileConfig):
+                return [(lower_reduced if group.nodes[0].op is REDUCED else lower_attention_by_tiles)(group, roots, tile)]
             assert tile is not None
             return [lower_attention(group, roots, tile)]
         case "native":
-            return lower_sort(group) if isinstance(tile, Panels) else [lower_native(group)]
+            return lower_sort(group) if isinstance(tile, GpuTileConfig) else [lower_native(group)]
         case "runs":
             return lower_runs(group, roots, precision)
         case "digits":
-            assert isinstance(tile, Panels)
+            assert isinstance(tile, GpuTileConfig)
             return [lower_digits(group, roots, tile.shared_bytes)]
     return lower(group, roots, stored, precision, tile)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule
 from hologram.graph.rewrite.pattern import Apply, c, d, spelled, x, y, z
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule
 from hologram.ir.node import Node, const_value
 
 abs_, sqrt, rsqrt, square, reciprocal, copysign = map(spelled, ("abs", "sqrt", "rsqrt", "square", "reciprocal", "copysign"))

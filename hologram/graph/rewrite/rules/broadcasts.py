@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.graph.rewrite.rules.reshape_groups import taken
 from hologram.ir.node import Node
 from hologram.ir.op import Shape

@@ -6,7 +6,8 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.ir.node import Node, const_value
 
 # --- constants -------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 operands, ``{t}`` the operand type; for LLVM ``{s}`` its intrinsic suffix, ``{fl}`` floating-point flags, ``{k}`` the letter of
 signedness; for C ``{w}`` the unsigned type in which integers wrap, ``{f}`` the suffix of functions. Semantics that a machine
 instruction does not have by itself (shifts beyond the width, division by zero, float to integer) are decomposed in
-:mod:`hologram.primitives.composite`, so no poison and no trap can be reached.
+:mod:`hologram.primitives.scalar.composite`, so no poison and no trap can be reached.
 """
 
 from __future__ import annotations
