@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram import numpy as hnp
 from hologram.errors import ArgumentError
-from hologram.nn.normalisation import log_softmax, softmax
-from hologram.numpy.arguments import weakly, wrap
+from hologram.numpy.analysis.windows import i0, unscaled_bessel
+from hologram.numpy.arguments import cast, floats, weakly, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.reductions import logsumexp
 from hologram.primitives import TABLE
@@ -27,6 +28,7 @@ from hologram.support.user_lines import located
 from hologram.trace.apply import elementwise, promoted, unary_operator
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
+from hologram.transform.api import stop_gradient
 
 __all__ = [
     "betaln", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "expit", "gammaln", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "log_softmax",
@@ -77,21 +79,10 @@ def betaln(a: Any, b: Any) -> Tensor:
     return gammaln(x) + gammaln(y) - gammaln(x + y)
 
 
-def i0(x: Any) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
-    (t,) = _floats("i0", x)
-    return _unscaled(t, i0e)
-
-
 def i1(x: Any) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
     (t,) = _floats("i1", x)
-    return _unscaled(t, i1e)
-
-
-def _unscaled(t: Tensor, scaled: Callable[[Any], Tensor]) -> Tensor:
-    """``exp(|t|) * scaled(t)``; |t| with the slope at 0 that the scaled functions' derivatives take for granted, sign(0) = 0."""
-    return FUNCTIONS["exp"](t * FUNCTIONS["sign"](t)) * scaled(t)
+    return unscaled_bessel(t, i1e)
 
 
 def logit(p: Any) -> Tensor:
@@ -143,3 +134,31 @@ def kl_div(x: Any, y: Any) -> Tensor:
     a, b = _floats("kl_div", x, y)
     infinite = FUNCTIONS["isinf"](rel_entr(a, b))
     return where(infinite, np.inf, rel_entr(a, b) - a + b)
+
+
+# --- softmax ---------------------------------------------------------------------------------------------------------
+
+
+def softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = None) -> Tensor:
+    """``exp(x) / sum(exp(x))`` over ``axis``, without overflow.
+
+    ``where``, bool and broadcast with ``x``, says which elements take part; the others get 0, and so does all of a row of which none does.
+    """
+    values, dtype = floats(x, "softmax")
+    if where is not None:
+        values = hnp.where(where, values, -hnp.inf)
+    top = stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+    if where is not None:
+        top = hnp.where(top == -hnp.inf, 0.0, top)
+    exponentials = hnp.exp(values - top)
+    total = hnp.sum(exponentials, axis=axis, keepdims=True)
+    if where is not None:
+        total = hnp.where(total == 0, 1.0, total)
+    return cast(exponentials / total, dtype)
+
+
+def log_softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1) -> Tensor:
+    """``x - log(sum(exp(x)))`` over ``axis``, without overflow."""
+    values, dtype = floats(x, "log_softmax")
+    shifted = values - stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+    return cast(shifted - hnp.log(hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)), dtype)

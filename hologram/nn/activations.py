@@ -13,8 +13,7 @@ from typing import Any
 
 from hologram import numpy as hnp
 from hologram.errors import ShapeError
-from hologram.nn.arguments import cast, floats
-from hologram.numpy.arguments import axis_of
+from hologram.numpy.arguments import axis_of, cast, floats
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 

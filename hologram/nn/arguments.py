@@ -7,34 +7,18 @@ import operator
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
-from hologram import dtypes
-from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DTypeError
+from hologram.errors import ArgumentError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int
-from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.arguments import permuted, reshaped
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
-__all__ = ["SpaceFormat", "by_rank", "cast", "floats", "integers", "space_format"]
+__all__ = ["SpaceFormat", "by_rank", "integers", "space_format"]
 
 P = ParamSpec("P")
-
-
-def floats(x: Any, what: str) -> tuple[Tensor, DType]:
-    """``x`` in the type it is computed in (float32 for 16-bit floats), and the type of the result. Raises DTypeError for complex numbers."""
-    node = array(x, what)
-    if node.dtype.is_complex:
-        raise located(DTypeError(f"{what}: takes real numbers, not {node.dtype.name}"))
-    node = cast_node(node, dtypes.to_inexact(node.dtype))
-    return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
-
-
-def cast(x: Tensor, dtype: DType) -> Tensor:
-    return wrap(cast_node(array(x, "cast"), dtype))
 
 
 def integers(what: str, name: str, value: Any, count: int, least: int) -> tuple[int, ...]:

@@ -12,9 +12,8 @@ from hologram import numpy as hnp
 from hologram.control.loops import scan
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import Int
-from hologram.nn.arguments import floats
 from hologram.nn.normalisation import softmax
-from hologram.numpy.arguments import array, wrap
+from hologram.numpy.arguments import array, floats, wrap
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 from hologram.transform.checkpoint import checkpoint

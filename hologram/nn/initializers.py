@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram import dtypes
+from hologram import dtypes, random
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
 from hologram.support.user_lines import located
@@ -24,13 +24,6 @@ __all__ = [
 
 # the standard deviation of a normal distribution cut at -2 and 2
 _CUT_DEVIATION = 0.87962566103423978
-
-
-def _random() -> Any:
-    """Imported when a key is at hand, for which it has been already."""
-    from hologram import random
-
-    return random
 
 
 def _drawn(draw: Callable[[Any], Tensor], dtype: Any) -> Tensor:
@@ -51,12 +44,12 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor:
 
 def normal(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, stddev: float = 0.01) -> Tensor:
     """Normally distributed around 0."""
-    return _drawn(lambda work: stddev * _random().normal(key, tuple(shape), dtype=work), dtype)
+    return _drawn(lambda work: stddev * random.normal(key, tuple(shape), dtype=work), dtype)
 
 
 def uniform(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, limit: float = 0.01) -> Tensor:
     """Uniformly distributed from ``-limit`` to ``limit``."""
-    return _drawn(lambda work: limit * (2 * _random().uniform(key, tuple(shape), dtype=work) - 1), dtype)
+    return _drawn(lambda work: limit * (2 * random.uniform(key, tuple(shape), dtype=work) - 1), dtype)
 
 
 def variance_scaling(
@@ -81,7 +74,7 @@ def variance_scaling(
         return normal(key, shape, dtype, stddev=deviation)
     if distribution == "truncated_normal":
         size = deviation / _CUT_DEVIATION
-        return _drawn(lambda work: size * _random().truncated_normal(key, -2.0, 2.0, tuple(shape), dtype=work), dtype)
+        return _drawn(lambda work: size * random.truncated_normal(key, -2.0, 2.0, tuple(shape), dtype=work), dtype)
     raise located(ArgumentError(f"variance_scaling: distribution is one of uniform, normal, truncated_normal, not {distribution!r}"))
 
 

@@ -7,9 +7,8 @@ from typing import Any
 from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.errors import DTypeError, ShapeError
-from hologram.nn.arguments import cast, floats
 from hologram.nn.normalisation import log_softmax
-from hologram.numpy.arguments import array, axis_of, element_type, wrap
+from hologram.numpy.arguments import array, axis_of, cast, element_type, floats, wrap
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.tensor import Tensor

@@ -5,39 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import numpy as hnp
-from hologram.nn.arguments import cast, floats
+from hologram.numpy.arguments import cast, floats
 from hologram.numpy.reductions import logsumexp
+from hologram.special import log_softmax, softmax
 from hologram.trace.tensor import Tensor
-from hologram.transform.api import stop_gradient
 
 __all__ = ["layer_norm", "log_softmax", "logsumexp", "rms_norm", "softmax", "standardize"]
 
 Axes = int | tuple[int, ...] | None
-
-
-def softmax(x: Any, /, axis: Axes = -1, where: Any = None) -> Tensor:
-    """``exp(x) / sum(exp(x))`` over ``axis``, without overflow.
-
-    ``where``, bool and broadcast with ``x``, says which elements take part; the others get 0, and so does all of a row of which none does.
-    """
-    values, dtype = floats(x, "softmax")
-    if where is not None:
-        values = hnp.where(where, values, -hnp.inf)
-    top = stop_gradient(hnp.max(values, axis=axis, keepdims=True))
-    if where is not None:
-        top = hnp.where(top == -hnp.inf, 0.0, top)
-    exponentials = hnp.exp(values - top)
-    total = hnp.sum(exponentials, axis=axis, keepdims=True)
-    if where is not None:
-        total = hnp.where(total == 0, 1.0, total)
-    return cast(exponentials / total, dtype)
-
-
-def log_softmax(x: Any, /, axis: Axes = -1) -> Tensor:
-    """``x - log(sum(exp(x)))`` over ``axis``, without overflow."""
-    values, dtype = floats(x, "log_softmax")
-    shifted = values - stop_gradient(hnp.max(values, axis=axis, keepdims=True))
-    return cast(shifted - hnp.log(hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)), dtype)
 
 
 def _standardized(values: Tensor, axis: Axes, epsilon: float) -> Tensor:

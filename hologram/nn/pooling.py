@@ -12,8 +12,8 @@ from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, prod
-from hologram.nn.arguments import by_rank, cast, floats, integers, space_format
-from hologram.numpy.arguments import array, reshaped, wrap
+from hologram.nn.arguments import by_rank, integers, space_format
+from hologram.numpy.arguments import array, cast, floats, reshaped, wrap
 from hologram.primitives.movement import pad
 from hologram.primitives.reductions import argmax, lowest, reduce_max
 from hologram.support.user_lines import located

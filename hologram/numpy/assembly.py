@@ -17,7 +17,7 @@ from hologram.numpy.arguments import alike, array, array_as, axis_of, wrap
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import linspace, ones, zeros
 from hologram.numpy.elementwise import FUNCTIONS, log_of_sum, round, where
-from hologram.numpy.indexing import take
+from hologram.numpy.indexing.read import take
 from hologram.numpy.linear import matmul
 from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
 from hologram.numpy.reductions import array_equal, sum

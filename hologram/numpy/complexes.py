@@ -13,7 +13,7 @@ from hologram import dtypes
 from hologram.ir.node import Node
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.creation import zeros
-from hologram.numpy.views import frozen, viewed
+from hologram.numpy.indexing.views import frozen, viewed
 from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
 from hologram.trace.convert import element_type

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.control.loops import while_loop
 from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.creation import broadcast_common
@@ -41,7 +42,6 @@ def _magnitudes(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, Any]:
 
 def _divisor(a: Tensor, b: Tensor) -> Tensor:
     """The greatest common divisor of unsigned integers. Euclid's algorithm, as a loop of the compiled program."""
-    from hologram.control.loops import while_loop
 
     def step(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         a, b = pair

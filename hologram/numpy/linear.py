@@ -16,9 +16,9 @@ from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import alike, array, axis_of, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.indexing.views import viewed
 from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
-from hologram.numpy.views import viewed
 from hologram.primitives.reductions import reduce_any, reduce_sum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located

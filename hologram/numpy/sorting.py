@@ -17,7 +17,7 @@ from hologram.numpy.arguments import array, axis_of, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.elementwise import where as chosen
-from hologram.numpy.indexing import take
+from hologram.numpy.indexing.read import take
 from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows

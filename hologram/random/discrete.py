@@ -13,7 +13,7 @@ from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int
 from hologram.numpy.arguments import array, axis_of, element_type, reshaped, wrap
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing import take, take_along_axis
+from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.reductions import argmax, cumsum
 from hologram.numpy.sorting import argsort, searchsorted
 from hologram.primitives.scalar import elementwise as ew

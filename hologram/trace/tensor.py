@@ -57,7 +57,7 @@ class Tensor:
     _node: Node | None
     _storage: Any
     _weak: bool
-    _alias: Any  # how it shares elements with others (hologram.numpy.views); unset, so that it costs nothing, where it does not
+    _alias: Any  # how it shares elements with others (hologram.numpy.indexing.views); unset, so that it costs nothing, where it does not
 
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # == compares elementwise
@@ -302,7 +302,7 @@ class Tensor:
     # --- indexing ---
 
     def __getitem__(self, index: Any) -> Tensor:
-        return namespace(".indexing").index(self, index)
+        return namespace(".indexing.read").index(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """This Tensor, and every view of the same elements, has ``value`` at ``index`` from now on; what was computed before keeps its value.
@@ -311,12 +311,12 @@ class Tensor:
         Raises ReadOnlyError for those that NumPy does not let write either, and LeakedTracerError while tracing where a Tensor from outside of the
         trace would come to hold a traced value.
         """
-        namespace(".assignment").assign(self, index, value)
+        namespace(".indexing.assignment").assign(self, index, value)
 
     @property
     def at(self) -> Any:
         """``x.at[index].set(values)``, ``add``, ``multiply``, ``min``, ``max``, …: the Tensor with some elements changed."""
-        return namespace(".updates").Updates(self)
+        return namespace(".indexing.updates").Updates(self)
 
     # --- operators ---
 
