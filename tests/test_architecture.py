@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ DOCS = ROOT / "docs"
 PAGE = DOCS / "architecture.md"
 TEXT = PAGE.read_text()
 SHOWN = dict(re.findall(r"```text (\w+)\n(.*?)```", TEXT, re.DOTALL))
-EXPLAINING = [PAGE, DOCS / "glossary.md", *sorted((DOCS / "internals").glob("*.md")), *sorted((DOCS / "guides").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+MODULES = [str(p.relative_to(ROOT)) for folder in ("hologram*", "tests", "benchmarks", "examples") for p in ROOT.glob(f"{folder}/**/*.py")]
+MINOR = ("dlpack", "version")  # packages that the picture leaves out
 MAX_WORDS = {"architecture": 1500, "add_a_backend": 600, "add_a_schedule": 400}
 
 
@@ -64,6 +67,16 @@ def test_excerpts_are_in_generated_code(lowered: Any, stage: str) -> None:
             rest = rest[rest.index(line) + 1 :]
 
 
+def test_the_picture_has_the_layers_that_are_checked() -> None:
+    rows = [re.split(r", ", line) for line in re.findall(r"^│ ([\w, ]+?)(?:: .*)? *│$", TEXT, re.MULTILINE)]
+    where = {name: i for i, names in enumerate(rows) for name in names}
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    for contract in (c for c in contracts if c["type"] == "layers" and c.get("containers", ["hologram"]) == ["hologram"]):
+        layers = [[n for n in re.split(r"[ |:]+", layer) if n not in ("hologram", *MINOR)] for layer in contract["layers"]]
+        assert all(name in where for names in layers for name in names), layers
+        assert all(where[a] <= where[b] for above, below in pairwise(filter(None, layers)) for a in above for b in below), layers
+
+
 def test_the_table_lists_the_passes_of_the_pipeline() -> None:
     rows = re.findall(r"^\| `(\w+)` \| [\w ]+ \| [\w, ]+ \| [^|]+ \| ([^|]+) \|$", TEXT, re.MULTILINE)
     found = list({p.name: p for p in passes()}.values())
@@ -73,11 +86,14 @@ def test_the_table_lists_the_passes_of_the_pipeline() -> None:
         assert ("; " in switch) == (p.when is not found[0].when), name
 
 
-@pytest.mark.parametrize("page", EXPLAINING, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_paths_and_links_exist(page: Path) -> None:
+    """Whole paths from the root, files by the end of their path, and links."""
     text = page.read_text()
-    for path in re.findall(r"(?<![\w/.])(?:hologram(?:_torch|_ffi)?|tests|docs|benchmarks|examples)/[\w/.]*[\w/]", text):
+    for path in re.findall(r"(?<![\w/.])(?:hologram(?:_torch|_ffi)?|tests|docs|examples)/[\w/.]*[\w/]", text):
         assert (ROOT / path).exists(), path
+    for path in re.findall(r"`([\w/]+\.py)`", text):
+        assert any(f"/{known}".endswith(f"/{path}") for known in MODULES), path
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         assert link.startswith("http") or (page.parent / link).exists(), link
 
