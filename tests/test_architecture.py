@@ -17,7 +17,7 @@ from hologram.backends.llvm import target
 from hologram.graph.pipeline import PIPELINE, passes
 from hologram.settings import override
 
-ROOT = Path(__file__).parent.parent
+ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
 DOCS = ROOT / "docs"
 PAGE = DOCS / "architecture.md"
 TEXT = PAGE.read_text()
