@@ -1,7 +1,7 @@
-"""Which kernels are products, for :mod:`.panels`: a loop of lanes down the rows and one across the columns of a chunk, with a serial loop inside.
+"""Which kernels are products, for :mod:`hologram.backends.c.shared_memory_gemm`.
 
-Some of what the serial loop computes only rows and terms determine (one factor, with all that is computed from it before the product), and some only
-columns and terms.
+A product is a loop of lanes down the rows and one across the columns of a chunk, with a serial loop inside. Some of what the serial loop computes
+only rows and terms determine (one factor, with all that is computed from it before the product), and some only columns and terms.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
   first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.vectors`).
 - A *team kernel* has rows of a page at most, which 32 items reduce. On devices whose teams of 32 run as one, a chunk is a team's, and a group has
   several: they need no barrier of the group.
-- A *product* has rows and columns for lanes: see :mod:`.panels`.
+- A *product* has rows and columns for lanes: see :mod:`.shared_memory_gemm`.
 - A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.tiles`.
 - An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
 
@@ -17,10 +17,8 @@ from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
 from hologram.backends.c.gemm_analysis import ITEMS, Product, in_panels, product_of, resident
+from hologram.backends.c.matrix_units import f16_panel_bytes, is_f16, on_matrix_units, unit_tiles_of
 from hologram.backends.c.scalars import Scalars
-from hologram.backends.c.tensor_core import mma_async_copy
-from hologram.backends.c.tensor_core.mma import on_matrix_units
-from hologram.backends.c.tensor_core.mma_nests import unit_tiles_of
 from hologram.backends.c.tiles import shared_bytes, tiles_of
 from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop
@@ -75,8 +73,8 @@ class Mapping:
             self.items = self.width = ITEMS
             self.local = self.product.local
             self.resident = resident(self.product.sums if self.on_matrix_units else self.product.registers)
-            if self.on_matrix_units and mma_async_copy.takes(self.product):
-                self.local = self.dynamic = mma_async_copy.shared_bytes(self.product)
+            if self.on_matrix_units and is_f16(self.product):
+                self.local = self.dynamic = f16_panel_bytes(self.product)
         if self.tiles is not None:
             self.items = self.width = ITEMS
             self.local, self.dynamic = self.tiles.local, self.tiles.dynamic

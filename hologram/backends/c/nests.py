@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.gemm_analysis import SIDE, Product, Side, integers_in
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.backends.c.tiles import Nest
 from hologram.graph.bounded import Worklist
 from hologram.graph.kernel.ir import Store, Value
 from hologram.ir.instruction import Ins
-
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
 
 
 class NestWriter:
@@ -29,7 +26,7 @@ class NestWriter:
     distances: tuple[int, ...] = (8, 4, 2, 1)
     first = "hg_across == 0"
 
-    def __init__(self, writer: KernelWriter, p: Nest | Product) -> None:
+    def __init__(self, writer: Emitter, p: Nest | Product) -> None:
         self.w, self.f = writer, writer.f
         self.nest = p
 
@@ -127,7 +124,7 @@ class NestWriter:
 class ElementWriter(NestWriter):
     """Writes a nest without a product."""
 
-    def __init__(self, writer: KernelWriter, p: Nest) -> None:
+    def __init__(self, writer: Emitter, p: Nest) -> None:
         super().__init__(writer, p)
         self.p = p
         self.monoids = [Monoid(a, writer.scalars) for a in p.accs]

@@ -5,18 +5,13 @@ Lanes are items of a team. Their values meet in registers where the dialect can 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.emitter import ITEM, Emitter
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.graph.kernel.ir import Loop
 from hologram.ir.symbolic import Int
 from hologram.primitives.reductions import LANES, PAGE
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
-
-ITEM = "hg_item"
 LANE = f"{ITEM} % {LANES}"
 State = dict[Monoid, list[str]]
 SIDE_BY_SIDE = {4: 8, 16: 4}  # iterations worth writing side by side, so that so many loads are under way, by the most instructions of one
@@ -32,6 +27,13 @@ def side_by_side(loop: Loop) -> int:
     return next((n for most, n in SIDE_BY_SIDE.items() if len(loop.body) <= most), 1)
 
 
+def unroll_reduction(w: Emitter, loop: Loop) -> None:
+    """Asks for as many iterations side by side as are worth it."""
+    together = side_by_side(loop)
+    if together > 1:
+        w.unroll(together)
+
+
 def after(start: str) -> str:
     """The item's own place from ``start`` on."""
     return ITEM if start == "0" else f"{start} + {ITEM}"
@@ -40,7 +42,7 @@ def after(start: str) -> str:
 class RowForm:
     """Writes the reductions of one loop; its results are left in the variables of the accumulators, the same in every item of the chunk."""
 
-    def __init__(self, writer: KernelWriter, loop: Loop, name: str, monoids: list[Monoid]) -> None:
+    def __init__(self, writer: Emitter, loop: Loop, name: str, monoids: list[Monoid]) -> None:
         self.w, self.f, self.loop, self.name, self.monoids = writer, writer.f, loop, name, monoids
         self.width = writer.mapping.width
         self.in_registers = writer.dialect.team_barrier is not None
@@ -65,7 +67,7 @@ class RowForm:
     def _own_elements(self, first: str, stop: str) -> State:
         """Variables into which an item accumulates every 32nd element from ``first`` on."""
         lanes = self.w.partial(self.monoids)
-        self.w.unroll_reduction(self.loop)
+        unroll_reduction(self.w, self.loop)
         self.f.open(f"for (i64 {self.name} = {first}; {self.name} < {stop}; {self.name} += {LANES})")
         self.w.block(self.loop.body)
         self.f.close()

@@ -7,9 +7,8 @@ keeps the sums of its own rows and columns in registers, adds terms in the writt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.gemm_analysis import ITEMS, PAD, SIDE, VECTOR, Product, Side
 from hologram.backends.c.nests import NestWriter
 from hologram.backends.c.scalars import memory_name, type_name
@@ -19,14 +18,11 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import PAGE
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
-
 
 class PanelWriter(NestWriter):
     """Writes one product. ``there``: the text of how many terms there are; ``ragged``: whether the last panel may have fewer than others."""
 
-    def __init__(self, writer: KernelWriter, p: Product) -> None:
+    def __init__(self, writer: Emitter, p: Product) -> None:
         super().__init__(writer, p)
         self.p = p
         self.there = str(p.terms) if p.down.limit is None else "hg_there"

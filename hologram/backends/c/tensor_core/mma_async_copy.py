@@ -1,6 +1,6 @@
 """Products of 16-bit floats on matrix units: panels go from memory to shared memory past the registers, several ahead of the one in use.
 
-A *panel* has :data:`DEPTH` terms of a block's rows, or columns, in *lines*: of terms where these are neighbours in memory, else of rows or columns.
+A *panel* has ``F16_DEPTH`` terms of a block's rows, or columns, in *lines*: of terms where these are neighbours in memory, else of rows or columns.
 Lines consist of *pieces* of 16 bytes, which are what items copy and what ``ldmatrix`` takes eight of, from eight neighbouring lines; the pieces of a
 line are permuted (an exclusive or with the line's number) so that these eight lie in different banks, and so do those of one line. ``ldmatrix`` turns
 what lies in lines of rows or columns.
@@ -11,19 +11,15 @@ A factor that does not lie in whole pieces of memory comes through registers: re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.gemm_analysis import ITEMS, Product, Side
-from hologram.backends.c.tensor_core.mma import COLUMNS, ROWS, MatrixWriter
+from hologram.backends.c.matrix_units import COLUMNS, F16_DEPTH, ROWS, STAGES, f16_panel_bytes, is_fragment
+from hologram.backends.c.tensor_core.mma import MatrixWriter
 from hologram.backends.c.vectors import ACCESS_BYTES, divides
 from hologram.dtypes import uint64
 from hologram.ir.symbolic import split_linear
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
-
-DEPTH = 32  # terms of a panel
-STAGES = 4  # panels under way and in use
 PIECE = ACCESS_BYTES // 2  # elements
 BANKS = 8  # pieces in different banks
 _FUNCTIONS = {
@@ -67,27 +63,11 @@ static __device__ __forceinline__ void hg_pair{turned}(u32 &r0, u32 &r1, const u
 }
 
 
-def takes(p: Product) -> bool:
-    """Whether a product on matrix units is of 16-bit floats."""
-    return p.rows.staged[0].dtype.itemsize == 2
-
-
-def shared_bytes(p: Product) -> int:
-    """Of all panels of a group."""
-    return STAGES * DEPTH * sum(side.size for side in (p.rows, p.columns) if not is_fragment(side)) * 2
-
-
-def is_fragment(side: Side) -> bool:
-    """Whether items have a side's values in registers, as sums of another product are."""
-    (v,) = side.staged
-    return v.op == "load" and v.attrs[0].role == "scratch"
-
-
 class HalfWriter(MatrixWriter):
     """Writes one product. ``hg_stage`` is the panel in use, ``hg_slot`` where the one that is brought goes."""
 
-    def __init__(self, writer: KernelWriter, p: Product) -> None:
-        super().__init__(writer, p._replace(depth=DEPTH))
+    def __init__(self, writer: Emitter, p: Product) -> None:
+        super().__init__(writer, p._replace(depth=F16_DEPTH))
         names = [(p.rows, "hg_row0"), (p.columns, "hg_column0")]
         self.brought = [(side, name) for side, name in names if not is_fragment(side)]
         self.by_terms = {side.loop.var: self._is_down_first(side) for side, _ in self.brought}
@@ -100,12 +80,12 @@ class HalfWriter(MatrixWriter):
 
     def _line(self, side: Side) -> int:
         """Elements of a line."""
-        return DEPTH if self.by_terms[side.loop.var] else side.size
+        return F16_DEPTH if self.by_terms[side.loop.var] else side.size
 
     def _panel_start(self, side: Side, stage: str) -> str:
         """Bytes from the first panel: of a stage the rows' comes first."""
-        first = 0 if side is self.brought[0][0] else self.p.rows.size * DEPTH * 2
-        return f"{stage} * {shared_bytes(self.p) // STAGES}u{f' + {first}u' if first else ''}"
+        first = 0 if side is self.brought[0][0] else self.p.rows.size * F16_DEPTH * 2
+        return f"{stage} * {f16_panel_bytes(self.p) // STAGES}u{f' + {first}u' if first else ''}"
 
     def _piece_at(self, side: Side, line: str, piece: str) -> str:
         """Bytes from a panel's start."""
@@ -131,21 +111,21 @@ class HalfWriter(MatrixWriter):
 
     def _turns(self, side: Side) -> int:
         """Pieces of a panel that an item brings."""
-        return max(1, side.size * DEPTH // PIECE // ITEMS)
+        return max(1, side.size * F16_DEPTH // PIECE // ITEMS)
 
     def _panels(self) -> None:
         p, f, several = self.p, self.f, len(self.brought) > 1
         f.do("const u32 hg_shared_at = hg_shared_address(hg_shared);")
         f.do("u32 hg_stage = 0, hg_slot = 0;")
-        f.open(f"for (i64 hg_next = 0; hg_next < {(STAGES - 1) * DEPTH}; hg_next += {DEPTH})")
+        f.open(f"for (i64 hg_next = 0; hg_next < {(STAGES - 1) * F16_DEPTH}; hg_next += {F16_DEPTH})")
         self._each([self._bring, self._keep])
         f.do("hg_brought();")
         f.do("++hg_slot;")
         f.close()
         if not several:  # registers have no index
             self.w.unroll()
-        f.open(f"for ({'i64' if several else 'int'} hg_at = 0; hg_at < {self.there if several else p.terms}; hg_at += {DEPTH})")
-        f.do(f"const i64 hg_next = hg_at + {(STAGES - 1) * DEPTH};")
+        f.open(f"for ({'i64' if several else 'int'} hg_at = 0; hg_at < {self.there if several else p.terms}; hg_at += {F16_DEPTH})")
+        f.do(f"const i64 hg_next = hg_at + {(STAGES - 1) * F16_DEPTH};")
         f.do("hg_await();")
         self.w.barrier()
         self._each([self._bring])
@@ -172,7 +152,7 @@ class HalfWriter(MatrixWriter):
     def _piece_of(self, side: Side) -> None:
         """The item's piece ``hg_p`` of the line ``hg_l``: neighbours in memory are neighbouring items'."""
         pieces = self._line(side) // PIECE
-        total = side.size * DEPTH // PIECE
+        total = side.size * F16_DEPTH // PIECE
         self.f.do(f"const int hg_e = ((int)hg_item + {ITEMS} * hg_s){f' % {total}' if total < ITEMS else ''};")
         self.f.do(f"const int hg_l = hg_e / {pieces}, hg_p = hg_e % {pieces};")
 
@@ -243,7 +223,7 @@ class HalfWriter(MatrixWriter):
         for side, _ in self.brought:
             name = "hg_rows_at" if side is p.rows else "hg_columns_at"
             f.do(f"const u32 {name} = hg_shared_at + {self._panel_start(side, 'hg_stage')};")
-        self._unrolled("hg_step", DEPTH // self.terms)
+        self._unrolled("hg_step", F16_DEPTH // self.terms)
         self._row_fragments() if len(self.brought) > 1 else self._row_registers()
         self._column_fragments()
         self._multiply()
