@@ -18,8 +18,8 @@ from test_regions import eager
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, nn
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.dialects import DIALECTS
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program

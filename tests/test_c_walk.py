@@ -15,8 +15,8 @@ from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_value
 from test_lowering import PROGRAMS
 
 from hologram import dtypes
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.dialects import DIALECTS
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.helpers import HELPERS, needed
 from hologram.backends.c.scalars import Scalars

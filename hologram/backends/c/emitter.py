@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from hologram.backends.c.accumulators import Monoid
-from hologram.backends.c.analysis import fusible, in_place, loaded, stored
+from hologram.backends.c.analysis.accesses import fusible, in_place, loaded, stored
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Place
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Lines, Scalars
-from hologram.backends.c.vectors import ACCESS_BYTES, Place
 from hologram.dtypes import uint64
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Stmt, Store
 from hologram.ir.instruction import Ins

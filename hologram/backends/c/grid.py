@@ -1,11 +1,11 @@
 """How a kernel is laid on work-groups and work-items.
 
 - A *group kernel* runs a chunk of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by the
-  first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.vectors`).
+  first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.analysis.vectors`).
 - A *team kernel* has rows of a page at most, which 32 items reduce. On devices whose teams of 32 run as one, a chunk is a team's, and a group has
   several: they need no barrier of the group.
 - A *product* has rows and columns for lanes: see :mod:`.shared_memory_gemm`.
-- A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.tiles`.
+- A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.analysis.tiles`.
 - An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
 
 Groups, teams or items take chunks a whole grid apart, so any number of them will do.
@@ -16,11 +16,11 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
-from hologram.backends.c.gemm_analysis import ITEMS, Product, in_panels, product_of, resident
-from hologram.backends.c.matrix_units import f16_panel_bytes, is_f16, on_matrix_units, unit_tiles_of
+from hologram.backends.c.analysis.gemm import ITEMS, Product, in_panels, product_of, resident
+from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, on_matrix_units, unit_tiles_of
+from hologram.backends.c.analysis.tiles import shared_bytes, tiles_of
+from hologram.backends.c.analysis.vectors import vectors
 from hologram.backends.c.scalars import Scalars
-from hologram.backends.c.tiles import shared_bytes, tiles_of
-from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop
 from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import LANES, PAGE

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.tiles import Nest, shared_bytes
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Vectors, divides, vectors
 from hologram.backends.c.emitter import ITEM
 from hologram.backends.c.grid import scans
 from hologram.backends.c.nests import ElementWriter
@@ -21,8 +23,6 @@ from hologram.backends.c.shared_memory_gemm import PanelWriter
 from hologram.backends.c.statements import StatementWriter
 from hologram.backends.c.tensor_core.mma import MatrixWriter, UnitNestWriter
 from hologram.backends.c.tensor_core.mma_async_copy import HalfWriter
-from hologram.backends.c.tiles import Nest, shared_bytes
-from hologram.backends.c.vectors import ACCESS_BYTES, Vectors, divides, vectors
 from hologram.dtypes import uint64
 from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins

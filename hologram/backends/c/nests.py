@@ -1,4 +1,4 @@
-"""Nests of two loops of lanes as items write them: each has rows and columns of its own (:mod:`.tiles`).
+"""Nests of two loops of lanes as items write them: each has rows and columns of its own (:mod:`.analysis.tiles`).
 
 Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where teams
 can, else through shared memory. All of them end with the same bits.
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.gemm import SIDE, Product, Side, integers_in
+from hologram.backends.c.analysis.tiles import Nest
 from hologram.backends.c.emitter import Emitter
-from hologram.backends.c.gemm_analysis import SIDE, Product, Side, integers_in
 from hologram.backends.c.scalars import memory_name, type_name
-from hologram.backends.c.tiles import Nest
 from hologram.graph.bounded import Worklist
 from hologram.graph.kernel.ir import Store, Value
 from hologram.ir.instruction import Ins

@@ -8,11 +8,11 @@ keeps the sums of its own rows and columns in registers, adds terms in the writt
 from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.gemm import ITEMS, PAD, SIDE, VECTOR, Product, Side
+from hologram.backends.c.analysis.vectors import divides
 from hologram.backends.c.emitter import Emitter
-from hologram.backends.c.gemm_analysis import ITEMS, PAD, SIDE, VECTOR, Product, Side
 from hologram.backends.c.nests import NestWriter
 from hologram.backends.c.scalars import memory_name, type_name
-from hologram.backends.c.vectors import divides
 from hologram.graph.kernel.ir import Accumulate
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, atoms, split_linear

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from hologram.backends import object_cache as disk
+from hologram.backends.c.analysis.gemm import UNIT_PANELS
 from hologram.backends.c.dialects import CUDA
-from hologram.backends.c.gemm_analysis import UNIT_PANELS
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hologram import dtypes
-from hologram.backends.c.gemm_analysis import Product, product_of
+from hologram.backends.c.analysis.gemm import Product, product_of
 from hologram.dtypes import DType
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel
 from hologram.ir.instruction import Ins

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hologram.backends.c.analysis.gemm import PANELS
 from hologram.backends.c.dialects import Dialect
-from hologram.backends.c.gemm_analysis import PANELS
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.graph.schedule.tiles import Panels
 from hologram.support import forks

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.c.vectors import ACCESS_BYTES
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES
 from hologram.backends.device.driver import Place
 from hologram.backends.device.memory import Memory
 from hologram.backends.device.steps import Block, Call, Slots, Where, at, read

@@ -8,12 +8,12 @@ Which terms an item holds, and of which elements it has the sums, is fixed by th
 from __future__ import annotations
 
 from hologram import dtypes
+from hologram.backends.c.analysis.gemm import Product, Side
+from hologram.backends.c.analysis.matrix_units import APART, COLUMNS, KINDS, ROWS, TF32_DEPTH
+from hologram.backends.c.analysis.tiles import Nest
 from hologram.backends.c.emitter import Emitter
-from hologram.backends.c.gemm_analysis import Product, Side
-from hologram.backends.c.matrix_units import APART, COLUMNS, KINDS, ROWS, TF32_DEPTH
 from hologram.backends.c.nests import ElementWriter, NestWriter
 from hologram.backends.c.shared_memory_gemm import PanelWriter
-from hologram.backends.c.tiles import Nest
 from hologram.dtypes import DType
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE

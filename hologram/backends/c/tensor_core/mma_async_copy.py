@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
+from hologram.backends.c.analysis.matrix_units import COLUMNS, F16_DEPTH, ROWS, STAGES, f16_panel_bytes, is_fragment
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, divides
 from hologram.backends.c.emitter import Emitter
-from hologram.backends.c.gemm_analysis import ITEMS, Product, Side
-from hologram.backends.c.matrix_units import COLUMNS, F16_DEPTH, ROWS, STAGES, f16_panel_bytes, is_fragment
 from hologram.backends.c.tensor_core.mma import MatrixWriter
-from hologram.backends.c.vectors import ACCESS_BYTES, divides
 from hologram.dtypes import uint64
 from hologram.ir.symbolic import split_linear
 

@@ -13,8 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hologram.backends.c.analysis import statements
-from hologram.backends.c.gemm_analysis import DEPTHS, SIDE, Product, Side, product
+from hologram.backends.c.analysis.accesses import statements
+from hologram.backends.c.analysis.gemm import DEPTHS, SIDE, Product, Side, product
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store
 from hologram.graph.schedule.tiles import MOST_HELD
 from hologram.ir.instruction import Ins

@@ -8,8 +8,8 @@ instructions side by side, is that of a fragment of 16-bit rows by terms (PTX IS
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.backends.c.gemm_analysis import ITEMS, Product, Side
-from hologram.backends.c.tiles import Nest, Tiles, held_in, nests_of
+from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
+from hologram.backends.c.analysis.tiles import Nest, Tiles, held_in, nests_of
 from hologram.graph.kernel.ir import Accumulate, Kernel, Loop, half_factors
 from hologram.ir.op import TABLE
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hologram.backends.c.vectors import divides
+from hologram.backends.c.analysis.vectors import divides
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Store
 from hologram.graph.schedule.tiles import PAD, SIDE, Panels
 from hologram.ir.instruction import Ins
