@@ -15,7 +15,7 @@ from hologram.backends import object_cache as disk
 from hologram.backends.cpu.executable import Executable
 from hologram.backends.cpu.native import storage
 from hologram.backends.cpu.native.processors import usable_processors
-from hologram.backends.device.driver import Device
+from hologram.backends.device.runtime import Device
 from hologram.graph.pass_manager import canonicalise
 from hologram.graph.placement.min_cut import Rates
 from hologram.ir.devices import CPU, find

@@ -20,7 +20,7 @@ from hologram.backends.c.dialects import CUDA
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT
-from hologram.backends.device import driver
+from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError, DeviceError
@@ -192,7 +192,7 @@ class Module:
                 self.cuda.unload(self.handle)
 
 
-class Device(driver.Device):
+class Device(runtime.Device):
     """One device, ``cuda:0`` and so on in CUDA's own order."""
 
     dialect = CUDA

@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,11 +22,17 @@ from hologram.graph.schedule.tiles import Panels
 from hologram.support import forks
 from hologram.support.cached_property import cached_property
 
-if TYPE_CHECKING:
-    from hologram.backends.device.runtime import Runtime
-    from hologram.backends.device.steps import Call
-
 Place = tuple[Any, int]
+
+
+class LaunchContext(Protocol):
+    """What a launch asks of the call that it is a step of (:class:`hologram.backends.device.steps.Call`)."""
+
+    @property
+    def queue(self) -> Queue: ...
+
+    @property
+    def workspace(self) -> Any: ...
 
 
 class Launch:
@@ -49,9 +55,9 @@ class Launch:
         """Where its arrays are."""
         return [(slots[s][0], slots[s][1] + offset) for s, offset, _ in self.places]
 
-    def run(self, call: Call, slots: Sequence[Place]) -> None:
+    def run(self, call: LaunchContext, slots: Sequence[Place]) -> None:
         """As a step of a call."""
-        call.work.queue.launch(self, slots, call.workspace)
+        call.queue.launch(self, slots, call.workspace)
 
 
 class Event(ABC):
@@ -152,12 +158,10 @@ class Device(ABC):
     survives_forks = False  # whether a child process may go on with it
     gone: str | None = None  # why nothing can be done with it any more
     inside = 0  # calls that whoever has the lock is putting in queues; a second is made inside of the first, by a finaliser or a signal's handler
-    executable: Any = None  # a class in the place of :class:`hologram.backends.device.executable.Executable`
 
     def __init__(self) -> None:
         self.lock = forks.guard(forks.DEVICES, threading.RLock())
         self.counts: Counter[str] = Counter()
-        self._runtime: Runtime | None = None
 
     def count(self, **what: int) -> None:
         """Notes launches, copies and bytes."""
@@ -195,15 +199,9 @@ class Device(ABC):
         """The queue of programs that are called outside of ``with hg.stream(…)``."""
         return self.new_queue()
 
-    @property
-    def runtime(self) -> Runtime:
-        """What is under way here: one, whichever thread asks first."""
-        with self.lock:
-            if self._runtime is None:
-                from hologram.backends.device.runtime import Runtime
-
-                self._runtime = Runtime(self)
-            return self._runtime
+    def holdings(self) -> str:
+        """What fills its memory, in the words of errors."""
+        return "nothing"
 
     def is_out_of_memory(self, e: BaseException) -> bool:
         return isinstance(e, MemoryError)
@@ -212,8 +210,7 @@ class Device(ABC):
         """What an error of the driver is for the user. Memory may be found to be missing late, as by drivers that allocate when it is first used."""
         if not self.is_out_of_memory(e):
             return DeviceError(f"{self.name} failed: {e}")
-        holdings = self._runtime.pool.holdings() if self._runtime is not None else "nothing"
-        return OutOfMemory(f"{self.name} has no memory for what it was given to do ({e}); it holds: {holdings}")
+        return OutOfMemory(f"{self.name} has no memory for what it was given to do ({e}); it holds: {self.holdings()}")
 
     def require(self) -> None:
         """Raises DeviceError where nothing can be done with the device any more."""

@@ -12,13 +12,11 @@ import contextlib
 from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from hologram.backends.device.driver import Event, Queue
 from hologram.errors import OutOfMemory
-
-if TYPE_CHECKING:
-    from hologram.backends.device.driver import Event, Queue
-    from hologram.backends.device.runtime import Runtime
+from hologram.ir.devices import Runtime
 
 LEAST_BYTES = 256
 MOST_NAMED = 8  # buffers that an error names

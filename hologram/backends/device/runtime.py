@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.cpu.native import storage as host
-from hologram.backends.device.driver import Device, Event, Place, Queue
-from hologram.backends.device.memory import Memory, Pool
-from hologram.backends.device.storage import COLLECTED, MOST_UNDER_WAY, DeviceStorage, Submission
+from hologram.backends.cpu.native.records import COLLECTED, MOST_UNDER_WAY
+from hologram.backends.cpu.native.replays import know_classes
+from hologram.backends.device import driver
+from hologram.backends.device.driver import Event, Place, Queue
+from hologram.backends.device.memory import Memory, Piece, Pool
+from hologram.backends.device.storage import DeviceStorage, Submission
 from hologram.errors import DeviceError
 from hologram.ir.aval import Aval
 from hologram.ir.graph import Graph
@@ -34,6 +37,7 @@ class _Streams(threading.local):
 
 _streams = _Streams()
 _made: list[Runtime] = []
+know_classes(DeviceStorage, Memory, Piece, Submission)
 
 
 def runtimes() -> list[Runtime]:
@@ -49,6 +53,24 @@ def _after_fork() -> None:
             r.device.gone = "its driver does not outlive a fork; use it in processes that multiprocessing has begun by 'spawn'"
 
 
+class Device(driver.Device):
+    """A device on which programs run. ``executable`` is the class of these."""
+
+    executable: Any
+    _runtime: Runtime | None = None
+
+    @property
+    def runtime(self) -> Runtime:
+        """What is under way here: one, whichever thread asks first."""
+        with self.lock:
+            if self._runtime is None:
+                self._runtime = Runtime(self)
+            return self._runtime
+
+    def holdings(self) -> str:
+        return self._runtime.pool.holdings() if self._runtime is not None else super().holdings()
+
+
 class Runtime:
     """Memory, queues and submissions of ``device``."""
 
@@ -60,10 +82,8 @@ class Runtime:
         self._reading = forks.guard(forks.READERS, threading.RLock())  # of the reader; whoever holds it may take the device's
 
     def compile(self, graph: Graph, precision: str, canonical: Any) -> Any:
-        """The program of a graph, to be run here. A driver may have an executable of its own."""
-        from hologram.backends.device.executable import Executable
-
-        return (self.device.executable or Executable)(graph, precision, canonical, self)
+        """The program of a graph, to be run here."""
+        return self.device.executable(graph, precision, canonical, self)
 
     # --- queues --------------------------------------------------------------------------------------------------------
 

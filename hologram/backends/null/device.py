@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.c.dialects import OPENCL
-from hologram.backends.device import driver
+from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
+from hologram.backends.device.executable import Executable
 
 MEMORY_BYTES = 16 * 2**30  # of one, as far as it pretends
 
@@ -50,7 +51,7 @@ class Queue(driver.Queue):
         return
 
 
-class Device(driver.Device):
+class Device(runtime.Device):
     """``taken``: bytes that are allocated."""
 
     dialect = OPENCL  # any would do
@@ -58,6 +59,7 @@ class Device(driver.Device):
     units = 64
     has_values = False
     survives_forks = True
+    executable = Executable
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -12,8 +12,9 @@ import numpy as np
 from hologram.backends import object_cache as disk
 from hologram.backends.c.dialects import OPENCL
 from hologram.backends.c.grid import MOST_ITEMS
-from hologram.backends.device import driver
+from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
+from hologram.backends.device.executable import Executable
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
 from hologram.support.cached_property import cached_property
@@ -124,10 +125,11 @@ class Queue(driver.Queue):
         self.queue.finish()
 
 
-class Device(driver.Device):
+class Device(runtime.Device):
     """One device. Its context and queue are made when they are first needed."""
 
     dialect = OPENCL
+    executable = Executable
 
     def __init__(self, cl: Any, number: int, device: Any) -> None:
         super().__init__()

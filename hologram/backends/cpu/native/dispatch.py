@@ -28,7 +28,7 @@ from hologram.backends.cpu.native.pool import the_pool
 from hologram.backends.cpu.native.records import PARALLEL
 from hologram.backends.cpu.native.records import Output as OutputRecord
 from hologram.backends.cpu.native.records import Spec as SpecRecord
-from hologram.backends.cpu.native.replays import Replays, know_classes
+from hologram.backends.cpu.native.replays import Replays, tell_classes
 from hologram.backends.cpu.native_lang.language import fields_of, offset_of
 from hologram.dtypes import DType
 from hologram.ir.aval import Aval
@@ -369,7 +369,7 @@ class Dispatch:
             return False
         try:
             if spec.run is not None:
-                know_classes()
+                tell_classes()
             table, keep = _pack(spec)
         except (NotNative, UnknownLayout):
             return False

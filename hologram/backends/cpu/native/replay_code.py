@@ -27,13 +27,12 @@ from hologram.backends.cpu.native.capi import (
     PyObject_Size,
     PyType_GenericAlloc,
 )
-from hologram.backends.cpu.native.records import Context, List, Object, Replay, ReplayResult, Sized, Spec, process, remote
+from hologram.backends.cpu.native.records import COLLECTED, MOST_UNDER_WAY, Context, List, Object, Replay, ReplayResult, Sized, Spec, process, remote
 from hologram.backends.cpu.native.result_code import drop_results, set_slot
 from hologram.backends.cpu.native_lang.language import Array, address, copy, i64, inlined, native, offset, ptr, void
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
-from hologram.backends.device.storage import COLLECTED, MOST_UNDER_WAY
 
 Words, Pointers = Array[i64], Array[ptr]
 

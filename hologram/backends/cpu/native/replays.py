@@ -8,7 +8,6 @@ from typing import Any
 
 from hologram.backends.cpu.native.module import immortal, module
 from hologram.backends.cpu.native.object_layout import slot_offset
-from hologram.backends.device import memory, storage
 
 
 class Replays:
@@ -22,22 +21,28 @@ class Replays:
         self.queue = queue
 
 
-_CLASSES: dict[str, tuple[type, str]] = {
-    "storage": (storage.DeviceStorage, "aval memory made owner exports _host"),
-    "memory": (memory.Memory, "handle pool queue piece uses"),
-    "piece": (memory.Piece, "handle size nbytes what"),
-    "submission": (storage.Submission, "queue error event _after _kept"),
-    "replays": (Replays, "known queue"),
+_SLOTS = {  # that native code reads
+    "storage": "aval memory made owner exports _host",
+    "memory": "handle pool queue piece uses",
+    "piece": "handle size nbytes what",
+    "submission": "queue error event _after _kept",
+    "replays": "known queue",
 }
+_classes: dict[str, type] = {"replays": Replays}
+
+
+def know_classes(storage: type, memory: type, piece: type, submission: type) -> None:
+    """The classes of what is on devices. Whoever defines them calls this, before the first program of a device is dispatched."""
+    _classes.update(storage=storage, memory=memory, piece=piece, submission=submission)
 
 
 @cache
-def know_classes() -> None:
+def tell_classes() -> None:
     """Tells native code of the classes. Raises UnknownLayout where their slots are no fields of their objects."""
     remote = module().remote
-    for kind, (cls, slots) in _CLASSES.items():
+    for kind, slots in _SLOTS.items():
         for name in slots.split():
-            setattr(remote, f"{kind}_{name.lstrip('_')}", slot_offset(cls, name))
+            setattr(remote, f"{kind}_{name.lstrip('_')}", slot_offset(_classes[kind], name))
     for kind in ("storage", "memory", "submission"):
-        setattr(remote, f"{kind}_type", id(immortal(_CLASSES[kind][0])))
+        setattr(remote, f"{kind}_type", id(immortal(_classes[kind])))
     remote.nothing, remote.zero = id(immortal(())), id(immortal(0))
