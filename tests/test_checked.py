@@ -21,9 +21,9 @@ from test_render import EXTERNAL, TRIPLES, called, machine, runnable
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native import guarded_memory, storage
-from hologram.backends.cpu.native.checked_code import POISON
 from hologram.backends.llvm import target
+from hologram.backends.native import guarded_memory, storage
+from hologram.backends.native.code.checked import POISON
 from hologram.errors import BoundsError, CompileError
 from hologram.graph.kernel.ir import Loop, Store
 from hologram.graph.program import Schedule
@@ -467,7 +467,7 @@ def test_beyond_the_end_the_process_stops() -> None:
     code = """
 import ctypes, faulthandler, sys
 faulthandler.disable()
-from hologram.backends.cpu.native import guarded_memory
+from hologram.backends.native import guarded_memory
 place = guarded_memory.allocate(64)
 (ctypes.c_uint8 * 64).from_address(place)[63] = 1
 print("alive", flush=True)

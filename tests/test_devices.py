@@ -14,9 +14,9 @@ from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native import storage as host
-from hologram.backends.cpu.native.module import why_not_native
 from hologram.backends.device import runtime
+from hologram.backends.native import storage as host
+from hologram.backends.native.module import why_not_native
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
 from hologram.graph.pass_manager import canonicalise

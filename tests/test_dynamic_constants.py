@@ -12,7 +12,7 @@ from optable import compiler, mismatch
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native.storage import copy_of
+from hologram.backends.native.storage import copy_of
 from hologram.graph.constants.fold import computed_ahead
 from hologram.graph.legalize.reductions_scans import prepare
 from hologram.graph.pass_manager import canonicalise

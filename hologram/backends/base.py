@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage
+from hologram.backends.native import storage
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.memory.plan import Plan
 from hologram.graph.pass_manager import Context

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, NamedTuple
 
-from hologram.backends.cpu.native import storage
-from hologram.backends.cpu.native.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
-from hologram.backends.cpu.native.module import MOST_BYTES
+from hologram.backends.native import storage
+from hologram.backends.native.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
+from hologram.backends.native.module import MOST_BYTES
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from hologram import numpy as hnp
-from hologram.backends.cpu.native import addresses, storage
-from hologram.backends.cpu.native.dispatch import Into
-from hologram.backends.cpu.native.module import module
 from hologram.backends.llvm.memory import CACHE_LINE, STREAM_BYTES
+from hologram.backends.native import addresses, storage
+from hologram.backends.native.dispatch import Into
+from hologram.backends.native.module import module
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.ir.aval import aval

@@ -26,12 +26,12 @@ PACKAGES = (
     "hologram.graph",
     "hologram.backends.llvm",
     "hologram.backends.cpu",
+    "hologram.backends.native_lang",
     "hologram.backends.device",
     "hologram.primitives.indexing",
     "hologram.nn.attention",
 )
 LEFT_OUT = (
-    "hologram.backends.cpu.native",
     "hologram.backends.object_cache",
     "hologram.graph.library.sort.radix",
     "hologram.graph.kernel.parser",

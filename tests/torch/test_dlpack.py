@@ -12,7 +12,7 @@ import torch
 
 import hologram as hg
 import hologram_torch as ht
-from hologram.backends.cpu.native.storage import statistics
+from hologram.backends.native.storage import statistics
 from hologram.dlpack import VERSIONED
 
 DTYPES = [getattr(torch, n) for n in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()]

@@ -9,10 +9,10 @@ from hologram import dtypes
 from hologram.backends import held
 from hologram.backends import object_cache as cache
 from hologram.backends.base import BaseExecutable
-from hologram.backends.cpu.native import addresses, calls, storage
 from hologram.backends.llvm import lapack, target
 from hologram.backends.llvm.compile import Scheduled, load
 from hologram.backends.llvm.host_calls import is_bound
+from hologram.backends.native import addresses, calls, storage
 from hologram.backends.residence import on_host
 from hologram.graph.lower.host_step import host_nodes
 from hologram.graph.program import Schedule, bind_symbols, concrete_shape

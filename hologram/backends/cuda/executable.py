@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hologram.backends.cpu.native.replays import Replays
 from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
@@ -26,6 +25,7 @@ from hologram.backends.device.memory import Memory
 from hologram.backends.device.runtime import Runtime
 from hologram.backends.device.steps import Call, Steps
 from hologram.backends.device.storage import DeviceStorage
+from hologram.backends.native.replays import Replays
 from hologram.errors import DeviceError, OutOfMemory
 
 MOST_REPLAYS = 128  # of an executable

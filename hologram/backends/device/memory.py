@@ -38,7 +38,7 @@ class Piece:
 
 class Memory:
     """A piece that is taken, until nobody holds this object. Native code makes such objects too: what is to be done for one is done here and in
-    :mod:`hologram.backends.cpu.native.replay_code`."""
+    :mod:`hologram.backends.native.code.dispatch.replay`."""
 
     __slots__ = ("handle", "pool", "queue", "piece", "uses")
 

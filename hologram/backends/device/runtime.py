@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage as host
-from hologram.backends.cpu.native.records import COLLECTED, MOST_UNDER_WAY
-from hologram.backends.cpu.native.replays import know_classes
 from hologram.backends.device import driver
 from hologram.backends.device.driver import Event, Place, Queue
 from hologram.backends.device.memory import Memory, Piece, Pool
 from hologram.backends.device.storage import DeviceStorage, Submission
+from hologram.backends.native import storage as host
+from hologram.backends.native.code.records import COLLECTED, MOST_UNDER_WAY
+from hologram.backends.native.replays import know_classes
 from hologram.errors import DeviceError
 from hologram.ir.aval import Aval
 from hologram.ir.graph import Graph

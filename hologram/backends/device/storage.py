@@ -140,7 +140,7 @@ class DeviceStorage:
     def on_host(self) -> Any:
         """A Storage of the CPU with the elements, which are copied once. Raises as :meth:`wait`."""
         if self._host is None:
-            from hologram.backends.cpu.native import storage
+            from hologram.backends.native import storage
 
             self._host = storage.filled(self.aval, self._copied_out)
         return self._host

@@ -13,7 +13,7 @@ from hologram.graph.kernel.printer import Names, print_kernel, statement_text
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int
 
-# Functions of the runtime that checked code calls: :mod:`hologram.backends.cpu.native.checked_code`.
+# Functions of the runtime that checked code calls: :mod:`hologram.backends.native.code.checked`.
 DECLARATIONS = """
 declare ptr @hg_violated(ptr, ptr, ptr, i64, i64, i64)
 declare void @hg_poison(ptr, i64)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.backends import object_cache as cache
-from hologram.backends.cpu.native import calls
-from hologram.backends.cpu.native.module import MOST_BYTES
-from hologram.backends.cpu.native.processors import usable_processors
-from hologram.backends.cpu.native.records import PARALLEL, TEAM
 from hologram.backends.llvm import lapack, target
 from hologram.backends.llvm.graph_module import ModuleWriter
 from hologram.backends.llvm.module import routines_of
+from hologram.backends.native import calls
+from hologram.backends.native.code.records import PARALLEL, TEAM
+from hologram.backends.native.module import MOST_BYTES
+from hologram.backends.native.processors import usable_processors
 from hologram.errors import CompileError
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.program import Schedule

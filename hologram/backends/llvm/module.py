@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hologram.backends.cpu.native.records import Context
-from hologram.backends.cpu.native_lang.language import offset_of
 from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
 from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal
+from hologram.backends.native.code.records import Context
+from hologram.backends.native_lang.language import offset_of
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel
