@@ -34,7 +34,7 @@ def _versions() -> Iterator[Row]:
     for name in _PACKAGES:
         yield name, _version(name) or "not installed"
     yield "cupy", next((f"{v} ({name})" for name in _CUPY if (v := _version(name)) is not None), "not installed")
-    from hologram.backends.llvm import target
+    from hologram.backends.llvm.toolchain import target
     from hologram.backends.native.module import why_not_native
 
     yield "target", " ".join(target.host().id.split()[:2])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hologram import dtypes
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import calls, storage
 from hologram.backends.native.dispatch import Dispatch, Output, Spec
 from hologram.backends.native.module import why_not_native

@@ -21,7 +21,7 @@ from test_render import EXTERNAL, TRIPLES, called, machine, runnable
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import guarded_memory, storage
 from hologram.backends.native.code.checked import POISON
 from hologram.errors import BoundsError, CompileError

@@ -10,9 +10,10 @@ from llvmlite.binding import ffi
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.cpu import compile as scheduled
 from hologram.backends.cpu import executable
-from hologram.backends.llvm import compile as scheduled
-from hologram.backends.llvm import module, target
+from hologram.backends.llvm.graph import writer as module
+from hologram.backends.llvm.toolchain import target
 from hologram.errors import CompileError
 from hologram.settings import override
 

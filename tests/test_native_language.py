@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native_lang.language import (
     Array,
     Function,

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native.code import pool as pool_code
 from hologram.backends.native.code import team as team_code
 from hologram.backends.native.code.records import CACHE_LINE, Job, Pool, Worker

@@ -12,8 +12,8 @@ from optable import seeded
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import target
 from hologram.backends.llvm.mixed_width import widths_abreast
+from hologram.backends.llvm.toolchain import target
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.schedule.tiles import Tile, _rows_at_once, block_width, lanes

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import storage
 from hologram.backends.native.processors import usable_processors
 from hologram.errors import DeviceError, UnsupportedError

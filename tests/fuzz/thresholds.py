@@ -57,9 +57,9 @@ FIXED = {
     "hologram.graph.canonical.licm._MOST_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
     "hologram.graph.rewrite.engine.STEPS": "a bound, met by defects only",
-    "hologram.backends.llvm.control_flow.POLL_NS": "how soon signals are seen",
+    "hologram.backends.llvm.graph.control_flow.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
-    "hologram.backends.llvm.lapack._MOST": "what a routine's integers hold",
+    "hologram.backends.llvm.graph.lapack._MOST": "what a routine's integers hold",
     "hologram.backends.device.maker.MOST_GROUPS": "a limit of devices",
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
@@ -164,7 +164,7 @@ def _caches() -> list[Any]:
     """What the compiler remembers of programs."""
     found: dict[int, Any] = {}
     for name, m in sorted(sys.modules.items()):
-        if name.startswith(("hologram.graph", "hologram.backends.llvm.host_calls", "hologram.backends.device")) and m is not None:
+        if name.startswith(("hologram.graph", "hologram.backends.llvm.graph.host_calls", "hologram.backends.device")) and m is not None:
             for x in vars(m).values():
                 if isinstance(x, Recent):
                     found[id(x)] = x.clear

@@ -9,9 +9,10 @@ from hologram import dtypes
 from hologram.backends import held
 from hologram.backends import object_cache as cache
 from hologram.backends.base import BaseExecutable
-from hologram.backends.llvm import lapack, target
-from hologram.backends.llvm.compile import Scheduled, load
-from hologram.backends.llvm.host_calls import is_bound
+from hologram.backends.cpu.compile import Scheduled, load
+from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph.host_calls import is_bound
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.backends.residence import on_host
 from hologram.graph.lower.host_step import host_nodes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends import object_cache as disk
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import guarded_memory, tracing
 from hologram.backends.native.code import address as address_code
 from hologram.backends.native.code import call as call_code
@@ -175,7 +175,7 @@ def _guard_blocks(m: Module) -> None:
 
 
 def _call_host(args: int) -> None:
-    from hologram.backends.llvm.host_calls import call  # which knows the op table
+    from hologram.backends.llvm.graph.host_calls import call  # which knows the op table
 
     call(args)
 

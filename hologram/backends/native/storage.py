@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.llvm.signal_free import free_ended
+from hologram.backends.llvm.toolchain.signal_free import free_ended
 from hologram.backends.native.module import why_not_native
 from hologram.ir.aval import Aval, aval
 from hologram.ir.storage import read_storages_by

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.llvm.target import host
+from hologram.backends.llvm.toolchain.target import host
 from hologram.backends.native.code.records import List, NDArray, Object, Sized, Storage
 from hologram.backends.native_lang.intrinsics import ARCHITECTURES, FP_CONTROL
 from hologram.backends.native_lang.language import offset_of

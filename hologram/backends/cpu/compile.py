@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.backends import object_cache as cache
-from hologram.backends.llvm import lapack, target
-from hologram.backends.llvm.graph_module import ModuleWriter
-from hologram.backends.llvm.module import routines_of
+from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph.module import ModuleWriter
+from hologram.backends.llvm.graph.writer import routines_of
+from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import calls
 from hologram.backends.native.code.records import PARALLEL, TEAM
 from hologram.backends.native.module import MOST_BYTES

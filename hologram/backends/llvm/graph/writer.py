@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT
 from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
 from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal
-from hologram.backends.native.code.records import Context
-from hologram.backends.native_lang.language import offset_of
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel
@@ -91,8 +90,9 @@ class GraphWriter:
 
     def render(self, schedule: Schedule, plan: Plan | None) -> GraphWriter:
         f = self.f
-        self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)
-        arena = f.emit(f"load ptr, ptr {f.emit('getelementptr i8, ptr %ctx, i64 8').text}, align 8", "ptr", 1)
+        self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)  # SCRATCH_AT is 0
+        place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_AT}")
+        arena = f.emit(f"load ptr, ptr {place.text}, align 8", "ptr", 1)
         for name, index in schedule.symbol_slots.items():
             self.integers.vars[name] = self._slot(index, "i64")
         size = max((len(k.kernel.params) + len(k.kernel.integers()) + self._extra(k.kernel) for k in schedule.kernels), default=0)
@@ -154,7 +154,7 @@ class GraphWriter:
                 self._launch(step, frame)
 
     def write(self, step: ControlStep | HostStep, frame: Frame) -> None:
-        """Writes a loop, a branch or the call of a routine: see :class:`hologram.backends.llvm.graph_module.ModuleWriter`."""
+        """Writes a loop, a branch or the call of a routine: see :class:`hologram.backends.llvm.graph.module.ModuleWriter`."""
         raise NotImplementedError
 
     def pointer(self, x: Node | ControlStep, frame: Frame) -> Reg:
@@ -203,7 +203,7 @@ class GraphWriter:
         for n in schedule.computed:
             nbytes = f.int_op("mul", self.integers.integer(n.size), Reg(str(n.dtype.itemsize), "i64", 1))
             f.do(f"call void @hg_poison_result(ptr %bufs, i64 {given}, {pointers[n].typed}, {nbytes.typed})")
-        place = f.emit(f"getelementptr i8, ptr %ctx, i64 {offset_of(Context, 'arena_bytes')}")
+        place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_BYTES_AT}")
         capacity = f.emit(f"load i64, ptr {place.text}, align 8", "i64", 1)
         f.do(f"call void @hg_poison({arena.typed}, {capacity.typed})")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hologram.backends.llvm.module import Frame, GraphWriter, serial
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter, serial
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.plan import LINE_BYTES

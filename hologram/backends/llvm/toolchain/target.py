@@ -18,8 +18,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from hologram.backends.llvm.parallel_emit import emit
-from hologram.backends.llvm.signal_free import free_after, signal_free
+from hologram.backends.llvm.toolchain.parallel_emit import emit
+from hologram.backends.llvm.toolchain.signal_free import free_after, signal_free
 from hologram.errors import CompileError
 from hologram.graph.schedule.tiles import Tile
 from hologram.settings import settings

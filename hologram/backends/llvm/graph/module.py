@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram.backends.llvm.control_flow import write_step
-from hologram.backends.llvm.host_calls import write_host
-from hologram.backends.llvm.module import Frame, GraphWriter
+from hologram.backends.llvm.graph.control_flow import write_step
+from hologram.backends.llvm.graph.host_calls import write_host
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.memory.plan import Plan

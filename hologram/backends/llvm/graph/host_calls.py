@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.llvm import lapack
-from hologram.backends.llvm.module import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
+from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.host_step import HostStep
 from hologram.ir.op import TABLE
