@@ -13,6 +13,7 @@ from functools import cache
 from struct import pack
 from typing import Any, NoReturn
 
+from hologram.backends.llvm.text import FunctionText
 from hologram.backends.native_lang import language
 from hologram.backends.native_lang.intrinsics import PRELUDE
 from hologram.backends.native_lang.language import (
@@ -98,13 +99,11 @@ class _Translator:
         self.routine, self.signature = routine, routine.signature
         self.names = routine.function.__globals__
         self.tree = _definitions(routine.function.__module__)[routine.function.__name__]
-        self.slots: list[str] = []
-        self.lines: list[str] = []
+        self.f = FunctionText()
         self.locals: dict[str, Type] = {}
         self.called: list[Routine] = []
         self.instances: list[Instance] = []
         self.loops: list[tuple[str, str]] = []  # labels of (continue, break)
-        self.count = 0
         self.open = True  # the current block lacks its terminator
 
     def fail(self, node: ast.AST, why: str) -> NoReturn:
@@ -123,29 +122,24 @@ class _Translator:
             self.emit("ret void")
         parameters = ", ".join(f"{t.ir} %arg.{n}" for n, t in zip(s.names, s.types, strict=True))
         linkage = "" if self.routine.exported else "internal "
-        body = "\n".join([*self.slots, *self.lines])
         attributes = "nounwind alwaysinline" if self.routine.inlined else "nounwind"
-        return f"define {linkage}{s.result.ir} @{self.routine.symbol}({parameters}) {attributes} {{\nentry:\n{body}\n}}\n"
+        return self.f.text(f"define {linkage}{s.result.ir} @{self.routine.symbol}({parameters}) {attributes}")
 
     # --- emission
 
     def emit(self, line: str) -> None:
         if self.open:
-            self.lines.append("  " + line)
+            self.f.do(line)
 
     def assign(self, expression: str) -> str:
-        self.count += 1
-        self.emit(f"%t{self.count} = {expression}")
-        return f"%t{self.count}"
-
-    def label(self, hint: str) -> str:
-        self.count += 1
-        return f"{hint}{self.count}"
+        name = self.f.name("t")
+        self.emit(f"{name} = {expression}")
+        return name
 
     def start(self, label: str) -> None:
         if self.open:
             self.emit(f"br label %{label}")
-        self.lines.append(f"{label}:")
+        self.f.start(label)
         self.open = True
 
     def end(self, terminator: str) -> None:
@@ -154,7 +148,7 @@ class _Translator:
 
     def declare(self, name: str, kind: Type) -> None:
         self.locals[name] = kind
-        self.slots.append(f"  %{name} = alloca {kind.ir}")
+        self.f.entry.append(f"  %{name} = alloca {kind.ir}")
 
     # --- statements
 
@@ -215,23 +209,21 @@ class _Translator:
             self.put(where, kind, value, node)
 
     def do_If(self, node: ast.If) -> None:
-        then, other, after = self.label("then"), self.label("else"), self.label("after")
+        then, other, after = self.f.fresh_label("then"), self.f.fresh_label("else"), self.f.fresh_label("after")
         self.branch(node.test, then, other if node.orelse else after)
         reached = not node.orelse
         for label, body in ((then, node.body), (other, node.orelse)):
             if body:
-                self.lines.append(f"{label}:")
-                self.open = True
+                self.start(label)
                 self.block(body)
                 reached |= self.open
                 if self.open:
                     self.end(f"br label %{after}")
         if reached:
-            self.lines.append(f"{after}:")
-            self.open = True
+            self.start(after)
 
     def loop(self, test: Callable[[str, str], None], body: list[Any], step: Callable[[], None]) -> None:
-        head, inside, following, after = (self.label(x) for x in ("head", "body", "next", "done"))
+        head, inside, following, after = (self.f.fresh_label(x) for x in ("head", "body", "next", "done"))
         self.start(head)
         test(inside, after)
         self.start(inside)
@@ -400,7 +392,7 @@ class _Translator:
 
     def truth(self, node: ast.expr) -> Value:
         """A condition as 0 or 1."""
-        yes, no, after = self.label("yes"), self.label("no"), self.label("truth")
+        yes, no, after = self.f.fresh_label("yes"), self.f.fresh_label("no"), self.f.fresh_label("truth")
         self.branch(node, yes, no)
         for label in (yes, no):
             self.start(label)
@@ -411,9 +403,8 @@ class _Translator:
     of_Compare = of_BoolOp = truth
 
     def of_IfExp(self, node: ast.IfExp) -> Value:
-        yes, no, after = self.label("yes"), self.label("no"), self.label("either")
-        self.count += 1
-        slot = f"choice{self.count}"
+        yes, no, after = self.f.fresh_label("yes"), self.f.fresh_label("no"), self.f.fresh_label("either")
+        slot = self.f.fresh_label("choice")
         self.branch(node.test, yes, no)
         self.start(yes)
         value = self.value(node.body)
@@ -433,7 +424,7 @@ class _Translator:
         """Ends the block: to ``yes`` where the condition holds, else to ``no``."""
         if isinstance(node, ast.BoolOp):
             for operand in node.values[:-1]:
-                more = self.label("more")
+                more = self.f.fresh_label("more")
                 self.branch(operand, *((more, no) if isinstance(node.op, ast.And) else (yes, more)))
                 self.start(more)
             return self.branch(node.values[-1], yes, no)
