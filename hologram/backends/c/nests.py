@@ -92,16 +92,12 @@ class NestWriter:
 
     def _needed(self, wanted: list[Ins]) -> set[Ins]:
         """``wanted`` and what they are computed from, but for what has been written."""
-        local, needed = set(self.nest.order), set[Ins]()
+        local = set(self.nest.order) - self.w.env.keys()
         named = {s.name: s for s in self.nest.order if s.name}
-        stack = list(wanted)
-        while stack:
-            v = stack.pop()
-            if v in local and v not in self.w.env and v not in needed:
-                needed.add(v)
-                stack += v.args
-                stack += [named[n] for n in integers_in(v) if n in named]
-        return needed
+        needed = Worklist[Ins]("nests", local.intersection(wanted))
+        for v in needed:
+            needed.add(local.intersection((*v.args, *(named[n] for n in integers_in(v) if n in named))))
+        return needed.seen
 
     def _find_held(self) -> None:
         """Where the walk finds what the item holds, from now on in this scope."""

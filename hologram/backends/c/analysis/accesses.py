@@ -44,7 +44,7 @@ def in_place(body: list[Stmt]) -> set[Buffer]:
 
 def fusible(kernel: Kernel) -> dict[Any, Ins]:
     """Sums and accumulations that take a product made for them alone, beside them: what they take."""
-    everything = statements(kernel.body)
+    everything = list(kernel.walk())
     uses: Counter[Any] = Counter()
     for s in everything:
         if isinstance(s, (Ins, Accumulate)):

@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hologram.backends.c.analysis.accesses import statements
 from hologram.backends.c.analysis.gemm import DEPTHS, SIDE, Product, Side, product
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store
 from hologram.graph.schedule.tiles import MOST_HELD
@@ -122,7 +121,7 @@ def _accesses(body: list[Stmt], b: Buffer) -> list[Int]:
 def held_in(kernel: Kernel, nests: dict[Loop, Product | Nest], fragments: Sequence[Ins] = ()) -> dict[Buffer, tuple[int, ...]]:
     """Scratch whose every access is in a nest, at the item's own place there. ``fragments``: loads by other items that have a way of their own, if
     they are of the same elements."""
-    everything = statements(kernel.body)
+    everything = list(kernel.walk())
     out: dict[Buffer, tuple[int, ...]] = {}
     for b in kernel.scratch:
         found = [

@@ -4,8 +4,8 @@ Routines are given by address. They store matrices by columns, Hologram by rows:
 and letters stand in words of the arguments, whose low half, in the little-endian order of all machines that Hologram runs on, is the C int or char
 that a routine reads. What a routine cannot do (its ``info`` is not 0) gives NaNs: words of ones are NaNs in every format.
 
-As every kernel these run matrices [begin, end) of their parallel loop. Memory for work is taken once for a stretch of them; where there is none
-the call is cancelled.
+As every kernel these run matrices [begin, end) of their parallel loop. :func:`each` is the loop of all drivers: a driver is the record of its
+arguments, which begins as :class:`Driver` does, a step, which has one matrix, and the exported kernel, which says how much memory the step works in.
 """
 
 from __future__ import annotations
@@ -49,13 +49,40 @@ class Fortran(Function):
         raise NotImplementedError
 
 
+class Step(Function):
+    """A driver's work on matrix ``i``. ``work`` is its memory; what a routine says of itself goes to ``info``."""
+
+    def __call__(self, args: ptr, i: i64, work: ptr, info: Ints) -> void:
+        raise NotImplementedError
+
+
+class Driver(Struct):
+    """How the arguments of every driver begin."""
+
+    context: Context
+
+
 @native
-def take(context: Context, nbytes: i64) -> ptr:
-    """Memory for work; None, and the call is cancelled, where there is none."""
-    block = PyMem_RawMalloc(nbytes + LINE)
-    if block is None:
-        context.cancelled = 1
-    return block
+def each(step: Step, args: ptr, begin: i64, end: i64, nbytes: i64, scratch: ptr) -> void:
+    """Runs ``step`` for matrices [begin, end). Memory of ``nbytes`` for work is taken once for all; where there is none the call is cancelled."""
+    work = scratch
+    if nbytes != 0:
+        work = PyMem_RawMalloc(nbytes + LINE)
+        if work is None:
+            Driver(args).context.cancelled = 1
+            return
+    for i in range(begin, end):
+        step(args, i, work, Ints(scratch))
+    if nbytes != 0:
+        PyMem_RawFree(work)
+
+
+@native
+def copied(out: ptr, source: ptr, i: i64, size: i64) -> ptr:
+    """The place of matrix ``i``, of ``size`` bytes, where it is now a copy of the source's."""
+    place = offset(out, i * size)
+    copy(place, offset(source, i * size), size)
+    return place
 
 
 @native
@@ -78,23 +105,24 @@ class Potrf(Struct):
     out: ptr
 
 
-@exported
-def lapack_cholesky(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
-    """x = l l*. By columns the lower triangle is the upper one of the transpose, which is u* u with u the transpose of l."""
+@native
+def cholesky(args: ptr, i: i64, work: ptr, info: Ints) -> void:
     a = Potrf(args)
     n = a.n
     size = n * n * a.item
-    info = Ints(scratch)
-    if size == 0:
-        return
-    for i in range(begin, end):
-        out = offset(a.out, i * size)
-        copy(out, offset(a.x, i * size), size)
-        a.routine(address(a.upper), address(a.n), out, address(a.n), info)
-        if info[0] != 0:
-            fill(out, size, ONES)
-        for row in range(n - 1):
-            fill(offset(out, (row * n + row + 1) * a.item), (n - 1 - row) * a.item, 0)
+    out = copied(a.out, a.x, i, size)
+    a.routine(address(a.upper), address(a.n), out, address(a.n), info)
+    if info[0] != 0:
+        fill(out, size, ONES)
+    for row in range(n - 1):
+        fill(offset(out, (row * n + row + 1) * a.item), (n - 1 - row) * a.item, 0)
+
+
+@exported
+def lapack_cholesky(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
+    """x = l l*. By columns the lower triangle is the upper one of the transpose, which is u* u with u the transpose of l."""
+    if Potrf(args).n != 0:
+        each(address(cholesky), args, begin, end, 0, scratch)
 
 
 # --- LU --------------------------------------------------------------------------------------------------------------
@@ -111,28 +139,29 @@ class Getrf(Struct):
     order: Array[i32]
 
 
+@native
+def lu(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    a = Getrf(args)
+    n = a.n
+    out = copied(a.out, a.x, i, n * n * a.item)
+    pivots = Ints(offset(a.pivots, i * n * 4))
+    a.routine(address(a.n), address(a.n), out, address(a.n), pivots, info)
+    order = Ints(offset(a.order, i * n * 4))
+    for k in range(n):
+        order[k] = k
+    for k in range(n):
+        other = pivots[k] - 1
+        before = order[k]
+        order[k] = order[other]
+        order[other] = before
+        pivots[k] = other
+
+
 @exported
 def lapack_lu(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """The transpose of x, which is x by columns, factored. A zero on the diagonal is no failure."""
-    a = Getrf(args)
-    n = a.n
-    size = n * n * a.item
-    if size == 0:
-        return
-    for i in range(begin, end):
-        out = offset(a.out, i * size)
-        pivots = Ints(offset(a.pivots, i * n * 4))
-        copy(out, offset(a.x, i * size), size)
-        a.routine(address(a.n), address(a.n), out, address(a.n), pivots, scratch)
-        order = Ints(offset(a.order, i * n * 4))
-        for k in range(n):
-            order[k] = k
-        for k in range(n):
-            other = pivots[k] - 1
-            before = order[k]
-            order[k] = order[other]
-            order[other] = before
-            pivots[k] = other
+    if Getrf(args).n != 0:
+        each(address(lu), args, begin, end, 0, scratch)
 
 
 class Getrs(Struct):
@@ -208,11 +237,12 @@ def substitute_transposed(factors: Doubles, pivots: Ints, y: Doubles, n: i64) ->
 
 
 @native
-def solve_small(a: Getrs, i: i64, scratch: ptr) -> void:
-    """The right sides of matrix ``i``, real and small, computed in double."""
+def lu_solve_small(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    """The right sides of a matrix, real and small, computed in double."""
+    a = Getrs(args)
     n = a.n
-    factors = Doubles(offset(scratch, LINE))
-    y = Doubles(offset(scratch, LINE + SMALL * SMALL * 8))
+    factors = Doubles(offset(info, LINE))
+    y = Doubles(offset(info, LINE + SMALL * SMALL * 8))
     widen(factors, offset(a.factors, i * n * n * a.item), n * n, a.item)
     pivots = Ints(offset(a.pivots, i * n * 4))
     for row in range(i * a.rows, (i + 1) * a.rows):
@@ -224,31 +254,27 @@ def solve_small(a: Getrs, i: i64, scratch: ptr) -> void:
         narrow(offset(a.out, row * n * a.item), y, n, a.item)
 
 
+@native
+def lu_solve(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    a = Getrs(args)
+    n = a.n
+    out = copied(a.out, a.b, i, a.rows * n * a.item)
+    pivots = Ints(work)
+    for k in range(n):
+        pivots[k] = a.pivots[i * n + k] + 1
+    a.routine(address(a.trans), address(a.n), address(a.rows), offset(a.factors, i * n * n * a.item), address(a.n), pivots, out, address(a.n), info)
+
+
 @exported
 def lapack_lu_solve(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """Every row of b, a column to the routine, solved for."""
     a = Getrs(args)
-    n = a.n
-    size = a.rows * n * a.item
-    if size == 0:
+    if a.rows == 0 or a.n == 0:
         return
-    if a.real != 0 and n <= SMALL:
-        for i in range(begin, end):
-            solve_small(a, i, scratch)
-        return
-    pivots = Ints(PyMem_RawMalloc(n * 4))
-    if pivots is None:
-        a.context.cancelled = 1
-        return
-    for i in range(begin, end):
-        out = offset(a.out, i * size)
-        copy(out, offset(a.b, i * size), size)
-        for k in range(n):
-            pivots[k] = a.pivots[i * n + k] + 1
-        a.routine(
-            address(a.trans), address(a.n), address(a.rows), offset(a.factors, i * n * n * a.item), address(a.n), pivots, out, address(a.n), scratch
-        )
-    PyMem_RawFree(pivots)
+    if a.real != 0 and a.n <= SMALL:
+        each(address(lu_solve_small), args, begin, end, 0, scratch)
+    else:
+        each(address(lu_solve), args, begin, end, a.n * 4, scratch)
 
 
 # --- triangular solve ------------------------------------------------------------------------------------------------
@@ -271,22 +297,23 @@ class Trsm(Struct):
     out: ptr
 
 
+@native
+def triangular_solve(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    a = Trsm(args)
+    out = copied(a.out, a.b, i, a.n * a.columns * a.item)
+    matrix = offset(a.a, i * a.n * a.n * a.item)
+    a.routine(
+        address(a.side), address(a.uplo), address(a.trans), address(a.diag), address(a.columns), address(a.n), address(a.one),
+        matrix, address(a.n), out, address(a.columns),
+    )  # fmt: skip
+
+
 @exported
 def lapack_triangular_solve(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """a x = b is x^T a^T = b^T, and a^T, x^T and b^T are what stands here by columns."""
     a = Trsm(args)
-    n = a.n
-    size = n * a.columns * a.item
-    if size == 0:
-        return
-    for i in range(begin, end):
-        out = offset(a.out, i * size)
-        copy(out, offset(a.b, i * size), size)
-        matrix = offset(a.a, i * n * n * a.item)
-        a.routine(
-            address(a.side), address(a.uplo), address(a.trans), address(a.diag), address(a.columns), address(a.n), address(a.one),
-            matrix, address(a.n), out, address(a.columns),
-        )  # fmt: skip
+    if a.n != 0 and a.columns != 0:
+        each(address(triangular_solve), args, begin, end, 0, scratch)
 
 
 # --- orthogonal factors ----------------------------------------------------------------------------------------------
@@ -306,26 +333,28 @@ class Geqrf(Struct):
     q: ptr
 
 
+@native
+def lq(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    a = Geqrf(args)
+    n = a.n
+    m = a.m
+    tau = work
+    rest = offset(tau, n * a.item)
+    lower = offset(a.lower, i * n * n * a.item)
+    q = offset(a.q, i * a.rows * m * a.item)
+    copy(q, offset(a.x, i * n * m * a.item), n * m * a.item)
+    a.factor(address(a.m), address(a.n), q, address(a.m), tau, rest, address(a.lwork), info)
+    for row in range(n):
+        copy(offset(lower, row * n * a.item), offset(q, row * m * a.item), (row + 1) * a.item)
+        fill(offset(lower, (row * n + row + 1) * a.item), (n - 1 - row) * a.item, 0)
+    a.expand(address(a.m), address(a.rows), address(a.n), q, address(a.m), tau, rest, address(a.lwork), info)
+
+
 @exported
 def lapack_lq(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """x = l q: by columns x^T = q^T l^T, the factorization into an orthogonal and an upper triangular matrix."""
     a = Geqrf(args)
-    n = a.n
-    m = a.m
-    tau = take(a.context, (n + a.lwork) * a.item)
-    if tau is None:
-        return
-    work = offset(tau, n * a.item)
-    for i in range(begin, end):
-        lower = offset(a.lower, i * n * n * a.item)
-        q = offset(a.q, i * a.rows * m * a.item)
-        copy(q, offset(a.x, i * n * m * a.item), n * m * a.item)
-        a.factor(address(a.m), address(a.n), q, address(a.m), tau, work, address(a.lwork), scratch)
-        for row in range(n):
-            copy(offset(lower, row * n * a.item), offset(q, row * m * a.item), (row + 1) * a.item)
-            fill(offset(lower, (row * n + row + 1) * a.item), (n - 1 - row) * a.item, 0)
-        a.expand(address(a.m), address(a.rows), address(a.n), q, address(a.m), tau, work, address(a.lwork), scratch)
-    PyMem_RawFree(tau)
+    each(address(lq), args, begin, end, (a.n + a.lwork) * a.item, scratch)
 
 
 # --- singular values -------------------------------------------------------------------------------------------------
@@ -351,39 +380,41 @@ class Gesdd(Struct):
     v: ptr
 
 
+@native
+def svd(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    a = Gesdd(args)
+    least = a.m if a.m < a.n else a.n
+    size = a.m * a.n * a.item
+    x = work
+    rest = offset(x, size)
+    rwork = offset(rest, a.lwork * a.item)
+    iwork = offset(rwork, a.lrwork * a.real)
+    s = offset(a.s, i * least * a.real)
+    u = offset(a.u, i * a.m * a.u_columns * a.item)
+    v = offset(a.v, i * a.v_rows * a.n * a.item)
+    copy(x, offset(a.x, i * size), size)
+    if a.lrwork != 0:
+        a.complex(
+            address(a.job), address(a.n), address(a.m), x, address(a.n), s, v, address(a.n), u, address(a.ldu),
+            rest, address(a.lwork), rwork, iwork, info,
+        )  # fmt: skip
+    else:
+        a.routine(
+            address(a.job), address(a.n), address(a.m), x, address(a.n), s, v, address(a.n), u, address(a.ldu),
+            rest, address(a.lwork), iwork, info,
+        )  # fmt: skip
+    if info[0] != 0:
+        fill(s, least * a.real, ONES)
+        fill(u, a.m * a.u_columns * a.item, ONES)
+        fill(v, a.v_rows * a.n * a.item, ONES)
+
+
 @exported
 def lapack_svd(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """x = u s v: by columns x^T = v^T s u^T, so that the routine's left vectors are the rows of v."""
     a = Gesdd(args)
     least = a.m if a.m < a.n else a.n
-    size = a.m * a.n * a.item
-    x = take(a.context, size + a.lwork * a.item + a.lrwork * a.real + least * 32)
-    if x is None:
-        return
-    work = offset(x, size)
-    rwork = offset(work, a.lwork * a.item)
-    iwork = offset(rwork, a.lrwork * a.real)
-    info = Ints(scratch)
-    for i in range(begin, end):
-        s = offset(a.s, i * least * a.real)
-        u = offset(a.u, i * a.m * a.u_columns * a.item)
-        v = offset(a.v, i * a.v_rows * a.n * a.item)
-        copy(x, offset(a.x, i * size), size)
-        if a.lrwork != 0:
-            a.complex(
-                address(a.job), address(a.n), address(a.m), x, address(a.n), s, v, address(a.n), u, address(a.ldu),
-                work, address(a.lwork), rwork, iwork, info,
-            )  # fmt: skip
-        else:
-            a.routine(
-                address(a.job), address(a.n), address(a.m), x, address(a.n), s, v, address(a.n), u, address(a.ldu),
-                work, address(a.lwork), iwork, info,
-            )  # fmt: skip
-        if info[0] != 0:
-            fill(s, least * a.real, ONES)
-            fill(u, a.m * a.u_columns * a.item, ONES)
-            fill(v, a.v_rows * a.n * a.item, ONES)
-    PyMem_RawFree(x)
+    each(address(svd), args, begin, end, (a.m * a.n + a.lwork) * a.item + a.lrwork * a.real + least * 32, scratch)
 
 
 # --- eigenvalues -----------------------------------------------------------------------------------------------------
@@ -406,32 +437,30 @@ class Syevd(Struct):
     v: ptr
 
 
+@native
+def eigh(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    a = Syevd(args)
+    n = a.n
+    size = n * n * a.item
+    rwork = offset(work, a.lwork * a.item)
+    iwork = offset(rwork, a.lrwork * a.real)
+    v = copied(a.v, a.x, i, size)
+    w = offset(a.w, i * n * a.real)
+    if a.lrwork != 0:
+        a.complex(
+            address(a.job), address(a.uplo), address(a.n), v, address(a.n), w, work, address(a.lwork), rwork, address(a.lrwork),
+            iwork, address(a.liwork), info,
+        )  # fmt: skip
+    else:
+        a.routine(address(a.job), address(a.uplo), address(a.n), v, address(a.n), w, work, address(a.lwork), iwork, address(a.liwork), info)
+    if info[0] != 0:
+        fill(w, n * a.real, ONES)
+        fill(v, size, ONES)
+
+
 @exported
 def lapack_eigh(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     """The eigenvectors of the transpose, which is the conjugate, are the rows of v."""
     a = Syevd(args)
-    n = a.n
-    size = n * n * a.item
-    if size == 0:
-        return
-    work = take(a.context, a.lwork * a.item + a.lrwork * a.real + a.liwork * 4)
-    if work is None:
-        return
-    rwork = offset(work, a.lwork * a.item)
-    iwork = offset(rwork, a.lrwork * a.real)
-    info = Ints(scratch)
-    for i in range(begin, end):
-        v = offset(a.v, i * size)
-        w = offset(a.w, i * n * a.real)
-        copy(v, offset(a.x, i * size), size)
-        if a.lrwork != 0:
-            a.complex(
-                address(a.job), address(a.uplo), address(a.n), v, address(a.n), w, work, address(a.lwork), rwork, address(a.lrwork),
-                iwork, address(a.liwork), info,
-            )  # fmt: skip
-        else:
-            a.routine(address(a.job), address(a.uplo), address(a.n), v, address(a.n), w, work, address(a.lwork), iwork, address(a.liwork), info)
-        if info[0] != 0:
-            fill(w, n * a.real, ONES)
-            fill(v, size, ONES)
-    PyMem_RawFree(work)
+    if a.n != 0:
+        each(address(eigh), args, begin, end, a.lwork * a.item + a.lrwork * a.real + a.liwork * 4, scratch)
