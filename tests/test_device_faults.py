@@ -17,7 +17,7 @@ from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.device.memory import MOST_LENT
+from hologram.backends.device.memory import MAX_LENT
 from hologram.backends.null.device import Device, Event, numbered
 from hologram.backends.opencl import device as opencl_device
 from hologram.errors import DeviceError, OutOfMemory
@@ -230,7 +230,7 @@ def test_handles_are_not_lost_where_a_queue_fails(verb: str, null: Device, monke
     null.runtime.pool.trim()
     before = null.taken
     monkeypatch.setattr(Event, "is_done", lambda event: False)  # nothing is known to have ended
-    for _ in range(MOST_LENT):
+    for _ in range(MAX_LENT):
         x = hg.block_until_ready(hg.device_put(X, "null:5"))
         with stream:
             f(x)

@@ -31,7 +31,7 @@ X = np.random.default_rng(0).standard_normal((64, 48)).astype(np.float32)
 @pytest.fixture(autouse=True)
 def several_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduled, "usable_processors", lambda: 3)
-    monkeypatch.setattr(module, "LEAST_MODULE", 1000)
+    monkeypatch.setattr(module, "MIN_MODULE_CHARACTERS", 1000)
 
 
 def compiled() -> executable.Executable:

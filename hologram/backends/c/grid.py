@@ -28,8 +28,8 @@ from hologram.settings import settings
 from hologram.support.precision import TF32
 
 ITEM_KERNEL = 64  # items of a group where each has a chunk of its own
-MOST_ITEMS = 256
-MOST_PAGES = 8  # that a group reduces at one time
+MAX_ITEMS = 256
+MAX_PAGES = 8  # that a group reduces at one time
 
 
 class Mapping:
@@ -65,7 +65,7 @@ class Mapping:
         own = partials + (0 if self.in_workspace else scratch)  # of a chunk
         self.chunks = ITEM_KERNEL if self.by_item else 1
         if self.by_team:
-            self.chunks = min(MOST_ITEMS // LANES, most // own if own else MOST_ITEMS)
+            self.chunks = min(MAX_ITEMS // LANES, most // own if own else MAX_ITEMS)
         self.items = self.width * self.chunks
         self.workspace = scratch * self.chunks if self.in_workspace else 0
         self.local = own * self.chunks
@@ -109,12 +109,12 @@ def _items(loop: Loop) -> int:
     """Items that a loop of lanes has use for: in row form 32 a page."""
     extent = loop.extent
     if loop.accs and not scans(loop):
-        pages = -(-extent // PAGE) if isinstance(extent, int) else MOST_PAGES
-        return LANES * min(MOST_PAGES, _power_of_two(pages))
+        pages = -(-extent // PAGE) if isinstance(extent, int) else MAX_PAGES
+        return LANES * min(MAX_PAGES, _power_of_two(pages))
     if not isinstance(extent, int):
-        return MOST_ITEMS
+        return MAX_ITEMS
     taken = vectors(loop)
-    return min(MOST_ITEMS, max(LANES, _power_of_two(-(-extent // taken.width) if taken else extent)))
+    return min(MAX_ITEMS, max(LANES, _power_of_two(-(-extent // taken.width) if taken else extent)))
 
 
 def _power_of_two(n: int) -> int:

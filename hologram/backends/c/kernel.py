@@ -28,7 +28,7 @@ from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import LANES
 
-MOST_TURNS = 8  # written out: so many accesses of an item are under way
+MAX_UNROLL = 8  # written out: so many accesses of an item are under way
 
 
 class Turns(NamedTuple):
@@ -268,7 +268,7 @@ class KernelWriter(StatementWriter):
             self.f.open("")
             self.f.do(f"const i64 {name} = {ITEM};")
         elif alike and isinstance(loop.extent, int):
-            self.unroll(min(MOST_TURNS, loop.extent // width))
+            self.unroll(min(MAX_UNROLL, loop.extent // width))
             self.f.open(f"for (int hg_turn = 0; hg_turn < {loop.extent // width}; ++hg_turn)")
             self.f.do(f"const i64 {name} = hg_turn * {width} + {ITEM};")
         else:

@@ -13,7 +13,7 @@ from hologram.backends.llvm.graph.writer import routines_of
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import calls
 from hologram.backends.native.code.records import PARALLEL, TEAM
-from hologram.backends.native.module import MOST_BYTES
+from hologram.backends.native.module import MAX_ALLOCATION_BYTES
 from hologram.backends.native.processors import usable_processors
 from hologram.errors import CompileError
 from hologram.graph.lower.control_step import ControlStep
@@ -97,7 +97,7 @@ def _stored(key: str, describes: Callable[[Known], bool]) -> tuple[target.Code, 
 
 def _consistent(code: bytes, known: Known) -> bool:
     flags, sizes = known["parallel"], known["objects"]
-    return 0 <= flags <= PARALLEL | TEAM and 0 <= known["arena"] <= MOST_BYTES and min(sizes, default=0) > 0 and sum(sizes) == len(code)
+    return 0 <= flags <= PARALLEL | TEAM and 0 <= known["arena"] <= MAX_ALLOCATION_BYTES and min(sizes, default=0) > 0 and sum(sizes) == len(code)
 
 
 def _linked(objects: list[bytes], known: Known) -> target.Code:

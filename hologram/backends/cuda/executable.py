@@ -28,7 +28,7 @@ from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.native.replays import Replays
 from hologram.errors import DeviceError, OutOfMemory
 
-MOST_REPLAYS = 128  # of an executable
+MAX_REPLAYS = 128  # of an executable
 ONCE, BY_KERNEL = "called once", "launched kernel by kernel"  # what is not captured yet, or cannot be
 TABLES = 32  # host copies of a table that may be on their way to the device, in two halves
 
@@ -217,7 +217,7 @@ class CudaExecutable(Executable):
     def _first(self, key: tuple[Steps, Queue]) -> str:
         """Notes a first call. What was captured for queues that are gone is let go."""
         gone = [k for k in self._calls if k[1].retired]
-        if len(self._calls) - len(gone) >= MOST_REPLAYS:
+        if len(self._calls) - len(gone) >= MAX_REPLAYS:
             gone.append(next(k for k in self._calls if k not in gone))  # the oldest
         for k in gone:
             del self._calls[k]

@@ -18,7 +18,7 @@ from hologram.ir.symbolic import Int, atoms, is_static, split_linear
 from hologram.settings import settings
 from hologram.support.precision import TF32
 
-LEAST_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
+MIN_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
 FACTORS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
@@ -109,4 +109,4 @@ def _extent(index: Int, name: str) -> int:
 def choice(kernel: Kernel, precision: str) -> Gemm | None:
     """The library's call that is better than the kernel; None where the kernel is as good."""
     found = gemm_of(kernel, precision == TF32 or settings.tf32) if precision != "exact" else None
-    return found if found is not None and found.flops >= LEAST_FLOPS else None
+    return found if found is not None and found.flops >= MIN_FLOPS else None

@@ -17,7 +17,7 @@ from hologram.backends.device.driver import Event, Place, Queue
 from hologram.backends.device.memory import Memory, Piece, Pool
 from hologram.backends.device.storage import DeviceStorage, Submission
 from hologram.backends.native import storage as host
-from hologram.backends.native.code.records import COLLECTED, MOST_UNDER_WAY
+from hologram.backends.native.code.records import COLLECTED, MAX_SUBMISSIONS
 from hologram.backends.native.replays import know_classes
 from hologram.errors import DeviceError
 from hologram.ir.aval import Aval
@@ -133,7 +133,7 @@ class Runtime:
         while waiting and waiting[0].has_ended(last is not None and waiting[0].queue is last.queue):
             if waiting.popleft() is last:
                 last = None
-        while len(waiting) > MOST_UNDER_WAY:
+        while len(waiting) > MAX_SUBMISSIONS:
             waiting.popleft().end()
 
     def _ended_after_others(self) -> Submission | None:

@@ -26,7 +26,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, split_linear
 from hologram.primitives.reductions import GROUP, LANES, PAGE
 
-WIDEST = 128  # lanes
+MAX_LANES = 128  # lanes
 
 
 class KernelWriter(MemoryWriter):
@@ -394,7 +394,7 @@ class KernelWriter(MemoryWriter):
         accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
         if accs:
             room = self.target.registers * 3 // 4 * self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs)
-            while width * 2 * len(accs) <= room and width < WIDEST:
+            while width * 2 * len(accs) <= room and width < MAX_LANES:
                 width *= 2
         if isinstance(loop.extent, int):
             while width > 4 and width // 2 >= loop.extent:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from hologram.backends.llvm.text import FunctionText, Reg, vector
 
-MOST = 8  # the largest step
+MAX_STEP = 8  # the largest step
 
 
 def largest_step(unit: int) -> int:
     """Up to which step vectors of ``unit`` lanes beat a gather: that many loads and shuffles make one of them."""
-    return min(MOST, unit)
+    return min(MAX_STEP, unit)
 
 
 def vector_starts(step: int, width: int, unit: int, whole: bool) -> list[int]:

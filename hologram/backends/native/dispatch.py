@@ -37,7 +37,7 @@ from hologram.settings import listeners, settings
 if why_not_native() is None:
     from hologram.backends.native.tables import table  # with this module: what a thread is importing at a fork, no child can import any more
 
-MOST_SHARED = 62  # leaves of a call that writes into buffers: a bit of a word each
+MAX_SHARED_LEAVES = 62  # leaves of a call that writes into buffers: a bit of a word each
 DEEPEST = 64  # nesting of patterns; native code walks them by recursion
 
 
@@ -257,7 +257,7 @@ def _output_words(o: Output | Argument | Into, kinds: Sequence[type], keep: list
     from hologram.backends.native.native_storage import size_class
 
     if isinstance(o, Into):
-        if not {*kinds} <= {BufferLeaf, ScalarLeaf} or len(kinds) > MOST_SHARED:
+        if not {*kinds} <= {BufferLeaf, ScalarLeaf} or len(kinds) > MAX_SHARED_LEAVES:
             raise NotNative("a result is written into a buffer only where all arguments are buffers and scalars")
         sharers = sum(1 << leaf for leaf in o.sharers)
         return {"aval": 0, "nbytes": 0, "size_class": 0, "source": o.leaf, "donor": -1, "sharers": sharers, "misaligned": o.alignment - 1}

@@ -16,7 +16,7 @@ from hologram.backends.native.code.checked import POISON
 
 PAGE = mmap.PAGESIZE
 LINE = 64
-MOST_BLOCKS = 8192  # each takes three of the mappings that a process may have, some 65,000 on Linux
+MAX_BLOCKS = 8192  # each takes three of the mappings that a process may have, some 65,000 on Linux
 _PAGE_NOACCESS = 1  # Windows
 _blocks: dict[int, mmap.mmap] = {}
 
@@ -26,7 +26,7 @@ def allocate(nbytes: int) -> int:
 
     The page after its last line is guarded, and the page before the one in which it starts.
     """
-    if len(_blocks) >= MOST_BLOCKS:
+    if len(_blocks) >= MAX_BLOCKS:
         return 0
     size = -(-nbytes // LINE) * LINE
     inner = -(-(size + LINE) // PAGE) * PAGE

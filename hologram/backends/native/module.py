@@ -180,12 +180,12 @@ def _call_host(args: int) -> None:
     call(args)
 
 
-MOST_BYTES = 1 << 47  # more than any address space has, and less than the size classes cover
+MAX_ALLOCATION_BYTES = 1 << 47  # more than any address space has, and less than the size classes cover
 
 
 def check_size(nbytes: int) -> None:
     """Raises OutOfMemory for a size beyond any machine, against which native code does not guard."""
-    if nbytes > MOST_BYTES:
+    if nbytes > MAX_ALLOCATION_BYTES:
         _raise_out_of_memory(nbytes)
 
 

@@ -20,7 +20,7 @@ from hologram.backends.native.processors import usable_processors
 from hologram.backends.native_lang.language import size_of
 from hologram.settings import settings
 
-MOST_THREADS = 256
+MAX_THREADS = 256
 SPIN_SECONDS = 40e-6  # how long a worker without work waits before it sleeps
 WAKE_SECONDS = 30e-6  # work that is worth waking a worker for
 POLL_SECONDS = 10e-3  # between looks for signals
@@ -37,7 +37,7 @@ class _Pool:
         self._main = m.function("hg_worker_main", None, ctypes.c_void_p, gil=False)
         self._stop = m.function("hg_stop_workers", None, gil=False)
         self._now = m.function("hg_now", ctypes.c_int64)
-        self._memory = immortal((ctypes.c_char * (JOB_SLOTS * size_of(Job) + MOST_THREADS * size_of(Worker) + CACHE_LINE))())
+        self._memory = immortal((ctypes.c_char * (JOB_SLOTS * size_of(Job) + MAX_THREADS * size_of(Worker) + CACHE_LINE))())
         self._scratch: list[ctypes.Array[ctypes.c_char]] = []
         self._set_up()
 
@@ -58,7 +58,7 @@ class _Pool:
         return float((self._now() - n0) / (t - t0) * 1e9)
 
     def count(self) -> int:
-        return min(MOST_THREADS, self.asked or settings.num_threads or usable_processors())
+        return min(MAX_THREADS, self.asked or settings.num_threads or usable_processors())
 
     def _worker(self, i: int) -> Record:
         """The record of worker i, made at its first use and then kept."""

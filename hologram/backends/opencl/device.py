@@ -11,7 +11,7 @@ import numpy as np
 
 from hologram.backends import object_cache as disk
 from hologram.backends.c.dialects import OPENCL
-from hologram.backends.c.grid import MOST_ITEMS
+from hologram.backends.c.grid import MAX_ITEMS
 from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.executable import Executable
@@ -164,8 +164,8 @@ class Device(runtime.Device):
             return "it does not round float32 division and square roots as IEEE 754 does, or flushes subnormals; precision='exact' needs both"
         if self.local_bytes < self.dialect.local_bytes:
             return f"it has {self.local_bytes:,} bytes of local memory; kernels use up to {self.dialect.local_bytes:,}"
-        if self.most_items < MOST_ITEMS:
-            return f"its work-groups have {self.most_items} items at most; kernels use up to {MOST_ITEMS}"
+        if self.most_items < MAX_ITEMS:
+            return f"its work-groups have {self.most_items} items at most; kernels use up to {MAX_ITEMS}"
         return None
 
     def why_no_compiler(self) -> str | None:

@@ -19,7 +19,7 @@ ITEMS = SIDE * SIDE
 PANELS = Panels(128, 128)  # of float32: what registers hold of sums
 UNIT_PANELS = Panels(128, 128, (128, 256), (128, 64), 48 * 1024)  # matrix units multiply 16-bit floats, whose factors need no registers
 DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
-MOST_SUMS = 128  # registers, of 4 bytes, that an item keeps sums in
+MAX_SUM_REGISTERS = 128  # registers, of 4 bytes, that an item keeps sums in
 VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory at one time
 
 
@@ -116,12 +116,12 @@ def product(rows: Loop) -> Product | None:
 def in_panels(p: Product, local_bytes: int) -> Product | None:
     """With as many terms a panel as a group may share memory for, if an item has registers for its sums."""
     depth = next((d for d in DEPTHS if p.panel_bytes(d) <= local_bytes), None)
-    return p._replace(depth=depth) if depth is not None and p.registers <= MOST_SUMS else None
+    return p._replace(depth=depth) if depth is not None and p.registers <= MAX_SUM_REGISTERS else None
 
 
 def resident(registers: int) -> int:
     """Groups of a unit whose items keep sums in so many: two, where there are enough, so that one computes while the other waits."""
-    return 2 if registers <= MOST_SUMS // 2 else 1
+    return 2 if registers <= MAX_SUM_REGISTERS // 2 else 1
 
 
 def _only_loop(loop: Loop) -> Loop | None:

@@ -21,7 +21,7 @@ APART = 4  # between rows of such a panel, so that the eight rows of a fragment 
 F16_DEPTH = 32  # terms of a panel of 16-bit floats
 STAGES = 4  # panels of 16-bit floats under way and in use
 SHARES = (WARPS, 1)
-MOST_HELD = 224  # registers, of 4 bytes, that an item has for what it holds and for sums
+MAX_REGISTERS = 224  # registers, of 4 bytes, that an item has for what it holds and for sums
 
 
 def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = None) -> Product | None:
@@ -93,4 +93,4 @@ def unit_tiles_of(kernel: Kernel) -> Tiles | None:
         return None
     dynamic = max(map(f16_panel_bytes, products))
     tiles = Tiles(nests, held, 0, dynamic, frozenset(s.attrs[0] for s in loads), dynamic)
-    return tiles if tiles.registers <= MOST_HELD else None
+    return tiles if tiles.registers <= MAX_REGISTERS else None

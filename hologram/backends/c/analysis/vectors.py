@@ -9,9 +9,9 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, split_linear
 
 ACCESS_BYTES = 16  # the widest access of an item
-MOST_NEIGHBOURS = 8
-MOST_COST = 300  # of the instructions that a loop holds, written for each neighbour
-MOST_AHEAD = 8  # vectors that an item reads before it uses the first: enough are under way to hide what memory takes
+MAX_WIDTH = 8
+MAX_COST = 300  # of the instructions that a loop holds, written for each neighbour
+MAX_LOADS_AHEAD = 8  # vectors that an item reads before it uses the first: enough are under way to hide what memory takes
 
 Place = tuple[Buffer, Int]
 
@@ -30,7 +30,7 @@ class Vectors(NamedTuple):
         """How many of the ``turns`` that an item takes have their vectors read before the first is used."""
         if not self.whole:
             return 1
-        return max(1, min(turns, MOST_AHEAD // max(1, len(self.loads)), 2 * MOST_COST // max(1, self.cost)))
+        return max(1, min(turns, MAX_LOADS_AHEAD // max(1, len(self.loads)), 2 * MAX_COST // max(1, self.cost)))
 
 
 def vectors(loop: Loop) -> Vectors | None:
@@ -41,9 +41,9 @@ def vectors(loop: Loop) -> Vectors | None:
     stores = {(s.buffer, s.index): None for s in loop.body if isinstance(s, Store) and s.mask is None}
     near = [p for p in (*loads, *stores) if _step(p[1], loop.var) == 1]
     both = {b for b, _ in loads} & {b for b, _ in stores}
-    width = min([MOST_NEIGHBOURS, *(ACCESS_BYTES // b.dtype.itemsize for b, _ in near)])
+    width = min([MAX_WIDTH, *(ACCESS_BYTES // b.dtype.itemsize for b, _ in near)])
     cost = sum(1 if isinstance(s.op, str) else s.op.cost for s in loop.body if isinstance(s, Ins))
-    if width < 2 or not near or cost * width > MOST_COST or not divides(width, loop.start) or (isinstance(loop.extent, int) and loop.extent < width):
+    if width < 2 or not near or cost * width > MAX_COST or not divides(width, loop.start) or (isinstance(loop.extent, int) and loop.extent < width):
         return None
     kept = {p for p in near if p[0] not in both and divides(width, split_linear(p[1], loop.var)[1])}  # type: ignore[index]
     if not kept:

@@ -21,7 +21,7 @@ from hologram.ir.symbolic import Int, is_static, prod
 
 PREFIX = "hg_"
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_MOST = 2**31 - 1  # of a routine's integers
+_MAX_INTEGER = 2**31 - 1  # of a routine's integers
 _FLOP_NS = 0.2
 _MATRIX_NS = 1_000.0
 _BLOCK = 64  # columns that blocked routines work on at one time
@@ -90,7 +90,7 @@ def native(step: HostStep) -> Native | None:
     if describe is None or step.node.inputs[0].dtype.name not in _LETTERS or any(x.size == 0 for x in arrays) or not available():
         return None
     found = describe(step)
-    return None if found is None or any(is_static(n) and n > _MOST for n in found.integers) else found  # type: ignore[operator]
+    return None if found is None or any(is_static(n) and n > _MAX_INTEGER for n in found.integers) else found  # type: ignore[operator]
 
 
 def _made(

@@ -33,7 +33,7 @@ from hologram.ir.symbolic import bounds
 
 SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
 GRAIN_NS = 3_000.0  # work that a thread takes at one time
-LEAST_MODULE = 16_000  # characters of kernels from which a module of their own pays
+MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of their own pays
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
 ATTRIBUTES = """
@@ -111,7 +111,7 @@ class GraphWriter:
 
     def modules(self, most: int) -> list[str]:
         """The same as up to ``most`` modules of about the same size, the graph in the first."""
-        count = min(most, sum(map(len, self.texts)) // LEAST_MODULE)
+        count = min(most, sum(map(len, self.texts)) // MIN_MODULE_CHARACTERS)
         if count < 2:
             return [self.whole()]
         parts: list[list[str]] = [[] for _ in range(count)]

@@ -28,7 +28,19 @@ from hologram.backends.native.code.capi import (
     PyType_GenericAlloc,
 )
 from hologram.backends.native.code.dispatch.result import drop_results, set_slot
-from hologram.backends.native.code.records import COLLECTED, MOST_UNDER_WAY, Context, List, Object, Replay, ReplayResult, Sized, Spec, process, remote
+from hologram.backends.native.code.records import (
+    COLLECTED,
+    MAX_SUBMISSIONS,
+    Context,
+    List,
+    Object,
+    Replay,
+    ReplayResult,
+    Sized,
+    Spec,
+    process,
+    remote,
+)
 from hologram.backends.native_lang.language import Array, address, copy, i64, inlined, native, offset, ptr, void
 
 # None is the null pointer.
@@ -351,7 +363,7 @@ def note(replay: Replay, submission: ptr) -> void:
         PyErr_Clear()  # its results hold it; that it has ended is found when one is asked for
     Py_DecRef(appended)
     under_way = PyObject_Size(replay.under_way)
-    if under_way & (COLLECTED - 1) == 0 or under_way > MOST_UNDER_WAY:
+    if under_way & (COLLECTED - 1) == 0 or under_way > MAX_SUBMISSIONS:
         Py_DecRef(PyObject_CallNoArgs(replay.collect))
 
 
