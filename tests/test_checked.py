@@ -457,7 +457,7 @@ def test_memory_lies_between_pages_that_nobody_may_touch() -> None:
 
 
 def test_where_the_system_gives_no_pages_there_are_no_guards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarded_memory, "MOST_BLOCKS", 0)
+    monkeypatch.setattr(guarded_memory, "MAX_BLOCKS", 0)
     with override(checked=True):
         hg.clear_caches()
         np.testing.assert_array_equal(hg.jit(lambda x: x + 13)(X).numpy(), X + 13)
