@@ -16,7 +16,7 @@ from hologram.backends.llvm.accumulators import Monoid, PartialLanes, combine_al
 from hologram.backends.llvm.bfloat16_pairs import add_pairs, summed_pairs
 from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
 from hologram.backends.llvm.memory import Lane, MemoryWriter
-from hologram.backends.llvm.mixed_width import Part, parts_abreast, widths_abreast
+from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
 from hologram.backends.llvm.register_transpose import every, find_turned, row_of, transpose
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
 from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, vector
@@ -107,7 +107,7 @@ class KernelWriter(MemoryWriter):
 
     def block(self, body: list[Stmt]) -> None:
         if self.parts:
-            self._block_abreast(body)
+            self._mixed_width_block(body)
             return
         written: set[Store] = set()
         for s in body:
@@ -128,7 +128,7 @@ class KernelWriter(MemoryWriter):
                 if s.name:
                     self.values[s.name] = s
 
-    def _block_abreast(self, body: list[Stmt]) -> None:
+    def _mixed_width_block(self, body: list[Stmt]) -> None:
         """Every statement for each part in turn; what does not depend on the lane once for all."""
         for is_shared, run in itertools.groupby(body, lambda s: isinstance(s, Loop | Ins)):
             if not is_shared:
@@ -406,24 +406,24 @@ class KernelWriter(MemoryWriter):
         start, stop = self._range(loop)
         if self._scans(loop):
             self._finish(monoids, self._vectors(loop, monoids, start, stop, GROUP))
-        elif not monoids and (widths := self._widths_abreast(loop)):
-            self._abreast(loop, start, widths)
+        elif not monoids and (widths := self._mixed_widths(loop)):
+            self._mixed_width_lanes(loop, start, widths)
         elif not monoids:
             self._vectors(loop, monoids, start, stop, self._width(loop))
         else:
             self._finish(monoids, self._paged_lanes(loop, monoids, _pieces(loop.extent), start, stop))
 
-    def _widths_abreast(self, loop: Loop) -> list[int]:
+    def _mixed_widths(self, loop: Loop) -> list[int]:
         """Vectors that cover all columns whose accumulators fit in registers side by side; none where one vector will do, or masks are wanting."""
         accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
         if not accs or not isinstance(loop.extent, int) or loop.limit is not None or self._width(loop) < loop.extent:
             return []
-        widths = widths_abreast(loop.extent, self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs))
+        widths = mixed_widths(loop.extent, self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs))
         return widths if self.masked or sum(widths) == loop.extent else []
 
-    def _abreast(self, loop: Loop, start: Reg, widths: list[int]) -> None:
+    def _mixed_width_lanes(self, loop: Loop, start: Reg, widths: list[int]) -> None:
         def inner() -> None:
-            self.parts = parts_abreast(self.f, loop, start, widths)
+            self.parts = mixed_width_parts(self.f, loop, start, widths)
             self.block(loop.body)
             self.parts = []
 
