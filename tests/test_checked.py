@@ -126,7 +126,7 @@ KERNELS: dict[str, tuple[Sizes, str]] = {
         (4 * 133, 1, 4),
         rows("lanes i from 0 count 133 with a0 = reduce_sum {d} -> {d}", "  v1 = load(x, i+133*p) : {d}", "  a0 <- v1", "y[p+row1] = a0"),
     ),
-    "columns abreast": (
+    "mixed-width columns": (
         (4 * 56 * 9, 1, 4 * 56),
         rows(
             "lanes i from 0 count 56",
