@@ -106,7 +106,7 @@ def _of_teams(lanes: list[Loop]) -> bool:
 
 
 def _items(loop: Loop) -> int:
-    """Items that a loop of lanes has use for: in row form 32 a page."""
+    """Items that a loop of lanes has use for: in a horizontal reduction 32 a page."""
     extent = loop.extent
     if loop.accs and not scans(loop):
         pages = -(-extent // PAGE) if isinstance(extent, int) else MAX_PAGES

@@ -16,7 +16,7 @@ from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Vectors, divides,
 from hologram.backends.c.emitter import ITEM
 from hologram.backends.c.grid import scans
 from hologram.backends.c.nests import ElementWriter
-from hologram.backends.c.row_reduction import RowForm, after, pieces, unroll_reduction
+from hologram.backends.c.row_reduction import HorizontalReduction, after, pieces, unroll_reduction
 from hologram.backends.c.scalars import Lines, memory_name
 from hologram.backends.c.scan import turns
 from hologram.backends.c.shared_memory_gemm import PanelWriter
@@ -192,7 +192,7 @@ class KernelWriter(StatementWriter):
         return monoids
 
     def _serial(self, loop: Loop, name: str) -> None:
-        """Column form: left to right, a partial result every PAGE iterations."""
+        """Vertical reduction: left to right, a partial result every PAGE iterations."""
         start, stop = self._range(loop)
         monoids = self._declared(loop)
         inside = self.dirty or (not self.in_lanes and self._is_hazardous(loop.body))
@@ -231,7 +231,7 @@ class KernelWriter(StatementWriter):
         if scans(loop):
             turns(self, loop, name, start, stop)
         elif monoids:
-            RowForm(self, loop, name, monoids).write(start, stop)
+            HorizontalReduction(self, loop, name, monoids).write(start, stop)
         else:
             self._elements(loop, name, start, stop)
         if self.mapping.by_team or scans(loop) or not monoids:  # a reduction by a group ends with its barrier

@@ -1,4 +1,4 @@
-"""Loops of lanes that reduce, in the written order of row form: 32 lanes a page, combined by halves.
+"""Loops of lanes that reduce, in the canonical order of horizontal reductions: 32 lanes a page, combined as a tree.
 
 Lanes are items of a team. Their values meet in registers where the dialect can exchange them there, else in memory that the group shares.
 """
@@ -39,7 +39,7 @@ def after(start: str) -> str:
     return ITEM if start == "0" else f"{start} + {ITEM}"
 
 
-class RowForm:
+class HorizontalReduction:
     """Writes the reductions of one loop; its results are left in the variables of the accumulators, the same in every item of the chunk."""
 
     def __init__(self, writer: Emitter, loop: Loop, name: str, monoids: list[Monoid]) -> None:
@@ -58,7 +58,7 @@ class RowForm:
         else:
             first = after(start) if self.width == LANES else f"{ITEM} < {LANES} ? {after(start)} : {stop}"
             lanes = self._own_elements(first, stop)
-        self._by_halves(lanes)
+        self._combine_as_tree(lanes)
         self._share(lanes, results)
         self.f.close()
         for m in self.monoids:
@@ -75,7 +75,7 @@ class RowForm:
 
     # --- 32 lanes to one -----------------------------------------------------------------------------------------------
 
-    def _by_halves(self, lanes: State) -> None:
+    def _combine_as_tree(self, lanes: State) -> None:
         """Combines the variables of each 32 items. The result is in the variables of the first of them."""
         if self.in_registers:
             self._exchange(lanes)
@@ -153,7 +153,7 @@ class RowForm:
         self.f.do(f"const i64 {first} = {at} + {ITEM} / {LANES} * {PAGE};")
         self.f.do(f"const i64 {end} = {first} + {PAGE} < {stop} ? {first} + {PAGE} : {stop};")
         lanes = self._own_elements(f"{first} + {LANE}", end)
-        self._by_halves(lanes)
+        self._combine_as_tree(lanes)
         return lanes
 
     def _keep(self, pages: State, new: State, at: str, unit: int, start: str, stop: str, each: bool) -> None:

@@ -1,4 +1,4 @@
-"""Scans: running values, in the written order. In lanes all items take elements side by side, turn by turn, GROUPs of 16 at one time."""
+"""Scans: running values, in the canonical order. In lanes all items take elements side by side, turn by turn, GROUPs of 16 at one time."""
 
 from __future__ import annotations
 

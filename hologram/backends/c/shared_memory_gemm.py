@@ -2,7 +2,8 @@
 
 What only rows and the serial loop determine (one factor, with all that is computed from it before the product), and what only columns and the serial
 loop determine, is brought to shared memory a panel of ``depth`` terms at a time, while the panel before it is used: two buffers, one barrier. An item
-keeps the sums of its own rows and columns in registers, adds terms in the written order, and finishes its elements (the epilogue) when all are there.
+keeps the sums of its own rows and columns in registers, adds terms in the canonical order, and finishes its elements (the epilogue) when all are
+there.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ class KernelWriter(MemoryWriter):
         return [Monoid(a, self.code) for a in loop.accs]
 
     def _serial(self, loop: Loop) -> None:
-        """Column form: each lane of the enclosing loop accumulates left to right, a partial result every PAGE iterations."""
+        """Vertical reduction: each lane of the enclosing loop accumulates left to right, a partial result every PAGE iterations."""
         turned = None if self.lane else find_turned(loop, self.target.vector_bytes)
         if turned is not None:
             self._in_blocks(loop, *turned)
@@ -430,7 +430,7 @@ class KernelWriter(MemoryWriter):
         self.scoped(inner)
 
     def _paged_lanes(self, loop: Loop, monoids: list[Monoid], units: list[int], start: Reg, stop: Reg) -> list[Reg]:
-        """Row form: beyond a page a partial result a page, and the same order again over the partial results."""
+        """Horizontal reduction: beyond a page a partial result a page, and the same order again over the partial results."""
         if not units:
             return reduce_lanes(monoids, self._vectors(loop, monoids, start, stop, LANES))
         partial = PartialLanes(self.f, monoids)
@@ -494,7 +494,7 @@ class KernelWriter(MemoryWriter):
         return f.counted(at, stop, width, state, tail)
 
     def _scalar_tail(self, loop: Loop, monoids: list[Monoid], i: Reg, first: Reg, width: int, carried: list[Reg]) -> list[Reg]:
-        """One element at a time; a reduction's element goes to the lane that the written order gives it."""
+        """One element at a time; a reduction's element goes to the lane that the canonical order gives it."""
         f = self.f
         lane = f.emit(f"sub nsw i64 {i.text}, {first.text}", "i64", 1)
         one = [f.emit(f"extractelement {r.typed}, i64 {lane.text}", r.type, 1) for r in carried]
