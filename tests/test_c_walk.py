@@ -127,7 +127,7 @@ def test_teams_share_a_group_where_they_exchange_in_registers() -> None:
     d = Draft()
     (rows,) = kernels(d.schedule(softmax(d, d.input(200, 1000))))
     opencl, cuda = (Mapping(rows, Scalars(DIALECTS[name])) for name in ("opencl", "cuda"))
-    assert (opencl.width, opencl.chunks, opencl.by_team) == (32, 1, False)
+    assert (opencl.width, opencl.chunks, opencl.by_subgroup) == (32, 1, False)
     assert (cuda.width, cuda.chunks, cuda.items) == (32, 8, 256) and cuda.local <= DIALECTS["cuda"].local_bytes
     assert cuda.groups(200) == 25 and opencl.groups(200) == 200
 

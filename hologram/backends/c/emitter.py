@@ -96,7 +96,7 @@ class Emitter(ABC):
 
     def barrier(self) -> None:
         """Where all items of a chunk meet."""
-        self.f.do(str(self.dialect.team_barrier) if self.mapping.by_team else self.dialect.barrier)
+        self.f.do(str(self.dialect.subgroup_barrier) if self.mapping.by_subgroup else self.dialect.barrier)
         self.dirty = False
 
     def _settle(self) -> None:

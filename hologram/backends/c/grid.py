@@ -2,13 +2,13 @@
 
 - A *group kernel* runs a chunk of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by the
   first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.analysis.vectors`).
-- A *team kernel* has rows of a page at most, which 32 items reduce. On devices whose teams of 32 run as one, a chunk is a team's, and a group has
-  several: they need no barrier of the group.
+- A *subgroup kernel* has rows of a page at most, which 32 items reduce. On devices whose subgroups (warps) of 32 run as one, a chunk is a subgroup's,
+  and a group has several: they need no barrier of the group.
 - A *product* has rows and columns for lanes: see :mod:`.shared_memory_gemm`.
 - A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.analysis.tiles`.
 - An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
 
-Groups, teams or items take chunks a whole grid apart, so any number of them will do.
+Groups, subgroups or items take chunks a whole grid apart, so any number of them will do.
 
 Scratch that fits is memory that the group shares, else a part of a workspace, one for each chunk under way.
 """
@@ -35,15 +35,15 @@ MAX_PAGES = 8  # that a group reduces at one time
 class Mapping:
     """``items`` of a group, ``chunks`` that a group has under way at one time, and ``width``, the items that share a chunk.
 
-    ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
-    a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not. ``tiles``: the nests
-    of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared
-    memory that the launch has to supply.
+    ``by_item``: a chunk is an item's; ``by_subgroup``: it is a subgroup's. ``local``: bytes of memory that a group shares, at most. ``workspace``:
+    bytes of a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not. ``tiles``:
+    the nests of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of
+    shared memory that the launch has to supply.
     """
 
     __slots__ = (
-        "items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident", "dynamic",
-        "tiles",
+        "items", "width", "chunks", "by_item", "by_subgroup", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident",
+        "dynamic", "tiles",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
@@ -54,17 +54,17 @@ class Mapping:
         by_units = on_matrix_units(product, precision == TF32 or settings.tf32) if product is not None and units else None
         self.on_matrix_units = by_units is not None
         self.product: Product | None = by_units or (in_panels(product, most) if product is not None else None)
-        self.tiles = (unit_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.team_barrier is not None)
+        self.tiles = (unit_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.subgroup_barrier is not None)
         self.by_item = not lanes and not kernel.scratch
-        self.by_team = scalars.dialect.team_barrier is not None and self.tiles is None and _of_teams(lanes)
+        self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
-        self.width = 1 if self.by_item else LANES if self.by_team else max(wanted)
+        self.width = 1 if self.by_item else LANES if self.by_subgroup else max(wanted)
         scratch = sum(shared_bytes(b) for b in kernel.scratch)
-        partials = 0 if self.by_team else sum(_partials(s, self.width, scalars) for s in lanes)
+        partials = 0 if self.by_subgroup else sum(_partials(s, self.width, scalars) for s in lanes)
         self.in_workspace = self.tiles is None and scratch + partials > most
         own = partials + (0 if self.in_workspace else scratch)  # of a chunk
         self.chunks = ITEM_KERNEL if self.by_item else 1
-        if self.by_team:
+        if self.by_subgroup:
             self.chunks = min(MAX_ITEMS // LANES, most // own if own else MAX_ITEMS)
         self.items = self.width * self.chunks
         self.workspace = scratch * self.chunks if self.in_workspace else 0
@@ -99,7 +99,7 @@ def scans(loop: Loop) -> bool:
     return any(isinstance(s, Ins) and s.op == "scan" for s in loop.body)
 
 
-def _of_teams(lanes: list[Loop]) -> bool:
+def _of_subgroups(lanes: list[Loop]) -> bool:
     """Whether rows are reduced by 32 items, and nothing else wants more."""
     reduced = [s for s in lanes if s.accs]
     return bool(reduced) and all(isinstance(s.extent, int) and s.extent <= PAGE and not scans(s) for s in reduced)

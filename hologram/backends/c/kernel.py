@@ -84,11 +84,11 @@ class KernelWriter(StatementWriter):
 
     def _place_in_grid(self) -> str:
         """``hg_group`` is the chunk to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of its chunk."""
-        d, teams = self.dialect, self.mapping.chunks
-        if not self.mapping.by_team or teams == 1:
+        d, subgroups = self.dialect, self.mapping.chunks
+        if not self.mapping.by_subgroup or subgroups == 1:
             return f"const i64 hg_group = {d.group}, hg_groups = {d.groups}, {ITEM} = {d.item};"
-        team = f"hg_team = {d.item} / {LANES}, {ITEM} = {d.item} % {LANES}"
-        return f"const i64 {team}, hg_group = {d.group} * {teams} + hg_team, hg_groups = {d.groups} * {teams};"
+        own = f"hg_team = {d.item} / {LANES}, {ITEM} = {d.item} % {LANES}"
+        return f"const i64 {own}, hg_group = {d.group} * {subgroups} + hg_team, hg_groups = {d.groups} * {subgroups};"
 
     def _place_scratch(self, start: Lines) -> None:
         at, memory = 0, self.dialect.memory
@@ -234,7 +234,7 @@ class KernelWriter(StatementWriter):
             HorizontalReduction(self, loop, name, monoids).write(start, stop)
         else:
             self._elements(loop, name, start, stop)
-        if self.mapping.by_team or scans(loop) or not monoids:  # a reduction by a group ends with its barrier
+        if self.mapping.by_subgroup or scans(loop) or not monoids:  # a reduction by a group ends with its barrier
             self.dirty = self.dirty or hazardous
         self.in_lanes = False
 

@@ -1,7 +1,7 @@
 """Nests of two loops of lanes as items write them: each has rows and columns of its own (:mod:`.analysis.tiles`).
 
-Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where teams
-can, else through shared memory. All of them end with the same bits.
+Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where
+subgroups can, else through shared memory. All of them end with the same bits.
 """
 
 from __future__ import annotations
@@ -205,10 +205,10 @@ class ElementWriter(NestWriter):
     def _combine(self, sums: dict[Monoid, str]) -> None:
         """What the items of a row have, together."""
         for m, name in sums.items():
-            (by_teams if self.w.dialect.team_barrier is not None else by_memory)(self, m, name)
+            (by_subgroups if self.w.dialect.subgroup_barrier is not None else by_memory)(self, m, name)
 
 
-def by_teams(writer: ElementWriter, m: Monoid, name: str) -> None:
+def by_subgroups(writer: ElementWriter, m: Monoid, name: str) -> None:
     """By exchanges between neighbours, then between pairs of them, and so on: both partners combine the same two values."""
     (kind,) = m.types
     for distance in writer.distances:

@@ -1,6 +1,6 @@
 """Loops of lanes that reduce, in the canonical order of horizontal reductions: 32 lanes a page, combined as a tree.
 
-Lanes are items of a team. Their values meet in registers where the dialect can exchange them there, else in memory that the group shares.
+Lanes are items of a subgroup. Their values meet in registers where the dialect can exchange them there, else in memory that the group shares.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class HorizontalReduction:
     def __init__(self, writer: Emitter, loop: Loop, name: str, monoids: list[Monoid]) -> None:
         self.w, self.f, self.loop, self.name, self.monoids = writer, writer.f, loop, name, monoids
         self.width = writer.mapping.width
-        self.in_registers = writer.dialect.team_barrier is not None
+        self.in_registers = writer.dialect.subgroup_barrier is not None
 
     def write(self, start: str, stop: str) -> None:
         self._reduce(pieces(self.loop.extent), start, stop)

@@ -46,7 +46,7 @@ def _side_by_side(w: Emitter, monoid: Monoid, carry: list[str], x: str, kind: st
     f, z, groups = w.f, w.fresh("group"), w.mapping.width // GROUP
     f.do(f"{kind} {z} = {x};")
     f.do(f"if (!{w.live}) {z} = {monoid.identity[0]};")
-    (_in_registers if w.dialect.team_barrier is not None else _in_memory)(w, monoid, z, kind)
+    (_in_registers if w.dialect.subgroup_barrier is not None else _in_memory)(w, monoid, z, kind)
     memory = memory_name(monoid.types[0])
     lasts, before = w.shared_array(memory, "lasts", groups), w.shared_array(memory, "before", groups + 1)
     f.do(f"if ({ITEM} % {GROUP} == {GROUP - 1}) {lasts}[{ITEM} / {GROUP}] = {z};")
@@ -67,7 +67,7 @@ def _side_by_side(w: Emitter, monoid: Monoid, carry: list[str], x: str, kind: st
 
 
 def _in_registers(w: Emitter, monoid: Monoid, z: str, kind: str) -> None:
-    """A GROUP's running values, by exchanges in a team."""
+    """A GROUP's running values, by exchanges in a subgroup."""
     f, before = w.f, w.fresh("before")
     w.unroll()
     f.open(f"for (int hg_step = 1; hg_step < {GROUP}; hg_step <<= 1)")

@@ -64,15 +64,15 @@ def nests_of(kernel: Kernel) -> dict[Loop, Product | Nest] | None:
     return nests
 
 
-def tiles_of(kernel: Kernel, local_bytes: int, by_teams: bool) -> Tiles | None:
-    """What 16 x 16 items make of a kernel's nests; None where it has none, or some that items cannot share so. ``by_teams``: rows are reduced by
-    exchanges in teams."""
+def tiles_of(kernel: Kernel, local_bytes: int, by_subgroups: bool) -> Tiles | None:
+    """What 16 x 16 items make of a kernel's nests; None where it has none, or some that items cannot share so. ``by_subgroups``: rows are reduced by
+    exchanges in subgroups."""
     nests = nests_of(kernel)
     if not nests:
         return None
     held = held_in(kernel, nests)
     rows = [SIDE * p.rows.size * a.value_dtype.itemsize for p in nests.values() if isinstance(p, Nest) for a in p.accs]
-    taken = sum(shared_bytes(b) for b in kernel.scratch if b not in held) + (0 if by_teams else max(rows, default=0))
+    taken = sum(shared_bytes(b) for b in kernel.scratch if b not in held) + (0 if by_subgroups else max(rows, default=0))
     for loop, p in nests.items():
         if isinstance(p, Product):
             depth = next((d for d in DEPTHS if taken + p.panel_bytes(d) <= local_bytes), None)
