@@ -158,7 +158,7 @@ def test_items_share_it_whatever_the_sizes(dialect: str, dtype: Any) -> None:
         (low,) = _schedule(by_hand, *args, dialect=dialect).kernels
         mapping = Mapping(low.kernel, Scalars(DIALECTS[dialect]), "standard")
         assert mapping.tiles is not None and not mapping.workspace
-        assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.held} == {"weights"}
+        assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.register_scratch} == {"weights"}
         assert mapping.local <= DIALECTS[dialect].local_bytes
 
 

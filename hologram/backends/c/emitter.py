@@ -37,8 +37,8 @@ class Emitter(ABC):
         self.near: dict[Place, str] = {}  # where the neighbours are that an item takes at one time
         self.live: str | None = None  # in lanes that take turns: whether this item has an element
         self.dirty = False  # whether memory of these was accessed since all items met
-        self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.held)
-        self.hazards = (self.both_ways | in_place(kernel.body)) - set(self.mapping.held)
+        self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.register_scratch)
+        self.hazards = (self.both_ways | in_place(kernel.body)) - set(self.mapping.register_scratch)
         self.products = {} if precision == "exact" else fusible(kernel)
         self.put_off = set(self.products.values())
         self.count = 0

@@ -81,9 +81,9 @@ class Mapping:
             self.resident = resident(self.tiles.registers)
 
     @property
-    def held(self) -> dict[Buffer, tuple[int, ...]]:
+    def register_scratch(self) -> dict[Buffer, tuple[int, ...]]:
         """Scratch that items have in registers: how many, of each row and column of theirs."""
-        return self.tiles.held if self.tiles is not None else {}
+        return self.tiles.register_scratch if self.tiles is not None else {}
 
     @property
     def fragments(self) -> frozenset[Buffer]:

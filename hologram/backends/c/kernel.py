@@ -98,8 +98,8 @@ class KernelWriter(StatementWriter):
         for b in self.kernel.scratch:
             kind = memory_name(b.dtype)
             size = shared_bytes(b)
-            if b in self.mapping.held:
-                start.do(f"{kind} {b.name}{''.join(f'[{n}]' for n in self.mapping.held[b])};")
+            if b in self.mapping.register_scratch:
+                start.do(f"{kind} {b.name}{''.join(f'[{n}]' for n in self.mapping.register_scratch[b])};")
                 continue
             if self.mapping.in_workspace:
                 start.do(f"{memory}{kind} *{b.name} = ({memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace // chunks} + {at});")

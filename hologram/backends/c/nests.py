@@ -99,13 +99,13 @@ class NestWriter:
             needed.add(local.intersection((*v.args, *(named[n] for n in integers_in(v) if n in named))))
         return needed.seen
 
-    def _find_held(self) -> None:
+    def _find_register_scratch(self) -> None:
         """Where the walk finds what the item holds, from now on in this scope."""
-        held = self.w.mapping.held
+        in_registers = self.w.mapping.register_scratch
         loads = [s.attrs for s in self.nest.order if s.op == "load"]
         for buffer, index in [*loads, *((s.buffer, s.index) for s in self._stores())]:
-            if buffer in held:
-                self.w.near[buffer, index] = buffer.name + ("[hg_m]" if len(held[buffer]) == 1 else "[hg_m][hg_n]")
+            if buffer in in_registers:
+                self.w.near[buffer, index] = buffer.name + ("[hg_m]" if len(in_registers[buffer]) == 1 else "[hg_m][hg_n]")
 
     def _stores(self) -> list[Store]:
         return self.nest.stores
@@ -140,7 +140,7 @@ class ElementWriter(NestWriter):
         self._unrolled("hg_m", self.p.rows.own)
         with self._scope(row="hg_r"):
             self._place_row()
-            self._find_held()
+            self._find_register_scratch()
             for m, name in sums.items():
                 self.f.do(f"{name}[hg_m] = {m.identity[0]};")
             self._columns(sums)
@@ -152,7 +152,7 @@ class ElementWriter(NestWriter):
             self._unrolled("hg_m", self.p.rows.own)
             with self._scope(row="hg_r"):
                 self._place_row()
-                self._find_held()
+                self._find_register_scratch()
                 self.w.env.update({m.acc: f"{name}[hg_m]" for m, name in sums.items()})
                 self._finish_row()
             self.f.close()

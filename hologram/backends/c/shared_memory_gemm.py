@@ -275,7 +275,7 @@ class PanelWriter(NestWriter):
         p, f = self.p, self.f
         with self._scope(**self._coordinates("0")), self._elements():
             self._place()
-            self._find_held()
+            self._find_register_scratch()
             inside = [*self._within("hg_r", p.rows), *self._within("hg_c", p.columns)]
             f.open(f"if ({' && '.join(inside)})" if inside else "")
             self.w.env.update({m.acc: f"{self.sums[m]}{which}[hg_m][hg_n]" for m in self.monoids})

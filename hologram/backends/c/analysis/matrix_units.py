@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
-from hologram.backends.c.analysis.tiles import Nest, Tiles, held_in, nests_of
+from hologram.backends.c.analysis.tiles import Nest, Tiles, nests_of, register_scratch_of
 from hologram.graph.kernel.ir import Accumulate, Kernel, Loop, half_factors
 from hologram.ir.op import TABLE
 
@@ -88,9 +88,9 @@ def unit_tiles_of(kernel: Kernel) -> Tiles | None:
         nests[loop] = found
     products = [p for p in nests.values() if isinstance(p, Product)]
     loads = [p.rows.staged[0] for p in products if is_fragment(p.rows)]
-    held = held_in(kernel, nests, loads)
-    if not products or len(held) != len(kernel.scratch):
+    in_registers = register_scratch_of(kernel, nests, loads)
+    if not products or len(in_registers) != len(kernel.scratch):
         return None
     dynamic = max(map(f16_panel_bytes, products))
-    tiles = Tiles(nests, held, 0, dynamic, frozenset(s.attrs[0] for s in loads), dynamic)
+    tiles = Tiles(nests, in_registers, 0, dynamic, frozenset(s.attrs[0] for s in loads), dynamic)
     return tiles if tiles.registers <= MAX_REGISTERS else None

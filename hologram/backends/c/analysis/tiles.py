@@ -1,8 +1,8 @@
 """Kernels of tiles: which nests of two loops of lanes a kernel has, and what an item keeps of them in registers.
 
 A nest's rows and columns are dealt out to 16 x 16 items, the same ones in every nest of the kernel. So scratch that nests alone access, each element
-at its own row and column, or each at its own row, need not be shared: it is *held*, in registers of the item that has the element. Values of rows are
-held by all sixteen items of a row.
+at its own row and column, or each at its own row, need not be shared: it is *register scratch*, in registers of the item that has the element. Values
+of rows are kept by all sixteen items of a row.
 
 A nest is a product (:class:`~.products.Product`), or element-wise (:class:`Nest`) with at most one reduction of each row, which its items combine.
 """
@@ -35,12 +35,12 @@ class Nest(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """``nests`` by their loop of rows. ``held``: the registers of each buffer, of own rows, or of own rows and own columns; of these, ``fragments``
-    are factors of products on matrix units. ``panels``: bytes of those of products, which take turns. ``local``: bytes of all shared memory,
-    ``dynamic``: of what the launch has to supply."""
+    """``nests`` by their loop of rows. ``register_scratch``: the registers of each buffer, of own rows, or of own rows and own columns; of these,
+    ``fragments`` are factors of products on matrix units. ``panels``: bytes of those of products, which take turns. ``local``: bytes of all shared
+    memory, ``dynamic``: of what the launch has to supply."""
 
     nests: dict[Loop, Product | Nest]
-    held: dict[Buffer, tuple[int, ...]]
+    register_scratch: dict[Buffer, tuple[int, ...]]
     panels: int
     local: int
     fragments: frozenset[Buffer] = frozenset()
@@ -49,8 +49,8 @@ class Tiles(NamedTuple):
     @property
     def registers(self) -> int:
         """Of an item, of 4 bytes, for what it holds and for the sums of the largest product."""
-        held = sum(-(-math.prod(shape) * b.dtype.itemsize // 4) for b, shape in self.held.items())
-        return held + max((p.sums for p in self.nests.values() if isinstance(p, Product)), default=0)
+        own = sum(-(-math.prod(shape) * b.dtype.itemsize // 4) for b, shape in self.register_scratch.items())
+        return own + max((p.sums for p in self.nests.values() if isinstance(p, Product)), default=0)
 
 
 def nests_of(kernel: Kernel) -> dict[Loop, Product | Nest] | None:
@@ -70,9 +70,9 @@ def tiles_of(kernel: Kernel, local_bytes: int, by_subgroups: bool) -> Tiles | No
     nests = nests_of(kernel)
     if not nests:
         return None
-    held = held_in(kernel, nests)
+    in_registers = register_scratch_of(kernel, nests)
     rows = [SIDE * p.rows.size * a.value_dtype.itemsize for p in nests.values() if isinstance(p, Nest) for a in p.accs]
-    taken = sum(shared_bytes(b) for b in kernel.scratch if b not in held) + (0 if by_subgroups else max(rows, default=0))
+    taken = sum(shared_bytes(b) for b in kernel.scratch if b not in in_registers) + (0 if by_subgroups else max(rows, default=0))
     for loop, p in nests.items():
         if isinstance(p, Product):
             depth = next((d for d in DEPTHS if taken + p.panel_bytes(d) <= local_bytes), None)
@@ -80,7 +80,7 @@ def tiles_of(kernel: Kernel, local_bytes: int, by_subgroups: bool) -> Tiles | No
                 return None
             nests[loop] = p._replace(depth=depth)
     panels = max((p.local for p in nests.values() if isinstance(p, Product)), default=0)
-    tiles = Tiles(nests, held, panels, taken + panels)
+    tiles = Tiles(nests, in_registers, panels, taken + panels)
     return tiles if tiles.local <= local_bytes and tiles.registers <= MOST_HELD else None
 
 
@@ -118,7 +118,7 @@ def _accesses(body: list[Stmt], b: Buffer) -> list[Int]:
     return stores + [s.attrs[1] for s in body if isinstance(s, Ins) and s.op == "load" and not s.args and s.attrs[0] is b]
 
 
-def held_in(kernel: Kernel, nests: dict[Loop, Product | Nest], fragments: Sequence[Ins] = ()) -> dict[Buffer, tuple[int, ...]]:
+def register_scratch_of(kernel: Kernel, nests: dict[Loop, Product | Nest], fragments: Sequence[Ins] = ()) -> dict[Buffer, tuple[int, ...]]:
     """Scratch whose every access is in a nest, at the item's own place there. ``fragments``: loads by other items that have a way of their own, if
     they are of the same elements."""
     everything = list(kernel.walk())
