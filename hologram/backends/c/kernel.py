@@ -19,10 +19,10 @@ from hologram.backends.c.nests import ElementWriter
 from hologram.backends.c.row_reduction import HorizontalReduction, after, pieces, unroll_reduction
 from hologram.backends.c.scalars import Lines, memory_name
 from hologram.backends.c.scan import turns
-from hologram.backends.c.shared_memory_gemm import PanelWriter
+from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
 from hologram.backends.c.statements import StatementWriter
-from hologram.backends.c.tensor_core.mma import MatrixWriter, UnitNestWriter
-from hologram.backends.c.tensor_core.mma_async_copy import HalfWriter
+from hologram.backends.c.tensor_core.mma import MmaNestWriter, MmaWriter
+from hologram.backends.c.tensor_core.mma_async_copy import AsyncCopyMmaWriter
 from hologram.dtypes import uint64
 from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
@@ -136,7 +136,7 @@ class KernelWriter(StatementWriter):
             self._parallel(loop, name)
         elif self.mapping.product is not None and loop is self.mapping.product.rows.loop:
             self.in_lanes = True
-            writer = PanelWriter if not self.mapping.on_matrix_units else HalfWriter if self.mapping.dynamic else MatrixWriter
+            writer = SharedMemoryGemmWriter if not self.mapping.on_matrix_units else AsyncCopyMmaWriter if self.mapping.dynamic else MmaWriter
             writer(self, self.mapping.product).write()
             self.in_lanes = False
         elif self.mapping.tiles is not None and loop in self.mapping.tiles.nests:
@@ -157,9 +157,9 @@ class KernelWriter(StatementWriter):
             self._settle()
         self.in_lanes = True
         if isinstance(p, Nest):
-            (ElementWriter(self, p) if p.shares is None else UnitNestWriter(self, p)).write()
+            (ElementWriter(self, p) if p.shares is None else MmaNestWriter(self, p)).write()
         else:
-            (PanelWriter(self, p) if p.shares is None else HalfWriter(self, p)).write()
+            (SharedMemoryGemmWriter(self, p) if p.shares is None else AsyncCopyMmaWriter(self, p)).write()
         self.in_lanes = False
         self.dirty = self.dirty or hazardous
 

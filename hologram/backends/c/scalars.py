@@ -28,7 +28,7 @@ def memory_name(d: DType) -> str:
     return "u8" if d.kind == "b" else type_name(d)
 
 
-def _half_name(d: DType) -> str:
+def _narrow_name(d: DType) -> str:
     return "bf16" if d is dtypes.bfloat16 else "f16"
 
 
@@ -146,12 +146,12 @@ class Scalars:
         if a is b:
             return x
         if a.is_float and a.bits == 16:
-            wide = f"hg_{_half_name(a)}_to_f32({x})"
+            wide = f"hg_{_narrow_name(a)}_to_f32({x})"
             return wide if b is dtypes.float32 else self.cast(wide, dtypes.float32, b)
         if b.kind == "b":
             return f"{x} != 0"
         if b.is_float and b.bits == 16:
-            return f"hg_f32_to_{_half_name(b)}({self._single(x, a)})"
+            return f"hg_f32_to_{_narrow_name(b)}({self._single(x, a)})"
         if a.is_float and b.is_integer:
             return f"hg_{type_name(a)}_to_{type_name(b)}({x})"
         return f"({type_name(b)}){x}"

@@ -20,7 +20,7 @@ from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import PAGE
 
 
-class PanelWriter(NestWriter):
+class SharedMemoryGemmWriter(NestWriter):
     """Writes one product. ``there``: the text of how many terms there are; ``ragged``: whether the last panel may have fewer than others."""
 
     def __init__(self, writer: Emitter, p: Product) -> None:

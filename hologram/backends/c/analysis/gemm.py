@@ -83,7 +83,7 @@ class Product(NamedTuple):
 
 
 def product_of(kernel: Kernel) -> Product | None:
-    """The one product that the kernel is, or None; whether a group can have it by panels, :func:`in_panels` says."""
+    """The one product that the kernel is, or None; whether a group can have it by panels, :func:`in_shared_memory` says."""
     loops = [s for s in kernel.body if isinstance(s, Loop)]
     nested = [s for s in loops[0].body if isinstance(s, Loop)] if len(loops) == 1 else []
     if len(nested) != 1 or kernel.scratch or any(isinstance(s, Store) for s in loops[0].body):
@@ -113,7 +113,7 @@ def product(rows: Loop) -> Product | None:
     return Product(sides[0], sides[1], down, down.extent, order, core, stores)
 
 
-def in_panels(p: Product, local_bytes: int) -> Product | None:
+def in_shared_memory(p: Product, local_bytes: int) -> Product | None:
     """With as many terms a panel as a group may share memory for, if an item has registers for its sums."""
     depth = next((d for d in DEPTHS if p.panel_bytes(d) <= local_bytes), None)
     return p._replace(depth=depth) if depth is not None and p.registers <= MAX_SUM_REGISTERS else None

@@ -35,8 +35,8 @@ def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = Non
     if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
         return None
     factors = [rows[0], columns[0]]
-    halves = half_factors(p.core[0])
-    if halves is not None:
+    narrow = half_factors(p.core[0])
+    if narrow is not None:
         factors = [f.args[0] for f in factors]
     elif not (tf32 and p.core[0].dtype is dtypes.float32):
         return None
@@ -72,7 +72,7 @@ def is_fragment(side: Side) -> bool:
     return v.op == "load" and v.attrs[0].role == "scratch"
 
 
-def unit_tiles_of(kernel: Kernel) -> Tiles | None:
+def mma_tiles_of(kernel: Kernel) -> Tiles | None:
     """What warps make of a kernel's nests; None where it has none, or matrix units cannot multiply all of its products."""
     nests: dict[Loop, Product | Nest] = {}
     for loop, p in (nests_of(kernel) or {}).items():

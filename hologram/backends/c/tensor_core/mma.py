@@ -13,7 +13,7 @@ from hologram.backends.c.analysis.matrix_units import APART, COLUMNS, KINDS, ROW
 from hologram.backends.c.analysis.tiles import Nest
 from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.nests import ElementWriter, NestWriter
-from hologram.backends.c.shared_memory_gemm import PanelWriter
+from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
 from hologram.dtypes import DType
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
@@ -56,7 +56,7 @@ class ByWarps(NestWriter):
         return f"{item} + {k} / 2 * {ROWS} + {k} % 2 * 8" if side is self.nest.rows else f"{item} + {k} / 2 * {COLUMNS} + {k} % 2"
 
 
-class UnitNestWriter(ByWarps, ElementWriter):
+class MmaNestWriter(ByWarps, ElementWriter):
     """Writes a nest without a product, beside products on matrix units. Exponentials of which nothing is wanted but 16-bit floats, factors of these,
     and sums of rows, are the hardware's: in error by 2^-22 of ``exp(x)``, and 2^-24 for each unit of x."""
 
@@ -98,7 +98,7 @@ def _rounds(s: Ins) -> bool:
     return s.opname == "cast" and s.dtype.is_float and s.dtype.bits == 16
 
 
-class MatrixWriter(ByWarps, PanelWriter):
+class MmaWriter(ByWarps, SharedMemoryGemmWriter):
     """Writes one product."""
 
     def __init__(self, writer: Emitter, p: Product) -> None:

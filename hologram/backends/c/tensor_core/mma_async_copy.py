@@ -16,7 +16,7 @@ from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
 from hologram.backends.c.analysis.matrix_units import COLUMNS, F16_DEPTH, ROWS, STAGES, f16_panel_bytes, is_fragment
 from hologram.backends.c.analysis.vectors import ACCESS_BYTES, divides
 from hologram.backends.c.emitter import Emitter
-from hologram.backends.c.tensor_core.mma import MatrixWriter
+from hologram.backends.c.tensor_core.mma import MmaWriter
 from hologram.dtypes import uint64
 from hologram.ir.symbolic import split_linear
 
@@ -63,7 +63,7 @@ static __device__ __forceinline__ void hg_pair{turned}(u32 &r0, u32 &r1, const u
 }
 
 
-class HalfWriter(MatrixWriter):
+class AsyncCopyMmaWriter(MmaWriter):
     """Writes one product. ``hg_stage`` is the panel in use, ``hg_slot`` where the one that is brought goes."""
 
     def __init__(self, writer: Emitter, p: Product) -> None:
