@@ -18,7 +18,7 @@ from hologram.backends.c.grid import scans
 from hologram.backends.c.nests import ElementWriter
 from hologram.backends.c.row_reduction import HorizontalReduction, after, pieces, unroll_reduction
 from hologram.backends.c.scalars import Lines, memory_name
-from hologram.backends.c.scan import turns
+from hologram.backends.c.scan import scan_lanes
 from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
 from hologram.backends.c.statements import StatementWriter
 from hologram.backends.c.tensor_core.mma import MmaNestWriter, MmaWriter
@@ -229,7 +229,7 @@ class KernelWriter(StatementWriter):
         monoids = self._declared(loop)
         self.in_lanes = True
         if scans(loop):
-            turns(self, loop, name, start, stop)
+            scan_lanes(self, loop, name, start, stop)
         elif monoids:
             HorizontalReduction(self, loop, name, monoids).write(start, stop)
         else:

@@ -14,7 +14,7 @@ from hologram.primitives.reductions import LANES, PAGE
 
 LANE = f"{ITEM} % {LANES}"
 State = dict[Monoid, list[str]]
-SIDE_BY_SIDE = {4: 8, 16: 4}  # iterations worth writing side by side, so that so many loads are under way, by the most instructions of one
+UNROLL = {4: 8, 16: 4}  # iterations worth unrolling, so that so many loads are under way, by the most instructions of one
 
 
 def pieces(extent: Int) -> list[int]:
@@ -22,14 +22,14 @@ def pieces(extent: Int) -> list[int]:
     return [n for n in (PAGE**2, PAGE) if not isinstance(extent, int) or extent > n]
 
 
-def side_by_side(loop: Loop) -> int:
-    """How many iterations of a loop are worth writing side by side."""
-    return next((n for most, n in SIDE_BY_SIDE.items() if len(loop.body) <= most), 1)
+def unroll_factor(loop: Loop) -> int:
+    """How many iterations of a loop are worth unrolling."""
+    return next((n for most, n in UNROLL.items() if len(loop.body) <= most), 1)
 
 
 def unroll_reduction(w: Emitter, loop: Loop) -> None:
-    """Asks for as many iterations side by side as are worth it."""
-    together = side_by_side(loop)
+    """Asks for as many iterations unrolled as are worth it."""
+    together = unroll_factor(loop)
     if together > 1:
         w.unroll(together)
 

@@ -1,4 +1,4 @@
-"""Scans: running values, in the canonical order. In lanes all items take elements side by side, turn by turn, GROUPs of 16 at one time."""
+"""Scans: running values, in the canonical order. In lanes all items take neighbouring elements, a stretch at a time, GROUPs of 16 at one time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import GROUP
 
 
-def turns(w: Emitter, loop: Loop, name: str, start: str, stop: str) -> None:
+def scan_lanes(w: Emitter, loop: Loop, name: str, start: str, stop: str) -> None:
     """A loop of lanes that scans, until the row ends; items beyond its end only keep step."""
     assert scans(loop)
     if not all(a.row.kind == "scan" for a in loop.accs):
@@ -34,14 +34,14 @@ def scan(w: Emitter, s: Ins) -> str:
     monoid, carry, x = Monoid(acc, w.scalars), w.state[acc], w.env[s.args[0]]
     kind = type_name(s.dtype)
     if w.live is not None:
-        return _side_by_side(w, monoid, carry, x, kind, s.name or w.fresh("v"))
+        return _parallel_scan(w, monoid, carry, x, kind, s.name or w.fresh("v"))
     w.f.do(monoid.combine(carry, carry, [x]))
     name = w.fresh("v")
     w.f.do(f"const {kind} {name} = {carry[0]};")
     return name
 
 
-def _side_by_side(w: Emitter, monoid: Monoid, carry: list[str], x: str, kind: str, name: str) -> str:
+def _parallel_scan(w: Emitter, monoid: Monoid, carry: list[str], x: str, kind: str, name: str) -> str:
     """GROUPs scan themselves; the first item then takes the carry through all of them, and each item what stands before its own."""
     f, z, groups = w.f, w.fresh("group"), w.mapping.width // GROUP
     f.do(f"{kind} {z} = {x};")

@@ -115,7 +115,7 @@ class KernelWriter(MemoryWriter):
                 self.loop(s)
             elif isinstance(s, Store):
                 if s not in written:
-                    together = self._store_side_by_side(s, body)
+                    together = self._interleaved_store(s, body)
                     written.update(together)
                     if not together:
                         self.store(s)

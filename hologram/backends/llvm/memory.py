@@ -359,7 +359,7 @@ class MemoryWriter(Integers):
             else:
                 self._masked_store(v, p, align, live)
 
-    def _store_side_by_side(self, s: Store, body: list[Stmt]) -> list[Store]:
+    def _interleaved_store(self, s: Store, body: list[Stmt]) -> list[Store]:
         """Writes ``s`` together with the stores of a block that fill the gaps between its elements; gives them, none where there are gaps left."""
         f, d = self.f, s.buffer.dtype
         found = self._apart(s.buffer, s.index)
