@@ -37,12 +37,12 @@ class Properties(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """A matrix by columns, ``stride`` elements apart; by rows where it is ``turned``."""
+    """A matrix by columns, ``stride`` elements apart; by rows where it is ``transposed``."""
 
     address: int
     dtype: str
     stride: int
-    turned: bool
+    transposed: bool
 
 
 class Addresses(NamedTuple):
@@ -282,12 +282,12 @@ class Api:
         single = cublas.CUBLAS_COMPUTE_32F_FAST_TF32 if tf32 and left.dtype == "float32" else cublas.CUBLAS_COMPUTE_32F
         how = cublas.CUBLAS_COMPUTE_64F if double else single
         a, b, c = ((x.address, types[x.dtype], x.stride) for x in (left, right, out))
-        turned = (cublas.CUBLAS_OP_T if x.turned else cublas.CUBLAS_OP_N for x in (left, right))
+        transposed = (cublas.CUBLAS_OP_T if x.transposed else cublas.CUBLAS_OP_N for x in (left, right))
         sizes = rows, columns, terms
         try:
             with self._stream(stream):  # where CuPy's calls of cuBLAS work
                 handle = device.get_cublas_handle()
-                cublas.gemmEx(handle, *turned, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
+                cublas.gemmEx(handle, *transposed, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
         except cublas.CUBLASError as e:
             raise LibraryError(f"cuBLAS: {e}") from None
 

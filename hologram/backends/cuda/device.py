@@ -99,9 +99,9 @@ class Queue(driver.Queue):
         launch.bound = bound
 
     def _multiply(self, gemm: Gemm, addresses: Sequence[int]) -> None:
-        """By the library, which takes matrices by columns: ``out`` turned is ``right`` turned times ``left`` turned."""
+        """By the library, which takes matrices by columns: ``out`` transposed is ``right`` transposed times ``left`` transposed."""
         self.device.count(library_calls=1)
-        first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.turned) for x in (gemm.right, gemm.left, gemm.out))
+        first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.transposed) for x in (gemm.right, gemm.left, gemm.out))
         with self.cuda.on(self.device.number):
             self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream, gemm.tf32)
 

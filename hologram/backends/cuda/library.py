@@ -23,12 +23,12 @@ FACTORS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 class Operand(NamedTuple):
-    """Parameter ``number`` of the kernel: a matrix of ``dtype``, whose rows, or columns if it is ``turned``, lie ``stride`` elements apart."""
+    """Parameter ``number`` of the kernel: a matrix of ``dtype``, whose rows, or columns if it is ``transposed``, lie ``stride`` elements apart."""
 
     number: int
     dtype: DType
     stride: int
-    turned: bool
+    transposed: bool
 
 
 class Gemm(NamedTuple):
@@ -59,7 +59,7 @@ def gemm_of(kernel: Kernel, tf32: bool = False) -> Gemm | None:
     r, t, q = p.rows.loop.var, p.columns.loop.var, p.down.var
     left, right = (_operand(kernel, x.attrs[0], x.attrs[1], *axes) for x, axes in zip(factors, ((r, q), (q, t)), strict=True))
     out = _operand(kernel, p.stores[0].buffer, p.stores[0].index, r, t)
-    if left is None or right is None or out is None or out.turned or not _stores_the_sum(p):
+    if left is None or right is None or out is None or out.transposed or not _stores_the_sum(p):
         return None
     return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out, tf32)
 
@@ -98,8 +98,8 @@ def _operand(kernel: Kernel, buffer: object, index: Int, down: str, across: str)
     steps = int(first[0]), int(second[0])
     if 1 not in steps or 0 in steps:
         return None
-    turned = steps[1] != 1
-    return Operand(kernel.params.index(b), b.dtype, steps[turned], turned)
+    transposed = steps[1] != 1
+    return Operand(kernel.params.index(b), b.dtype, steps[transposed], transposed)
 
 
 def _extent(index: Int, name: str) -> int:

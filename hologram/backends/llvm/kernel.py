@@ -17,7 +17,7 @@ from hologram.backends.llvm.bfloat16_pairs import add_pairs, summed_pairs
 from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
 from hologram.backends.llvm.memory import Lane, MemoryWriter
 from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
-from hologram.backends.llvm.register_transpose import every, find_turned, row_of, transpose
+from hologram.backends.llvm.register_transpose import every, find_transposed, row_of, transpose
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
 from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, vector
 from hologram.dtypes import int64
@@ -247,9 +247,9 @@ class KernelWriter(MemoryWriter):
 
     def _serial(self, loop: Loop) -> None:
         """Vertical reduction: each lane of the enclosing loop accumulates left to right, a partial result every PAGE iterations."""
-        turned = None if self.lane else find_turned(loop, self.target.vector_bytes)
-        if turned is not None:
-            self._in_blocks(loop, *turned)
+        transposed = None if self.lane else find_transposed(loop, self.target.vector_bytes)
+        if transposed is not None:
+            self._in_blocks(loop, *transposed)
             return
         start, stop = self._range(loop)
         monoids = self._monoids(loop)
@@ -275,8 +275,9 @@ class KernelWriter(MemoryWriter):
 
         self._finish(monoids, run([] if self._scans(loop) or not monoids else _pieces(loop.extent), start, stop))
 
-    def _in_blocks(self, loop: Loop, side: int, turned: list[Ins]) -> None:
-        """A loop around lanes by blocks of ``side`` iterations and lanes, in which the loads ``turned`` are transposed; then what is left over."""
+    def _in_blocks(self, loop: Loop, side: int, transposed: list[Ins]) -> None:
+        """A loop around lanes by blocks of ``side`` iterations and lanes, in which the loads ``transposed`` are transposed; then what is left
+        over."""
         f, (*head, lanes) = self.f, loop.body
         assert isinstance(lanes, Loop)
         start, stop = self._range(loop)
@@ -293,7 +294,7 @@ class KernelWriter(MemoryWriter):
         def band(i: Reg) -> None:
             first, last = self._range(lanes)
             edge = self._whole(first, last, side)
-            f.counted(first, edge, side, [], lambda t, _: self._turn(loop, side, turned, i, t))
+            f.counted(first, edge, side, [], lambda t, _: self._transposed_block(loop, side, transposed, i, t))
             if lanes.limit is not None or lanes.extent % side:
                 end = f.emit(f"add nsw i64 {i.text}, {side}", "i64", 1)
                 f.counted(i, end, 1, [], lambda k, _: at(k, lambda: self._some_vectors(head, lanes, edge, last)))
@@ -319,12 +320,12 @@ class KernelWriter(MemoryWriter):
         some.body = lanes.body
         self._vectors(some, [], start, stop, self._width(lanes))
 
-    def _turn(self, loop: Loop, side: int, turned: list[Ins], i: Reg, t: Reg) -> list[Reg]:
-        """One block: what is turned first, and then ``side`` iterations across it."""
+    def _transposed_block(self, loop: Loop, side: int, transposed: list[Ins], i: Reg, t: Reg) -> list[Reg]:
+        """One block: what is transposed first, and then ``side`` iterations across it."""
         f, (*head, lanes) = self.f, loop.body
         assert isinstance(lanes, Loop)
-        columns = {load: transpose(f, self.scoped(lambda load=load: self._rows(load, loop, lanes, side, i, t))) for load in turned}
-        rest = [s for s in lanes.body if s not in turned]
+        columns = {load: transpose(f, self.scoped(lambda load=load: self._rows(load, loop, lanes, side, i, t))) for load in transposed}
+        rest = [s for s in lanes.body if s not in transposed]
         for k in range(side):
             row = f.emit(f"add nsw i64 {i.text}, {k}", "i64", 1)
 

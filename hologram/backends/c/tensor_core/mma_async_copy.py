@@ -44,21 +44,21 @@ static __device__ __forceinline__ void hg_await() {{ /* all panels but the last 
 }}
 """,
     **{
-        f"hg_matrices{turned}": f"""\
-static __device__ __forceinline__ void hg_matrices{turned}(u32 &r0, u32 &r1, u32 &r2, u32 &r3, const u32 at) {{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4{turned and ".trans"}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
+        f"hg_matrices{suffix}": f"""\
+static __device__ __forceinline__ void hg_matrices{suffix}(u32 &r0, u32 &r1, u32 &r2, u32 &r3, const u32 at) {{
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4{suffix and ".trans"}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
                : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
 }}
 """
-        for turned in ("", "_turned")
+        for suffix in ("", "_turned")
     },
     **{
-        f"hg_pair{turned}": f"""\
-static __device__ __forceinline__ void hg_pair{turned}(u32 &r0, u32 &r1, const u32 at) {{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2{turned and ".trans"}.shared.b16 {{%0, %1}}, [%2];" : "=r"(r0), "=r"(r1) : "r"(at) : "memory");
+        f"hg_pair{suffix}": f"""\
+static __device__ __forceinline__ void hg_pair{suffix}(u32 &r0, u32 &r1, const u32 at) {{
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2{suffix and ".trans"}.shared.b16 {{%0, %1}}, [%2];" : "=r"(r0), "=r"(r1) : "r"(at) : "memory");
 }}
 """
-        for turned in ("", "_turned")
+        for suffix in ("", "_turned")
     },
 }
 
@@ -234,11 +234,11 @@ class AsyncCopyMmaWriter(MmaWriter):
         side, f = self.p.rows, self.f
         f.do(f"u32 hg_a[{side.own // 2}][4];")
         self._unrolled("hg_f", side.own // 2)
-        line, piece, turned = f"hg_top + hg_f * {ROWS} + hg_lane % 16", "hg_step * 2 + hg_lane / 16", ""
+        line, piece, suffix = f"hg_top + hg_f * {ROWS} + hg_lane % 16", "hg_step * 2 + hg_lane / 16", ""
         if not self.by_terms[side.loop.var]:
-            line, piece, turned = "hg_step * 16 + hg_lane / 16 * 8 + hg_lane % 8", f"(hg_top + hg_f * {ROWS}) / 8 + hg_lane / 8 % 2", "_turned"
+            line, piece, suffix = "hg_step * 16 + hg_lane / 16 * 8 + hg_lane % 8", f"(hg_top + hg_f * {ROWS}) / 8 + hg_lane / 8 % 2", "_turned"
         registers = ", ".join(f"hg_a[hg_f][{i}]" for i in range(4))
-        f.do(f"hg_matrices{turned}({registers}, hg_rows_at + {self._piece_at(side, line, piece)});")
+        f.do(f"hg_matrices{suffix}({registers}, hg_rows_at + {self._piece_at(side, line, piece)});")
         f.close()
 
     def _row_registers(self) -> None:
@@ -261,11 +261,11 @@ class AsyncCopyMmaWriter(MmaWriter):
         f.do(f"u32 hg_b[{count}][2];")
         self._unrolled("hg_f", count // together)
         left = f"hg_left + hg_f * {COLUMNS * together}"
-        line, piece, turned = f"{left} + hg_lane / 16 * 8 + hg_lane % 8", "hg_step * 2 + hg_lane / 8 % 2", ""
+        line, piece, suffix = f"{left} + hg_lane / 16 * 8 + hg_lane % 8", "hg_step * 2 + hg_lane / 8 % 2", ""
         if not self.by_terms[side.loop.var]:
-            line, piece, turned = "hg_step * 16 + hg_lane % 16", f"({left}) / 8 + hg_lane / 16", "_turned"
+            line, piece, suffix = "hg_step * 16 + hg_lane % 16", f"({left}) / 8 + hg_lane / 16", "_turned"
         if together == 1:
             line, piece = (x.replace("hg_lane / 16", "0") for x in (line, piece))
         registers = ", ".join(f"hg_b[hg_f * {together} + {j}][{i}]" for j in range(together) for i in (0, 1))
-        f.do(f"hg_{'matrices' if together == 2 else 'pair'}{turned}({registers}, hg_columns_at + {self._piece_at(side, line, piece)});")
+        f.do(f"hg_{'matrices' if together == 2 else 'pair'}{suffix}({registers}, hg_columns_at + {self._piece_at(side, line, piece)});")
         f.close()
