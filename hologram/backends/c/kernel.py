@@ -31,7 +31,7 @@ from hologram.primitives.reductions import LANES
 MAX_UNROLL = 8  # written out: so many accesses of an item are under way
 
 
-class Turns(NamedTuple):
+class UnrolledVectors(NamedTuple):
     """``number`` vectors that an item takes, ``step`` elements apart; those from ``stop`` on are not there (None: all are)."""
 
     number: int
@@ -242,10 +242,10 @@ class KernelWriter(StatementWriter):
         """Independent elements, several neighbours to an item where memory allows."""
         taken = vectors(loop)
         if taken is None:
-            self._in_turn(loop, name, start, stop)
+            self._one_by_one(loop, name, start, stop)
             return
         n, at, step = taken.width, self.fresh("at"), self.mapping.width * taken.width
-        count = taken.together(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
+        count = taken.loads_ahead(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
         first = f"{'' if start == '0' else f'{start} + '}{ITEM} * {n}"
         filled = count == 1 or (loop.limit is None and divides(step * count, loop.extent))
         self.unroll(1)  # compilers that unroll further come to split the vectors
@@ -257,10 +257,10 @@ class KernelWriter(StatementWriter):
             self.f.close()
             self.f.do("continue;")
             self.f.close()
-        self._neighbours(loop, name, at, taken, Turns(count, step, None if filled else stop))
+        self._neighbours(loop, name, at, taken, UnrolledVectors(count, step, None if filled else stop))
         self.f.close()
 
-    def _in_turn(self, loop: Loop, name: str, start: str, stop: str) -> None:
+    def _one_by_one(self, loop: Loop, name: str, start: str, stop: str) -> None:
         """An element a turn; where all items have as many, none is compared with the end."""
         width = self.mapping.width
         alike = start == "0" and loop.limit is None and isinstance(loop.extent, int) and loop.extent % width == 0
@@ -276,17 +276,17 @@ class KernelWriter(StatementWriter):
         self.block(loop.body)
         self.f.close()
 
-    def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, turns: Turns) -> None:
+    def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, unrolled: UnrolledVectors) -> None:
         """Vectors of several turns are read, and then, turn by turn, their elements computed and written."""
         kinds = {place: self.scalars.vector(place[0].dtype, taken.width) for place in (*taken.loads, *taken.stores)}
         whole = {place: self.fresh("w") for place in taken.loads}
         for place, v in whole.items():
-            self.f.do(f"{kinds[place]} {v}[{turns.number}];")
-        with self._turn(loop, at, turns):
+            self.f.do(f"{kinds[place]} {v}[{unrolled.number}];")
+        with self._each_vector(loop, at, unrolled):
             for (buffer, index), v in whole.items():
                 source = f"{self._space(buffer)}const {kinds[buffer, index]} *"
                 self.f.do(f"{v}[hg_turn] = *({source})({buffer.name} + {self.integer(index)});")
-        with self._turn(loop, at, turns):
+        with self._each_vector(loop, at, unrolled):
             stores = {place: self.fresh("w") for place in taken.stores}
             for place, v in stores.items():
                 self.f.do(f"{kinds[place]} {v};")
@@ -305,12 +305,12 @@ class KernelWriter(StatementWriter):
         self.integers[loop.var] = name
 
     @contextmanager
-    def _turn(self, loop: Loop, at: str, turns: Turns) -> Iterator[None]:
+    def _each_vector(self, loop: Loop, at: str, unrolled: UnrolledVectors) -> Iterator[None]:
         """For each of several turns that the item has: ``hg_first`` is the first of its neighbours."""
         self.unroll()
-        self.f.open(f"for (int hg_turn = 0; hg_turn < {turns.number}; ++hg_turn)")
-        self.f.do(f"const i64 hg_first = {at} + hg_turn * {turns.step};")
-        self.f.open(f"if (hg_first < {turns.stop})" if turns.stop is not None else "")
+        self.f.open(f"for (int hg_turn = 0; hg_turn < {unrolled.number}; ++hg_turn)")
+        self.f.do(f"const i64 hg_first = {at} + hg_turn * {unrolled.step};")
+        self.f.open(f"if (hg_first < {unrolled.stop})" if unrolled.stop is not None else "")
         self.integers[loop.var] = "hg_first"
         yield
         self.f.close()

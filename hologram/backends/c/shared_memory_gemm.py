@@ -75,13 +75,13 @@ class SharedMemoryGemmWriter(NestWriter):
                 pointer = f"{self.w.dialect.local_pointer}{kind} *"
                 self.f.do(f"{pointer}{name}_panel{i} = ({pointer})(hg_panels + {self.placed});")
                 self.placed += nbytes
-            self.f.do(f"{kind} {name}_next{i}[{self._turns(side)}];")
+            self.f.do(f"{kind} {name}_next{i}[{self._per_item(side)}];")
 
     def _panel_elements(self, side: Side) -> int:
         """Of two panels, with what lies between rows."""
         return 2 * self.p.depth * (side.size + PAD)
 
-    def _turns(self, side: Side) -> int:
+    def _per_item(self, side: Side) -> int:
         """Elements of a panel that an item brings."""
         return max(1, side.size * self.p.depth // ITEMS)
 
@@ -128,7 +128,7 @@ class SharedMemoryGemmWriter(NestWriter):
         """Neighbours in memory that an item brings at a time: several where all that it reads of them lies so, whole and aligned."""
         by_terms = self._is_down_first(side)
         loop, count = (self.p.down, self.p.terms) if by_terms else (side.loop, side.size)
-        whole = divides(VECTOR, count if loop.limit is None else loop.limit) and self._turns(side) % VECTOR == 0
+        whole = divides(VECTOR, count if loop.limit is None else loop.limit) and self._per_item(side) % VECTOR == 0
         return VECTOR if whole and all(self._lies(x, loop.var) for x in self._loads(side)) else 1
 
     def _lies(self, load: Ins, along: str) -> bool:
@@ -151,7 +151,7 @@ class SharedMemoryGemmWriter(NestWriter):
         """Values of the next panel, into registers. Beyond the ends they are those at the ends, and not used."""
         run = self._run(side)
         self.w.unroll()
-        self.f.open(f"for (int hg_s = 0; hg_s < {self._turns(side) // run}; ++hg_s)")
+        self.f.open(f"for (int hg_s = 0; hg_s < {self._per_item(side) // run}; ++hg_s)")
         self._place_in_panel(side, run)
         by_terms = self._is_down_first(side)
         place = self._clamped(f"{name} + hg_i", side.loop.limit, 1 if by_terms else run)
@@ -194,7 +194,7 @@ class SharedMemoryGemmWriter(NestWriter):
         """The next panel, from registers into the shared memory that is free."""
         run = self._run(side)
         self.w.unroll()
-        self.f.open(f"for (int hg_s = 0; hg_s < {self._turns(side) // run}; ++hg_s)")
+        self.f.open(f"for (int hg_s = 0; hg_s < {self._per_item(side) // run}; ++hg_s)")
         self._place_in_panel(side, run)
         by_terms = self._is_down_first(side)
         self._unrolled("hg_near", run)

@@ -291,7 +291,7 @@ class KernelWriter(MemoryWriter):
             self.scoped(inner)
             return []
 
-        def band(i: Reg) -> None:
+        def block_row(i: Reg) -> None:
             first, last = self._range(lanes)
             edge = self._whole(first, last, side)
             f.counted(first, edge, side, [], lambda t, _: self._transposed_block(loop, side, transposed, i, t))
@@ -299,11 +299,11 @@ class KernelWriter(MemoryWriter):
                 end = f.emit(f"add nsw i64 {i.text}, {side}", "i64", 1)
                 f.counted(i, end, 1, [], lambda k, _: at(k, lambda: self._some_vectors(head, lanes, edge, last)))
 
-        def bands(i: Reg, _: list[Reg]) -> list[Reg]:
-            self.scoped(lambda: band(i))
+        def block_rows(i: Reg, _: list[Reg]) -> list[Reg]:
+            self.scoped(lambda: block_row(i))
             return []
 
-        f.counted(start, main, side, [], bands)
+        f.counted(start, main, side, [], block_rows)
         if loop.limit is not None or loop.extent % side:
             f.counted(main, stop, 1, [], lambda i, _: at(i, lambda: self.block(loop.body)))
 

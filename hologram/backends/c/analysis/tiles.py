@@ -36,8 +36,8 @@ class Nest(NamedTuple):
 
 class Tiles(NamedTuple):
     """``nests`` by their loop of rows. ``register_scratch``: the registers of each buffer, of own rows, or of own rows and own columns; of these,
-    ``fragments`` are factors of products on matrix units. ``panels``: bytes of those of products, which take turns. ``local``: bytes of all shared
-    memory, ``dynamic``: of what the launch has to supply."""
+    ``fragments`` are factors of products on matrix units. ``panels``: bytes of those of products, which reuse it. ``local``: bytes of all
+    shared memory, ``dynamic``: of what the launch has to supply."""
 
     nests: dict[Loop, Product | Nest]
     register_scratch: dict[Buffer, tuple[int, ...]]

@@ -26,11 +26,11 @@ class Vectors(NamedTuple):
     whole: bool
     cost: int
 
-    def together(self, turns: int) -> int:
+    def loads_ahead(self, unrolled: int) -> int:
         """How many of the ``turns`` that an item takes have their vectors read before the first is used."""
         if not self.whole:
             return 1
-        return max(1, min(turns, MAX_LOADS_AHEAD // max(1, len(self.loads)), 2 * MAX_COST // max(1, self.cost)))
+        return max(1, min(unrolled, MAX_LOADS_AHEAD // max(1, len(self.loads)), 2 * MAX_COST // max(1, self.cost)))
 
 
 def vectors(loop: Loop) -> Vectors | None:

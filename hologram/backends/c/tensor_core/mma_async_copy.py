@@ -107,9 +107,9 @@ class AsyncCopyMmaWriter(MmaWriter):
     def _declare(self, side: Side, name: str) -> None:
         """The registers in which what is not copied waits."""
         if not self.copied.get(side.loop.var, True):
-            self.f.do(f"{self.w.scalars.vector(side.staged[0].dtype, PIECE)} {name}_next[{self._turns(side)}];")
+            self.f.do(f"{self.w.scalars.vector(side.staged[0].dtype, PIECE)} {name}_next[{self._per_item(side)}];")
 
-    def _turns(self, side: Side) -> int:
+    def _per_item(self, side: Side) -> int:
         """Pieces of a panel that an item brings."""
         return max(1, side.size * F16_DEPTH // PIECE // ITEMS)
 
@@ -157,7 +157,7 @@ class AsyncCopyMmaWriter(MmaWriter):
         self.f.do(f"const int hg_l = hg_e / {pieces}, hg_p = hg_e % {pieces};")
 
     def _bring(self, side: Side, name: str) -> None:
-        self._unrolled("hg_s", self._turns(side))
+        self._unrolled("hg_s", self._per_item(side))
         self._piece_of(side)
         if self.copied[side.loop.var]:
             self._copy(side, name)
@@ -210,7 +210,7 @@ class AsyncCopyMmaWriter(MmaWriter):
         if self.copied[side.loop.var]:
             return
         kind = self.w.scalars.vector(side.staged[0].dtype, PIECE)
-        self._unrolled("hg_s", self._turns(side))
+        self._unrolled("hg_s", self._per_item(side))
         self._piece_of(side)
         at = f"{self._panel_start(side, 'hg_slot')} + {self._piece_at(side, 'hg_l', 'hg_p')}"
         self.f.do(f"*({kind} *)((u8 *)hg_shared + {at}) = {name}_next[hg_s];")
