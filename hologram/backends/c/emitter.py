@@ -10,7 +10,7 @@ from typing import Any
 
 from hologram.backends.c.accumulators import Monoid
 from hologram.backends.c.analysis.accesses import fusible, in_place, loaded, stored
-from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Place
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Access
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Lines, Scalars
 from hologram.dtypes import uint64
@@ -34,7 +34,7 @@ class Emitter(ABC):
         self.shared_arrays: dict[str, str] = {}  # name: declaration
         self.shared_pointers: list[str] = []
         self.in_lanes = False
-        self.near: dict[Place, str] = {}  # where the neighbours are that an item takes at one time
+        self.near: dict[Access, str] = {}  # where the neighbours are that an item takes at one time
         self.live: str | None = None  # in lanes that scan: whether this item has an element
         self.dirty = False  # whether memory of these was accessed since all items met
         self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.register_scratch)

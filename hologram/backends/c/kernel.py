@@ -74,7 +74,7 @@ class KernelWriter(StatementWriter):
         return f"{head} {{\n{start}{self.f}}}\n"
 
     def _read_table(self, start: Lines, params: list[str]) -> None:
-        """Pointers are places in the slots of the table, if there is one."""
+        """Pointers are offsets in the slots of the table, if there is one."""
         pointers = [p.rpartition("*") for p in params if "*" in p]
         if pointers:
             start.open("if (hg_table)")
@@ -261,7 +261,7 @@ class KernelWriter(StatementWriter):
         self.f.close()
 
     def _one_by_one(self, loop: Loop, name: str, start: str, stop: str) -> None:
-        """An element a turn; where all items have as many, none is compared with the end."""
+        """An element at a time; where all items have as many, none is compared with the end."""
         width = self.mapping.width
         alike = start == "0" and loop.limit is None and isinstance(loop.extent, int) and loop.extent % width == 0
         if alike and loop.extent == width:
@@ -277,21 +277,21 @@ class KernelWriter(StatementWriter):
         self.f.close()
 
     def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, unrolled: UnrolledVectors) -> None:
-        """Vectors of several turns are read, and then, turn by turn, their elements computed and written."""
-        kinds = {place: self.scalars.vector(place[0].dtype, taken.width) for place in (*taken.loads, *taken.stores)}
-        whole = {place: self.fresh("w") for place in taken.loads}
-        for place, v in whole.items():
-            self.f.do(f"{kinds[place]} {v}[{unrolled.number}];")
+        """All vectors of the item are read, and then, one after another, their elements computed and written."""
+        kinds = {access: self.scalars.vector(access[0].dtype, taken.width) for access in (*taken.loads, *taken.stores)}
+        whole = {access: self.fresh("w") for access in taken.loads}
+        for access, v in whole.items():
+            self.f.do(f"{kinds[access]} {v}[{unrolled.number}];")
         with self._each_vector(loop, at, unrolled):
             for (buffer, index), v in whole.items():
                 source = f"{self._space(buffer)}const {kinds[buffer, index]} *"
                 self.f.do(f"{v}[hg_turn] = *({source})({buffer.name} + {self.integer(index)});")
         with self._each_vector(loop, at, unrolled):
-            stores = {place: self.fresh("w") for place in taken.stores}
-            for place, v in stores.items():
-                self.f.do(f"{kinds[place]} {v};")
-            places = {**{p: f"{v}[hg_turn]" for p, v in whole.items()}, **stores}
-            self.near = {place: f"{v}.v[hg_near]" for place, v in places.items()}
+            stores = {access: self.fresh("w") for access in taken.stores}
+            for access, v in stores.items():
+                self.f.do(f"{kinds[access]} {v};")
+            texts = {**{p: f"{v}[hg_turn]" for p, v in whole.items()}, **stores}
+            self.near = {access: f"{v}.v[hg_near]" for access, v in texts.items()}
             self.unroll()
             self.f.open(f"for (int hg_near = 0; hg_near < {taken.width}; ++hg_near)")
             self.f.do(f"const i64 {name} = hg_first + hg_near;")
@@ -306,7 +306,7 @@ class KernelWriter(StatementWriter):
 
     @contextmanager
     def _each_vector(self, loop: Loop, at: str, unrolled: UnrolledVectors) -> Iterator[None]:
-        """For each of several turns that the item has: ``hg_first`` is the first of its neighbours."""
+        """For each of the vectors that the item has: ``hg_first`` is the first of its neighbours."""
         self.unroll()
         self.f.open(f"for (int hg_turn = 0; hg_turn < {unrolled.number}; ++hg_turn)")
         self.f.do(f"const i64 hg_first = {at} + hg_turn * {unrolled.step};")

@@ -184,9 +184,9 @@ class PartialLanes:
         f = self.f
         lane = f.emit(f"and i64 {number.text}, {LANES - 1}", "i64", 1)
         slots = zip(self.types, self.slots, strict=True)
-        places = [f.emit(f"getelementptr {self._stored(t)}, ptr {slot}, i64 {lane.text}", "ptr", 1) for t, slot in slots]
-        old = [self._load(t, p.text, 1) for t, p in zip(self.types, places, strict=True)]
-        for p, r in zip(places, combine_all(self.monoids, old, part), strict=True):
+        pointers = [f.emit(f"getelementptr {self._stored(t)}, ptr {slot}, i64 {lane.text}", "ptr", 1) for t, slot in slots]
+        old = [self._load(t, p.text, 1) for t, p in zip(self.types, pointers, strict=True)]
+        for p, r in zip(pointers, combine_all(self.monoids, old, part), strict=True):
             f.do(f"store {self._to_memory(r).typed}, ptr {p.text}")
 
     def result(self) -> list[Reg]:

@@ -1,4 +1,4 @@
-"""Checked kernels: before each access the places that it touches are compared with the size of the buffer.
+"""Checked kernels: before each access the indices that it touches are compared with the size of the buffer.
 
 An access that would leave its buffer is reported to the call, which raises BoundsError once its threads have stopped, and goes to memory that belongs
 to nobody: what is loaded there is zero, what is stored there is lost. All lanes of a vector are compared, or, under a mask, all live ones; what a

@@ -49,7 +49,7 @@ class KernelWriter(MemoryWriter):
         self.passed: Int = 0  # chunks of the parallel loops before the present one
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
-        self.hides_places = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())
+        self.hides_indices = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())
 
     def render(self, name: str) -> str:
         f, n = self.f, itertools.count()
@@ -97,7 +97,7 @@ class KernelWriter(MemoryWriter):
             offset += -(-b.size * b.dtype.itemsize // 64) * 64
         if self.checks is not None:
             self.checks.poison_scratch(self.pointers)
-        if self.hides_places:
+        if self.hides_indices:
             address = f.emit("ptrtoint ptr %scratch to i64", "i64", 1)
             self.zero = f.emit(f"lshr i64 {address.text}, 63", "i64", 1)  # no memory of a process is so high
         self.block(self.kernel.body)
@@ -231,7 +231,7 @@ class KernelWriter(MemoryWriter):
 
     def _range(self, loop: Loop) -> tuple[Reg, Reg]:
         start = self._hidden(self.integer(loop.start))
-        stop = self.f.int_op("add", start, self.integer(loop.extent)) if self.hides_places else self.integer(loop.start + loop.extent)
+        stop = self.f.int_op("add", start, self.integer(loop.extent)) if self.hides_indices else self.integer(loop.start + loop.extent)
         if loop.limit is not None:
             limit = self.integer(loop.limit)
             stop = self.f.emit(f"call i64 @llvm.smin.i64({stop.typed}, {limit.typed})", "i64", 1)
@@ -456,7 +456,7 @@ class KernelWriter(MemoryWriter):
             rest = f.emit(f"srem i64 {count.text}, {width}", "i64", 1)
             main_stop = f.emit(f"sub nsw i64 {stop.text}, {rest.text}", "i64", 1)
         else:
-            main_stop = f.int_op("add", start, Reg(str(whole), "i64", 1)) if self.hides_places else self.integer(loop.start + whole)
+            main_stop = f.int_op("add", start, Reg(str(whole), "i64", 1)) if self.hides_indices else self.integer(loop.start + whole)
             rest = self._hidden(Reg(str(loop.extent - whole), "i64", 1))
         state = lanes_carried
         if whole != 0:

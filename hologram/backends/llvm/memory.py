@@ -144,8 +144,8 @@ class MemoryWriter(Integers):
         step, rest = linear
         first = self.f.int_op("add", self.integer(rest), self.f.int_op("mul", lane.base, Reg(str(step), "i64", 1)))
         start = self.f.emit(f"trunc {first.typed} to i32", "i32", 1)
-        places = Reg("<" + ", ".join(f"i32 {step * k}" for k in range(lane.width)) + ">", "i32", lane.width)
-        return self.f.int_op("add", start, places), Reg(str(size), "i32", 1)
+        offsets = Reg("<" + ", ".join(f"i32 {step * k}" for k in range(lane.width)) + ">", "i32", lane.width)
+        return self.f.int_op("add", start, offsets), Reg(str(size), "i32", 1)
 
     def _depends_on_vector(self, index: Int) -> bool:
         """Whether an index goes through a value (a gather) that differs between lanes."""

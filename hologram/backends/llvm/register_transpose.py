@@ -63,7 +63,7 @@ def every(f: FunctionText, whole: Reg, step: int, offset: int) -> Reg:
 
 
 def transpose(f: FunctionText, rows: list[Reg]) -> list[Reg]:
-    """The columns of a square block: quarters change places, at each size from half of the block down to single elements."""
+    """The columns of a square block: quarters are exchanged, at each size from half of the block down to single elements."""
     n = len(rows)
     k = n // 2
     while k:

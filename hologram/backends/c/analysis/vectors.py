@@ -13,21 +13,21 @@ MAX_WIDTH = 8
 MAX_COST = 300  # of the instructions that a loop holds, written for each neighbour
 MAX_LOADS_AHEAD = 8  # vectors that an item reads before it uses the first: enough are under way to hide what memory takes
 
-Place = tuple[Buffer, Int]
+Access = tuple[Buffer, Int]
 
 
 class Vectors(NamedTuple):
-    """``width`` neighbours at a time; ``loads`` and ``stores`` are the places of the loop that are vectors; ``whole``: no item has fewer.
+    """``width`` neighbours at a time; ``loads`` and ``stores`` are the accesses of the loop that are vectors; ``whole``: no item has fewer.
     ``cost``: of the loop's instructions, for all neighbours."""
 
     width: int
-    loads: dict[Place, None]
-    stores: dict[Place, None]
+    loads: dict[Access, None]
+    stores: dict[Access, None]
     whole: bool
     cost: int
 
     def loads_ahead(self, unrolled: int) -> int:
-        """How many of the ``turns`` that an item takes have their vectors read before the first is used."""
+        """How many of an item's unrolled vectors are read before the first is used."""
         if not self.whole:
             return 1
         return max(1, min(unrolled, MAX_LOADS_AHEAD // max(1, len(self.loads)), 2 * MAX_COST // max(1, self.cost)))

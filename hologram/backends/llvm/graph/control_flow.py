@@ -1,7 +1,7 @@
 """Control steps in the graph function: loops and branches around the steps of their bodies.
 
 A loop keeps its carries in one of two ways. Where everything that a body touches is *small*, each array gets stack memory of its own, read and
-written at fixed places by kernels that are inlined, so that LLVM keeps it in registers from step to step. Else a carry is a pointer: a step
+written at fixed addresses by kernels that are inlined, so that LLVM keeps it in registers from step to step. Else a carry is a pointer: a step
 reads the array there and writes the next one to the other of two buffers, or straight into the stacked results where the same value goes there
 too, or in place where the kernel that makes it reads every element right before it writes it.
 """
@@ -36,7 +36,7 @@ def write_step(w: GraphWriter, step: ControlStep, frame: Frame) -> None:
 
 
 class _Step:
-    """What writing loops and branches shares: places of operands, results, and arrays inside of bodies."""
+    """What writing loops and branches shares: addresses of operands, results, and arrays inside of bodies."""
 
     def __init__(self, w: GraphWriter, step: ControlStep, frame: Frame) -> None:
         self.w, self.f, self.step, self.frame = w, w.f, step, frame
@@ -79,13 +79,13 @@ class _Switch(_Step):
     def _branch(self, which: int) -> None:
         schedule = self.step.schedules[which]
         pointers = dict(zip(schedule.inputs, self.operands[1:], strict=True))
-        places = [self.result(i) for i in range(len(schedule.outputs))]
+        targets = [self.result(i) for i in range(len(schedule.outputs))]
         first: dict[int, Reg] = {}
-        for o, place in zip(schedule.outputs, places, strict=True):
+        for o, place in zip(schedule.outputs, targets, strict=True):
             if o.kind == "computed":
                 pointers[schedule.computed[o.index]] = first.setdefault(o.index, place)
-        self.run(which, pointers, [self.is_aligned(i) for i in range(len(places))])
-        for o, place in zip(schedule.outputs, places, strict=True):
+        self.run(which, pointers, [self.is_aligned(i) for i in range(len(targets))])
+        for o, place in zip(schedule.outputs, targets, strict=True):
             self.w.copy(place, _source(schedule, o, pointers), o.node)
 
 
@@ -185,7 +185,7 @@ class _Loop(_Step):
         self.w.return_if(f.branch_around(due, lambda: f.emit("call i64 @hg_poll(ptr %ctx)", "i64", 1), zero))
 
     def condition(self, fixed: list[Reg], carried: list[Reg], room: Callable[[Schedule, dict[Node, Reg]], None]) -> Reg:
-        """Runs the condition of a while loop. ``room`` finds places for what it computes on the way."""
+        """Runs the condition of a while loop. ``room`` finds memory for what it computes on the way."""
         schedule = self.step.schedules[0]
         pointers = dict(zip(schedule.inputs, [*fixed, *carried], strict=True))
         (o,) = schedule.outputs
@@ -351,14 +351,14 @@ class _InMemory:
             else:
                 is_a = f.emit(f"icmp eq ptr {state[k].text}, {a.text}", "i1", 1)
                 following.append(f.emit(f"select i1 {is_a.text}, ptr {b.text}, ptr {a.text}", "ptr", 1))
-        places = [*following, *ys]
+        targets = [*following, *ys]
         pointers = dict(zip(body.inputs, [*loop.fixed, *state, *xs], strict=True))
-        order = sorted(range(len(places)), key=lambda i: not (i < loop.carries and (self.in_place[i] or self.through[i] is not None)))
+        order = sorted(range(len(targets)), key=lambda i: not (i < loop.carries and (self.in_place[i] or self.through[i] is not None)))
         for i in order:
             o = body.outputs[i]
             if o.kind == "computed":
-                pointers.setdefault(body.computed[o.index], places[i])
-        loop.run(len(loop.step.schedules) - 1, pointers, [self.is_aligned(i) for i in range(len(places))])
-        for o, place in zip(body.outputs, places, strict=True):
+                pointers.setdefault(body.computed[o.index], targets[i])
+        loop.run(len(loop.step.schedules) - 1, pointers, [self.is_aligned(i) for i in range(len(targets))])
+        for o, place in zip(body.outputs, targets, strict=True):
             self.w.copy(place, _source(body, o, pointers), o.node)
         return following

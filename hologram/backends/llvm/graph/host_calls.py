@@ -1,8 +1,8 @@
 """Host steps in the graph function, and the way from native code to Python routines.
 
 A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices. Any other calls Python: a text in the object code says
-which op, with which attributes, shapes and types, so the code depends on no address; extents that are symbols, and the places of the arrays, are
-arguments. The op's ``reference`` runs on views of these places.
+which op, with which attributes, shapes and types, so the code depends on no address; extents that are symbols, and the addresses of the arrays, are
+arguments. The op's ``reference`` runs on views of that memory.
 """
 
 from __future__ import annotations

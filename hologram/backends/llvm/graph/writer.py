@@ -208,12 +208,12 @@ class GraphWriter:
         f.do(f"call void @hg_poison({arena.typed}, {capacity.typed})")
 
     def _poison_fresh(self, step: int, frame: Frame) -> None:
-        """The places of intermediates that ``step`` is the first to use, unless it may take over what another one left there."""
+        """The offsets of intermediates that ``step`` is the first to use, unless it may take over what another one left there."""
         if frame.plan is None:
             return
-        places = frame.plan.buffers.values()
-        for p in places:
-            others = (q for q in places if q is not p and q.first <= step <= q.last)
+        buffers = frame.plan.buffers.values()
+        for p in buffers:
+            others = (q for q in buffers if q is not p and q.first <= step <= q.last)
             if p.first == step and not any(q.offset < p.offset + p.nbytes and p.offset < q.offset + q.nbytes for q in others):
                 self.poison(self.at(frame.arena, p.offset), p.nbytes)
 

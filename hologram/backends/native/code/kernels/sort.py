@@ -38,7 +38,7 @@ def clear(counts: Words, buckets: i64) -> void:
 
 @native
 def to_starts(counts: Words, buckets: i64) -> void:
-    """Numbers of keys by digit become the places where the first of each goes."""
+    """Numbers of keys by digit become the indices where the first of each goes."""
     total = 0
     for d in range(buckets):
         here = counts[d]
