@@ -152,7 +152,7 @@ def test_an_interrupt_between_arguments_of_a_kernel(monkeypatch: pytest.MonkeyPa
     hg.block_until_ready(f(x))
 
     def half_told(bound: Any, queue: Any, slots: Any, workspace: Any) -> None:
-        for i, (slot, _, _) in enumerate(bound.places):
+        for i, (slot, _, _) in enumerate(bound.operands):
             bound.kernel.set_arg(2 * i, slots[slot][0])
         raise KeyboardInterrupt
 

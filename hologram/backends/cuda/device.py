@@ -86,7 +86,7 @@ class Queue(driver.Queue):
             self.cuda.copy(to, source, nbytes, self.stream)
 
     def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
-        addresses = [slots[s][0].address + slots[s][1] + offset for s, offset, _ in launch.places]
+        addresses = [slots[s][0].address + slots[s][1] + offset for s, offset, _ in launch.operands]
         if isinstance(launch.kernel, Gemm):
             return self._multiply(launch.kernel, addresses)
         bound, launch.bound = launch.bound, None  # a call inside of this one makes its own

@@ -1,6 +1,6 @@
 """Calls of a graph as one launch: what a call puts in its stream is captured once, and replayed with the addresses of each call.
 
-The first call with given sizes runs as on any device. The second is recorded: its launches, whose places are slots of the call, are captured as
+The first call with given sizes runs as on any device. The second is recorded: its launches, whose operands are slots of the call, are captured as
 a CUDA graph, in which kernels find the addresses of slots in a table in device memory. From then on a call refreshes the table by one asynchronous
 copy, if any address changed, and launches the graph. Of calls with routines of the host, or with conditions that the host reads, the steps of loops
 between two of these are captured; the rest runs as the first.

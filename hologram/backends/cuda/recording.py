@@ -36,7 +36,7 @@ class NotRecordable(Exception):
 
 
 class Launched(NamedTuple):
-    """A launch: ``arguments`` are its places, each a slot and an offset as ``hg_in_slot`` reads them, and integers."""
+    """A launch: ``arguments`` are its operands, each a slot and an offset as ``hg_in_slot`` reads them, and integers."""
 
     kernel: Any
     groups: int
@@ -76,7 +76,7 @@ class _Recorder:
             raise NotRecordable("a library has the addresses of its operands at once")
         places = [*launch.at(slots), *([(workspace, 0)] if launch.workspace else [])]
         given = [_place(p) for p in places]
-        self._add(launch.kernel, launch.groups, launch.items, [*given[: len(launch.places)], *launch.integers, *given[len(launch.places) :]])
+        self._add(launch.kernel, launch.groups, launch.items, [*given[: len(launch.operands)], *launch.integers, *given[len(launch.operands) :]])
 
     def launch_all(self, launches: Sequence[Launch], slots: Sequence[Place], workspace: _Slot) -> None:
         for x in launches:

@@ -38,22 +38,24 @@ class LaunchContext(Protocol):
 class Launch:
     """A kernel, and what its launches have in common.
 
-    ``groups`` work-groups of ``items`` run it. Its parameters are ``places``, of which each is a slot of the call, an offset there in bytes, and the
-    bytes of an element; then ``integers``; then a workspace, of ``workspace`` bytes, unless that is 0. ``bound`` is the driver's own: what it has
+    ``groups`` work-groups of ``items`` run it. Its parameters are ``operands``, of which each is a slot of the call, an offset there in bytes, and
+    the bytes of an element; then ``integers``; then a workspace, of ``workspace`` bytes, unless that is 0. ``bound`` is the driver's own: what it has
     prepared.
     """
 
-    __slots__ = ("kernel", "groups", "items", "places", "integers", "workspace", "bound")
+    __slots__ = ("kernel", "groups", "items", "operands", "integers", "workspace", "bound")
     whole = unattended = True  # as an action of a block
 
-    def __init__(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[int, int, int]], integers: Sequence[int], workspace: int) -> None:
+    def __init__(
+        self, kernel: Any, groups: int, items: int, operands: Sequence[tuple[int, int, int]], integers: Sequence[int], workspace: int
+    ) -> None:
         self.kernel, self.groups, self.items = kernel, groups, items
-        self.places, self.integers, self.workspace = places, integers, workspace
+        self.operands, self.integers, self.workspace = operands, integers, workspace
         self.bound: Any = None
 
     def at(self, slots: Sequence[Place]) -> list[Place]:
         """Where its arrays are."""
-        return [(slots[s][0], slots[s][1] + offset) for s, offset, _ in self.places]
+        return [(slots[s][0], slots[s][1] + offset) for s, offset, _ in self.operands]
 
     def run(self, call: LaunchContext, slots: Sequence[Place]) -> None:
         """As a step of a call."""

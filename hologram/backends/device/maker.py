@@ -60,9 +60,9 @@ class Maker:
         groups = min(MAX_GROUPS, mapping.groups(chunks))
         if mapping.workspace:
             groups = min(groups, GROUPS_A_UNIT * self.units)
-        places = [(*where(n), n.dtype.itemsize) for n in step.bindings]
+        operands = [(*where(n), n.dtype.itemsize) for n in step.bindings]
         integers = [_number(e, values) for e in k.integers()]
-        return Launch(self.kernels[self.program.names[k]], groups, mapping.items, places, integers, groups * mapping.workspace)
+        return Launch(self.kernels[self.program.names[k]], groups, mapping.items, operands, integers, groups * mapping.workspace)
 
 
 class Routine(NamedTuple):

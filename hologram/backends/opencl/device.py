@@ -49,22 +49,22 @@ class Event(driver.Event):
 class Bound:
     """A kernel object of one launch, which remembers its arguments: those that are as in the call before are not set again."""
 
-    __slots__ = ("cl", "kernel", "places", "workspace", "size", "_last", "_last_workspace")
+    __slots__ = ("cl", "kernel", "operands", "workspace", "size", "_last", "_last_workspace")
 
     def __init__(self, cl: Any, launch: Launch) -> None:
-        self.cl, self.places = cl, launch.places
+        self.cl, self.operands = cl, launch.operands
         self.kernel = cl.Kernel(launch.kernel.program, launch.kernel.function_name)
         self.size = (launch.groups * launch.items,), (launch.items,)
-        first = 2 * len(launch.places)
+        first = 2 * len(launch.operands)
         for i, n in enumerate(launch.integers, first):
             self.kernel.set_arg(i, np.int64(n))
         self.workspace = first + len(launch.integers) if launch.workspace else None
-        self._last: list[Place] = [(None, -1)] * len(launch.places)
+        self._last: list[Place] = [(None, -1)] * len(launch.operands)
         self._last_workspace: Any = None
 
     def enqueue(self, queue: Any, slots: Sequence[Place], workspace: Any) -> Any:
         last = self._last
-        for i, (slot, offset, itemsize) in enumerate(self.places):
+        for i, (slot, offset, itemsize) in enumerate(self.operands):
             place = buffer, base = slots[slot]
             before, start = last[i]
             if before is not buffer:
