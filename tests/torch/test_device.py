@@ -16,7 +16,7 @@ import torch
 
 import hologram_torch
 from hologram.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError, UnsupportedError
-from hologram_torch.devices import pending
+from hologram_torch.eager.recording import pending
 
 DEVICE = "hologram"
 
@@ -85,6 +85,14 @@ def test_moving_and_converting(dtype: torch.dtype) -> None:
     same(x.to(DEVICE, dtype), x.to(dtype))
     same(x.to(DEVICE).to(dtype), x.to(dtype))
     assert torch.equal(x.to(DEVICE).to("cpu", dtype), x.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_8_bit_floats(dtype: torch.dtype) -> None:
+    x = torch.tensor([[0.0, 1.55, -2.1], [3.0, 500.0, -7e4]])
+    same(x.to(dtype).to(DEVICE).float(), x.to(dtype).float())
+    same(x.to(DEVICE).to(dtype).float() + 1, x.to(dtype).float() + 1)
+    assert x.to(DEVICE).to(dtype).dtype is dtype and x.to(DEVICE, dtype).cpu().dtype is dtype
 
 
 def test_moving_keeps_the_order_of_axes_and_takes_non_blocking() -> None:

@@ -21,7 +21,6 @@ from hologram.backends.native.code.records import COLLECTED, MAX_SUBMISSIONS
 from hologram.backends.native.replays import know_classes
 from hologram.errors import DeviceError
 from hologram.ir.aval import Aval
-from hologram.ir.graph import Graph
 from hologram.support import forks
 from hologram.support.cached_property import cached_property
 
@@ -54,9 +53,9 @@ def _after_fork() -> None:
 
 
 class Device(driver.Device):
-    """A device on which programs run. ``executable`` is the class of these."""
+    """A device on which programs run."""
 
-    executable: Any
+    executable: Any = None  # a class in the place of :class:`hologram.backends.device.executable.Executable`
     _runtime: Runtime | None = None
 
     @property
@@ -80,10 +79,6 @@ class Runtime:
         self.pool = Pool(self)
         self.under_way: deque[Submission] = deque()  # the oldest first
         self._reading = forks.guard(forks.READERS, threading.RLock())  # of the reader; whoever holds it may take the device's
-
-    def compile(self, graph: Graph, precision: str, canonical: Any) -> Any:
-        """The program of a graph, to be run here."""
-        return self.device.executable(graph, precision, canonical, self)
 
     # --- queues --------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ import numpy as np
 from hologram.backends.c.dialects import METAL
 from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
-from hologram.backends.device.executable import Executable
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
 from hologram.support.cached_property import cached_property
@@ -156,7 +155,6 @@ class Device(runtime.Device):
     kind = "gpu"
     units = UNITS
     errors = (MetalError,)
-    executable = Executable
 
     def __init__(self, metal: Any, number: int, device: Any) -> None:
         super().__init__()

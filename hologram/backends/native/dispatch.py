@@ -11,6 +11,7 @@ Programs on devices are run by a Python callable of the leaves, or, where a call
 from __future__ import annotations
 
 import ctypes
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -170,7 +171,14 @@ class Spec:
 
 # --- words that native code walks -----------------------------------------------------------------------------------------------------------
 
-_FORMATS = {dtypes.float64: code.AS_DOUBLE, dtypes.float32: code.AS_SINGLE, dtypes.float16: code.AS_HALF, dtypes.bfloat16: code.AS_BFLOAT}
+_FORMATS = {
+    dtypes.float64: code.AS_DOUBLE,
+    dtypes.float32: code.AS_SINGLE,
+    dtypes.float16: code.AS_HALF,
+    dtypes.bfloat16: code.AS_BFLOAT,
+    dtypes.float8_e4m3fn: code.AS_E4M3,
+    dtypes.float8_e5m2: code.AS_E5M2,
+}
 
 
 class _Words:
@@ -411,4 +419,5 @@ def block_until_ready(fallback: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A builtin function that gives a realised Tensor back at once, and calls ``fallback(x)`` for anything else."""
     if why_not_native() is not None:
         return fallback
-    return _prepared().builtin("hg_block_until_ready", "block_until_ready", METH_O, fallback)
+    doc = f"block_until_ready(value)\n--\n\n{inspect.getdoc(fallback)}"
+    return _prepared().builtin("hg_block_until_ready", "block_until_ready", METH_O, fallback, doc)

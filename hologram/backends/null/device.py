@@ -15,7 +15,6 @@ import numpy as np
 from hologram.backends.c.dialects import OPENCL
 from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
-from hologram.backends.device.executable import Executable
 
 MEMORY_BYTES = 16 * 2**30  # of one, as far as it pretends
 
@@ -59,7 +58,6 @@ class Device(runtime.Device):
     units = 64
     has_values = False
     survives_forks = True
-    executable = Executable
 
     def __init__(self, number: int) -> None:
         super().__init__()

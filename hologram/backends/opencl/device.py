@@ -14,7 +14,6 @@ from hologram.backends.c.dialects import OPENCL
 from hologram.backends.c.grid import MAX_ITEMS
 from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
-from hologram.backends.device.executable import Executable
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
 from hologram.support.cached_property import cached_property
@@ -129,7 +128,6 @@ class Device(runtime.Device):
     """One device. Its context and queue are made when they are first needed."""
 
     dialect = OPENCL
-    executable = Executable
 
     def __init__(self, cl: Any, number: int, device: Any) -> None:
         super().__init__()

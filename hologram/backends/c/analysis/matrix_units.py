@@ -10,7 +10,7 @@ from __future__ import annotations
 from hologram import dtypes
 from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
 from hologram.backends.c.analysis.tiles import Nest, Tiles, nests_of, register_scratch_of
-from hologram.graph.kernel.ir import Accumulate, Kernel, Loop, half_factors
+from hologram.graph.kernel.ir import Accumulate, Kernel, Loop, float16_factors
 from hologram.ir.op import TABLE
 
 ROWS, COLUMNS = 16, 8  # of an instruction
@@ -35,7 +35,7 @@ def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = Non
     if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
         return None
     factors = [rows[0], columns[0]]
-    narrow = half_factors(p.core[0])
+    narrow = float16_factors(p.core[0])
     if narrow is not None:
         factors = [f.args[0] for f in factors]
     elif not (tf32 and p.core[0].dtype is dtypes.float32):
@@ -58,7 +58,7 @@ def warps(rows: int, columns: int) -> tuple[int, int] | None:
 
 def is_f16(p: Product) -> bool:
     """Whether a product on matrix units is of 16-bit floats."""
-    return p.rows.staged[0].dtype.itemsize == 2
+    return p.rows.staged[0].dtype.is_16bit_float
 
 
 def f16_panel_bytes(p: Product) -> int:
