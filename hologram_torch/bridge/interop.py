@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import hologram as hg
-from hologram.backends.cpu.native.storage import array_in_fresh_memory
+from hologram.backends.native.storage import array_in_fresh_memory
 from hologram.errors import ArgumentError, DeviceError, DTypeError
 from hologram.ir.aval import Aval
 from hologram.trace.convert import of_storage
