@@ -123,6 +123,20 @@ def test_terms_beyond_the_last_key_are_none(dtype: str, tmp_path: Path) -> None:
 
 
 @needs_compilers
+@pytest.mark.parametrize("dialect", ["cuda", "metal"])
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_8_bit_floats_are_read_as_such(dtype: str, dialect: str, tmp_path: Path) -> None:
+    """And multiplied in float32: matrix units take 16 bits."""
+    q, k, v = (x.astype(dtypes.of(dtype).np) for x in _arrays((2, 40, 24), (2, 70, 24), (2, 70, 24)))
+    schedule = _schedule(nn.dot_product_attention, q, k, v)
+    assert {b.dtype.name for b in schedule.kernels[0].kernel.params if b.role == "in"} == {dtype}
+    (got,) = run(schedule, [q, k, v], tmp_path, "standard", dialect=dialect)
+    want = formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: s / np.sqrt(24))
+    eps = 2.0 ** -(dtypes.of(dtype).format.fraction_bits + 1)
+    np.testing.assert_allclose(got.astype(F32), want, rtol=1.01 * eps, atol=0.02)
+
+
+@needs_compilers
 def test_masks_and_other_work_on_scores(tmp_path: Path) -> None:
     """Of bools, added, causal, gathered; row 3 sees no key, row 5 none of the first block; heads that share keys."""
     q, k, v, far = _arrays((2, 3, 40, 16), (2, 1, 90, 16), (2, 1, 90, 24), (130,))

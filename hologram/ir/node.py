@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.dtypes import DType
+from hologram.dtypes import DType, rounded_once
 from hologram.ir.op import TABLE, Op, Shape
 from hologram.ir.symbolic import Int, prod
 
@@ -143,7 +143,10 @@ def nbytes(node: Node) -> int:
 def const_attrs(value: Any, dtype: DType) -> tuple[str, bytes]:
     """Attributes of a ``const`` node: type name and bits, so that 0.0 and -0.0 differ and NaNs equal themselves."""
     with np.errstate(all="ignore"):
-        return dtype.name, np.asarray(value).astype(dtype.np).tobytes()
+        array = np.asarray(value)
+        if dtype.is_narrow_float and array.dtype.kind in "iuf" and array.dtype.itemsize == 8:
+            return dtype.name, rounded_once(array, dtype).tobytes()
+        return dtype.name, array.astype(dtype.np).tobytes()
 
 
 def const_value(node: Node) -> Any:

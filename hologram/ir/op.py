@@ -38,7 +38,7 @@ class Op:
       if any. For reductions and scans ``identity(dtype)`` gives it, and ``empty(dtype)`` the result over no elements (None: an error).
     - ``spelling``: machine spelling by dtype kind; None where ``lower`` decomposes the op.
     - ``lower(*values, *attrs)``: decomposition into other ops, written on the values of a builder (see
-      :mod:`hologram.ir.expression_builder`); it sees 16-bit floats as float32.
+      :mod:`hologram.ir.expression_builder`); it sees narrow floats as float32.
     - ``cost``: rough scalar operations an element, for fusion decisions.
     - ``monoid``: for reductions and scans, the row of the elementwise op that combines two elements.
     - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``

@@ -32,9 +32,9 @@ def run(op: Op, inputs: Sequence[Node], *attrs: Any) -> list[Tensor]:
 
 
 def factor_type(x: Node, what: str) -> Node:
-    """``x`` in a type that is factored: integers and bools become the default float. Raises DTypeError for 16-bit floats."""
+    """``x`` in a type that is factored: integers and bools become the default float. Raises DTypeError for narrow floats."""
     dtype = dtypes.to_inexact(x.dtype)
-    if dtype.bits == 16:
+    if dtype.is_narrow_float:
         raise located(DTypeError(f"{what} does not take {dtype}: cast to float32"))
     return cast_node(x, dtype)
 

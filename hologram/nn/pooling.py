@@ -175,7 +175,7 @@ def _avg_pool(
     """Average pooling: the mean of each window of ``x`` (N, C, H, W), which may lack N.
 
     Zeros of the ``padding`` count if ``count_include_pad``; what a window of ``ceil_mode`` has beyond the padding never does. The other arguments
-    and errors are those of :func:`max_pool2d`. The float type is that of ``x``; 16-bit floats are summed in float32.
+    and errors are those of :func:`max_pool2d`. The float type is that of ``x``; narrow floats are summed in float32.
 
     >>> hg.nn.avg_pool2d(hnp.reshape(hnp.arange(16.0), (1, 4, 4)), 2)
     Tensor([[[ 2.5,  4.5],

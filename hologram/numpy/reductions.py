@@ -234,7 +234,7 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 def _inexact(x: Any, dtype: Any, what: str) -> tuple[Node, DType]:
-    """``x`` in the type statistics are computed in, and the type of their result: 16-bit floats are averaged in float32."""
+    """``x`` in the type statistics are computed in, and the type of their result: narrow floats are averaged in float32."""
     node = array(x, what)
     node = cast_node(node, dtypes.to_inexact(node.dtype)) if dtype is None else cast_to(node, dtype)
     return cast_node(node, dtypes.compute_type(node.dtype)), node.dtype

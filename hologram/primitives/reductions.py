@@ -1,6 +1,6 @@
 """Reductions and scans. Their references keep the canonical reduction order of ``docs/architecture.md`` bit for bit.
 
-A row's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for 16-bit floats), and the
+A row's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for narrow floats), and the
 result is rounded to the element type once, at the end.
 """
 
@@ -95,10 +95,16 @@ def one(d: DType) -> Any:
 
 
 def lowest(d: DType) -> Any:
+    """What no element but NaN is below."""
+    if d.is_float and not d.format.has_infinity:
+        return -d.format.largest
     return -np.inf if d.is_float else False if d.kind == "b" else int(np.iinfo(d.np).min)
 
 
 def highest(d: DType) -> Any:
+    """What no element but NaN is above."""
+    if d.is_float and not d.format.has_infinity:
+        return d.format.largest
     return np.inf if d.is_float else True if d.kind == "b" else int(np.iinfo(d.np).max)
 
 

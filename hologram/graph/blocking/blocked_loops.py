@@ -250,8 +250,8 @@ def _attrs(node: Node, axis: int, size: int) -> tuple[Any, ...]:
 
 
 def _sum_type(e: Node) -> DType:
-    """What sums over blocks are carried in: 16-bit floats are rounded once, at the end."""
-    return dtypes.float32 if e.dtype.is_float and e.dtype.itemsize < 4 else e.dtype
+    """What sums over blocks are carried in: narrow floats are rounded once, at the end."""
+    return dtypes.compute_type(e.dtype)
 
 
 def _with(shape: Shape, axis: int, n: int) -> Shape:

@@ -19,10 +19,10 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import topological
 
 
-def fuse(graph: Graph, keep_16bit: bool = False) -> list[Group | Call]:
-    """Groups in an order in which they can run. ``keep_16bit``: what is kept to be read as float32, but is made of 16-bit floats, is kept as
+def fuse(graph: Graph, keep_narrow: bool = False) -> list[Group | Call]:
+    """Groups in an order in which they can run. ``keep_narrow``: what is kept to be read as float32, but is made of narrow floats, is kept as
     these."""
     nodes = topological(graph.outputs)
-    grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, keep_16bit))
+    grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, keep_narrow))
     candidates = rematerialized_per_row(grouping, nodes, graph.outputs)
     return Grouping(nodes, grouping.materialized - candidates).groups if candidates else grouping.groups

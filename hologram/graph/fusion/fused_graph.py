@@ -33,11 +33,11 @@ class FusedGraph:
         return "\n".join([str(self.graph), *[_described(i, g, names) for i, g in enumerate(self.groups)]])
 
 
-def fuse_graph(graph: Graph, keep_16bit: bool) -> FusedGraph:
-    """``graph`` after fusion. ``keep_16bit``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
+def fuse_graph(graph: Graph, keep_narrow: bool) -> FusedGraph:
+    """``graph`` after fusion. ``keep_narrow``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
     constants = [n for n in topological(graph.outputs) if n.op.name == "leaf"]
     outputs, computed = _outputs(graph, constants)
-    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), keep_16bit))
+    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), keep_narrow))
 
 
 def _described(number: int, group: Group | Call, names: dict[Node, str]) -> str:

@@ -27,23 +27,23 @@ def own_cost(node: Node) -> int:
     return node.op.cost if node.op.kind not in _IN_MEMORY else 0
 
 
-def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_16bit: bool = False) -> set[Node]:
+def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow: bool = False) -> set[Node]:
     """Values that are computed as such."""
     materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_large_concatenate(n)}
     materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
     materialized |= _cuts(nodes) - expanding
-    materialized |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, keep_16bit)
-    inside = of_scores(nodes) | rematerialized_by_attention(nodes, keep_16bit)
+    materialized |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, keep_narrow)
+    inside = of_scores(nodes) | rematerialized_by_attention(nodes, keep_narrow)
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
-    shared = partial(_expensive, nodes, materialized, expanding, inside, keep_16bit)
+    shared = partial(_expensive, nodes, materialized, expanding, inside, keep_narrow)
     kept = materialized | shared()
     unrolled = unrolled_row_values(nodes, kept)
     return materialized | shared(unrolled) if unrolled else kept
 
 
 def _expensive(
-    nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], keep_16bit: bool, unrolled: Set[Node] = frozenset()
+    nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], keep_narrow: bool, unrolled: Set[Node] = frozenset()
 ) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
     what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
@@ -63,9 +63,7 @@ def _expensive(
         mixed[n] = (n.op.name == "reshape") + max((0 if x in materialized else mixed[x] for x in n.inputs), default=0)
         behind = mixed[n] > RESHAPES and n not in expanding
         if n not in never and ((shared and n not in unrolled) or behind):
-            widened = (
-                keep_16bit and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
-            )
+            widened = keep_narrow and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.is_narrow_float
             materialized.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)
     return materialized

@@ -140,7 +140,7 @@ def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
     if not isinstance(v, Ins) or v.opname != "mul" or v.dtype is not dtypes.float32:
         return None
     x, y = (f.args[0] if isinstance(f, Ins) and f.opname == "cast" else f for f in v.args)
-    return (x, y) if x.dtype is y.dtype and x.dtype.is_float and x.dtype.bits == 16 else None
+    return (x, y) if x.dtype is y.dtype and x.dtype.is_16bit_float else None
 
 
 def integers_of(kernel: Kernel) -> list[Int]:

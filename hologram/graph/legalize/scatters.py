@@ -1,6 +1,6 @@
 """Legalization of scatters: brings each to the form that kernels take.
 
-That form is x (batch, outer, n, inner), indices (batch, m) and updates (batch, outer, m, inner). 16-bit floats are combined in float32 and rounded
+That form is x (batch, outer, n, inner), indices (batch, m) and updates (batch, outer, m, inner). Narrow floats are combined in float32 and rounded
 once. Many updates to few indices are cut in pieces (:func:`hologram.primitives.indexing.pieces`), each a row of a batch.
 :mod:`hologram.graph.lower.scatters` lowers the result."""
 

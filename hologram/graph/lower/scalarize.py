@@ -223,9 +223,9 @@ class ScalarProgram:
         return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
 
     def _row(self, node: Node, args: tuple[Value, ...]) -> Value:
-        """An elementwise op; 16-bit floats compute in float32 and round the result."""
+        """An elementwise op; narrow floats compute in float32 and round the result."""
         op = node.op
-        if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_float and a.dtype.bits == 16 for a in args):
+        if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_narrow_float for a in args):
             return self.emit(op, args, node.attrs, node.dtype)
         wide = tuple(self._cast(a, dtypes.compute_type(a.dtype)) for a in args)
         return self._cast(self.emit(op, wide, node.attrs, dtypes.compute_type(node.dtype)), node.dtype)

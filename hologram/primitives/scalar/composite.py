@@ -178,7 +178,7 @@ heaviside = _row("heaviside", 2, np.heaviside, "f", _lower_heaviside, cost=5)
 
 def _infer_nextafter(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
     shape, dtype = same_type("nextafter", "f")(inputs, attrs)
-    if dtype.bits == 16:  # computing in float32 would give float32's neighbour
+    if dtype.is_narrow_float:  # computing in float32 would give float32's neighbour
         raise DTypeError(f"nextafter does not take {dtype}")
     return shape, dtype
 

@@ -135,8 +135,8 @@ class UnitNestWriter(ByWarps, ElementWriter):
 
 
 def _rounds(s: Ins) -> bool:
-    """Whether it is a cast to 16-bit floats."""
-    return s.opname == "cast" and s.dtype.is_float and s.dtype.bits == 16
+    """Whether it is a cast to narrow floats."""
+    return s.opname == "cast" and s.dtype.is_narrow_float
 
 
 class MatrixWriter(ByWarps, PanelWriter):

@@ -50,7 +50,7 @@ def rounded_type(factor: Node) -> DType | None:
     if node.op.name != "cast" or node.dtype is not dtypes.float32:
         return None
     d = node.inputs[0].dtype
-    return d if d.is_float and d.bits == 16 else None
+    return d if d.is_16bit_float else None
 
 
 def block(count: int, most: int) -> int:

@@ -80,16 +80,16 @@ def products_in(scores: Node) -> list[Node]:
     return sorted((n for n in found if n.op is SCORES), key=lambda n: int(n.attrs[2]))
 
 
-def kept_for(nodes: list[Node], keep_16bit: bool) -> set[Node]:
+def kept_for(nodes: list[Node], keep_narrow: bool) -> set[Node]:
     """What the products of attention nodes read again and again, so that it stands in memory: keys and values; all factors of scores that are
-    reduced. ``keep_16bit``: 16-bit floats as such."""
+    reduced. ``keep_narrow``: narrow floats as such."""
     found = {_unmoved(x) for x in _read_again(nodes)}
-    found = {_unmoved(x.inputs[0]) if keep_16bit and _is_widened(x) else x for x in found}
+    found = {_unmoved(x.inputs[0]) if keep_narrow and _is_widened(x) else x for x in found}
     return {x for x in found if x.op.kind != "leaf"}
 
 
-def rematerialized_by_attention(nodes: list[Node], keep_16bit: bool) -> set[Node]:
-    """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``keep_16bit``, factors that
+def rematerialized_by_attention(nodes: list[Node], keep_narrow: bool) -> set[Node]:
+    """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``keep_narrow``, factors that
     are made float32."""
     inside = of_scores(nodes)
     users: dict[Node, list[Node]] = {}
@@ -104,7 +104,7 @@ def rematerialized_by_attention(nodes: list[Node], keep_16bit: bool) -> set[Node
         if n in of_nothing or is_simple(n) or _is_widened(n):
             if n in users and all(u in inside or u in own or u.op in (ATTENTION, REDUCED) for u in users[n]):
                 own.add(n)
-    return {n for n in own if n in of_nothing or (keep_16bit and _is_widened(n))}
+    return {n for n in own if n in of_nothing or (keep_narrow and _is_widened(n))}
 
 
 def _read_again(nodes: list[Node]) -> list[Node]:
@@ -112,8 +112,8 @@ def _read_again(nodes: list[Node]) -> list[Node]:
 
 
 def _is_widened(x: Node) -> bool:
-    """Whether it is a 16-bit float that was made float32."""
-    return x.op.name == "cast" and x.inputs[0].dtype.is_float and x.inputs[0].dtype.itemsize == 2
+    """Whether it is a narrow float that was made float32."""
+    return x.op.name == "cast" and x.inputs[0].dtype.is_narrow_float
 
 
 def _unmoved(x: Node) -> Node:
