@@ -55,7 +55,7 @@ def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = Non
     rows, columns, shares = p.rows.staged, p.columns.staged, shares or warps(p.rows.size, p.columns.size)
     if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or shares is None:
         return None
-    (sum_of,), row = accumulates[0].args, accumulates[0].acc.row
+    (sum_of,), row = accumulates[0].args, accumulates[0].acc.op
     if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
         return None
     factors = [rows[0], columns[0]]
@@ -116,8 +116,8 @@ class UnitNestWriter(ByWarps, ElementWriter):
                 users.setdefault(a, []).append(s)
         for store in self._stores():
             users.setdefault(store.value, []).append(None)
-        summed = {a for s in self.p.accumulates if s.acc.row.monoid is TABLE["add"] for a in s.args}
-        other = {a for s in self.p.accumulates if s.acc.row.monoid is not TABLE["add"] for a in s.args}
+        summed = {a for s in self.p.accumulates if s.acc.op.monoid is TABLE["add"] for a in s.args}
+        other = {a for s in self.p.accumulates if s.acc.op.monoid is not TABLE["add"] for a in s.args}
         out: set[Ins] = set()
         for s in reversed(self.p.order):
             used = users.get(s, [])

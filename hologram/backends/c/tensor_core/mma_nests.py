@@ -13,7 +13,7 @@ from hologram.backends.c.tiles import Nest, Tiles, held_in, nests_of
 from hologram.graph.kernel.ir import Kernel, Loop
 
 SHARES = (WARPS, 1)
-MOST_HELD = 224  # registers, of 4 bytes, that an item has for what it holds and for sums
+MAX_ITEM_REGISTERS = 224  # registers, of 4 bytes, that an item has for what it holds and for sums
 
 
 def unit_tiles_of(kernel: Kernel) -> Tiles | None:
@@ -37,4 +37,4 @@ def unit_tiles_of(kernel: Kernel) -> Tiles | None:
         return None
     dynamic = max(map(shared_bytes, products))
     tiles = Tiles(nests, held, 0, dynamic, frozenset(s.attrs[0] for s in loads), dynamic)
-    return tiles if tiles.registers <= MOST_HELD else None
+    return tiles if tiles.registers <= MAX_ITEM_REGISTERS else None
