@@ -56,10 +56,10 @@ def _generators(module: ModuleType) -> list[np.random.Generator]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test draws the same numbers from the generators of its module alone and among others."""
+    """A test draws the same numbers from the generators of its module alone and among others, in whatever file it stands."""
     for generator in _generators(item.module) if isinstance(item, pytest.Function) else ():
         bits = generator.bit_generator
-        bits.state = type(bits)(zlib.crc32(item.nodeid.encode())).state
+        bits.state = type(bits)(zlib.crc32(item.name.encode())).state
 
 
 @pytest.fixture(scope="session")

@@ -39,13 +39,13 @@ def choices(item: pytest.Function) -> frozenset[Choice]:
 
 
 def not_sampled(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """The cases that are left out of tests marked ``crossed``."""
+    """The cases that are left out of tests marked ``crossed``: they depend on the names of the cases, not on the file."""
     tests: dict[tuple[str, Any], list[pytest.Function]] = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and (mark := item.get_closest_marker("crossed")) is not None:
             tests[item.nodeid.partition("[")[0], mark.args].append(item)
     out: set[pytest.Item] = set()
     for (_, args), cases in tests.items():
-        kept = covering([(item.nodeid, choices(item)) for item in cases], *args)
-        out.update(item for item in cases if item.nodeid not in kept)
+        kept = covering([(item.name, choices(item)) for item in cases], *args)
+        out.update(item for item in cases if item.name not in kept)
     return out
