@@ -14,9 +14,11 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
-from sampling import not_sampled
 
-from hologram.settings import override
+pytest.register_assert_rewrite("tests.support")  # before anything of it is imported
+
+from hologram.settings import override  # noqa: E402
+from tests.support.sampling import not_sampled  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,7 +102,7 @@ def tensors() -> None:
 @pytest.fixture(scope="module")
 def add8() -> Any:
     """Code that adds eight float32."""
-    from runtime_programs import ADD_8, linked
+    from tests.support.runtime_programs import ADD_8, linked
 
     return linked(ADD_8)
 

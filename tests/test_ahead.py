@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needs import needs_levels
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -19,6 +18,7 @@ from hologram.backends.llvm import target
 from hologram.graph.schedule.tiles import panel_width
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
+from tests.support.needs import needs_levels
 
 Function = Callable[..., Any]
 

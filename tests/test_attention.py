@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_forms import by_hand, formula
-from needs import needs_levels
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -17,6 +15,8 @@ from hologram.errors import ArgumentError
 from hologram.graph.library.attention.kernel import KEYS, ROWS, block_length
 from hologram.settings import override
 from tests.fuzz.thresholds import overridden
+from tests.support.attention_forms import by_hand, formula
+from tests.support.needs import needs_levels
 
 Array = np.ndarray
 F32, F64 = np.float32, np.float64

@@ -8,12 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_forms import by_hand, formula
-from c_harness import SHARED_BYTES, run
-from cuda_compilers import NVCC, compile_with_nvcc
-from needs import needs_compilers, needs_opencl
-from test_cuda_compilers import MOST_SPILLED
-from test_regions import eager
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -27,6 +21,12 @@ from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
 from hologram.graph.pass_manager import canonicalise
 from hologram.graph.program import Schedule
+from tests.support.attention_forms import by_hand, formula
+from tests.support.devices.c_harness import SHARED_BYTES, run
+from tests.support.devices.cuda_compilers import NVCC, compile_with_nvcc
+from tests.support.needs import needs_compilers, needs_opencl
+from tests.test_cuda_compilers import MOST_SPILLED
+from tests.test_regions import eager
 
 Array = np.ndarray
 F32, F64 = np.float32, np.float64

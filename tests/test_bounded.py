@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from limits import within
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -33,6 +32,7 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import prod
 from hologram.settings import override
 from hologram.support.precision import GUARANTEES
+from tests.support.limits import within
 
 SECONDS = 20  # that no graph here takes, by far
 

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, count, kernels, scheduled
 from hypothesis import given
-from kernel_graphs import small_graphs
-from kernel_interpreter import run_schedule
-from optable import mismatch, seeded
-from test_lowering import movement_chains
-from test_random_graphs import arguments, seeds, values_of
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -24,6 +18,12 @@ from hologram.graph.schedule import index_split
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
+from tests.support.building import Draft, count, kernels, scheduled
+from tests.support.kernel_graphs import small_graphs
+from tests.support.kernel_interpreter import run_schedule
+from tests.support.optable import mismatch, seeded
+from tests.test_lowering import movement_chains
+from tests.test_random_graphs import arguments, seeds, values_of
 
 MANY = index_split.FEW + 3
 

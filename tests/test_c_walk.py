@@ -8,11 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, kernels, layer_norm, product, softmax
-from c_harness import run
-from needs import needs_compilers
-from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_values
-from test_lowering import PROGRAMS
 
 from hologram import dtypes
 from hologram.backends.c.dialects import DIALECTS
@@ -31,6 +26,11 @@ from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.primitives import TABLE, Op
 from hologram.settings import override
+from tests.support.building import Draft, kernels, layer_norm, product, softmax
+from tests.support.devices.c_harness import run
+from tests.support.needs import needs_compilers
+from tests.support.optable import mismatch, one_op_graph, rows, seeded, signatures, tame_values
+from tests.test_lowering import PROGRAMS
 
 GOLDEN = Path(__file__).parent / "golden_c"
 SHOWN = ["chain", "padded", "taken", "column_sum", "full_sum", "halves", "positions", "scanned_rows", "softmax"]

@@ -19,7 +19,7 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from hologram.primitives import TABLE
 from hologram.support.precision import GUARANTEES
-from tests.optable import mismatch, special_values
+from tests.support.optable import mismatch, special_values
 
 FAMILIES: dict[str, tuple[tuple[str, ...], tuple[DType, ...]]] = {
     "ring": (("add", "sub", "mul", "neg", "const", "const"), (dtypes.float32, dtypes.int8, dtypes.uint8)),

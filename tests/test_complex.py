@@ -10,10 +10,8 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from complex_rows import ELEMENTWISE, TYPES, attributes, each_type, tame_values
 from hypothesis import given
 from hypothesis import strategies as st
-from optable import assert_agree, compiler, mismatch, one_op_graph, seeded, special_values
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -25,6 +23,8 @@ from hologram.primitives import TABLE, Op
 from hologram.primitives.complexes import Each, join
 from hologram.trace.apply import elementwise, node_of
 from hologram.trace.recorder import record
+from tests.support.complex_rows import ELEMENTWISE, TYPES, attributes, each_type, tame_values
+from tests.support.optable import assert_agree, compiler, mismatch, one_op_graph, seeded, special_values
 
 ULPS = 4  # bound of the functions' errors, in units in the last place of the larger part
 

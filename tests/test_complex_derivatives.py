@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from complex_rows import ELEMENTWISE, attributes, tame_values
-from optable import seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -17,6 +15,8 @@ from hologram.ir.op import NoDerivative
 from hologram.primitives import TABLE, Op
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import record
+from tests.support.complex_rows import ELEMENTWISE, attributes, tame_values
+from tests.support.optable import seeded
 
 HOLOMORPHIC = [
     r for r in ELEMENTWISE if r.jvp is not None and type(r.jvp) is not NoDerivative and r.name not in ("abs", "real", "imag", "conj", "cast")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from optable import Case, assert_agree, cases_of, compiler, rows
 
 from hologram import dtypes
 from hologram.ir.graph import Graph
@@ -13,6 +12,7 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, Node
 from hologram.primitives import Op
+from tests.support.optable import Case, assert_agree, cases_of, compiler, rows
 
 BATCH = 16  # cases compiled together, each an output of its own: most of a compile's time is per compile
 KINDS = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "sort", "leaf", "contraction")

@@ -10,15 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from fake_cuda import FakeApi, FakeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_graphs import small_graphs
-from needs import needs_compilers
-from optable import assert_agree, cases_of, mismatch, rows, seeded
-from some_devices import install
-from test_cpu_optable import KINDS, batch_graph, runs_alone
-from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -28,6 +21,13 @@ from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedE
 from hologram.graph.pass_manager import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
+from tests.support.devices.fake_cuda import FakeApi, FakeError
+from tests.support.devices.some_devices import install
+from tests.support.kernel_graphs import small_graphs
+from tests.support.needs import needs_compilers
+from tests.support.optable import assert_agree, cases_of, mismatch, rows, seeded
+from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
+from tests.test_random_graphs import arguments, exact_graphs, seeds
 
 pytestmark = needs_compilers
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 
 import pytest
-from building import Draft, kernels, product
-from cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
-from test_c_walk import MATRIX_UNITS, PRODUCTS
-from test_lowering import PROGRAMS
-from test_scatter_kernels import scattered
-from test_sort_kernels import graph_of
 
 from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.cuda.recording import COPY_TEXT
 from hologram.graph.program import Schedule
 from hologram.settings import settings
+from tests.support.building import Draft, kernels, product
+from tests.support.devices.cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
+from tests.test_c_walk import MATRIX_UNITS, PRODUCTS
+from tests.test_lowering import PROGRAMS
+from tests.test_scatter_kernels import scattered
+from tests.test_sort_kernels import graph_of
 
 MOST_SPILLED = 64  # bytes of a thread
 ARCHITECTURES = ["sm_80", "sm_90"]

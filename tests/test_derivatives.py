@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import close
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, DifferentiationError
+from tests.support.comparing import close
 
 RNG = np.random.default_rng(0)
 

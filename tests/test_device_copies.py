@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_cuda import FakeApi
-from needs import needs_compilers, needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -18,6 +16,8 @@ from hologram.backends.cuda import device as cuda_device
 from hologram.backends.device.runtime import Runtime
 from hologram.backends.null import device as null_device
 from hologram.ir import devices
+from tests.support.devices.fake_cuda import FakeApi
+from tests.support.needs import needs_compilers, needs_opencl
 
 LARGE = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -22,6 +21,7 @@ from hologram.backends.null.device import Device, Event, numbered
 from hologram.backends.opencl import device as opencl_device
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.ir import devices
+from tests.support.needs import needs_opencl
 
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)

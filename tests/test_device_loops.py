@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_cuda import FakeApi
-from needs import needs_compilers
-from some_devices import available
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.device import loops
+from tests.support.devices.fake_cuda import FakeApi
+from tests.support.devices.some_devices import available
+from tests.support.needs import needs_compilers
 
 X = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
 

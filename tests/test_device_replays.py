@@ -12,10 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from fake_cuda import FakeError
-from fake_driver import NativeFakeApi
-from needs import needs_compilers
-from some_devices import install
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -24,6 +20,10 @@ from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.api import Api
 from hologram.backends.device.runtime import APART_BYTES
 from hologram.errors import DeviceError, DonatedBufferError, OutOfMemory
+from tests.support.devices.fake_cuda import FakeError
+from tests.support.devices.fake_driver import NativeFakeApi
+from tests.support.devices.some_devices import install
+from tests.support.needs import needs_compilers
 
 pytestmark = [needs_compilers, pytest.mark.skipif(why_not_native() is not None, reason="native calls are off")]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -22,6 +21,7 @@ from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, 
 from hologram.graph.pass_manager import canonicalise
 from hologram.ir import devices
 from hologram.trace.signature import Signature
+from tests.support.needs import needs_opencl
 
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 

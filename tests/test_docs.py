@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import same_values
-from optable import seeded
+
+from tests.support.comparing import same_values
+from tests.support.optable import seeded
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

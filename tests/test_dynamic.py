@@ -8,10 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, layer_norm, scheduled, softmax
-from kernel_interpreter import run_schedule
-from optable import compiler, mismatch, rows, seeded
-from test_random_graphs import ordinary_values
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -21,6 +17,10 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from hologram.ir.symbolic import floordiv, var
 from hologram.primitives.reductions import PAGE
+from tests.support.building import Draft, layer_norm, scheduled, softmax
+from tests.support.kernel_interpreter import run_schedule
+from tests.support.optable import compiler, mismatch, rows, seeded
+from tests.test_random_graphs import ordinary_values
 
 SIZES = [0, 1, 2, 31, 32, 33, 3071, 3072, 3073, 10_000]
 FEW_SIZES = [0, 1, 3, 33]  # for the second symbol, and for what is interpreted

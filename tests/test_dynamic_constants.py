@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, product
-from optable import compiler, mismatch
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -22,6 +20,8 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Expr, is_static, substitute, symbols_of, var
 from hologram.settings import override
+from tests.support.building import Draft, product
+from tests.support.optable import compiler, mismatch
 
 N = var("n0", 2)
 SIZES = [2, 3, 7, 40]

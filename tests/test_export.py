@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from needs import needs_opencl
-from optable import cases_of, mismatch, one_op_graph
-from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.nn as nn
@@ -28,6 +25,9 @@ from hologram.ir.interpreter import evaluate
 from hologram.primitives import TABLE
 from hologram.saved.attributes import KINDS
 from hologram.saved.graphs import GraphReader, GraphWriter, is_saved
+from tests.support.needs import needs_opencl
+from tests.support.optable import cases_of, mismatch, one_op_graph
+from tests.test_random_graphs import arguments, exact_graphs, seeds
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 V = np.array([1.0, -0.5, 2.0], np.float32)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import mismatch, one_op_graph, rows, signatures, special_values
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -17,6 +16,7 @@ from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import record
+from tests.support.optable import mismatch, one_op_graph, rows, signatures, special_values
 
 R = np.random.default_rng(8)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import same_canonically, same_values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from hologram.ir.graph import Graph, bodies
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from hologram.primitives.control import scan
+from tests.support.comparing import same_canonically, same_values
 
 Function = Callable[..., Any]
 

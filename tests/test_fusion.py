@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, adam, count, kernels, layer_norm, log_sum_exp, scheduled, softmax
 from hypothesis import given
-from kernel_graphs import small_graphs
 
 from hologram.graph.fusion.grouping import MOST_ROOTS
 from hologram.graph.fusion.groups import KERNEL_COST, Group, reduction_axes, unpaged
@@ -20,6 +18,8 @@ from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import substitute, var
+from tests.support.building import Draft, adam, count, kernels, layer_norm, log_sum_exp, scheduled, softmax
+from tests.support.kernel_graphs import small_graphs
 
 ROW_SHAPES = [(64, 128), (3, 5, 100), (7, 5000)]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from building import Draft, kernels
-from kernel_interpreter import run_schedule
-from optable import mismatch, seeded
 
 from hologram.graph.fusion.rematerialize_rows import LONG
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
+from tests.support.building import Draft, kernels
+from tests.support.kernel_interpreter import run_schedule
+from tests.support.optable import mismatch, seeded
 
 ROWS, WIDTH = 20, LONG + 8
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from some_devices import available
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import held
 from hologram.errors import OutOfMemory
 from hologram.settings import override
+from tests.support.devices.some_devices import available
 
 Function = Callable[..., Any]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jitting import Counted, Point, X, Y, close
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import errors
 from hologram.trace import tree
+from tests.support.jitting import Counted, Point, X, Y, close
 
 # --- calling ---------------------------------------------------------------------------------------------------------
 

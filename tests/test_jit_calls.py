@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jitting import Counted, X, Y, close, native_only
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, errors, settings
 from hologram.trace import tree
+from tests.support.jitting import Counted, X, Y, close, native_only
 
 # --- threads ---------------------------------------------------------------------------------------------------------
 

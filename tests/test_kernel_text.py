@@ -7,13 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from building import Draft, kernels, scheduled, softmax
 from hypothesis import given
-from kernel_graphs import small_graphs
-from optable import cases_of, rows
-from test_cpu_optable import KINDS, batch_graph, runs_alone
-from test_lowering import PROGRAMS
-from test_random_graphs import exact_graphs
 
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.scalars import Functions
@@ -27,6 +21,12 @@ from hologram.ir.graph import Graph
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import floordiv, mod, substitute, var
 from hologram.primitives import TABLE, Op
+from tests.support.building import Draft, kernels, scheduled, softmax
+from tests.support.kernel_graphs import small_graphs
+from tests.support.optable import cases_of, rows
+from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
+from tests.test_lowering import PROGRAMS
+from tests.test_random_graphs import exact_graphs
 
 TARGETS = [Target("x86_64-unknown-linux-gnu", "x86-64"), Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512bw,+avx2,+f16c")]
 

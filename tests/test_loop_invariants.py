@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import same_canonically, same_values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from hologram.graph.pass_manager import canonicalise
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.settings import override
+from tests.support.comparing import same_canonically, same_values
 
 Function = Callable[..., Any]
 

@@ -9,13 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, adam, count, kernels, layer_norm, product, scheduled, softmax
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_graphs import small_graphs
-from kernel_interpreter import Interpreter, Memory, run_schedule
-from optable import mismatch, seeded
-from test_random_graphs import arguments, seeds, values_of
 
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.lower.code_placement import SCRATCH_BYTES
@@ -27,6 +22,11 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, substitute, var
 from hologram.primitives.reductions import PAGE
+from tests.support.building import Draft, adam, count, kernels, layer_norm, product, scheduled, softmax
+from tests.support.kernel_graphs import small_graphs
+from tests.support.kernel_interpreter import Interpreter, Memory, run_schedule
+from tests.support.optable import mismatch, seeded
+from tests.test_random_graphs import arguments, seeds, values_of
 
 GOLDEN = Path(__file__).parent / "golden"
 

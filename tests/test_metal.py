@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import fake_metal
 import numpy as np
 import pytest
-from needs import needs_compilers
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.metal import device as metal_device
 from hologram.backends.metal.device import Device
 from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
+from tests.support.devices import fake_metal
+from tests.support.needs import needs_compilers
 
 pytestmark = needs_compilers
 

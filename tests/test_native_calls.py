@@ -9,7 +9,6 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
-from runtime_programs import ADD_8, ADD_PARALLEL, CHUNK, COPY_CELLS, F8, Calls, adder, linked, natively, python, resident, tensor, values
 
 from hologram import dtypes
 from hologram.backends.cpu.native import dispatch, object_layout, storage, tracing
@@ -19,6 +18,21 @@ from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.settings import override
 from hologram.trace.tensor import Tensor
+from tests.support.runtime_programs import (
+    ADD_8,
+    ADD_PARALLEL,
+    CHUNK,
+    COPY_CELLS,
+    F8,
+    Calls,
+    adder,
+    linked,
+    natively,
+    python,
+    resident,
+    tensor,
+    values,
+)
 
 pytestmark = natively
 

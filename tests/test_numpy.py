@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needs import of_numpy
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -16,6 +15,7 @@ from hologram import dtypes
 from hologram.errors import ShapeError
 from hologram.primitives import TABLE
 from hologram.trace import tree
+from tests.support.needs import of_numpy
 
 R = np.random.default_rng(3)
 V = R.standard_normal(7).astype(np.float32)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import seeded
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
+from tests.support.optable import seeded
 
 RNG = seeded("arguments")
 X = RNG.normal(size=(3, 4))

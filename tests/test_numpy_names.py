@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needs import of_numpy
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError, TracedValueError
 from hologram.trace import tree
+from tests.support.needs import of_numpy
 
 R = np.random.default_rng(11)
 INTEGERS = {d: R.integers(np.iinfo(d).min // 2, np.iinfo(d).max // 2, (3, 5)).astype(d) for d in (np.int8, np.int32, np.int64, np.uint8, np.uint64)}

@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_graphs import small_graphs
-from needs import needs_opencl
-from optable import assert_agree, cases_of, mismatch, rows, seeded
-from test_cpu_optable import KINDS, batch_graph, runs_alone
-from test_random_graphs import arguments, error_bounds, exact_graphs, seeds, smooth_graphs, values_of
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -27,6 +21,12 @@ from hologram.ir import devices
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
+from tests.support.building import Draft
+from tests.support.kernel_graphs import small_graphs
+from tests.support.needs import needs_opencl
+from tests.support.optable import assert_agree, cases_of, mismatch, rows, seeded
+from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
+from tests.test_random_graphs import arguments, error_bounds, exact_graphs, seeds, smooth_graphs, values_of
 
 SHARE = {"elementwise": 1, "movement": 1}  # of a row's cases, else 2, without --all: the driver takes a fifth of a second to compile a kernel
 ORDERED = ("reduce", "scan", "contraction")  # kinds of rows that standard precision may compute in another order

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import assert_agree, cases_of, mismatch, one_op_graph, seeded
 
 from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
@@ -17,6 +16,7 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.op import KINDS, register
 from hologram.ir.symbolic import var
 from hologram.primitives import TABLE, Op
+from tests.support.optable import assert_agree, cases_of, mismatch, one_op_graph, seeded
 
 ROWS = list(TABLE.values())
 named = pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import kernels, scheduled
-from kernel_interpreter import run_schedule
-from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.graph.pass_manager import canonicalise
 from hologram.ir.interpreter import evaluate
 from hologram.primitives.reductions import PAGE
+from tests.support.building import kernels, scheduled
+from tests.support.kernel_interpreter import run_schedule
+from tests.support.optable import mismatch, seeded
 
 
 def backwards(x: Any) -> Any:

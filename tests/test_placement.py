@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from needs import needs_opencl
-from optable import mismatch
-from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -25,6 +21,10 @@ from hologram.graph.program import Schedule
 from hologram.ir.devices import find
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
+from tests.support.building import Draft
+from tests.support.needs import needs_opencl
+from tests.support.optable import mismatch
+from tests.test_random_graphs import arguments, exact_graphs, seeds
 
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 CPU = Rates(call=0.0, launch=1_000.0, operation=0.1, byte=0.02)

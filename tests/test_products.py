@@ -7,8 +7,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from needs import needs_levels
-from optable import seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -19,6 +17,8 @@ from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.schedule.tiles import Tile, _rows_at_once, block_width, lanes
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
+from tests.support.needs import needs_levels
+from tests.support.optable import seeded
 
 SHAPES = [
     (1, 1, 1),

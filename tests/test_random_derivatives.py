@@ -7,12 +7,12 @@ from typing import Any
 
 import hypothesis
 import numpy as np
-from comparing import close
 from hypothesis import given
 from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
+from tests.support.comparing import close
 
 UNARY: list[Callable[[Any], Any]] = [
     hnp.sin,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
-from optable import ATTRIBUTES, MOVEMENTS, accepts, compiler, mismatch, ordinary_values, rows, seeded, special_values
 
 from hologram import dtypes
 from hologram.backends.cpu.native.storage import copy_of
@@ -20,6 +19,7 @@ from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import Shape
 from hologram.primitives import TABLE, Op
+from tests.support.optable import ATTRIBUTES, MOVEMENTS, accepts, compiler, mismatch, ordinary_values, rows, seeded, special_values
 
 PRECISIONS = ("exact", "standard", "fast")
 SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (4, 1, 7), (2, 3, 4), (1, 33), (64, 49), (3, 3100), (3100, 2)]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import mismatch, one_op_graph, rows, seeded, special_values, tame_values
 
 from hologram import dtypes
 from hologram.dtypes import DType
@@ -19,6 +18,7 @@ from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, const_attrs
 from hologram.ir.symbolic import var
 from hologram.primitives import TABLE, Op
+from tests.support.optable import mismatch, one_op_graph, rows, seeded, special_values, tame_values
 
 Combine = Callable[[Any, Any], Any]
 

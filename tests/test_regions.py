@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import scheduled
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from hologram.graph.blocking import blocked_loops, score_regions
 from hologram.graph.pass_manager import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
+from tests.support.building import scheduled
 
 Array = np.ndarray
 Form = Callable[[Any, Any, Any], Any]

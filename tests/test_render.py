@@ -9,14 +9,8 @@ import re
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from building import Draft
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_graphs import small_graphs
-from optable import Case, assert_agree, cases_of, compiler, mismatch, rows, seeded
-from test_cpu_optable import KINDS, batch_graph, runs_alone
-from test_lowering import PROGRAMS
-from test_random_graphs import arguments, exact_graphs, seeds, values_of
 
 from hologram.backends.llvm import target
 from hologram.backends.llvm.graph_module import render_module
@@ -25,6 +19,12 @@ from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
+from tests.support.building import Draft
+from tests.support.kernel_graphs import small_graphs
+from tests.support.optable import Case, assert_agree, cases_of, compiler, mismatch, rows, seeded
+from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
+from tests.test_lowering import PROGRAMS
+from tests.test_random_graphs import arguments, exact_graphs, seeds, values_of
 
 LEVELS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 TRIPLES = {

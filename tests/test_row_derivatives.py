@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import cases_of, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -17,6 +16,7 @@ from hologram.ir.op import NoDerivative
 from hologram.primitives import TABLE, Op
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import record
+from tests.support.optable import cases_of, seeded
 
 STEP = 1e-6
 CONTROL = ("control", "project", "mark")

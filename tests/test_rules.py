@@ -23,7 +23,7 @@ from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node, const_value, topological
-from tests.optable import REAL, mismatch, seeded, special_values
+from tests.support.optable import REAL, mismatch, seeded, special_values
 
 MOST = 1500  # combinations of special values tried at a time
 CONSTANTS: list[tuple[Any, ...]] = [(2, 4), (1, 3), (0.5, -0.25), (-3, 7), (0.0, -0.0), (float("inf"), 1.5), (float("nan"), 1)]

@@ -7,7 +7,8 @@ import zlib
 
 import numpy as np
 import pytest
-from sampling import covering
+
+from tests.support.sampling import covering
 
 R = np.random.default_rng(0)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import assert_agree, compiler, one_op_graph, rows
 
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -15,6 +14,7 @@ from hologram.ir.node import Builder
 from hologram.ir.symbolic import var
 from hologram.primitives import TABLE, Op
 from hologram.primitives.indexing import pieces
+from tests.support.optable import assert_agree, compiler, one_op_graph, rows
 
 named = pytest.mark.parametrize("row", rows("scatter"), ids=lambda r: r.name)
 

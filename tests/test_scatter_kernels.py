@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from building import Draft, kernels
-from c_harness import new_folder, run
-from needs import needs_compilers, needs_opencl
-from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -18,6 +14,10 @@ from hologram.graph.legalize import sorts
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
+from tests.support.building import Draft, kernels
+from tests.support.devices.c_harness import new_folder, run
+from tests.support.needs import needs_compilers, needs_opencl
+from tests.support.optable import mismatch, seeded
 
 # op, type, shape of x, updates, axis, batch, how many places are hit
 SCATTERS: dict[str, tuple[str, str, tuple[int, ...], tuple[int, ...], int, int, int]] = {

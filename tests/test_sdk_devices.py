@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs_opencl
 
 import hologram as hg
 from hologram.errors import DeviceError, FreedBufferError
 from hologram.ir import devices
+from tests.support.needs import needs_opencl
 
 SIZE = 64
 

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs_opencl
 
 import hologram as hg
 from hologram.errors import ArgumentError, ClosedExecutorError, DTypeError, FreedBufferError, ShapeError
 from hologram.sdk.operation import Operation
 from hologram.sdk.table import ROWS, Array
 from hologram.settings import override
+from tests.support.needs import needs_opencl
 
 
 def _softmax(a: np.ndarray) -> np.ndarray:

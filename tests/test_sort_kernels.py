@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft, kernels
-from c_harness import run
-from needs import needs_compilers, needs_opencl
-from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -29,6 +25,10 @@ from hologram.graph.schedule.tiles import Panels
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.symbolic import var
+from tests.support.building import Draft, kernels
+from tests.support.devices.c_harness import run
+from tests.support.needs import needs_compilers, needs_opencl
+from tests.support.optable import mismatch, seeded
 
 LONG = TILE_BYTES // 4 + 700  # float32: more than a tile of merging, and no whole number of them
 # shape, type, op, axis, descending

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jitting import X, Y, close
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -16,6 +15,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import Builder
 from hologram.ir.op import TABLE
 from hologram.primitives.sorting import sort_key
+from tests.support.jitting import X, Y, close
 
 
 def test_reduction_counts_the_rules_that_fired() -> None:

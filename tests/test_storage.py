@@ -9,7 +9,6 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
-from runtime_programs import natively
 
 from hologram import dtypes
 from hologram.backends.cpu.native import python_storage, storage
@@ -17,6 +16,7 @@ from hologram.backends.cpu.native.module import module
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.settings import override
+from tests.support.runtime_programs import natively
 
 pytestmark = natively
 

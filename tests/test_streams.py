@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import kernels, scheduled
-from kernel_interpreter import run_schedule
-from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -17,6 +14,9 @@ from hologram.graph.kernel.ir import Kernel, Loop
 from hologram.graph.pass_manager import canonicalise
 from hologram.graph.schedule.row_interleave import starts
 from hologram.ir.interpreter import evaluate
+from tests.support.building import kernels, scheduled
+from tests.support.kernel_interpreter import run_schedule
+from tests.support.optable import mismatch, seeded
 
 ROWS = [63, 64, 129, 131]  # one row a chunk, two, four that overlap by three and by one
 

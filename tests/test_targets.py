@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from runtime_programs import ADD_8, F8, natively
 
 from hologram.backends.cpu.native.module import _exports
 from hologram.backends.cpu.native_lang.translate import module_ir
@@ -11,6 +10,7 @@ from hologram.backends.llvm import target
 from hologram.errors import CompileError
 from hologram.ir.aval import Aval
 from hologram.settings import override
+from tests.support.runtime_programs import ADD_8, F8, natively
 
 pytestmark = natively
 

@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from needs import needs_levels
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.settings import override
+from tests.support.needs import needs_levels
 
 TARGETS = ("", *(pytest.param(level, marks=needs_levels) for level in ("x86-64-v3", "x86-64")))
 SHAPES = ((15, 17), (16, 16), (64, 65), (63, 130), (200, 72), (1, 100), (100, 1))

@@ -11,8 +11,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from optable import compiler, special_values
-from scalar_code import run
 
 from hologram import dtypes
 from hologram.dtypes import DType
@@ -21,6 +19,8 @@ from hologram.ir.leaves import input_
 from hologram.ir.node import Builder
 from hologram.primitives import TABLE, Op
 from hologram.primitives import expansions as vector_math
+from tests.support.optable import compiler, special_values
+from tests.support.scalar_code import run
 
 ROWS = [TABLE[name] for name in vector_math.__all__]
 UNARY = [row for row in ROWS if row.arity == 1]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from limits import within
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -17,6 +16,7 @@ from hologram.graph.kernel.parser import parse_integer
 from hologram.graph.kernel.verify_bounds import Ranges
 from hologram.ir.symbolic import Int, counter, floordiv, mod, substitute, var
 from tests.fuzz.thresholds import overridden
+from tests.support.limits import within
 
 
 def scope(*loops: tuple[str, Any, Any, Any]) -> Ranges:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import cases_of, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -16,6 +15,7 @@ from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.primitives import TABLE, Op
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import record
+from tests.support.optable import cases_of, seeded
 
 RNG = np.random.default_rng(0)
 SIZE = 3

@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from cuda_stand_in import CUDA, PromptApi, StandIn
-from fake_cuda import FakeError
-from needs import needs_compilers
 from torch import nn
 from torch._subclasses.meta_utils import MetaTensorDescriber
 
@@ -23,6 +20,9 @@ from hologram.errors import DeviceError
 from hologram_torch import cuda as bridge
 from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.report import Explanation, recorder
+from tests.support.devices.fake_cuda import FakeError
+from tests.support.needs import needs_compilers
+from tests.support.torch.cuda_stand_in import CUDA, PromptApi, StandIn
 
 pytestmark = [
     needs_compilers,

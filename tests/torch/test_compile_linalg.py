@@ -7,12 +7,12 @@ import random
 
 import pytest
 import torch
-from linalg_cases import CASES, matrices, run
 from torch import linalg
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 
 from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.report import Explanation, recorder
+from tests.support.torch.linalg_cases import CASES, matrices, run
 
 SAMPLED = 20
 TEST = "aten._linalg_check_errors.default"

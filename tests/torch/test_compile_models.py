@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from models import MODELS
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.report import Explanation, recorder
+from tests.support.torch.models import MODELS
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's ops warn of their own deprecations
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from linalg_cases import CASES, matrices, run
 from torch import linalg
 
 import hologram_torch
 from hologram.errors import DTypeError
+from tests.support.torch.linalg_cases import CASES, matrices, run
 
 DEVICE = hologram_torch.device()
 DTYPES = (torch.float64, torch.complex128, torch.float32)

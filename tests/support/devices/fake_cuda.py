@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from c_harness import SHARED_BYTES, compile_kernels, new_folder
 
 from hologram import dtypes
 from hologram.backends.c.dialects import SLOT_BIT
 from hologram.backends.cuda.api import CompilerError, Matrix, Properties
+from tests.support.devices.c_harness import SHARED_BYTES, compile_kernels, new_folder
 
 _HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+), \d+\) (\w+)\((.*?)\) {')
 _FREED = 0xDD

@@ -1,6 +1,6 @@
 """Kernels in a dialect of C, compiled by the system's compiler and run: every work-item is a coroutine, barriers and teams are theirs.
 
-CUDA C++ and Metal are compiled as C++ beside headers (``tests/emulation``) that supply their names.
+CUDA C++ and Metal are compiled as C++ beside headers (``emulation``) that supply their names.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from building import Draft
 
 from hologram.backends.cpu.native import calls, storage
 from hologram.backends.llvm import target
@@ -18,6 +17,7 @@ from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.lower.code_placement import Lowered
 from hologram.ir.aval import aval
 from hologram.settings import override
+from tests.support.building import Draft
 
 
 def compiled(text: str, level: str = "", checked: bool = True, cost: float = 0.0) -> Callable[..., list[np.ndarray]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from optable import rows
-from test_random_graphs import EXACT, EXACT_TYPES, RANGED, Growth
 
 from hologram import dtypes
 from hologram.ir.graph import Graph
@@ -14,6 +12,8 @@ from hologram.ir.node import Node, const_attrs
 from hologram.ir.symbolic import prod
 from hologram.primitives import TABLE
 from hologram.primitives.indexing import scattered_shape
+from tests.support.optable import rows
+from tests.test_random_graphs import EXACT, EXACT_TYPES, RANGED, Growth
 
 SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (5, 5), (4, 1, 7), (2, 3, 4), (1, 33), (6, 40), (7, 9), (9, 17)]
 MOST_ELEMENTS = 500

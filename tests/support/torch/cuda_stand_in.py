@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from fake_cuda import FakeApi
+
+from tests.support.devices.fake_cuda import FakeApi
 
 CUDA = torch.device("cuda", 0)
 

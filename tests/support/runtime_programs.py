@@ -136,10 +136,10 @@ def resident() -> int:
         return int(f.read().split()[1]) * resource.getpagesize()
 
 
-FOLDERS = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+ROOT = Path(__file__).parents[2]
 PRELUDE = f"""
 import os, sys, threading, time
-sys.path[:0] = {FOLDERS}
+sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import pytest
 from hologram import dtypes
@@ -149,7 +149,7 @@ from hologram.backends.cpu.native.module import why_not_native
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.trace.tensor import Tensor
-from runtime_programs import *
+from tests.support.runtime_programs import *
 """
 
 

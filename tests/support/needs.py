@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_harness import MISSING as NO_COMPILERS
 
 from hologram.ir.devices import why_none
+from tests.support.devices.c_harness import MISSING as NO_COMPILERS
 
 
 def of_numpy(f: Callable[..., Any], *args: Any) -> Any:

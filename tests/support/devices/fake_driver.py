@@ -8,10 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from c_harness import COMPILERS, EMULATION, _compile, new_folder
-from fake_cuda import FakeApi
-
 from hologram.backends.cuda.api import Addresses
+from tests.support.devices.c_harness import COMPILERS, EMULATION, _compile, new_folder
+from tests.support.devices.fake_cuda import FakeApi
 
 FUNCTIONS = Addresses._fields
 MOST = 256  # entries that are taken at one time

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_cuda import FakeApi
-from needs import NO_COMPILERS, NO_OPENCL
 
 from hologram.backends.cuda import device as cuda_device
 from hologram.ir import devices
+from tests.support.devices.fake_cuda import FakeApi
+from tests.support.needs import NO_COMPILERS, NO_OPENCL
 
 
 def install(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

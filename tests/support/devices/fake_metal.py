@@ -1,4 +1,4 @@
-"""PyObjC's module ``Metal`` without a Mac: kernels are compiled by the host's compiler beside the header ``tests/emulation/metal_stdlib``.
+"""PyObjC's module ``Metal`` without a Mac: kernels are compiled by the host's compiler beside the header ``emulation/metal_stdlib``.
 
 Commands run when their buffer is waited for, so what is encoded and never committed is never done. What PyObjC does not convert, and what Metal's
 validation refuses, fails here: numbers that are not Python's own, too short bytes, encoders open at the wrong time, copies of parts of words.
@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from c_harness import compile_kernels, new_folder
+
+from tests.support.devices.c_harness import compile_kernels, new_folder
 
 _HEAD = re.compile(r"^\[\[max_total_threads_per_threadgroup\((\d+)\)\]\] kernel void (\w+)\((.*)\) {$", re.MULTILINE)
 MOST_BYTES = 4096  # of setBytes
