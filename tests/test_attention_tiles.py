@@ -21,12 +21,10 @@ from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
 from hologram.graph.pass_manager import canonicalise
 from hologram.graph.program import Schedule
-from tests.support.attention_forms import by_hand, formula
+from tests.support.attention_forms import by_hand, eager, formula
 from tests.support.devices.c_harness import SHARED_BYTES, run
-from tests.support.devices.cuda_compilers import NVCC, compile_with_nvcc
+from tests.support.devices.cuda_compilers import MOST_SPILLED, NVCC, compile_with_nvcc
 from tests.support.needs import needs_compilers, needs_opencl
-from tests.test_cuda_compilers import MOST_SPILLED
-from tests.test_regions import eager
 
 Array = np.ndarray
 F32, F64 = np.float32, np.float64

@@ -19,11 +19,11 @@ from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from tests.support.building import Draft, count, kernels, scheduled
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.movement_chains import movement_chains
+from tests.support.graphs.random_graphs import arguments, seeds, values_of
+from tests.support.graphs.small_graphs import small_graphs
 from tests.support.kernel_interpreter import run_schedule
 from tests.support.optable import mismatch, seeded
-from tests.test_lowering import movement_chains
-from tests.test_random_graphs import arguments, seeds, values_of
 
 MANY = index_split.FEW + 3
 

@@ -26,11 +26,11 @@ from hologram.ir.graph import Graph
 from hologram.ir.instruction import Ins
 from hologram.settings import override
 from hologram.trace.compiling import compile_graph
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.random_graphs import arguments, seeds
+from tests.support.graphs.small_graphs import small_graphs
 from tests.support.kernel_runs import compiled, rendered
+from tests.support.machines import EXTERNAL, TRIPLES, called, machine, runnable
 from tests.support.optable import compiler
-from tests.test_random_graphs import arguments, seeds
-from tests.test_render import EXTERNAL, TRIPLES, called, machine, runnable
 
 # Kernels that access every element of x or y, some of the first and the last in one vector. ``row1`` is 0: any other value leads beyond an end.
 # Each stands for a way in which memory is accessed.

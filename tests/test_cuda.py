@@ -23,11 +23,11 @@ from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from tests.support.devices.fake_cuda import FakeApi, FakeError
 from tests.support.devices.some_devices import install
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
+from tests.support.graphs.small_graphs import small_graphs
 from tests.support.needs import needs_compilers
+from tests.support.op_batches import KINDS, batch_graph, runs_alone
 from tests.support.optable import assert_agree, cases_of, mismatch, rows, seeded
-from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
-from tests.test_random_graphs import arguments, exact_graphs, seeds
 
 pytestmark = needs_compilers
 

@@ -12,13 +12,12 @@ from hologram.backends.cuda.recording import COPY_TEXT
 from hologram.graph.program import Schedule
 from hologram.settings import settings
 from tests.support.building import Draft, kernels, product
-from tests.support.devices.cuda_compilers import NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
-from tests.test_c_walk import MATRIX_UNITS, PRODUCTS
-from tests.test_lowering import PROGRAMS
-from tests.test_scatter_kernels import scattered
-from tests.test_sort_kernels import graph_of
+from tests.support.devices.cuda_compilers import MOST_SPILLED, NVCC, NVRTC, compile_with_nvcc, compile_with_nvrtc
+from tests.support.graphs.products import MATRIX_UNITS, PRODUCTS
+from tests.support.graphs.programs import PROGRAMS
+from tests.support.graphs.scatters import scattered
+from tests.support.graphs.sorts import graph_of
 
-MOST_SPILLED = 64  # bytes of a thread
 ARCHITECTURES = ["sm_80", "sm_90"]
 
 

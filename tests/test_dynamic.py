@@ -19,8 +19,7 @@ from hologram.ir.symbolic import floordiv, var
 from hologram.primitives.reductions import PAGE
 from tests.support.building import Draft, layer_norm, scheduled, softmax
 from tests.support.kernel_interpreter import run_schedule
-from tests.support.optable import compiler, mismatch, rows, seeded
-from tests.test_random_graphs import ordinary_values
+from tests.support.optable import compiler, mismatch, ordinary_values, rows, seeded
 
 SIZES = [0, 1, 2, 31, 32, 33, 3071, 3072, 3073, 10_000]
 FEW_SIZES = [0, 1, 3, 33]  # for the second symbol, and for what is interpreted

@@ -25,9 +25,10 @@ from hologram.ir.interpreter import evaluate
 from hologram.primitives import TABLE
 from hologram.saved.attributes import KINDS
 from hologram.saved.graphs import GraphReader, GraphWriter, is_saved
+from tests.support.comparing import same
+from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
 from tests.support.needs import needs_opencl
-from tests.support.optable import cases_of, mismatch, one_op_graph
-from tests.test_random_graphs import arguments, exact_graphs, seeds
+from tests.support.optable import cases_of, one_op_graph
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 V = np.array([1.0, -0.5, 2.0], np.float32)
@@ -36,15 +37,6 @@ V = np.array([1.0, -0.5, 2.0], np.float32)
 def reloaded(f: Any, *args: Any, **options: Any) -> Any:
     """``f`` for these arguments, saved and loaded."""
     return hg.load(hg.export(f, *args, **options).to_bytes())
-
-
-def same(got: Any, want: Any) -> None:
-    """Equal structures of equal bits."""
-    assert tree.structure(got) == tree.structure(want)
-    for g, w in zip(tree.leaves(got), tree.leaves(want), strict=True):
-        g, w = np.asarray(g), np.asarray(w)
-        assert g.dtype == w.dtype and g.shape == w.shape
-        assert not mismatch(g, w, 0).any()
 
 
 def round_trip(f: Any, *args: Any, **options: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from examples import charlm, digits, gaussian_process, heat, hmc, nbody, photo
-from tests.test_export import same
+from tests.support.comparing import same
 
 RNG = np.random.default_rng(0)
 KEY = hg.random.key(1)

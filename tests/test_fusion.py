@@ -19,7 +19,7 @@ from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import substitute, var
 from tests.support.building import Draft, adam, count, kernels, layer_norm, log_sum_exp, scheduled, softmax
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.small_graphs import small_graphs
 
 ROW_SHAPES = [(64, 128), (3, 5, 100), (7, 5000)]
 

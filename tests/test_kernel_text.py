@@ -22,11 +22,11 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import floordiv, mod, substitute, var
 from hologram.primitives import TABLE, Op
 from tests.support.building import Draft, kernels, scheduled, softmax
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.programs import PROGRAMS
+from tests.support.graphs.random_graphs import exact_graphs
+from tests.support.graphs.small_graphs import small_graphs
+from tests.support.op_batches import KINDS, batch_graph, runs_alone
 from tests.support.optable import cases_of, rows
-from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
-from tests.test_lowering import PROGRAMS
-from tests.test_random_graphs import exact_graphs
 
 TARGETS = [Target("x86_64-unknown-linux-gnu", "x86-64"), Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512bw,+avx2,+f16c")]
 

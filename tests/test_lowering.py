@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.lower.code_placement import SCRATCH_BYTES
@@ -22,114 +20,18 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, substitute, var
 from hologram.primitives.reductions import PAGE
-from tests.support.building import Draft, adam, count, kernels, layer_norm, product, scheduled, softmax
-from tests.support.kernel_graphs import small_graphs
+from tests.support.building import Draft, adam, count, kernels, product, scheduled
+from tests.support.graphs.movement_chains import movement_chains
+from tests.support.graphs.programs import PROGRAMS
+from tests.support.graphs.random_graphs import arguments, seeds, values_of
+from tests.support.graphs.small_graphs import small_graphs
 from tests.support.kernel_interpreter import Interpreter, Memory, run_schedule
 from tests.support.optable import mismatch, seeded
-from tests.test_random_graphs import arguments, seeds, values_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 # --- golden texts ----------------------------------------------------------------------------------------------------
-
-
-def _chain(d: Draft) -> list[Node]:
-    x, y = d.input(10_000), d.input(10_000)
-    s = d("add", x, d("mul", y, d.const(2)))
-    return [s, d("max", s, x)]
-
-
-def _broadcasts(d: Draft) -> list[Node]:
-    x, row, column = d.input(40, 50), d.input(50), d.input(40)
-    return [d("add", d("mul", x, d.spread(d("sqrt", column), x.shape, 0)), d.spread(row, x.shape, 1))]
-
-
-def _transposed(d: Draft) -> list[Node]:
-    return [d("add", d("transpose", d.input(30, 20), (1, 0)), d.input(20, 30))]
-
-
-def _padded(d: Draft) -> list[Node]:
-    x = d.input(20, 30)
-    return [d("concatenate", d("pad", x, d.const(7), (1, 0), (0, 2)), d.input(21, 4), 1)]
-
-
-def _reshaped(d: Draft) -> list[Node]:
-    return [d("add", d("reshape", d("transpose", d.input(6, 35), (1, 0)), (10, 21)), d.input(10, 21))]
-
-
-def _narrow(d: Draft) -> list[Node]:
-    x = d.input(100, 3)
-    return [d("mul", x, d.spread(d.input(3), x.shape, 1))]
-
-
-def _taken(d: Draft) -> list[Node]:
-    return [d("square", d("take", d.input(50, 8), d.input(20, dtype="int32"), 0))]
-
-
-def _row_sum(d: Draft) -> list[Node]:
-    return [d("sqrt", d("reduce_sum", d("square", d("sub", d.input(40, 500), d.input(40, 500))), (1,)))]
-
-
-def _column_sum(d: Draft) -> list[Node]:
-    x = d.input(40, 500)
-    return [d("sub", x, d.spread(d("reduce_sum", x, (0,)), x.shape, 1))]
-
-
-def _full_sum(d: Draft) -> list[Node]:
-    return [d("reduce_sum", d.input(100, 100), (0, 1))]
-
-
-def _halves(d: Draft) -> list[Node]:
-    x = d.input(8, 40, dtype="float16")
-    return [d("reduce_sum", d("mul", x, x), (1,))]
-
-
-def _positions(d: Draft) -> list[Node]:
-    x = d.input(8, 40)
-    return [d("argmax", x, 1), d("argmin", x, 0)]
-
-
-def _scanned_rows(d: Draft) -> list[Node]:
-    return [d("cumsum", d.input(8, 40), 1, False), d("cumprod", d.input(8, 40), 0, True)]
-
-
-def _long_scan(d: Draft) -> list[Node]:
-    return [d("cumsum", d.input(10_000), 0, False)]
-
-
-def _symbolic(d: Draft) -> list[Node]:
-    x = d.input(var("n0"), 5)
-    return [d("neg", x), d("reduce_max", x, (1,)), d("reduce_sum", x, (0,))]
-
-
-def _loop_invariant_divisor(d: Draft) -> list[Node]:
-    x = d.input(8, 40)
-    return [d("div", x, d.spread(d.input(8), x.shape, 0))]
-
-
-PROGRAMS: dict[str, tuple[Callable[[Draft], Sequence[Node]], str]] = {
-    "chain": (_chain, "exact"),
-    "adam": (lambda d: adam(d, 5000), "exact"),
-    "broadcasts": (_broadcasts, "exact"),
-    "transposed": (_transposed, "exact"),
-    "padded": (_padded, "exact"),
-    "reshaped": (_reshaped, "exact"),
-    "narrow": (_narrow, "exact"),
-    "taken": (_taken, "exact"),
-    "row_sum": (_row_sum, "exact"),
-    "column_sum": (_column_sum, "exact"),
-    "full_sum": (_full_sum, "exact"),
-    "halves": (_halves, "exact"),
-    "positions": (_positions, "exact"),
-    "scanned_rows": (_scanned_rows, "exact"),
-    "long_scan": (_long_scan, "exact"),
-    "symbolic": (_symbolic, "exact"),
-    "loop_invariant_divisor": (_loop_invariant_divisor, "standard"),
-    "product": (lambda d: [product(d, d.input(20, 30), d.input(30, 70))], "exact"),
-    "softmax": (lambda d: [softmax(d, d.input(64, 128))], "exact"),
-    "layer_norm": (lambda d: [layer_norm(d, d.input(64, 128), d.input(128), d.input(128))], "standard"),
-}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -150,84 +52,6 @@ def test_every_golden_file_has_a_program() -> None:
 
 
 # --- index arithmetic ------------------------------------------------------------------------------------------------
-
-
-def factorisations(n: int) -> st.SearchStrategy[tuple[int, ...]]:
-    """Shapes of ``n`` elements."""
-
-    @st.composite
-    def draw_shape(draw: Any) -> tuple[int, ...]:
-        shape, rest = [], n
-        while rest > 1:
-            f = draw(st.sampled_from([k for k in range(2, rest + 1) if rest % k == 0]))
-            shape.append(f)
-            rest //= f
-        for _ in range(draw(st.integers(0, 2))):
-            shape.insert(draw(st.integers(0, len(shape))), 1)
-        return tuple(shape)
-
-    return draw_shape()
-
-
-class Movements:
-    """Draws a movement op on a value."""
-
-    def __init__(self, draw: Any, d: Draft) -> None:
-        self.draw, self.d = draw, d
-
-    def step(self, x: Node) -> Node:
-        kind = self.draw(st.sampled_from(["reshape", "transpose", "slice", "broadcast", "pad", "concatenate", "windows"]))
-        out: Node = getattr(self, kind)(x)
-        return out if 0 < out.size <= 400 else x  # type: ignore[operator]
-
-    def reshape(self, x: Node) -> Node:
-        return self.d("reshape", x, self.draw(factorisations(int(x.size))))  # type: ignore[arg-type]
-
-    def transpose(self, x: Node) -> Node:
-        return self.d("transpose", x, tuple(self.draw(st.permutations(range(x.ndim)))))
-
-    def slice(self, x: Node) -> Node:
-        parts = []
-        for n in x.shape:
-            low, high = sorted(self.draw(st.tuples(st.integers(0, n), st.integers(0, n))))
-            step = self.draw(st.sampled_from([1, 1, 2, 3]))
-            parts.append((low, high, step) if self.draw(st.booleans()) or low == high else (high - 1, low - 1, -step))
-        return self.d("slice", x, *zip(*parts, strict=True)) if parts else x
-
-    def broadcast(self, x: Node) -> Node:
-        shape = [self.draw(st.sampled_from([1, 3])) if n == 1 else n for n in x.shape]
-        dims = list(range(x.ndim))
-        at = self.draw(st.integers(0, x.ndim))
-        shape.insert(at, self.draw(st.integers(1, 3)))
-        return self.d("broadcast", x, tuple(shape), tuple(i if i < at else i + 1 for i in dims))
-
-    def pad(self, x: Node) -> Node:
-        widths = st.lists(st.integers(0, 2), min_size=x.ndim, max_size=x.ndim).map(tuple)
-        return self.d("pad", x, self.d.const(-1, "int64"), self.draw(widths), self.draw(widths))
-
-    def windows(self, x: Node) -> Node:
-        if not x.ndim:
-            return x
-        size, step, dilation = (self.draw(st.integers(1, 3)) for _ in range(3))
-        fits = (size - 1) * dilation < int(x.shape[-1])
-        return self.d("windows", x, (size,), (step,), (dilation,)) if fits else x
-
-    def concatenate(self, x: Node) -> Node:
-        if not x.ndim:
-            return x
-        axis = self.draw(st.integers(0, x.ndim - 1))
-        flipped = self.d.part(x, axis, x.shape[axis] - 1, -1, -1)
-        return self.d("concatenate", x, flipped, *[x] * self.draw(st.integers(0, 1)), axis)
-
-
-@st.composite
-def movement_chains(draw: Any) -> tuple[Node, Node]:
-    d = Draft()
-    x = first = d.input(*draw(st.sampled_from([(12,), (3, 4), (2, 3, 5), (1, 7), (6, 6), ()])), dtype="int64")
-    moves = Movements(draw, d)
-    for _ in range(draw(st.integers(1, 7))):
-        x = moves.step(x)
-    return first, x
 
 
 def holds(guard: Guard, at: dict[str, Int]) -> bool:

@@ -22,11 +22,11 @@ from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
 from tests.support.building import Draft
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.random_graphs import arguments, error_bounds, exact_graphs, seeds, smooth_graphs, values_of
+from tests.support.graphs.small_graphs import small_graphs
 from tests.support.needs import needs_opencl
+from tests.support.op_batches import KINDS, batch_graph, runs_alone
 from tests.support.optable import assert_agree, cases_of, mismatch, rows, seeded
-from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
-from tests.test_random_graphs import arguments, error_bounds, exact_graphs, seeds, smooth_graphs, values_of
 
 SHARE = {"elementwise": 1, "movement": 1}  # of a row's cases, else 2, without --all: the driver takes a fifth of a second to compile a kernel
 ORDERED = ("reduce", "scan", "contraction")  # kinds of rows that standard precision may compute in another order

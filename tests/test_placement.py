@@ -22,9 +22,9 @@ from hologram.ir.devices import find
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from tests.support.building import Draft
+from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
 from tests.support.needs import needs_opencl
 from tests.support.optable import mismatch
-from tests.test_random_graphs import arguments, exact_graphs, seeds
 
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
 CPU = Rates(call=0.0, launch=1_000.0, operation=0.1, byte=0.02)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,26 +13,16 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
-from hologram.graph.blocking import blocked_loops, score_regions
+from hologram.graph.blocking import blocked_loops
 from hologram.graph.pass_manager import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
+from tests.support.attention_forms import eager
 from tests.support.building import scheduled
 
 Array = np.ndarray
 Form = Callable[[Any, Any, Any], Any]
 F32 = np.float32
-
-
-@contextmanager
-def eager(block: int) -> Iterator[None]:
-    """Everything is large, and so many bytes of it are a block."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(score_regions, "LEAST_BYTES", 1)
-        patch.setattr(blocked_loops, "BLOCK_BYTES", block)
-        patch.setattr(blocked_loops, "LEAST_ROWS", 4)
-        patch.setattr(blocked_loops, "GAIN", 1)
-        yield
 
 
 def _transposed(x: Any) -> Any:

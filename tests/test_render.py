@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,31 +18,16 @@ from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
 from tests.support.building import Draft
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.programs import PROGRAMS
+from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds, values_of
+from tests.support.graphs.small_graphs import small_graphs
+from tests.support.machines import EXTERNAL, LEVELS, TRIPLES, called, machine, runnable
+from tests.support.op_batches import KINDS, batch_graph, runs_alone
 from tests.support.optable import Case, assert_agree, cases_of, compiler, mismatch, rows, seeded
-from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
-from tests.test_lowering import PROGRAMS
-from tests.test_random_graphs import arguments, exact_graphs, seeds, values_of
 
-LEVELS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
-TRIPLES = {
-    "linux": ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"),
-    "macos": ("x86_64-apple-macosx13.0", "arm64-apple-macosx13.0"),
-    "windows": ("x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc"),
-}
 MAGIC = {"linux": b"\x7fELF", "macos": b"\xcf\xfa\xed\xfe", "windows": (b"\x64\x86", b"\x64\xaa")}
 CASES_OF_A_ROW = 2
 BATCH = 40
-# What code may call beside the runtime: what every C library has. Without the underscores that some object formats put before names.
-EXTERNAL = {"memcpy", "memset", "memmove", "bzero", "fmod", "fmodf", "chkstk", "chkstk_ms"}
-
-
-def machine(level: str, system: str) -> Target:
-    x86, arm = TRIPLES[system]
-    if level == "aarch64":
-        return Target(arm, "generic", "+neon")
-    with override(target=level):
-        return dataclasses.replace(target.host(), triple=x86)
 
 
 def module_text(graph: Graph, precision: str, machine: Target) -> str:
@@ -59,14 +42,6 @@ def sample() -> list[Case]:
 
 def batches(cases: list[Case]) -> list[tuple[Case, ...]]:
     return [tuple(cases[i : i + BATCH]) for i in range(0, len(cases), BATCH)]
-
-
-def called(assembly: str) -> set[str]:
-    """What an assembly text calls that neither it nor the runtime defines."""
-    names = re.findall(r"^\s+(?:callq?|bl|jmp|b)\s+([\w.$@]+)", assembly, re.MULTILINE)
-    defined = {d.lstrip("_") for d in re.findall(r'^"?([\w.$]+)"?:', assembly, re.MULTILINE)}
-    symbols = {n.removesuffix("@PLT").lstrip("_") for n in names if not n.startswith((".", "L"))}
-    return {n for n in symbols - defined if not n.startswith("hg_")}
 
 
 # --- objects for other machines --------------------------------------------------------------------------------------
@@ -120,15 +95,6 @@ def test_products_and_sums_contract_where_that_is_allowed(precision: str, fused:
 
 
 # --- this machine, at every level ------------------------------------------------------------------------------------
-
-
-def runnable() -> list[str]:
-    """The host's own target, and the levels of x86-64 that it has."""
-    if not llvm.get_process_triple().startswith("x86_64"):
-        return [""]
-    features = llvm.get_host_cpu_features()
-    having = {"x86-64": True, "x86-64-v2": features.get("sse4.2"), "x86-64-v3": features.get("avx2"), "x86-64-v4": features.get("avx512bw")}
-    return ["", *(level for level, there in having.items() if there)]
 
 
 @pytest.fixture(params=runnable(), ids=lambda level: level or "host")

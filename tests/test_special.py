@@ -17,7 +17,7 @@ from hologram import special
 from hologram.errors import ArgumentError
 from hologram.primitives import TABLE
 from tests.support.scalar_code import run
-from tests.test_vector_math import ulps, ulps_of_float64
+from tests.support.ulps import ulps, ulps_of_float64
 
 R = np.random.default_rng(21)
 

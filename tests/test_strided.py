@@ -15,8 +15,8 @@ import hologram.numpy as hnp
 from hologram.backends.llvm import target
 from hologram.graph.pass_manager import canonicalise
 from hologram.settings import override
+from tests.support.machines import runnable
 from tests.support.optable import seeded
-from tests.test_render import runnable
 
 TYPES = [np.bool_, np.int8, ml_dtypes.bfloat16, np.float32, np.float64]
 SIZES = [31, 64, 97, 512, 3072 * 2 + 1, 3072 * 3]

@@ -21,6 +21,7 @@ from hologram.primitives import TABLE, Op
 from hologram.primitives import expansions as vector_math
 from tests.support.optable import compiler, special_values
 from tests.support.scalar_code import run
+from tests.support.ulps import ulps, ulps_of_float64
 
 ROWS = [TABLE[name] for name in vector_math.__all__]
 UNARY = [row for row in ROWS if row.arity == 1]
@@ -69,17 +70,6 @@ def arguments(row: Op, d: DType, n: int) -> list[np.ndarray]:
     return columns
 
 
-def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """Distance of ``got`` from a reference in a wider type, in units of the last place of the reference; infinite where classes differ."""
-    info = np.finfo(got.dtype)
-    with np.errstate(all="ignore"):
-        rounded = want.astype(got.dtype)
-        exponent = np.maximum(np.frexp(want)[1] - 1, info.minexp)
-        distance = np.ldexp(np.abs(got.astype(want.dtype) - want), info.nmant - exponent).astype(np.float64)
-        same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-        return np.where(np.isfinite(got) & np.isfinite(rounded), distance, np.where(same, 0.0, np.inf))
-
-
 WIDER = {dtypes.float32: np.float64, dtypes.float64: np.longdouble}
 
 
@@ -111,16 +101,6 @@ def true_values(row: Op, arrays: list[np.ndarray]) -> list[Any]:
     f = MPMATH.get(row.name) or getattr(mpmath, row.name)
     with mpmath.workprec(120):
         return [f(*(mpmath.mpf(float(x)) for x in xs)) for xs in zip(*arrays, strict=True)]
-
-
-def ulps_of_float64(got: float, want: Any) -> float:
-    if want == 0:
-        return 0.0 if got == 0 else np.inf
-    exponent = max(int(mpmath.frexp(want)[1]) - 1, -1022)
-    if not np.isfinite(got):
-        return 0.0 if exponent > 1023 else np.inf
-    with mpmath.workprec(120):
-        return float(abs(mpmath.mpf(got) - want) / mpmath.mpf(2) ** (exponent - 52))
 
 
 @by_name

@@ -21,10 +21,10 @@ from hologram.ir import devices
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
-from tests.support.kernel_graphs import small_graphs
+from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
+from tests.support.graphs.small_graphs import small_graphs
+from tests.support.op_batches import KINDS, batch_graph, runs_alone
 from tests.support.optable import assert_agree, cases_of, mismatch, rows
-from tests.test_cpu_optable import KINDS, batch_graph, runs_alone
-from tests.test_random_graphs import arguments, exact_graphs, seeds
 
 NAME = os.environ.get("HOLOGRAM_TEST_DEVICE") or devices.accelerator()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(NAME is None, reason="there is no GPU: hg.devices() says why")]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 import hologram.numpy as hnp
+from hologram.graph.blocking import blocked_loops, score_regions
 
 Array = np.ndarray
 
@@ -24,3 +27,14 @@ def formula(q: Array, k: Array, v: Array, finish: Callable[[Array], Array] = lam
         s = finish(q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2))
         e = np.exp(s - s.max(-1, keepdims=True))
         return np.asarray(e / e.sum(-1, keepdims=True) @ v.astype(np.float64))
+
+
+@contextmanager
+def eager(block: int) -> Iterator[None]:
+    """Everything is large, and so many bytes of it are a block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(score_regions, "LEAST_BYTES", 1)
+        patch.setattr(blocked_loops, "BLOCK_BYTES", block)
+        patch.setattr(blocked_loops, "LEAST_ROWS", 4)
+        patch.setattr(blocked_loops, "GAIN", 1)
+        yield

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 import hologram as hg
+from hologram import tree
 from hologram.graph.pass_manager import canonicalise
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.interpreter import evaluate
+from tests.support.optable import mismatch
 
 
 def close(got: Any, want: Any, rtol: float = 1e-6, atol: float = 1e-7) -> None:
@@ -45,3 +47,12 @@ def same_values(f: Callable[..., Any], *args: Any, exact: bool = True) -> None:
                 if precision == "exact" and exact:
                     np.testing.assert_array_equal(a, b)
                 np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * max(1.0, float(np.abs(b).max(initial=0))))
+
+
+def same(got: Any, want: Any) -> None:
+    """Equal structures of equal bits."""
+    assert tree.structure(got) == tree.structure(want)
+    for g, w in zip(tree.leaves(got), tree.leaves(want), strict=True):
+        g, w = np.asarray(g), np.asarray(w)
+        assert g.dtype == w.dtype and g.shape == w.shape
+        assert not mismatch(g, w, 0).any()

@@ -1,4 +1,4 @@
-"""Random graphs for the compiler's middle: as in ``test_random_graphs``, but small, and with gathers, scatters, products, and reductions put back."""
+"""Random graphs for the compiler's middle: as in ``random_graphs``, but small, and with gathers, scatters, products, and reductions put back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hologram.ir.node import Node, const_attrs
 from hologram.ir.symbolic import prod
 from hologram.primitives import TABLE
 from hologram.primitives.indexing import scattered_shape
+from tests.support.graphs.random_graphs import EXACT, EXACT_TYPES, RANGED, Growth
 from tests.support.optable import rows
-from tests.test_random_graphs import EXACT, EXACT_TYPES, RANGED, Growth
 
 SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (5, 5), (4, 1, 7), (2, 3, 4), (1, 33), (6, 40), (7, 9), (9, 17)]
 MOST_ELEMENTS = 500
