@@ -39,7 +39,7 @@ def _remembered(n: Any) -> int:
     ],
 )
 def test_extents_are_not_looked_up(look_up: Callable[[Any], Any]) -> None:
-    with pytest.raises(TracedValueError, match=r"hash\(.*symbolic.*test_extents.py"):
+    with pytest.raises(TracedValueError, match=r"hash\(.*symbolic.*test_extent.py"):
         hg.jit(look_up, dynamic={0: 0})(X)
 
 
@@ -65,7 +65,7 @@ def test_extents_are_not_looked_up(look_up: Callable[[Any], Any]) -> None:
     ],
 )
 def test_what_needs_the_value_of_an_extent_is_refused(read: Callable[[Any], Any]) -> None:
-    with pytest.raises(TracedValueError, match="symbolic.*test_extents.py") as caught:
+    with pytest.raises(TracedValueError, match="symbolic.*test_extent.py") as caught:
         hg.jit(lambda t: t if read(t.shape[0]) else 2 * t, dynamic=True)(X)
     assert "n0 = 5, n1 = 3" in "".join(caught.value.__notes__)
 
@@ -208,7 +208,7 @@ def test_dynamic_names_what_a_call_has(dynamic: Any, args: Any, message: str) ->
     def f(a: Any, b: Any = None, *rest: Any, **more: Any) -> Any:
         return hg.tree.leaves(a)[0] * 2
 
-    with pytest.raises(ArgumentError, match=message + ".*test_extents.py"):
+    with pytest.raises(ArgumentError, match=message + ".*test_extent.py"):
         hg.jit(f, dynamic=dynamic)(*args)
 
 
@@ -240,7 +240,7 @@ def test_dynamic_of_what_may_be_left_out() -> None:
     ],
 )
 def test_control_flow_over_symbolic_shapes(flow: Callable[[Any], Any]) -> None:
-    with pytest.raises(ShapeError, match="static shapes; leave the axis out of jit's dynamic.*test_extents.py"):
+    with pytest.raises(ShapeError, match="static shapes; leave the axis out of jit's dynamic.*test_extent.py"):
         hg.jit(flow, dynamic=True)(X)
 
 
@@ -260,7 +260,7 @@ def test_control_flow_over_symbolic_shapes(flow: Callable[[Any], Any]) -> None:
 def test_extents_do_not_leave_their_trace(use: Callable[[Any], Any]) -> None:
     kept: list[Any] = []
     hg.jit(lambda t: kept.append(t.shape[0]) or t, dynamic=True)(X)
-    with pytest.raises(LeakedTracerError, match="extent .* outside, its trace.*test_extents.py"):
+    with pytest.raises(LeakedTracerError, match="extent .* outside, its trace.*test_extent.py"):
         use(kept[0])
 
 
@@ -300,7 +300,7 @@ def test_control_flow_reads_what_sizes_make(flow: Callable[[Any], Any]) -> None:
     ],
 )
 def test_control_flow_over_what_is_as_long_as_an_argument(flow: Callable[[Any], Any]) -> None:
-    with pytest.raises(ShapeError, match="depends on the symbolic extent n0: control flow takes static shapes.*test_extents.py"):
+    with pytest.raises(ShapeError, match="depends on the symbolic extent n0: control flow takes static shapes.*test_extent.py"):
         hg.jit(flow, dynamic={0: 0})(X)
 
 

@@ -196,7 +196,7 @@ def test_memory_that_is_missing_at_every_launch_is_an_error_that_names_what_is_t
 
     with monkeypatch.context() as patch:
         patch.setattr(type(null.queue), "_launch", full)
-        message = r"null:5 has no memory for .* \(there is no memory at a launch\); it holds: .*a copy of float32\[30, 40\] 4,800.*test_device_faults"
+        message = r"null:5 has no memory for .* \(there is no memory at a launch\); it holds: .*a copy of float32\[30, 40\] 4,800.*test_faults"
         with pytest.raises(OutOfMemory, match=message):
             f(x)
     gc.collect()

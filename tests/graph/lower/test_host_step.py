@@ -232,7 +232,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_error(act: Callable[[], Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message) as caught:
         act()
-    assert "test_host_ops.py" in str(caught.value)
+    assert "test_host_step.py" in str(caught.value)
 
 
 # --- transforms ------------------------------------------------------------------------------------------------------
