@@ -23,7 +23,6 @@ from tests.support.sampling import not_sampled  # noqa: E402
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every generated case, not a seeded sample")
-    parser.addoption("--update-golden", action="store_true", help="write the golden files anew from what the compiler makes now")
 
 
 def pytest_configure(config: pytest.Config) -> None:

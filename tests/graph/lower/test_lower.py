@@ -1,9 +1,8 @@
-"""Lowering: kernels as text, the index arithmetic of movement, and kernels interpreted against the reference."""
+"""Lowering: the index arithmetic of movement, and kernels interpreted against the reference."""
 
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,34 +21,10 @@ from hologram.ir.symbolic import Int, substitute, var
 from hologram.primitives.reductions import PAGE
 from tests.support.building import Draft, adam, count, kernels, product, scheduled
 from tests.support.graphs.movement_chains import movement_chains
-from tests.support.graphs.programs import PROGRAMS
 from tests.support.graphs.random_graphs import arguments, seeds, values_of
 from tests.support.graphs.small_graphs import small_graphs
 from tests.support.kernel_interpreter import Interpreter, Memory, run_schedule
 from tests.support.optable import mismatch, seeded
-
-GOLDEN = Path(__file__).parents[2] / "golden"
-
-
-# --- golden texts ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_kernels_are_the_golden_ones(name: str, request: pytest.FixtureRequest) -> None:
-    """``pytest --update-golden`` writes the files anew; what changed is then for a person to read."""
-    program, precision = PROGRAMS[name]
-    d = Draft()
-    text = "\n".join(map(str, kernels(d.schedule(*program(d), precision=precision))))
-    path = GOLDEN / f"{name}.txt"
-    if request.config.getoption("--update-golden"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    assert text == path.read_text()
-
-
-def test_every_golden_file_has_a_program() -> None:
-    assert {p.stem for p in GOLDEN.iterdir()} == set(PROGRAMS)
-
 
 # --- index arithmetic ------------------------------------------------------------------------------------------------
 
