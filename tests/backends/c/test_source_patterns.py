@@ -6,9 +6,13 @@ from functools import cache
 
 import pytest
 
+from hologram.backends.c.gemm_analysis import UNIT_PANELS
 from hologram.backends.c.source import Program
+from hologram.graph.program import Schedule
+from hologram.graph.schedule import tiles
 from tests.support.building import Draft, kernels
 from tests.support.filecheck import check, matches
+from tests.support.graphs.products import MATRIX_UNITS, PRODUCTS
 from tests.support.graphs.programs import PROGRAMS
 
 OPENCL = {
@@ -189,17 +193,69 @@ SOFTMAX = {
     ),
     "c": TEAMS.format(head="void kernel0(", group="hg_group_id", shared="static", wait="hg_team_barrier();", barrier="hg_barrier"),
 }
-CASES = [("opencl", name) for name in OPENCL] + [(dialect, "softmax") for dialect in SOFTMAX]
+# Products of CUDA, for more columns than one panel has.
+PRODUCT = {
+    # by panels in shared memory, of which one is read by vectors while the next is on its way; what goes before and after is in the kernel
+    "dense": r"""
+        CHECK: __launch_bounds__(256, 2)
+        CHECK: __shared__
+        CHECK: f32 [[sums:hg_sum\w+]][4][8];
+        CHECK: for (i64 hg_at = -16; hg_at < 45; hg_at += 16) {
+        CHECK: = hgf_square_f32(
+        CHECK-NOT: __syncthreads
+        CHECK-COUNT-2: = *(const hg_f32x4 *)(hg_{{row|column}}
+        CHECK: [[sums]][hg_m][hg_n] = fmaf({{.*}}, [[sums]][hg_m][hg_n]);
+        CHECK-NOT: __syncthreads
+        CHECK: (hg_now ^ 1)
+        CHECK: __syncthreads();
+        CHECK-NEXT: hg_now ^= 1;
+        CHECK-NOT: __syncthreads
+        CHECK: = hg_max_f32(
+        CHECK: b3[70 * hg_r + hg_c] =
+    """,
+    # on tensor cores: three panels of 16 bytes a copy under way while one is multiplied, and one barrier a panel
+    "wide": r"""
+        CHECK-DAG: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+        CHECK-DAG: cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;
+        CHECK-DAG: cp.async.wait_group 2;
+        CHECK-DAG: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+        CHECK-DAG: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+        CHECK: __launch_bounds__(256, 1)
+        CHECK: f32 [[sums:hg_sum\w+]][8][16];
+        CHECK: for (i64 hg_next = 0; hg_next < 96; hg_next += 32) {
+        CHECK-COUNT-2: hg_bring(
+        CHECK-NOT: __syncthreads
+        CHECK: for (i64 hg_at = 0; hg_at < 40; hg_at += 32) {
+        CHECK: hg_await();
+        CHECK-NEXT: __syncthreads();
+        CHECK-COUNT-2: hg_bring(
+        CHECK: hg_mma_bf16([[sums]][
+        CHECK-NOT: __syncthreads
+        CHECK: hg_stage = (hg_stage + 1) % 4;
+        CHECK: __syncthreads();
+        CHECK-NOT: __syncthreads
+        CHECK: = hg_max_f32([[sums]][
+        CHECK: b2[264 * hg_r + hg_c] =
+    """,
+}
+CASES = [("opencl", name) for name in OPENCL] + [(dialect, "softmax") for dialect in SOFTMAX] + [("cuda", name) for name in PRODUCT]
 
 
 @cache
 def text(dialect: str, name: str) -> str:
-    make, precision = PROGRAMS[name]
     d = Draft()
+    if name in PRODUCT:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tiles, "MANY_PANELS", 1)
+            schedule = Schedule(d.graph(*(PRODUCTS | MATRIX_UNITS)[name](d)), "standard", UNIT_PANELS)
+            return Program(kernels(schedule), dialect, "standard").text
+    make, precision = PROGRAMS[name]
     return Program(kernels(d.schedule(*make(d), precision=precision)), dialect, precision).text
 
 
 def pattern(dialect: str, name: str) -> str:
+    if name in PRODUCT:
+        return PRODUCT[name]
     return OPENCL[name] if dialect == "opencl" else SOFTMAX[dialect]
 
 
