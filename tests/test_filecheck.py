@@ -48,8 +48,8 @@ def test_what_is_there_is_found(pattern: str) -> None:
         ("CHECK: parallel\nCHECK: parallel", "is not there"),  # a line is found once
         ("CHECK: parallel\nCHECK-NEXT: mul", "CHECK-NEXT: mul\nis not there"),
         ("CHECK: done\nCHECK-NEXT: done", "is not there"),
-        ("CHECK-COUNT-3: load(", "CHECK-COUNT: load("),
-        ("CHECK-NOT: mul", "is there: 'v3 = mul(v2, v2)'"),
+        ("CHECK-COUNT-3: load(", "CHECK-COUNT-3: load("),
+        ("CHECK-NOT: mul", "CHECK-NOT: mul\nis there: 'v3 = mul(v2, v2)'"),
         ("CHECK: mul\nCHECK-NOT: add", "is there"),
         ("CHECK: load(b0\nCHECK-NOT: load(b1\nCHECK: mul", "is there"),
         ("CHECK-NOT: kernel\nCHECK-DAG: load\nCHECK-DAG: add", "is there"),

@@ -27,6 +27,9 @@ class Directive(NamedTuple):
     text: str
     count: int = 1
 
+    def __str__(self) -> str:
+        return "-".join(["CHECK", *filter(None, [self.kind]), *([str(self.count)] if self.kind == "COUNT" else [])]) + f": {self.text}"
+
 
 class Mismatch(AssertionError):
     """The text has not what a directive wants, or has what it forbids."""
@@ -53,7 +56,7 @@ def parsed(pattern: str) -> list[Directive]:
         found = _DIRECTIVE.fullmatch(line)
         if found is None:
             raise ValueError(f"no directive: {line!r}")
-        kind, _, count = (found[1] or "CHECK").partition("-")
+        kind, _, count = (found[1] or "").partition("-")
         out.append(Directive(kind, found[2], int(count or 1)))
     if not out:
         raise ValueError("a pattern without directives matches everything")
@@ -129,7 +132,7 @@ class _Search:
     def _error(self, d: Directive, what: str) -> Mismatch:
         names = "".join(f"\n  {name} is {value!r}" for name, value in self.names.items())
         below = "\n".join(f"  {line}" for line in self.lines[self.at :])
-        return Mismatch(f"CHECK-{d.kind}: {d.text}\n{what}, from line {self.at + 1} on:\n{below}{names}")
+        return Mismatch(f"{d}\n{what}, from line {self.at + 1} on:\n{below}{names}")
 
 
 def _groups(directives: list[Directive]) -> Iterator[list[Directive]]:
