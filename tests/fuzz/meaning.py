@@ -27,8 +27,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT, TABLE, Op
 from hologram.primitives.scalar.elementwise import cast_reference
-
-from .. import scalar_code
+from tests.support import scalar_code
 
 TRIALS = 5
 UNITS = 4.0  # in the last place, by which results are moved

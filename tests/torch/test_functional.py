@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from samples import Call, calls
 from torch.autograd import gradcheck, gradgradcheck
 
 import hologram_torch as ht
@@ -17,6 +16,7 @@ from hologram.errors import ArgumentError, ClosedExecutorError, DeviceError, DTy
 from hologram_torch import functional as F
 from hologram_torch.api.operation import TABLE
 from hologram_torch.autograd.program import MAPPED_BYTES
+from tests.support.torch.samples import Call, calls
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # which torch calls where forward mode begins
 
