@@ -1,4 +1,4 @@
-"""``convert``: the layers of a model that Hologram has, swapped for Hologram's in place."""
+"""``convert``: swaps the layers of a model for Hologram's, in place."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from hologram_torch.api.nn import Computed
 
 
 class Conversion(NamedTuple):
-    """What :func:`convert` did, by the names of modules in the model ("" is the model itself): those that now compute with Hologram, and of the
-    others that have no modules inside what they are."""
+    """What :func:`convert` did, by the names of modules in the model ("" is the model itself).
+
+    ``converted``: the modules that now compute with Hologram. ``left``: the class of each other module that contains no modules.
+    """
 
     converted: tuple[str, ...]
     left: dict[str, str]
@@ -25,13 +27,13 @@ class Conversion(NamedTuple):
 
 
 def _counterparts() -> dict[type, type]:
-    """The module of Hologram for each of torch's: that which derives from it."""
+    """From each module class of torch to the class of Hologram that derives from it."""
     modules: list[Any] = [getattr(nn, name) for name in nn.__all__]
     return {base: m for m in modules for base in m.__bases__ if base is not Computed}
 
 
 def convert(model: torch.nn.Module) -> Conversion:
-    """Makes every module of ``model``, itself included, that is exactly one of ``torch.nn`` with a counterpart in :mod:`hologram_torch.nn` that one.
+    """Converts the layers of ``model``, itself included, that are exactly a class of ``torch.nn`` with a counterpart in :mod:`hologram_torch.nn`.
 
     The module objects stay, with their parameters, buffers, hooks and mode, so optimisers and state dicts stay valid. Modules of derived classes are
     left, since they may compute something else. Raises ArgumentError for what is no module.

@@ -1,7 +1,7 @@
-"""Functions of torch's tensors, computed by Hologram: what ``torch`` and ``torch.nn.functional`` compute under the same names.
+"""Functions of torch's tensors computed by Hologram, with the names and meanings of ``torch`` and ``torch.nn.functional``.
 
 Each may be called with an :class:`hologram.Executor` before its arguments, and then runs on that executor's device. All can be differentiated to any
-order (:func:`hologram_torch.wrap`) and give new, contiguous tensors.
+order (:func:`hologram_torch.wrap`) and return new, contiguous tensors.
 
 The bodies are written in Hologram and see its Tensors; the annotations are those of the functions that the decorator makes of them.
 """
@@ -34,7 +34,7 @@ _REDUCTIONS = ("none", "mean", "sum")
 
 
 def _row(op: Any, *args: Any, **options: Any) -> Any:
-    """What the table of ATen's ops says of ``op``, on these arguments."""
+    """Calls the row of ``op`` in the table of ATen's ops."""
     row = aten.lookup(op)
     assert row is not None
     return row(*args, **options)
@@ -154,9 +154,8 @@ def conv2d(
     dilation: Sequence[int] = (1, 1),
     groups: int = 1,
 ) -> torch.Tensor:
-    """Sums over windows of ``x`` (N, C, H, W) or (C, H, W), as :func:`hologram.nn.conv2d`. One integer stands for both space axes; ``padding`` may
-    be ``"same"``
-    or ``"valid"``."""
+    """Convolution of ``x`` (N, C, H, W) or (C, H, W), as :func:`hologram.nn.conv2d`. One integer stands for both space axes; ``padding`` may be
+    ``"same"`` or ``"valid"``."""
     padding = padding if isinstance(padding, (str, int)) else tuple(padding)
     steps, dilations = (n if isinstance(n, int) else tuple(n) for n in (stride, dilation))
     found: Any = hnn.conv2d(x, weight, bias, stride=steps, padding=padding, dilation=dilations, groups=groups)
@@ -167,7 +166,7 @@ def conv2d(
 
 
 def _reduced(losses: Any, reduction: str, what: str, count: Any = None) -> Any:
-    """The losses, their sum, or that over ``count``, by default their number."""
+    """Reduces the losses: to their sum, or to the sum over ``count``, by default their number."""
     if reduction not in _REDUCTIONS:
         raise located(ArgumentError(f"{what}: reduction is one of {', '.join(_REDUCTIONS)}, not {reduction!r}"))
     if reduction == "none":
@@ -203,11 +202,11 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> torch.Tensor:
-    """The cross entropy of ``softmax(pred)`` over the classes, axis 1 of (N, C, …) or the only one of (C), and ``target``.
+    """The cross entropy of ``softmax(pred)`` and ``target``. Classes are axis 1 of (N, C, …), or the only axis of (C).
 
-    ``target`` is integers, the numbers of classes, of the shape of ``pred`` without that axis, or floats of the shape of ``pred``, probabilities.
-    ``weight`` (C) weighs classes. Targets equal to ``ignore_index`` count for nothing; any other that is no class has the loss NaN. The mean is over
-    what counts, by its weight. ``label_smoothing`` is the part of a target that is spread evenly over all classes.
+    ``target`` holds class numbers, integers of the shape of ``pred`` without that axis, or probabilities, floats of the shape of ``pred``. ``weight``
+    (C) weighs classes. Targets equal to ``ignore_index`` do not count; any other target that is no class has the loss NaN. The mean is over the
+    targets that count, by their weights. ``label_smoothing`` is the part of each target that is spread evenly over all classes.
     """
     axis = 1 if pred.ndim > 1 else 0
     _check_target(pred, target, axis)

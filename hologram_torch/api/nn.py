@@ -1,4 +1,4 @@
-"""Modules that compute with Hologram. Each is the module of ``torch.nn`` of its name with another ``forward``.
+"""Modules that compute with Hologram: the modules of ``torch.nn`` of the same names with another ``forward``.
 
 Parameters, initial values, state dicts, options and ``repr`` are torch's. An :class:`hologram.Executor` may come before the other arguments; the
 module then runs on its device.
@@ -70,7 +70,7 @@ class LayerNorm(Computed, torch.nn.LayerNorm):
 
 
 class Conv2d(Computed, torch.nn.Conv2d):
-    """Padding other than with zeros is torch's own, before the convolution."""
+    """A 2-D convolution. Torch itself pads where the padding is not with zeros."""
 
     def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         padding = self.padding

@@ -1,4 +1,4 @@
-"""Element types: torch's promotion, and conversion between torch's types and Hologram's."""
+"""Element types: torch's promotion rules, and casts to torch's types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def type_of(x: Any) -> torch.dtype:
 
 
 def cast(x: Any, dtype: torch.dtype | None) -> Any:
-    """A Tensor as ``dtype``; as it is for None. Imaginary parts are dropped where ``dtype`` has none."""
+    """Casts a Tensor to ``dtype``, unless that is None. Imaginary parts are dropped where ``dtype`` has none."""
     if dtype is None or type_of(x) is dtype:
         return x
     if type_of(x).is_complex and not dtype.is_complex:
