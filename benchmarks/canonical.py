@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram import dtypes
-from hologram.graph.pass_manager import Context, canonicalise
-from hologram.graph.rewrite.engine import Rewriter
+from hologram.graph.pass_manager import Context
+from hologram.graph.pipeline import canonicalise
+from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 

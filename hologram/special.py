@@ -126,7 +126,7 @@ def rel_entr(x: Any, y: Any) -> Tensor:
     share = where(inside, a, 1.0)
     nan = FUNCTIONS["isnan"](a) | FUNCTIONS["isnan"](b)
     outside = where(nan, np.nan, where((a == 0) & (b == 0), 0.0, np.inf))
-    return where(inside, xlogy(share, share / where(inside, b, 1.0)), outside)
+    return where(inside, xlogy(share, share / where(inside, b, 1.0)), outside.astype(a.dtype))
 
 
 def kl_div(x: Any, y: Any) -> Tensor:

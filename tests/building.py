@@ -7,8 +7,9 @@ from typing import Any
 from hologram import dtypes
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.pipeline import compile_to_plan
 from hologram.graph.program import Schedule
-from hologram.graph.schedule.tiles import Tile
+from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Builder, Node, const_attrs
@@ -56,11 +57,11 @@ class Draft:
         return scheduled(self.graph(*outputs), precision)
 
 
-TILE = Tile(6, 256)  # of a machine with 32 registers of 64 bytes, whatever runs the tests
+TILE = CpuTileConfig(6, 256)  # of a machine with 32 registers of 64 bytes, whatever runs the tests
 
 
 def scheduled(graph: Graph, precision: str = "exact") -> Schedule:
-    schedule = Schedule(graph, precision, TILE)
+    schedule = compile_to_plan(graph, precision, TILE)
     for k in schedule.kernels:
         verify_kernel(k.kernel)
     return schedule

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import hologram as hg
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.interpreter import evaluate
 

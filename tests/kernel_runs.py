@@ -15,7 +15,7 @@ from hologram.backends.llvm.graph_module import render_module
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.parser import parse_kernel
 from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.ir.aval import aval
 from hologram.settings import override
 

@@ -25,7 +25,7 @@ from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.program import Schedule
 
 Array = np.ndarray
@@ -41,7 +41,7 @@ def _arrays(*shapes: tuple[int, ...], dtype: Any = F32) -> list[Array]:
 def _schedule(f: Callable[..., Any], *args: Array, dialect: str = "cuda", precision: str = "standard") -> Schedule:
     """Of the kernels that a device of the dialect is given."""
     graph = canonicalise(hg.make_graph(f)(*args), precision)
-    found = Schedule(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
+    found = compile_to_plan(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
     for k in found.kernels:
         verify_kernel(k.kernel)
     return found
@@ -120,6 +120,20 @@ def test_terms_beyond_the_last_key_are_none(dtype: str, tmp_path: Path) -> None:
     want = formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: s / np.sqrt(24))
     np.testing.assert_allclose(got.astype(F32), want, rtol=2**-6, atol=2**-6)
     assert list(np.flatnonzero(np.isnan(want).any(1))) == [33]
+
+
+@needs_compilers
+@pytest.mark.parametrize("dialect", ["cuda", "metal"])
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_8_bit_floats_are_read_as_such(dtype: str, dialect: str, tmp_path: Path) -> None:
+    """And multiplied in float32: matrix units take 16 bits."""
+    q, k, v = (x.astype(dtypes.of(dtype).np) for x in _arrays((2, 40, 24), (2, 70, 24), (2, 70, 24)))
+    schedule = _schedule(nn.dot_product_attention, q, k, v)
+    assert {b.dtype.name for b in schedule.kernels[0].kernel.params if b.role == "in"} == {dtype}
+    (got,) = run(schedule, [q, k, v], tmp_path, "standard", dialect=dialect)
+    want = formula(*(x.astype(F32) for x in (q, k, v)), finish=lambda s: s / np.sqrt(24))
+    eps = 2.0 ** -(dtypes.of(dtype).format.fraction_bits + 1)
+    np.testing.assert_allclose(got.astype(F32), want, rtol=1.01 * eps, atol=0.02)
 
 
 @needs_compilers
@@ -202,7 +216,7 @@ def test_derivatives_of_16_bit_floats_make_scores_again(case: str, tmp_path: Pat
     args = [x.astype(dtypes.bfloat16.np) for x in _arrays(*shapes)]
     with eager(2**20):
         schedule = _schedule(f, *args)
-    mappings = [Mapping(k.kernel, Scalars(DIALECTS["cuda"]), "standard") for k in schedule.kernels if k.group.roots[0].op.kind == "attention"]
+    mappings = [Mapping(k.kernel, Scalars(DIALECTS["cuda"]), "standard") for k in schedule.kernels if k.group.nodes[0].op.kind == "attention"]
     assert len(mappings) >= 6 and all(m.dynamic for m in mappings)
     scores = args[0].size // args[0].shape[-1] * args[1].shape[-2]
     assert all(n.size < scores for k in schedule.kernels for n in k.bindings)

@@ -24,9 +24,9 @@ from hologram.errors import PassLimitError
 from hologram.graph.blocking.score_regions import products
 from hologram.graph.bounded import Worklist, rounds
 from hologram.graph.legalize.convolutions import written_out
-from hologram.graph.pass_manager import MAX_ROUNDS, Context, Pass, Repeat, canonicalise, run_passes
-from hologram.graph.program import Schedule
-from hologram.graph.schedule.tiles import Panels
+from hologram.graph.pass_manager import MAX_ROUNDS, Context, Pass, Repeat, run_passes
+from hologram.graph.pipeline import canonicalise, compile_to_plan
+from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node, const_attrs, topological
 from hologram.ir.op import TABLE
@@ -40,7 +40,8 @@ SECONDS = 20  # that no graph here takes, by far
 def compiled(graph: Graph, precision: str, device: bool = False) -> None:
     """Through all passes, to kernels."""
     with within(SECONDS):
-        _ = Schedule(canonicalise(graph, precision), precision, Panels(64, 64, None) if device else target.host().tile, hold=2**20).kernels
+        tile = GpuTileConfig(64, 64, None) if device else target.host().tile
+        _ = compile_to_plan(canonicalise(graph, precision), precision, tile, hold=2**20).kernels
 
 
 # --- the helper ------------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def test_a_walk_and_rounds_without_end_name_their_pass() -> None:
 
 def test_passes_that_undo_one_another_are_refused_where_passes_are_verified() -> None:
     turns = []
-    other = Repeat((Pass("there", lambda n, context, fired: turns.append(n) or n + 1), Pass("back", lambda n, context, fired: n - 1)))
+    other = Repeat((Pass("there", lambda n, context: turns.append(n) or n + 1), Pass("back", lambda n, context: n - 1)))
     with pytest.raises(PassLimitError, match="there and back undo one another"):
         run_passes(0, [other], Context("exact"))
     with override(verify=False):

@@ -198,7 +198,7 @@ PIECES: dict[str, Callable[[Any, Any], Any]] = {  # (namespace, array): what fal
     "pad": lambda np_, x: np_.pad(x, (1, 70)),
     "concatenate": lambda np_, x: np_.concatenate([x[:1], x, x[5:], x[:2]]),
     "prepended": lambda np_, x: np_.diff(x, prepend=0.0),
-    "joined ends": lambda np_, x: np_.concatenate([x[-1:], x[:-1] * 2, x[:1]]),
+    "join_kernels ends": lambda np_, x: np_.concatenate([x[-1:], x[:-1] * 2, x[:1]]),
     "elements": lambda np_, x: _with_elements(x),
     "stack": lambda np_, x: np_.stack([x, np_.roll(x, 2)], 1),
 }

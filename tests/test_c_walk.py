@@ -24,7 +24,8 @@ from hologram.backends.c.source import Program
 from hologram.errors import UnsupportedError
 from hologram.graph.kernel.ir import Buffer
 from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.legalize import reductions_scans
+from hologram.graph.legalize import scans
+from hologram.graph.pipeline import compile_to_plan
 from hologram.graph.program import Schedule
 from hologram.graph.schedule import tiles
 from hologram.ir.graph import Graph
@@ -74,7 +75,7 @@ def test_every_elementwise_row_renders(dialect: str) -> None:
     refused = 0
     for row in rows("elementwise"):
         for graph in _graphs(row):
-            schedule = Schedule(graph, "exact")
+            schedule = compile_to_plan(graph, "exact")
             try:
                 text = Program([k.kernel for k in schedule.kernels], dialect, "exact").text
             except UnsupportedError as e:
@@ -289,7 +290,7 @@ def test_kernels_give_the_reference(name: str, dialect: str, tmp_path: Path) -> 
     graph = d.graph(*RUN[name](d))
     rng = seeded(name)
     arrays = [_values(x, rng) for x in graph.inputs]
-    got = run(Schedule(graph, "exact"), arrays, tmp_path, dialect=dialect)
+    got = run(compile_to_plan(graph, "exact"), arrays, tmp_path, dialect=dialect)
     for g, w in zip(got, evaluate(graph, arrays), strict=True):
         inexact = name in ("softmax", "many_rows", "halves") and w.dtype.kind != "b"
         assert not mismatch(g, w, 8 if inexact else 0).any()
@@ -304,7 +305,7 @@ def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path
     graph = d.graph(*PRODUCTS[name](d))
     rng = seeded(name)
     arrays = [_values(x, rng) for x in graph.inputs]
-    schedule = Schedule(graph, "exact", PANELS)
+    schedule = compile_to_plan(graph, "exact", PANELS)
     assert [Mapping(k, Scalars(DIALECTS[dialect])).product is not None for k in kernels(schedule)] == [True]
     for g, w in zip(run(schedule, arrays, tmp_path, dialect=dialect, groups=2), evaluate(graph, arrays), strict=True):
         assert not mismatch(g, w, 0).any()
@@ -317,8 +318,8 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
     x = d.input(*shape)
     axis = len(shape) - 2
     graph = d.graph(d("reduce_sum", d("square", x), (axis,)), d("reduce_max", x, (axis,)))
-    schedule = Schedule(graph, "standard", PANELS)
-    assert len(kernels(schedule)) == 2 and len(kernels(Schedule(graph, "exact", PANELS))) == 1
+    schedule = compile_to_plan(graph, "standard", PANELS)
+    assert len(kernels(schedule)) == 2 and len(kernels(compile_to_plan(graph, "exact", PANELS))) == 1
     array = seeded(shape).integers(-9, 9, shape).astype(np.float32)
     for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect="cuda"), evaluate(graph, [array]), strict=True):
         np.testing.assert_array_equal(g, w)
@@ -327,11 +328,11 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
 @needs_compilers
 @pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reductions_scans, "MANY_PAGES", 4)
+    monkeypatch.setattr(scans, "MANY_PAGES", 4)
     d = Draft()
     x = d.input(2, 14_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))
-    schedule = Schedule(graph, "standard", PANELS)
+    schedule = compile_to_plan(graph, "standard", PANELS)
     assert not any(k.chunks == 2 and not k.scratch and "lanes" not in print_kernel(k) for k in kernels(schedule))
     array = seeded(dtype).integers(-100, 100, x.shape).astype(x.dtype.np)
     for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect=dialect), evaluate(graph, [array]), strict=True):
@@ -346,7 +347,7 @@ def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str
 def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis: int, dtype: str, reverse: bool, tmp_path: Path) -> None:
     d = Draft()
     graph = d.graph(d(op, d.input(*shape, dtype=dtype), axis, reverse))
-    schedule = Schedule(graph, "standard", PANELS)
+    schedule = compile_to_plan(graph, "standard", PANELS)
     assert max(k.chunks for k in kernels(schedule) if isinstance(k.chunks, int)) >= 25
     array = seeded(op, shape).integers(-9, 9, shape).astype(dtype)
     (got,), (want,) = run(schedule, [array], tmp_path, "standard", dialect="metal"), evaluate(graph, [array])
@@ -362,7 +363,7 @@ def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monke
     d = Draft()
     graph = d.graph(*MATRIX_UNITS[name](d))
     arrays = [_values(x, seeded(name)) for x in graph.inputs]
-    schedule = Schedule(graph, "standard", UNIT_PANELS)
+    schedule = compile_to_plan(graph, "standard", UNIT_PANELS)
     (kernel,), scalars, by_request = kernels(schedule), Scalars(DIALECTS["cuda"]), name == "tf32"
     assert Mapping(kernel, scalars, "standard").on_matrix_units != by_request
     with override(tf32=by_request):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.pass_manager import Context, canonicalise
-from hologram.graph.rewrite.engine import Rewriter
+from hologram.graph.pass_manager import Context
+from hologram.graph.pipeline import canonicalise
+from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from hologram.backends.cpu.native import guarded_memory, storage
 from hologram.backends.cpu.native.checked_code import POISON
 from hologram.backends.llvm import target
 from hologram.errors import BoundsError, CompileError
+from hologram.graph import pipeline
 from hologram.graph.kernel.ir import Loop, Store
-from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 from hologram.ir.instruction import Ins
 from hologram.settings import override
@@ -298,19 +298,22 @@ def test_it_says_which_access() -> None:
 
 
 @pytest.fixture
-def shifted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiler whose kernels read every element one place too far."""
-    lower = Schedule._lower
+def shifted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A compiler whose kernels read every element one place too far, and whose verifier is off."""
+    lower = pipeline.lower_groups
 
-    def wrong(self: Schedule, computed: Any) -> Any:
-        steps = lower(self, computed)
+    def wrong(*args: Any) -> Any:
+        found = lower(*args)
+        steps = found.steps
         for step in steps:
             for s in step.kernel.walk() if hasattr(step, "kernel") else ():
                 if isinstance(s, Ins) and s.op == "load":
                     s.attrs = (s.attrs[0], s.attrs[1] + 1)
-        return steps
+        return found
 
-    monkeypatch.setattr(Schedule, "_lower", wrong)
+    monkeypatch.setattr(pipeline, "lower_groups", wrong)
+    with override(verify=False):
+        yield
 
 
 X = np.ones((6, 40), np.float32)
@@ -354,14 +357,15 @@ def test_every_way_in_reports() -> None:
 
 
 def test_a_buffer_that_is_taken_for_larger_than_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    lower = Schedule._lower
+    lower = pipeline.lower_groups
 
-    def wrong(self: Schedule, computed: Any) -> Any:
-        steps = lower(self, computed)
+    def wrong(*args: Any) -> Any:
+        found = lower(*args)
+        steps = found.steps
         steps[0].kernel.params[0].size += 1
-        return steps
+        return found
 
-    monkeypatch.setattr(Schedule, "_lower", wrong)
+    monkeypatch.setattr(pipeline, "lower_groups", wrong)
     with override(checked=True, cache=False), pytest.raises(CompileError, match=r"takes b0 for 241 elements of float32, but it is float32\[240\]"):
         hg.jit(lambda x: x + 11)(X)
 
@@ -399,14 +403,14 @@ def test_scratch_begins_as_poison() -> None:
 @pytest.mark.parametrize("n", [7, 1000, 200_000])
 def test_an_intermediate_that_is_not_written_gives_no_number(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where its place in the arena held another one before."""
-    lower = Schedule._lower
+    lower = pipeline.lower_groups
 
-    def forgets(self: Schedule, computed: Any) -> Any:
+    def forgets(fused: Any, *args: Any) -> Any:
         """The last kernel of those that write to the arena, not in place, writes nothing."""
-        steps = lower(self, computed)
-        last = [s for s in steps if not s.in_place and not set(s.bindings) & set(computed)][-1]
+        found = lower(fused, *args)
+        last = [s for s in found.steps if not s.in_place and not set(s.bindings) & set(fused.computed)][-1]
         _without_stores(last.kernel.body)
-        return steps
+        return found
 
     def f(x: Any) -> Any:
         for _ in range(4):
@@ -416,7 +420,7 @@ def test_an_intermediate_that_is_not_written_gives_no_number(n: int, monkeypatch
     x = np.ones(n, np.float32)
     with override(checked=True, cache=False):
         assert np.isfinite(hg.jit(f)(x).numpy()).all()
-        monkeypatch.setattr(Schedule, "_lower", forgets)
+        monkeypatch.setattr(pipeline, "lower_groups", forgets)
         assert np.isnan(hg.jit(f)(x).numpy()).any()
 
 

@@ -22,7 +22,7 @@ from hologram.errors import DTypeError, ShapeError
 from hologram.ir.interpreter import evaluate
 from hologram.ir.op import on_complex
 from hologram.primitives import TABLE, Op
-from hologram.primitives.complexes import Each, join
+from hologram.primitives.complex.parts import Each, join
 from hologram.trace.apply import elementwise, node_of
 from hologram.trace.recorder import record
 

@@ -13,7 +13,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import errors
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.interpreter import evaluate
 from tests.fuzz.thresholds import overridden

@@ -22,10 +22,11 @@ from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.build import build
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda import executable, library
+from hologram.backends.device.backend import DeviceBackend
 from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
-from hologram.graph.pass_manager import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 
@@ -78,7 +79,7 @@ def test_calls_return_before_the_device_is_done(cuda: FakeApi) -> None:
 
 
 def compiled(cuda: FakeApi, graph: Graph) -> Any:
-    return cuda_device.found()[0][0].runtime.compile(graph, "exact", canonicalise)
+    return build(DeviceBackend(cuda_device.found()[0][0]), graph, "exact")
 
 
 def test_rows_of_the_table_give_the_reference(cuda: FakeApi, everything: bool) -> None:

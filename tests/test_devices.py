@@ -14,12 +14,13 @@ from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.build import build
 from hologram.backends.cpu.native import storage as host
 from hologram.backends.cpu.native.module import why_not_native
 from hologram.backends.device import runtime
+from hologram.backends.device.backend import DeviceBackend
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
-from hologram.graph.pass_manager import canonicalise
 from hologram.ir import devices
 from hologram.trace.signature import Signature
 
@@ -190,7 +191,7 @@ def test_values_go_to_another_device_without_its_lock(device: Any, monkeypatch: 
     monkeypatch.setattr(device.runtime, "read", watched)
     moved = other.runtime.put(hg.device_put(X, "opencl")._storage)
     np.testing.assert_array_equal(host.view(moved.on_host()), X)
-    program = other.runtime.compile(hg.make_graph(lambda a: a * 2)(X), "standard", canonicalise)
+    program = build(DeviceBackend(other), hg.make_graph(lambda a: a * 2)(X), "standard")
     np.testing.assert_array_equal(host.view(program.run([hg.device_put(X, "opencl")._storage])[0].on_host()), X * 2)
     assert free == [True, True]
 

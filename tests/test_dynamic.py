@@ -124,7 +124,7 @@ def _gathers(d: Draft, n: Any) -> list[Node]:
     return [d("take", table, wrapped, 0), d("take", x, d("rem", d.input(4, dtype="int64"), d.const(10, "int64")), 0)]
 
 
-def _dear(d: Draft, n: Any) -> list[Node]:
+def _expensive(d: Draft, n: Any) -> list[Node]:
     """Values between kernels, whose places in the arena depend on the size."""
     x = d.input(n)
     y = d("fmod", x, d.const(3))
@@ -152,7 +152,7 @@ PROGRAMS: dict[str, tuple[Program, int]] = {  # and the least size
         ("edges", _edges, 0),
         ("slices", _slices, 0),
         ("gathers", _gathers, 0),
-        ("dear", _dear, 0),
+        ("expensive", _expensive, 0),
     ]
 }
 

@@ -13,9 +13,9 @@ from optable import compiler, mismatch
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu.native.storage import copy_of
-from hologram.graph.constants.fold import computed_ahead
-from hologram.graph.legalize.reductions_scans import prepare
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.constants.fold import fold_constants
+from hologram.graph.legalize.legalize import legalize
+from hologram.graph.pipeline import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Builder, Node
@@ -165,8 +165,8 @@ def test_what_is_computed_ahead_depends_on_no_size(precision: str) -> None:
     """Of arrays and numbers alone, whatever else there is; and there is something."""
     held = 0
     for seed in range(400):
-        graph = prepare(canonicalise(grown(seed), precision), precision)
-        found = computed_ahead(graph, 2**30, None, precision == "exact")
+        graph = legalize(canonicalise(grown(seed), precision), precision)
+        found = fold_constants(graph, 2**30, None, precision == "exact")
         if found is not None:
             held += len(found.values.outputs)
             assert not any(symbols_of((x.shape, x.attrs)) for x in found.values.nodes()), f"seed {seed}:\n{found.values}"

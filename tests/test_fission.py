@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.graph.canonical import loop_distribution
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node

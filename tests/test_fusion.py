@@ -11,7 +11,7 @@ from building import Draft, adam, count, kernels, layer_norm, log_sum_exp, sched
 from hypothesis import given
 from kernel_graphs import small_graphs
 
-from hologram.graph.fusion.grouping import MOST_ROOTS
+from hologram.graph.fusion.grouping import MAX_GROUP_VALUES
 from hologram.graph.fusion.groups import KERNEL_COST, Group, reduction_axes, unpaged
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.printer import print_kernel
@@ -189,19 +189,19 @@ def test_long_chain_is_cut_where_kernels_are_full() -> None:
 
 def test_many_results_are_kernels_of_so_many_each() -> None:
     """So what a program with n results says of its arguments' memory is as long as n, not as its square."""
-    d, n = Draft(), 5 * MOST_ROOTS
+    d, n = Draft(), 5 * MAX_GROUP_VALUES
     s = d.schedule(*[d("neg", d.input(8)) for _ in range(n)])
-    assert [len(g.roots) for g in s.groups] == [MOST_ROOTS] * 5
-    assert s.donors() == [[*range(i - i % MOST_ROOTS, i - i % MOST_ROOTS + MOST_ROOTS)] for i in range(n)]
+    assert [len(g.nodes) for g in s.groups] == [MAX_GROUP_VALUES] * 5
+    assert s.donors() == [[*range(i - i % MAX_GROUP_VALUES, i - i % MAX_GROUP_VALUES + MAX_GROUP_VALUES)] for i in range(n)]
 
 
 def test_cuts_keep_what_movement_moves() -> None:
     d = Draft()
     x, bias = d.input(64, 128), d.input(128)
     wide = d.spread(bias, x.shape, 1)
-    dear = d.spread(d("exp", bias), x.shape, 1)
+    expensive = d.spread(d("exp", bias), x.shape, 1)
     for _ in range(1000):
-        x = d("add", d("mul", x, wide), dear)
+        x = d("add", d("mul", x, wide), expensive)
     s = d.schedule(x)
     assert len(s.kernels) > 3 and not any(n.op.kind == "movement" for n, *_ in s.temporaries)
 
@@ -240,43 +240,43 @@ def test_long_chains_of_movement_have_short_kernels(step: Any) -> None:
 
 
 class Checker:
-    """Follows what each root reads, apart from how fusion found the groups."""
+    """Follows what each value reads, apart from how fusion found the groups."""
 
     def __init__(self, groups: list[Group]) -> None:
         self.groups = groups
-        self.number = {r: k for k, g in enumerate(groups) for r in g.roots}
+        self.number = {r: k for k, g in enumerate(groups) for r in g.nodes}
 
     def check(self) -> None:
-        assert len(self.number) == sum(len(g.roots) for g in self.groups), "a root is in two groups"
+        assert len(self.number) == sum(len(g.nodes) for g in self.groups), "a value is in two groups"
         for k, g in enumerate(self.groups):
             done: set[Node] = set()
-            for root in g.roots:
-                self.covers(g, root)
-                for read, index in self.reads(g, root):
-                    assert self.number[read] <= k, "a root reads a later group"
+            for value in g.nodes:
+                self.covers(g, value)
+                for read, index in self.reads(g, value):
+                    assert self.number[read] <= k, "a value reads a later group"
                     if self.number[read] == k:
-                        assert read in done, "a root reads one that comes after it in its group"
-                        assert index == g.index_of(read), "a root reads another element of its own group"
-                done.add(root)
+                        assert read in done, "a value reads one that comes after it in its group"
+                        assert index == g.index_of(read), "a value reads another element of its own group"
+                done.add(value)
 
-    def covers(self, g: Group, root: Node) -> None:
-        """The elements at which the group computes ``root`` are all of its elements, and no others."""
-        index = g.index_of(root)
+    def covers(self, g: Group, value: Node) -> None:
+        """The elements at which the group computes ``value`` are all of its elements, and no others."""
+        index = g.index_of(value)
         assert index is not None
         space = [range(int(n)) for n in g.shape]
-        wanted = itertools.product(*(range(int(n)) for n in (unpaged(root) or root).shape))
+        wanted = itertools.product(*(range(int(n)) for n in (unpaged(value) or value).shape))
         assert {tuple(substitute(e, values(p)) for e in index) for p in itertools.product(*space)} == set(wanted)
 
-    def reads(self, g: Group, root: Node) -> list[tuple[Node, Index]]:
-        if reduction_axes(root) is not None:
-            stack: list[tuple[Node, Index, Guard]] = [(root.inputs[0], variables(g.shape), ())]
-        elif root.op.kind == "scatter":
-            stack = [(x, variables(x.shape), ()) for x in root.inputs]
+    def reads(self, g: Group, value: Node) -> list[tuple[Node, Index]]:
+        if reduction_axes(value) is not None:
+            stack: list[tuple[Node, Index, Guard]] = [(value.inputs[0], variables(g.shape), ())]
+        elif value.op.kind == "scatter":
+            stack = [(x, variables(x.shape), ()) for x in value.inputs]
         else:
-            index = g.index_of(root)
+            index = g.index_of(value)
             assert index is not None
-            base = unpaged(root)
-            stack = [(base, index, ())] if base is not None else self.inputs(root, index, ())
+            base = unpaged(value)
+            stack = [(base, index, ())] if base is not None else self.inputs(value, index, ())
         out, seen = [], set()
         while stack:
             item = stack.pop()

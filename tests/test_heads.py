@@ -1,4 +1,4 @@
-"""Dear values of a row are computed at the head of the row by its readers, where rows are long and nobody goes along them."""
+"""Expensive values of a row are computed at the head of the row by its readers, where rows are long and nobody goes along them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from building import Draft, kernels
 from kernel_interpreter import run_schedule
 from optable import mismatch, seeded
 
-from hologram.graph.fusion.rematerialize_rows import LONG
+from hologram.graph.fusion.rematerialize_rows import MIN_ROW_ELEMENTS
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 
-ROWS, WIDTH = 20, LONG + 8
+ROWS, WIDTH = 20, MIN_ROW_ELEMENTS + 8
 
 
 def scaled(d: Draft, width: int = WIDTH) -> Node:
@@ -48,7 +48,7 @@ def kept_and_returned(d: Draft) -> list[Node]:
 
 PROGRAMS: dict[str, tuple[Callable[[Draft], list[Node]], int]] = {
     "scaled": (lambda d: [scaled(d)], 1),
-    "short rows": (lambda d: [scaled(d, LONG // 2)], 2),
+    "short rows": (lambda d: [scaled(d, MIN_ROW_ELEMENTS // 2)], 2),
     "summed along rows": (lambda d: [d("reduce_sum", scaled(d), (1,))], 1),
     "two readers": (two_readers, 2),
     "read along": (reads_along, 2),

@@ -197,13 +197,13 @@ def test_an_exception_leaves_a_loop() -> None:
 
 
 def test_nothing_leaks_when_it_fails() -> None:
-    class Held:
+    class FoldedConstant:
         pass
 
-    alive: list[weakref.ref[Held]] = []
+    alive: list[weakref.ref[FoldedConstant]] = []
 
     def f(x: np.ndarray) -> np.ndarray:
-        held = Held()
+        held = FoldedConstant()
         alive.append(weakref.ref(held))
         raise Own(held)
 

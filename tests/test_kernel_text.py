@@ -227,7 +227,7 @@ def _stranger(kernel: Kernel) -> None:
 
 
 def _half(kernel: Kernel) -> None:
-    """16-bit floats are cast before they compute."""
+    """Narrow floats are cast before they compute."""
     d = Draft()
     x = d.input(10, dtype="float16")
     (other,) = kernels(d.schedule(d("neg", x)))

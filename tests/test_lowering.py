@@ -18,7 +18,7 @@ from optable import mismatch, seeded
 from test_random_graphs import arguments, seeds, values_of
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.lower.code_placement import SCRATCH_BYTES
+from hologram.graph.lower.code_placement import MAX_KEPT_BYTES
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Guard, Index, linear, requests, variables
@@ -375,16 +375,16 @@ def test_scratch_of_a_kernel_is_bounded() -> None:
     d = Draft()
     n = 36_000
     x = d.input(20, n)
-    dear = [d("fmod", x, d.const(0.5 + i)) for i in range(12)]
-    total = d("sub", dear[0], d.over_rows("reduce_max", dear[0]))
-    for y in dear[1:]:
+    expensive = [d("fmod", x, d.const(0.5 + i)) for i in range(12)]
+    total = d("sub", expensive[0], d.over_rows("reduce_max", expensive[0]))
+    for y in expensive[1:]:
         total = d("add", total, d("sub", y, d.over_rows("reduce_max", y)))
     for k in kernels(d.schedule(total)):
-        assert sum(int(b.size) * b.dtype.itemsize for b in k.scratch) <= SCRATCH_BYTES  # type: ignore[arg-type]
+        assert sum(int(b.size) * b.dtype.itemsize for b in k.scratch) <= MAX_KEPT_BYTES  # type: ignore[arg-type]
 
 
 def test_gathered_rows_are_read_through_indices_in_scratch() -> None:
-    """A dear index is kept from pass to pass, and what it names is found in each."""
+    """An expensive index is kept from pass to pass, and what it names is found in each."""
     d = Draft()
     x, at = d.input(1000), d.input(8, 300, dtype="int64")
     y = d("take", x, d("rem", at, d.const(1000, "int64")), 0)

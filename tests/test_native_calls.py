@@ -6,7 +6,6 @@ import ctypes
 import gc
 import sys
 
-import ml_dtypes
 import numpy as np
 import pytest
 from runtime_programs import ADD_8, ADD_PARALLEL, CHUNK, COPY_CELLS, F8, Calls, adder, linked, natively, python, resident, tensor, values
@@ -99,6 +98,8 @@ def test_specialisations_are_tried_latest_first_and_bounded(add8):
         (float, "float32", [0.1, 1e-45, 3.5e38, -1e300, 5e-324, float("nan")], [2]),
         (float, "float16", [0.1, 65519.0, 65520.0, 6e-8, 2.9e-8, 1e-30, -0.0, 2049.0, 2051.0, float("inf"), float("nan")], [1]),
         (float, "bfloat16", [0.1, 3.3e38, 3.4e38, 1e-40, 9e-41, 1.00390625, 1.01171875, float("-inf"), float("nan")], [1]),
+        (float, "float8_e4m3fn", [0.1, -0.0, 464.0, 1e-3, float("nan")], [1]),
+        (float, "float8_e5m2", [0.1, 61439.0, 61440.0, 1e-5, float("-inf")], [1]),
         (int, "int64", [0, -1, 2**63 - 1, -(2**63)], [2**63, -(2**64), 1.0, True, np.int64(1)]),
         (int, "int8", [0, -128, 127], [128, -129]),
         (int, "uint8", [0, 255], [-1, 256]),
@@ -127,22 +128,21 @@ def test_narrow_floats_round_like_numpy():
     code = linked(COPY_CELLS)
     rng = np.random.default_rng(0)
     bits = np.concatenate([rng.integers(0, 2**64, 3000, dtype=np.uint64).view(np.float64), rng.uniform(-7e4, 7e4, 3000), rng.normal(0, 1e-6, 3000)])
-    for dtype in (dtypes.float16, dtypes.bfloat16):
+    for dtype in (dtypes.float16, dtypes.bfloat16, dtypes.float8_e4m3fn, dtypes.float8_e5m2):
         d = Dispatch(Calls(), "f")
         d.add(Spec((ScalarLeaf(float, dtype),), 0, [Output(aval(dtypes.int64, ()))], code.address("graph"), code))
         with np.errstate(all="ignore"):
-            want = bits.astype(dtype.np) if dtype is dtypes.float16 else _to_bfloat16(bits)
-        got = np.array([values(d.call(x)) for x in bits.tolist()]).astype(np.uint16).view(dtype.np)
+            want = bits.astype(dtype.np) if dtype is dtypes.float16 else _rounded_once(bits).astype(dtype.np)
+        got = np.array([values(d.call(x)) for x in bits.tolist()]).astype(f"u{dtype.itemsize}").view(dtype.np)
         same = (got == want) | ((got != got) & (want != want))
         assert same.all(), (bits[~same], got[~same], want[~same])
 
 
-def _to_bfloat16(x: np.ndarray) -> np.ndarray:
-    """Rounded once: through float32 rounded to odd."""
+def _rounded_once(x: np.ndarray) -> np.ndarray:
+    """Float32 rounded to odd, of which NumPy makes a narrow float that is rounded once."""
     near = x.astype(np.float32)
     toward = np.where(np.abs(near.astype(np.float64)) > np.abs(x), np.nextafter(near, np.float32(0)), near)
-    odd = np.where(toward.astype(np.float64) != x, toward.view(np.uint32) | 1, toward.view(np.uint32)).view(np.float32)
-    return odd.astype(ml_dtypes.bfloat16)
+    return np.where(toward.astype(np.float64) != x, toward.view(np.uint32) | 1, toward.view(np.uint32)).view(np.float32)
 
 
 def test_containers_in_and_out(add8):

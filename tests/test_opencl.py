@@ -18,12 +18,13 @@ from test_random_graphs import arguments, error_bounds, exact_graphs, seeds, smo
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.build import build
 from hologram.backends.device.executable import Executable
 from hologram.backends.device.listing import numbered
 from hologram.backends.opencl import device as opencl
 from hologram.errors import CompileError, DeviceError, OutOfMemory
-from hologram.graph.pass_manager import canonicalise
 from hologram.ir import devices
+from hologram.ir.devices import backend
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
@@ -33,7 +34,8 @@ ORDERED = ("reduce", "scan", "contraction")  # kinds of rows that standard preci
 
 
 def compiled(graph: Graph, precision: str = "exact") -> Executable:
-    return Executable(graph, precision, canonicalise, the_device().runtime)
+    executable: Executable = build(backend("opencl"), graph, precision)
+    return executable
 
 
 def the_device() -> Any:

@@ -61,7 +61,7 @@ def interpret(body: list[Any], values: dict[Any, np.ndarray]) -> None:
 
 
 def run_decomposition(row: Op, attrs: tuple[Any, ...], arrays: list[np.ndarray], to: np.dtype) -> np.ndarray:
-    """The decomposition on arrays, 16-bit floats in float32 as in every kernel."""
+    """The decomposition on arrays, narrow floats in float32 as in every kernel."""
     widened = [a.astype(dtypes.compute_type(dtypes.of(a.dtype)).np) for a in arrays]
     params, body, out = decompose(row, tuple(dtypes.of(a.dtype) for a in widened), attrs)
     values = dict(zip(params, widened, strict=True))

@@ -13,7 +13,7 @@ from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.ir.interpreter import evaluate
 from hologram.primitives.reductions import PAGE
 

@@ -18,10 +18,9 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends import rates as measured
 from hologram.errors import DeviceError
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.placement.device_parts import by_hand, is_placed, parts
 from hologram.graph.placement.min_cut import NEVER, Problem, Rates, Value, minimum_cut, place, problem_of
-from hologram.graph.program import Schedule
 from hologram.ir.devices import find
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -307,7 +306,7 @@ def test_rates_are_measured_once_and_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_chain_is_a_kernel_each() -> None:
-    assert len(Schedule(canonicalise(measured._sums(), "standard")).kernels) == measured.CHAIN
+    assert len(compile_to_plan(canonicalise(measured._sums(), "standard")).kernels) == measured.CHAIN
 
 
 @needs_opencl

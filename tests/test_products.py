@@ -16,7 +16,7 @@ from hologram.backends.llvm import target
 from hologram.backends.llvm.mixed_width import widths_abreast
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.schedule.tiles import Tile, _rows_at_once, block_width, lanes
+from hologram.graph.schedule.tiles import CpuTileConfig, _rows_at_once, block_width, lanes
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
 
@@ -73,7 +73,7 @@ def test_any_number_of_rows_in_tiles_of_any_machine(level: str) -> None:
 def test_a_tile_has_several_rows() -> None:
     for rows in range(2, 9):
         for n in range(2, 200):
-            assert 2 <= _rows_at_once(n, Tile(rows, 64)) <= min(n, rows)
+            assert 2 <= _rows_at_once(n, CpuTileConfig(rows, 64)) <= min(n, rows)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -95,11 +95,11 @@ def test_columns_are_vectors_of_several_widths(columns: int, precision: Any) -> 
     def f(x: Any, y: Any, s: Any) -> Any:
         return hnp.tanh(x @ y * s), x @ y + s
 
-    dear, cheap = hg.jit(f, precision=precision)(a, b, scale)
+    expensive, cheap = hg.jit(f, precision=precision)(a, b, scale)
     if precision == "exact":
         np.testing.assert_array_equal(np.asarray(cheap), evaluate(hg.make_graph(f)(a, b, scale), [a, b, scale])[1])
     np.testing.assert_allclose(np.asarray(cheap), a @ b + scale, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(np.asarray(dear), np.tanh(a @ b * scale), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(expensive), np.tanh(a @ b * scale), rtol=1e-4, atol=1e-4)
     _close(hg.jit(hnp.matmul)(a.astype("float64"), b.astype("float64")), a.astype("float64"), b.astype("float64"))
 
 
@@ -247,13 +247,13 @@ def test_products_with_a_vector_read_the_matrix_as_it_lies(shape: tuple[int, int
 @pytest.mark.parametrize("rows", [64, 72, 80, 81, 128, 136, 256])
 def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 128 rows and more a piece has several bands, whose results stay in scratch."""
-    from hologram.graph.legalize import reductions_scans
+    from hologram.graph.legalize import reductions
     from hologram.graph.schedule import choose
 
-    for module in (choose, reductions_scans):
+    for module in (choose, reductions):
         monkeypatch.setattr(module, "UNCACHED_BYTES", 1)
-        monkeypatch.setattr(module, "LONG_ROW_BYTES", 512)
-    monkeypatch.setattr(reductions_scans, "BAND_PIECES", 8)
+        monkeypatch.setattr(module, "MIN_ROW_BLOCKED_BYTES", 512)
+    monkeypatch.setattr(reductions, "ROW_BLOCK_PIECES", 8)
     hg.clear_caches()
     a, b = _operands((1, rows, 200), "float32")
     product, total = hg.jit(lambda x, y: x[0] @ y), hg.jit(lambda y: hnp.sum(y, axis=0))
@@ -263,7 +263,7 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
     for got, want in zip(both, (b.max(0), b.argmin(0), (b * b).sum(0)), strict=True):
         np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4)
     assert ("serial g" in product.lower(a, b).as_text("kernels")) == (rows in (128, 256))
-    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % choose.BAND == 0 else 1)
+    assert product.lower(a, b).compile().reduction().kernels == (2 if rows % choose.ROW_BLOCK == 0 else 1)
     assert hg.jit(hnp.matmul, precision="exact").lower(a, b).compile().reduction().kernels == 1
     hg.clear_caches()
 
@@ -273,7 +273,8 @@ def test_long_rows_are_summed_in_bands(rows: int, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(("rows", "terms"), [(2, 8), (5, 9), (20, 8), (33, 40), (13, 300)])
 @pytest.mark.parametrize("cheap", [False, True])
 def test_elements_beside_their_sums(rows: int, terms: int, columns: int, precision: Any, cheap: bool) -> None:
-    """What every term of a sum is multiplied with afterwards is as large as the terms: another pass over them, be the work on a sum cheap or dear."""
+    """What every term of a sum is multiplied with afterwards is as large as the terms: another pass over them, be the work on a sum cheap or
+    expensive."""
     draw = seeded(f"{rows} {terms} {columns}")
     x, w = draw.standard_normal((rows, terms)).astype(np.float32), draw.standard_normal((terms, columns)).astype(np.float32)
 

@@ -156,7 +156,7 @@ def _ignores_nan_sign(row: Op) -> bool:
 
 
 EXACT = [r for r in rows("elementwise") if r.exact and r.cost < 64 and _ignores_nan_sign(r) and r.name != "complex"]  # of real numbers
-EXACT_TYPES = [dtypes.of(n) for n in "float32 float64 int32 bool int64 uint8 float16 int8 bfloat16 uint32".split()]
+EXACT_TYPES = [dtypes.of(n) for n in "float32 float64 int32 bool int64 uint8 float16 int8 bfloat16 uint32 float8_e4m3fn float8_e5m2".split()]
 RANGED = rows("reduce") + rows("scan")
 
 
@@ -341,7 +341,7 @@ def test_cpu_stays_within_the_error_bounds(precision: str, graph: Graph, seed: i
 @pytest.mark.parametrize("precision", PRECISIONS)
 @given(graph=exact_graphs(), seed=seeds)
 def test_canonicalising_twice_equals_once(precision: str, graph: Graph, seed: int) -> None:
-    passes = pytest.importorskip("hologram.graph.pass_manager", reason="the canonical passes are not there")
+    passes = pytest.importorskip("hologram.graph.pipeline", reason="the canonical passes are not there")
     once = passes.canonicalise(graph, precision)
     assert str(passes.canonicalise(once, precision)) == str(once)
     if precision == "exact":

@@ -16,7 +16,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
 from hologram.graph.blocking import blocked_loops, score_regions
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 

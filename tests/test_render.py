@@ -21,7 +21,7 @@ from test_random_graphs import arguments, exact_graphs, seeds, values_of
 from hologram.backends.llvm import target
 from hologram.backends.llvm.graph_module import render_module
 from hologram.backends.llvm.target import Target
-from hologram.graph.program import Schedule
+from hologram.graph.pipeline import compile_to_plan
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
@@ -48,7 +48,7 @@ def machine(level: str, system: str) -> Target:
 
 
 def module_text(graph: Graph, precision: str, machine: Target) -> str:
-    schedule = Schedule(graph, precision, machine.tile)
+    schedule = compile_to_plan(graph, precision, machine.tile)
     return render_module(schedule, schedule.plan({}) if schedule.static else None, precision, machine)
 
 

@@ -15,10 +15,14 @@ import pytest
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import CompileError, RewriteError
-from hologram.graph.pass_manager import CANONICAL, Context, Pass, Repeat, canonicalise, run_passes
-from hologram.graph.rewrite.engine import Rewriter, RuleSet, inputs_first, rule, rule_fn, users_first
+from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
+from hologram.graph.pipeline import CANONICAL, canonicalise
+from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.pattern import c, spelled, x, y
+from hologram.graph.rewrite.rewriter import Rewriter
+from hologram.graph.rewrite.rule import RuleSet, rule, rule_fn
 from hologram.graph.rewrite.rules import ALL, as_markdown
+from hologram.graph.verify_graph import verify_graph
 from hologram.ir import symbolic
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -42,7 +46,7 @@ class Sketch(Rewriter):
 
 
 def simplified(graph: Graph, *rules: Any, precision: str = "exact") -> Graph:
-    return inputs_first(graph, RuleSet(rules), precision, Counter())
+    return rewrite_bottom_up(graph, RuleSet(rules), precision, Counter())
 
 
 def nothing(b: Rewriter, dtype: DType) -> list[Node]:
@@ -126,19 +130,19 @@ def test_a_circle_of_rules_is_named() -> None:
     with pytest.raises(RewriteError, match="circle: there, back"):
         simplified(graph, there, back)
     with pytest.raises(RewriteError, match="without end: (there, back|back, there)"):
-        users_first(graph, RuleSet([there, back]), "exact", Counter())
+        rewrite_top_down(graph, RuleSet([there, back]), "exact", Counter())
 
 
 def test_growth_without_end_is_named() -> None:
     counts = rule("counts", "x + c = x + (c + 1)", "exact", x + c, lambda b, x, c: b.make("add", x, b.const(const_value(c) + 1, c.dtype)))
     s = Sketch()
     graph = s.graph(s.make("add", s.argument(F32, 3), s.const(0.5, F32)))
-    for run in (inputs_first, users_first):
+    for run in (rewrite_bottom_up, rewrite_top_down):
         with pytest.raises(RewriteError, match="without end: counts"):
             run(graph, RuleSet([counts]), "exact", Counter())
     nests = rule("nests", "abs(x) = abs(abs(-x))", "exact", spelled("abs")(x), spelled("abs")(spelled("abs")(-x)))
     with pytest.raises(RewriteError, match="nests"):
-        users_first(s.graph(s.make("abs", s.argument(F32, 3))), RuleSet([nests]), "exact", Counter())
+        rewrite_top_down(s.graph(s.make("abs", s.argument(F32, 3))), RuleSet([nests]), "exact", Counter())
 
 
 def test_guarantees_bound_the_rules_of_a_precision() -> None:
@@ -221,8 +225,8 @@ def test_work_with_a_second_user_is_not_done_twice() -> None:
 PROGRAM = """
 from collections import Counter
 from hologram import dtypes
-from hologram.graph.pass_manager import canonicalise
-from hologram.graph.rewrite.engine import Rewriter
+from hologram.graph.pipeline import canonicalise
+from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.ir.graph import Graph
 b = Rewriter(lambda node: (), Counter())
 xs = [b.argument(dtypes.float32, 3) for _ in range(4)]
@@ -276,13 +280,13 @@ def test_passes_have_names_of_their_own() -> None:
 
 
 def test_a_list_of_passes_takes_any_value() -> None:
-    halve = Pass("halve", lambda n, context, fired: n // 2 if n % 2 == 0 else n)
+    halve = Pass("halve", lambda n, context: n // 2 if n % 2 == 0 else n)
     assert run_passes(48, [Repeat((halve,))], Context("exact")) == 3
 
 
 def test_what_a_pass_makes_is_verified() -> None:
     a = Sketch().argument(F32, 3)
-    broken = Pass("breaks", lambda graph, context, fired: Graph([a], [Node(TABLE["neg"], (a,), (), (4,), F32)]))
+    broken = Pass("breaks", lambda graph, context: Graph([a], [Node(TABLE["neg"], (a,), (), (4,), F32)]), verify_graph)
     with pytest.raises(CompileError, match="should be .* after the pass breaks"):
         run_passes(Graph([], []), [broken], Context("exact"))
     with override(verify=False):

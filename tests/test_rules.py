@@ -16,8 +16,10 @@ import pytest
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
-from hologram.graph.rewrite.engine import FunctionRule, PatternRule, Rewriter, Rule, RuleSet, inputs_first, users_first
+from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.pattern import Var
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import FunctionRule, PatternRule, RuleSet
 from hologram.graph.rewrite.rules import ALL, USERS_FIRST, complex_parts
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
@@ -131,7 +133,7 @@ def test_rule_in_algebra(rule: PatternRule) -> None:
 
 @pytest.mark.parametrize("rule", [r for r in ALL if isinstance(r, FunctionRule)], ids=lambda r: r.name)
 def test_rule_on_its_examples(rule: FunctionRule) -> None:
-    run = users_first if rule in USERS_FIRST else inputs_first
+    run = rewrite_top_down if rule in USERS_FIRST else rewrite_bottom_up
     total: Counter[str] = Counter()
     for d in REAL:
         b = builder()
@@ -171,7 +173,7 @@ def rewritten(rule: Rule, d: DType) -> Iterator[tuple[list[Node], Node, Node]]:
     b = builder()
     for node in rule.examples(b, d):
         before = Graph(arguments_of(b), [node])
-        after = (users_first if rule in USERS_FIRST else inputs_first)(before, RuleSet([rule]), "fast", Counter())
+        after = (rewrite_top_down if rule in USERS_FIRST else rewrite_bottom_up)(before, RuleSet([rule]), "fast", Counter())
         yield before.inputs, node, after.outputs[0]
 
 

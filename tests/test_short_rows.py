@@ -13,7 +13,7 @@ from optable import mismatch, seeded
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.ir.interpreter import evaluate
 from hologram.primitives.reductions import LANES
 from tests.fuzz.thresholds import overridden
@@ -82,5 +82,5 @@ def test_rows_longer_than_the_lanes_are_never_written_out() -> None:
     """However long a row may be that one nest computes side by side."""
     x = np.random.default_rng(0).standard_normal((3, 5, 2 * LANES + 1)).astype(np.float32)
     want = np.asarray(hg.jit(lambda x: (x * x).sum(-1), precision="exact")(x))
-    with overridden({"hologram.graph.schedule.index_split.INTERLEAVED": 4 * LANES, "hologram.graph.schedule.index_split.RUN": 1}):
+    with overridden({"hologram.graph.schedule.index_split.MAX_UNROLLED_EXTENT": 4 * LANES, "hologram.graph.schedule.index_split.MIN_BOX_RUN": 1}):
         np.testing.assert_array_equal(hg.jit(lambda x: (x * x).sum(-1), precision="exact")(x), want)

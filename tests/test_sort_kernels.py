@@ -24,8 +24,8 @@ from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize import radix_plan, sorts
 from hologram.graph.legalize.radix_plan import layout
 from hologram.graph.library.sort.merge import TILE_BYTES
-from hologram.graph.program import Schedule
-from hologram.graph.schedule.tiles import Panels
+from hologram.graph.pipeline import compile_to_plan
+from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.symbolic import var
@@ -84,7 +84,7 @@ def _values(shape: tuple[int, ...], dtype: str, few: bool) -> np.ndarray:
 def test_sorts_give_the_reference(name: str, tmp_path: Path, everything: bool) -> None:
     shape, dtype, *_ = SORTS[name]
     graph = graph_of(name)
-    schedule = Schedule(graph, "exact", PANELS)
+    schedule = compile_to_plan(graph, "exact", PANELS)
     for k in kernels(schedule):
         verify_kernel(k)
     turn = list(SORTS).index(name)
@@ -97,7 +97,7 @@ def test_sorts_give_the_reference(name: str, tmp_path: Path, everything: bool) -
 
 
 def test_long_rows_are_merged_and_nothing_is_left_to_the_host() -> None:
-    schedule = Schedule(graph_of("long_rows"), "standard", PANELS)
+    schedule = compile_to_plan(graph_of("long_rows"), "standard", PANELS)
     assert all(k.ready is None for k in kernels(schedule))
     merges = [k for k in kernels(schedule) if len(k.scratch) == 1]
     assert len(merges) == 2  # runs of 2,048 and of 4,096
@@ -114,7 +114,7 @@ def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypat
     turn = list(BY_DIGITS).index(name)
     able = ["cuda", "c"] if dtype == "float64" else ["cuda", "c", "metal"]
     for dialect in able if everything else [able[turn % len(able)]]:
-        schedule = Schedule(graph, "exact", UNIT_PANELS if dialect == "cuda" else PANELS)
+        schedule = compile_to_plan(graph, "exact", UNIT_PANELS if dialect == "cuda" else PANELS)
         for k in kernels(schedule):
             verify_kernel(k)
         for few in (False, True) if everything else [turn % 2 == 0]:
@@ -126,9 +126,9 @@ def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypat
 def test_passes_are_as_few_as_keys_have_digits() -> None:
     def moves(shape: tuple[int, ...], dtype: str, op: str = "sort") -> int:
         d = Draft()
-        schedule = Schedule(d.graph(d(op, d.input(*shape, dtype=dtype), len(shape) - 1, False)), "exact", UNIT_PANELS)
+        schedule = compile_to_plan(d.graph(d(op, d.input(*shape, dtype=dtype), len(shape) - 1, False)), "exact", UNIT_PANELS)
         assert all(k.ready is None for k in kernels(schedule))
-        return sum(g.roots[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
+        return sum(g.nodes[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
 
     long = 2**24
     assert [moves((long,), dtype) for dtype in ("uint8", "float16", "float32", "int64")] == [1, 2, 4, 8]
@@ -141,7 +141,7 @@ def test_a_long_sort_takes_two_arrays_of_items_and_counters() -> None:
     n = 2**24
     for dtype, op, item in (("float32", "sort", 4), ("int8", "sort", 1), ("float32", "argsort", 8)):
         d = Draft()
-        schedule = Schedule(d.graph(d(op, d.input(n, dtype=dtype), 0, False)), "exact", UNIT_PANELS)
+        schedule = compile_to_plan(d.graph(d(op, d.input(n, dtype=dtype), 0, False)), "exact", UNIT_PANELS)
         assert schedule.plan({}).arena_bytes <= 2.3 * n * item
 
 
@@ -151,7 +151,7 @@ def test_tiles_fit_in_shared_memory(shared_bytes: int) -> None:
         found = layout(itemsize, shared_bytes)
         assert found.own % 2 and found.tile // radix_plan.COUNTING <= radix_plan.MOST_COUNTED and found.at_once >= 4
     for name in BY_DIGITS:
-        schedule = Schedule(graph_of(name), "exact", Panels(128, 128, None, shared_bytes))
+        schedule = compile_to_plan(graph_of(name), "exact", GpuTileConfig(128, 128, None, shared_bytes))
         dialect = DIALECTS["cuda" if shared_bytes == 48 * 1024 else "metal"]
         if dialect.double or "double" not in name:
             assert not any(Mapping(k, Scalars(dialect)).in_workspace for k in kernels(schedule))

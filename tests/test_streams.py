@@ -14,7 +14,7 @@ from optable import mismatch, seeded
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.graph.kernel.ir import Kernel, Loop
-from hologram.graph.pass_manager import canonicalise
+from hologram.graph.pipeline import canonicalise
 from hologram.graph.schedule.row_interleave import starts
 from hologram.ir.interpreter import evaluate
 

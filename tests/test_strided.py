@@ -15,7 +15,7 @@ from test_render import runnable
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.llvm import target
-from hologram.graph.pass_manager import canonicalise
+from hologram.ir.devices import backend
 from hologram.settings import override
 
 TYPES = [np.bool_, np.int8, ml_dtypes.bfloat16, np.float32, np.float64]
@@ -68,7 +68,7 @@ def test_channels_are_taken_apart_and_put_together(dtype: Any, channels: int) ->
 
 @pytest.mark.parametrize("level", runnable(), ids=lambda level: level or "host")
 def test_every_level_picks_the_same_elements(level: str) -> None:
-    from hologram.backends.cpu.executable import Executable  # loads LLVM
+    from hologram.backends.build import build  # loads LLVM
 
     def program(xp: Any, x: Any, y: Any) -> Any:
         return xp.stack([x[..., 0] * 2, x[..., 2], x[..., 1] + y[3::2][: x.shape[0]]], axis=-1)
@@ -76,7 +76,7 @@ def test_every_level_picks_the_same_elements(level: str) -> None:
     x, y = data(np.float32, 700, 3), data(np.float32, 1500)
     graph = hg.make_graph(lambda x, y: program(hnp, x, y))(x, y)
     with override(target=level):
-        (got,) = Executable(graph, "exact", canonicalise).run_numpy([x, y])
+        (got,) = build(backend("cpu"), graph, "exact").run_numpy([x, y])
     np.testing.assert_array_equal(got, program(np, x, y))
 
 

@@ -97,7 +97,7 @@ def test_a_donated_state_learns_the_same() -> None:
 
 # What may be computed in a donated argument's memory: the shapes leave rows over in every tile.
 UPDATES = {
-    "product and dear work": (lambda w, x, y: hnp.tanh(w + 1e-2 * (x.T @ y)), (97, 70)),
+    "product and expensive work": (lambda w, x, y: hnp.tanh(w + 1e-2 * (x.T @ y)), (97, 70)),
     "product and cheap work": (lambda w, x, y: w - 1e-2 * (x.T @ y), (97, 70)),
     "product of whole tiles": (lambda w, x, y: w - 1e-2 * (x.T @ y), (96, 96)),
     "product with its own rows": (lambda w, x, y: w @ (x.T @ y)[:70] + w, (70, 70)),
@@ -131,7 +131,7 @@ def test_results_in_donated_memory_are_right(name: str, threads: int) -> None:
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
-@pytest.mark.parametrize("name", ["product and dear work", "product of whole tiles", "sums of columns", "sums of rows", "two passes over a row"])
+@pytest.mark.parametrize("name", ["product and expensive work", "product of whole tiles", "sums of columns", "sums of rows", "two passes over a row"])
 def test_donated_memory_is_used_by_kernels_that_sum(name: str) -> None:
     update, shape = UPDATES[name]
     w = hg.tensor(np.ones(shape, np.float32))

@@ -15,7 +15,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.errors import CompileError
-from hologram.graph import pass_manager, program, verify_graph
+from hologram.graph import pipeline, program, verify_graph
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
@@ -94,9 +94,9 @@ def test_well_formed_graphs_pass() -> None:
 def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the setting on, of a program and of the bodies and values computed ahead in it; with it off, nothing is."""
     graphs, kernels, plans = [], [], []
-    for module in (verify_graph, pass_manager):
+    for module in (verify_graph, pipeline):
         monkeypatch.setattr(module, "verify_graph", lambda graph, when="", interned=True: graphs.append(when))
-    monkeypatch.setattr(program, "verify_kernel", kernels.append)
+    monkeypatch.setattr(pipeline, "verify_kernel", kernels.append)
     monkeypatch.setattr(program, "verify_plan", lambda asked, plan: plans.append(plan))
     w = hg.tensor(np.arange(4096, dtype=np.float32).reshape(64, 64))
 
@@ -112,7 +112,13 @@ def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) 
     found = made(True)
     assert {*kernels} == {k.kernel for k in found.kernels + found.ahead.kernels} and len(plans) >= 3
     stages = {when for when in graphs}
-    assert {"after tracing", "after the pass simplify", "after prepare", "after pack_before_loops", "after computed_ahead"} <= stages
+    assert {
+        "after tracing",
+        "after the pass simplify",
+        "after the pass legalize",
+        "after the pass loop_bodies",
+        "after the pass fold_constants",
+    } <= stages
 
 
 def test_the_setting_reaches_processes_that_tests_start() -> None:

@@ -117,6 +117,6 @@ def test_divisions_inside_of_divisions_are_proved_or_given_up_in_time(f: Any) ->
 def test_guards_of_loads_are_never_read_back_from_scratch() -> None:
     """What the rows of a padded product share goes through scratch, but not where its terms are."""
     x, y = np.random.default_rng(0).random((2, 6))
-    with overridden({"hologram.graph.legalize.reductions_scans.MAX_IN_KERNEL": 1}):
+    with overridden({"hologram.graph.legalize.reductions.MAX_KERNEL_TERMS": 1}):
         got = hg.jit(lambda x, y: hnp.polyfit(x, y, 2))(x, y)
     np.testing.assert_allclose(got, np.polyfit(x, y, 2), rtol=1e-9)

@@ -1,26 +1,19 @@
-"""What the executables of all backends have in common: the graph on its way to kernels, its text at each stage, and reports."""
+"""What the executables of all backends have in common: arguments as arrays, the text of each stage, and reports."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hologram.backends.cpu.native import storage
-from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.memory.plan import Plan
-from hologram.graph.pass_manager import Context
+from hologram.graph.compilation import Compilation
 from hologram.graph.program import Schedule
-from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
-from hologram.graph.verify_graph import verify_extents
+from hologram.graph.report import Cost, Memory, Reduction
 from hologram.ir.graph import Graph
-from hologram.settings import settings
 from hologram.support import debug
-from hologram.support.cached_property import cached_property
-from hologram.support.precision import guarantee
 
 
 class Runnable(ABC):
@@ -41,72 +34,48 @@ class Runnable(ABC):
 
 
 class BaseExecutable(Runnable):
-    """A graph that is compiled for one device. ``canonical`` reduces a graph, as :func:`hologram.graph.pass_manager.canonicalise` does."""
+    """A compiled graph on one device. ``compilation`` is the graph's way through the pipeline; ``where`` the device, in the words of errors."""
 
-    placement: str | None = None
-    tile: Any  # of products: what Schedule takes
-    where: str  # the device, in the words of errors
+    where: str
 
-    def __init__(self, traced: Graph, precision: str, canonical: Callable[[Graph, str, Context], Graph]) -> None:
-        self.traced, self.precision, self._canonical = traced, precision, canonical
-        self.guarantee = guarantee(precision)
-        self.hold = settings.hold_limit  # bytes of what is computed once from constants
+    def __init__(self, compilation: Compilation) -> None:
+        self.compilation = compilation
+        self.traced, self.precision, self.guarantee = compilation.traced, compilation.precision, compilation.guarantee
+        self.plan = compilation.plan
 
     @property
     def canonical(self) -> Graph:
-        return self._reduced[0]
+        return self.compilation.canonical
 
-    @cached_property
-    def _reduced(self) -> tuple[Graph, Counter[str]]:
-        """The canonical graph, and how often each rule fired on the way to it."""
-        context = Context(self.guarantee)
-        with debug.timed("canonical reduction"):
-            graph = self._canonical(self.traced, self.guarantee, context)
-        return graph, context.rules()
-
-    @cached_property
+    @property
     def schedule(self) -> Schedule:
-        return Schedule(self.canonical, self.guarantee, self.tile, self.hold)
+        return self.compilation.schedule
 
-    def plan(self, values: Mapping[str, int]) -> Plan:
-        """Addresses of the intermediates, for given values of the symbols."""
-        if settings.verify:
-            verify_extents(self.canonical.nodes(), values)
-        return self.schedule.plan(values)
+    @property
+    def placement(self) -> str | None:
+        """Why it runs where it does, if Hologram chose."""
+        return self.compilation.placement
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def _texts(self) -> Mapping[str, Callable[[], str]]:
-        """The backend's own stages, which follow the common ones."""
-
-    @property
-    def _all_texts(self) -> Mapping[str, Callable[[], str]]:
-        common = {
-            "trace": lambda: str(self.traced),
-            "canonical": lambda: str(self.canonical),
-            "kernels": lambda: "\n".join(print_kernel(k.kernel) for k in self.schedule.kernels),
-        }
-        return common | dict(self._texts)
+        """The stages of code generation, which follow those of the pipeline."""
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """What :meth:`as_text` takes."""
-        return tuple(self._all_texts)
+        """What :meth:`as_text` takes, besides the names of passes."""
+        return tuple(self.compilation.texts(self._texts))
 
     @property
     def ahead(self) -> str | None:
         """The graph of what depends on constants alone and is computed once."""
-        found = self.schedule.ahead
-        return None if found is None else str(found.graph)
+        return self.compilation.initializer
 
     def as_text(self, stage: str = "kernels") -> str:
-        """The program at ``stage``, one of :attr:`stages`. Raises ValueError for another."""
-        text = self._all_texts.get(stage)
-        if text is None:
-            raise ValueError(f"no stage {stage!r}; {self.where} has {', '.join(self.stages)}")
-        return text()
+        """The program at ``stage``, one of :attr:`stages`, or after the pass of that name. Raises ValueError for another."""
+        return self.compilation.as_text(stage, self._texts, self.where)
 
     def _tell(self, device: Callable[[], object], source: str, text: Callable[[], object]) -> None:
         """Goes up the ladder of :mod:`hologram.support.debug`; ``source`` is the language of ``text``."""
@@ -117,10 +86,10 @@ class BaseExecutable(Runnable):
         debug.tell(debug.GRAPHS, "canonical graph", lambda: self.canonical)
 
     def reduction(self) -> Reduction:
-        return reduction_of(self.traced, self.canonical, self.schedule, self._reduced[1])
+        return self.compilation.reduction()
 
     def memory_analysis(self) -> Memory:
-        return memory_of(self.schedule)
+        return self.compilation.memory_analysis()
 
     def cost_analysis(self) -> Cost:
-        return cost_of(self.schedule)
+        return self.compilation.cost_analysis()

@@ -1,4 +1,7 @@
-"""The way of a graph to something that runs. Importing this module loads LLVM."""
+"""The way of a graph to something that runs: placement on devices, then for each device the pipeline, code generation and loading.
+
+Importing this module loads LLVM.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hologram import dtypes
-from hologram.backends.cpu.executable import Executable
-from hologram.graph.pass_manager import canonicalise
-from hologram.graph.placement.device_parts import by_hand, is_placed
+from hologram.backends.build import build
+from hologram.backends.rates import rates
+from hologram.backends.split import Split
+from hologram.graph.pipeline import canonicalise
+from hologram.graph.placement.device_parts import by_hand, is_placed, parts
 from hologram.graph.placement.min_cut import is_placeable, place
-from hologram.ir.devices import AUTO, CPU, accelerator, find, runtime
+from hologram.ir.devices import AUTO, CPU, accelerator, backend, find
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.support.precision import PRECISIONS, guarantee
@@ -43,13 +48,12 @@ def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CP
         if is_placed(graph.nodes()):
             where = by_hand(graph, next((h for h in homes if h != CPU), CPU) if device == AUTO else device)
             return _split(graph, graph, where, precision, "placed by hand")
-        return _placed(graph, precision, homes) if device == AUTO else _compiled(graph, precision, device)
+        return _placed(graph, precision, homes) if device == AUTO else build(backend(device), graph, precision)
 
 
 def _split(traced: Graph, graph: Graph, where: Mapping[Node, str], precision: str, why: str) -> Any:
-    from hologram.backends.split import Split
-
-    return Split(traced, graph, where, lambda part: _compiled(part.graph, precision, part.device), why)
+    found = parts(graph, where)
+    return Split(traced, graph, found, [build(backend(p.device), p.graph, precision) for p in found], why)
 
 
 def _placed(graph: Graph, precision: str, homes: Sequence[str]) -> Any:
@@ -57,21 +61,13 @@ def _placed(graph: Graph, precision: str, homes: Sequence[str]) -> Any:
     homes = homes or [CPU] * len(graph.inputs)
     device = next((h for h in homes if h != CPU), None) or accelerator()
     if device is None or not is_placeable(graph):
-        return _compiled(graph, precision, device if device in homes else CPU)  # type: ignore[arg-type]
-    from hologram.backends.rates import rates
-
+        return build(backend(device if device is not None and device in homes else CPU), graph, precision)
     canonical = canonicalise(graph, guarantee(precision))
     if find(device).why_not(precision, any(n.dtype in (dtypes.float64, dtypes.complex128) for n in canonical.nodes())) is not None:
-        return _compiled(graph, precision, CPU)
+        return build(backend(CPU), graph, precision)
     found = place(canonical, [h == device for h in homes], rates(CPU), rates(device))
+    why = f"{device} or the CPU: {found}"
     sides = set(found.where.values())
     if len(sides) == 2:
-        return _split(graph, canonical, {n: device if there else CPU for n, there in found.where.items()}, precision, f"{device} or the CPU: {found}")
-    made = _compiled(graph, precision, device if sides == {True} else CPU)
-    made.placement = f"{device} or the CPU: {found}"
-    return made
-
-
-def _compiled(graph: Graph, precision: str, device: str) -> Any:
-    """A graph for one device."""
-    return Executable(graph, guarantee(precision), canonicalise) if device == CPU else runtime(device).compile(graph, precision, canonicalise)
+        return _split(graph, canonical, {n: device if there else CPU for n, there in found.where.items()}, precision, why)
+    return build(backend(device if sides == {True} else CPU), graph, precision, why)

@@ -12,13 +12,12 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.backends import object_cache as disk
-from hologram.backends.cpu.executable import Executable
+from hologram.backends.build import build
 from hologram.backends.cpu.native import storage
 from hologram.backends.cpu.native.processors import usable_processors
 from hologram.backends.device.driver import Device
-from hologram.graph.pass_manager import canonicalise
 from hologram.graph.placement.min_cut import Rates
-from hologram.ir.devices import CPU, find
+from hologram.ir.devices import CPU, backend, find
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_
 from hologram.ir.node import Builder, Node, const_attrs
@@ -97,11 +96,11 @@ def _time(run: Callable[[], Any]) -> float:
 def _runner(device: Device | None, graph: Graph) -> Callable[[], Any]:
     """A call of a program on zeros, and the wait for it."""
     x = storage.copy_of(np.zeros(graph.inputs[0].shape, np.float32))
+    executable = build(backend(CPU if device is None else device.name), graph, "standard")
     if device is None:
-        executable = Executable(graph, "standard", canonicalise)
         return lambda: executable.run([x])
-    there, on_device = device.runtime.put(x), device.runtime.compile(graph, "standard", canonicalise)
-    return lambda: on_device.run([there])[0].wait()
+    there = device.runtime.put(x)
+    return lambda: executable.run([there])[0].wait()
 
 
 def _carrier(device: Device, n: int) -> Callable[[], Any]:

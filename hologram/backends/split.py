@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.backends.base import Runnable
 from hologram.backends.residence import on_host
-from hologram.graph.placement.device_parts import Part, parts
+from hologram.graph.placement.device_parts import Part
 from hologram.graph.report import Cost, Reduction
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
@@ -26,16 +26,15 @@ class Parts(list[Any]):
 
 
 class Split(Runnable):
-    """Runs a graph whose nodes are computed on several devices. ``compiled`` makes the executable of a part; ``why`` tells how it was decided."""
+    """Runs a graph whose nodes are computed on several devices. ``executables`` are those of the ``parts``; ``why`` tells how it was
+    decided."""
 
     remote = True
     long = True
     ahead: str | None = None
 
-    def __init__(self, traced: Graph, graph: Graph, where: Mapping[Node, str], compiled: Callable[[Part], Any], why: str) -> None:
-        self.traced, self._graph = traced, graph
-        self._parts = parts(graph, where)
-        self._executables = [compiled(p) for p in self._parts]
+    def __init__(self, traced: Graph, graph: Graph, parts: Sequence[Part], executables: Sequence[Any], why: str) -> None:
+        self.traced, self._graph, self._parts, self._executables = traced, graph, parts, executables
         self.constants = [n.attrs[0] for n in graph.nodes() if n.op.name == "leaf"]
         self.placement: str | None = self._described(why)
 

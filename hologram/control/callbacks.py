@@ -13,8 +13,8 @@ from hologram.errors import ArgumentError, DifferentiationError, DTypeError, Hol
 from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int, is_static
-from hologram.primitives.host import Call, callback
-from hologram.primitives.host import Type as HostType
+from hologram.primitives.host.host_op import Call, callback
+from hologram.primitives.host.host_op import Type as HostType
 from hologram.support.user_lines import located, where
 from hologram.trace import tree
 from hologram.trace.checks import as_function, shape_of

@@ -14,7 +14,7 @@ import hologram.primitives.control as ops
 from hologram.control.replay import depends, emitted, replayed, result
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
-from hologram.graph.blocking.score_regions import remade
+from hologram.graph.blocking.score_regions import rematerialized
 from hologram.ir.node import Node, topological
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
@@ -97,7 +97,7 @@ class _Linearised:
         there = [x for x in self.pushed if x is not None]
         linear = set(given)
         order = topological(there, stop=given.__contains__)
-        again = remade(order)
+        again = rematerialized(order)
         for n in order:
             if any(x in linear for x in n.inputs):
                 linear.add(n)

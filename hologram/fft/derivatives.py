@@ -1,4 +1,4 @@
-"""Derivatives and stacks of the rows of :mod:`hologram.primitives.fourier`: transforms are linear.
+"""Derivatives and stacks of the rows of :mod:`hologram.primitives.host.fourier`: transforms are linear.
 
 The matrix of ``fft`` is symmetric, so it is its own transpose. ``rfft`` is ``fft`` of real numbers, cut: its transpose fills up with zeros,
 transforms and takes the real part. ``irfft`` takes the real part of a sum in which all but the elements without a partner count twice.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import hologram.numpy as hnp
-import hologram.primitives.fourier as rows
+import hologram.primitives.host.fourier as rows
 from hologram.control.replay import result
 from hologram.fft.transforms import OPPOSITE
 from hologram.ir.node import Node

@@ -2,7 +2,7 @@
 
 An axis is cut to the wanted number of elements, or filled up with zeros. ``norm`` is ``backward``, which divides inverse transforms by the
 number of elements, ``forward``, which divides the others, or ``ortho``, which divides each by its root. Raises ShapeError for axes that are not
-there and for transforms of no elements, DTypeError for 16-bit floats and, in ``rfft`` and its like, complex numbers, ArgumentError for another
+there and for transforms of no elements, DTypeError for narrow floats and, in ``rfft`` and its like, complex numbers, ArgumentError for another
 norm.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import hologram.primitives.fourier as rows
+import hologram.primitives.host.fourier as rows
 from hologram import dtypes
 from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError
@@ -46,7 +46,7 @@ def _operand(x: Any, what: str, kind: str) -> Node:
     """``x`` as a real (``f``) or complex (``c``) node."""
     node = array(x, what)
     dtype = dtypes.to_inexact(node.dtype)
-    if dtype.bits == 16:
+    if dtype.is_narrow_float:
         raise located(DTypeError(f"{what} does not take {dtype}: cast to float32"))
     if kind == "f" and dtype.is_complex:
         raise located(DTypeError(f"{what} takes real numbers, not {dtype}"))

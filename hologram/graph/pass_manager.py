@@ -1,50 +1,77 @@
-"""The list of passes of canonical reduction, and what runs any list of passes.
+"""The pass manager: what a pass is, and how a list of passes runs. The passes themselves are listed in :mod:`hologram.graph.pipeline`.
 
-A :class:`Pass` has a name, by which ``HOLOGRAM_DISABLE_PASSES`` leaves it out unless what comes after it takes it for granted. At
-``HOLOGRAM_DEBUG=6`` each prints its result if it changed something, with the rules that fired; with ``HOLOGRAM_VERIFY`` that is verified.
+A :class:`Pass` has a name, by which ``HOLOGRAM_DISABLE_PASSES`` leaves it out unless it is required. At ``HOLOGRAM_DEBUG=6`` each pass prints its
+result if it changed something, with the rewrite rules that fired. ``HOLOGRAM_VERIFY`` checks the result with the pass's own verifier.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hologram.errors import PassLimitError, RewriteError
-from hologram.graph.canonical.complex_split import split_complex
-from hologram.graph.canonical.control_flow import canonical_body, simplify_control
-from hologram.graph.rewrite.engine import inputs_first, users_first
-from hologram.graph.rewrite.rules import SIMPLIFY, SINK
-from hologram.graph.verify_graph import verified, verify_graph
-from hologram.ir.graph import Graph
-from hologram.ir.node import Builder, Node
+from hologram.graph.schedule.tiles import TileConfig
 from hologram.settings import settings
+from hologram.support.debug import PASSES
 
-DEBUG_LEVEL = 6
 MAX_ROUNDS = 64  # of a Repeat; every round needs a movement that the one before set free
+
+Observer = Callable[["Pass", Any], None]
 
 
 @dataclass(slots=True)
 class Context:
-    """What passes share: the precision, and, by pass, how often each rule fired."""
+    """What passes share.
+
+    ``precision`` is the guarantee that rewrites keep; ``tile`` says how the target tiles products, None for none; up to ``hold`` bytes of folded
+    constants are kept. ``constants`` are the inputs of the graph that have the same value each time it runs. The passes fill ``fired`` (how often
+    each rewrite rule fired, by pass) and ``seconds`` (time, by pass).
+    """
 
     precision: str
+    tile: TileConfig | None = None
+    hold: int = 0
+    constants: Sequence[int] = ()
+    observer: Observer | None = None  # is shown what each pass gives
     fired: dict[str, Counter[str]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    count: Counter[str] = field(default_factory=Counter)  # of the pass that runs
+
+    def nested(self, constants: Sequence[int] = ()) -> Context:
+        """The context of a graph inside of the graph: it counts for itself."""
+        return Context(self.precision, self.tile, constants=constants)
+
+    @property
+    def exact(self) -> bool:
+        """Whether sums keep their written order."""
+        return self.precision == "exact"
 
     def rules(self) -> Counter[str]:
         """How often each rule fired, in all passes together."""
         return sum(self.fired.values(), Counter())
 
 
+def _always(context: Context) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """``run(value, context, fired)`` gives the new value, or the old object itself where nothing changed."""
+    """``run(value, context)`` gives the new value, or the old object itself where nothing changed.
+
+    ``verify(value, when)`` raises CompileError for a malformed result. A ``required`` pass also runs where it is disabled. ``when`` says for which
+    targets and precisions the pass runs at all.
+    """
 
     name: str
-    run: Callable[[Any, Context, Counter[str]], Any]
-    required: bool = False  # runs whether or not it is disabled
+    run: Callable[[Any, Context], Any]
+    verify: Callable[[Any, str], None] | None = None
+    required: bool = False
+    when: Callable[[Context], bool] = _always
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +82,9 @@ class Repeat:
 
 
 def run_passes(value: Any, passes: Sequence[Pass | Repeat], context: Context) -> Any:
-    """``value`` after all passes that are not disabled. Raises :class:`CompileError` where a pass leaves a malformed graph."""
+    """``value`` after all passes that are not disabled. Raises :class:`CompileError` where a pass leaves something malformed."""
     for p in passes:
-        if isinstance(p, Repeat):
-            value = _repeat(value, p, context)
-        else:
-            value = _run(value, p, context)
+        value = _repeat(value, p, context) if isinstance(p, Repeat) else _run(value, p, context)
     return value
 
 
@@ -82,68 +106,28 @@ def _repeat(value: Any, p: Repeat, context: Context) -> Any:
 
 
 def _run(value: Any, p: Pass, context: Context) -> Any:
-    if p.name in settings.disabled_passes and not p.required:
+    if not p.when(context) or (p.name in settings.disabled_passes and not p.required):
         return value
     fired: Counter[str] = Counter()
+    context.count = fired
+    start = time.perf_counter()
     try:
-        out = p.run(value, context, fired)
+        out = p.run(value, context)
     except RewriteError as e:
         raise RewriteError(f"in the pass {p.name}, {e}") from e
+    context.seconds[p.name] = context.seconds.get(p.name, 0.0) + time.perf_counter() - start
     context.fired.setdefault(p.name, Counter()).update(fired)
-    debugging = settings.debug >= DEBUG_LEVEL
-    if out is not value and debugging:
+    if out is not value:
+        _changed(p, out, fired)
+    if context.observer is not None:
+        context.observer(p, out)
+    return out
+
+
+def _changed(p: Pass, out: Any, fired: Counter[str]) -> None:
+    """Prints and verifies what a pass made, as the settings ask."""
+    if settings.debug >= PASSES:
         counts = ", ".join(f"{name} {n}" for name, n in fired.most_common())
         print(f"--- {p.name}{': ' if counts else ''}{counts}\n{out}", file=sys.stderr)
-    if out is not value and isinstance(out, Graph):
-        verified(out, f"the pass {p.name}")
-    return out
-
-
-# --- the passes ------------------------------------------------------------------------------------------------------
-
-
-def _arguments(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
-    """Forgets which trace an argument belongs to, and the marks of transforms: equal programs become equal graphs."""
-    nodes = graph.nodes()
-    if all(i.attrs[3] is None for i in graph.inputs) and all(n.op.kind != "mark" for n in nodes):
-        return graph
-    b = Builder()
-    image: dict[Node, Node] = {}
-    for node in nodes:
-        if node.op.kind == "mark":
-            image[node] = image[node.inputs[0]]
-            continue
-        attrs = (*node.attrs[:3], None) if node.op.name == "input" else node.attrs
-        image[node] = b(node.op, tuple([image[i] for i in node.inputs]), attrs)
-    lines = {image[node]: line for node, line in graph.lines.items() if node in image and node.op.kind != "mark"}
-    return Graph([image[i] for i in graph.inputs], [image[o] for o in graph.outputs], lines)
-
-
-def _bodies(graph: Graph, context: Context, fired: Counter[str]) -> Graph:
-    """Control flow, and what is inside of it."""
-    key = context.precision, settings.disabled_passes
-    inside = Context(context.precision)
-    out = simplify_control(
-        graph, lambda body: canonical_body(body, lambda g: run_passes(g, CANONICAL, inside), key), fired, context.precision != "exact"
-    )
-    fired.update(inside.rules())
-    return out
-
-
-ARGUMENTS = Pass("arguments", _arguments)
-COMPLEXES = Pass("complexes", lambda graph, context, fired: split_complex(graph), required=True)
-BODIES = Pass("bodies", _bodies)
-SIMPLIFICATION = Pass("simplify", lambda graph, context, fired: inputs_first(graph, SIMPLIFY, context.precision, fired))
-SINKING = Pass("sink", lambda graph, context, fired: users_first(graph, SINK, context.precision, fired))
-
-CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, COMPLEXES, SIMPLIFICATION, Repeat((BODIES, SIMPLIFICATION)), Repeat((SINKING, SIMPLIFICATION)))
-
-
-def canonicalise(graph: Graph, precision: str, context: Context | None = None) -> Graph:
-    """``graph`` in canonical form at ``precision``; the same as that of its canonical form. ``context`` is filled with the rules that fired.
-
-    Inputs stay as they are in number and order, used or not. Raises :class:`hologram.errors.RewriteError` for a defective rule.
-    """
-    if settings.verify:
-        verify_graph(graph, "after tracing", interned=False)
-    return run_passes(graph, CANONICAL, context or Context(precision))
+    if settings.verify and p.verify is not None:
+        p.verify(out, f"after the pass {p.name}")

@@ -1,44 +1,21 @@
-"""Kernels in order, with every buffer's place: what a backend needs to run a graph.
+"""The execution plan: steps in order, and a place for every buffer. It is what a backend needs to run a graph.
 
-Slots of a call: inputs, hidden constants, outputs, then integers: the symbols of symbolic extents, and for graphs with symbols the
+Slots of a call: inputs, constants, outputs, then integers: the symbols of symbolic extents, and for graphs with symbols the
 arena offset of each intermediate, since its size is known only then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from hologram.errors import ShapeError
-from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regions
-from hologram.graph.constants.fold import computed_ahead
-from hologram.graph.constants.loop_prepack import pack_before_loops
-from hologram.graph.fusion.fuse import fuse
-from hologram.graph.fusion.groups import Call, Group, operands
-from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.legalize.reductions_scans import prepare
-from hologram.graph.legalize.scatters import lower_scatter
-from hologram.graph.legalize.sorted_scatters import lower_runs
-from hologram.graph.legalize.sorts import lower_native
-from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
-from hologram.graph.library.attention.device_kernel import lower_attention as lower_attention_by_tiles
-from hologram.graph.library.attention.kernel import lower_attention
-from hologram.graph.library.attention.match import join_attention
-from hologram.graph.library.attention.nodes import REDUCED
-from hologram.graph.library.attention.region_tiles import reduce_in_tiles
-from hologram.graph.library.sort.merge import lower_sort
-from hologram.graph.library.sort.radix import lower_digits
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.control_step import ControlStep
-from hologram.graph.lower.group import lower
 from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.steps import LoweredGraph, host_steps_of, kernels_of
 from hologram.graph.memory import plan as planner
 from hologram.graph.memory.verify import verify_plan
-from hologram.graph.schedule.reduced_tiles import lower_reduced
-from hologram.graph.schedule.tiles import Panels, Sharing, Tile
-from hologram.graph.verify_graph import verified
-from hologram.ir.graph import Graph
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, is_static, split_linear, substitute, var
 from hologram.settings import settings
@@ -46,40 +23,20 @@ from hologram.settings import settings
 UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cost
 
 
-class Output:
-    """A result: ``kind`` input or constant (the argument itself, number ``index``), or computed (output slot ``index``)."""
-
-    __slots__ = ("kind", "index", "node")
-
-    def __init__(self, kind: str, index: int, node: Node) -> None:
-        self.kind, self.index, self.node = kind, index, node
-
-
 class Schedule:
-    """``steps`` in order: kernels, control steps with schedules of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
-    ``temporaries`` with their lifetimes, the workspaces of control steps among them. What depends on constants alone, up to ``hold`` bytes of it, is
-    left to the schedule ``ahead``: the i-th of its results is the constant whose storage is ``Held(i)``."""
+    """``steps`` in order: kernels, control steps with plans of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
+    ``temporaries`` with their lifetimes, the workspaces of control steps among them. ``ahead`` is the plan of the initializer, which computes the
+    folded constants once: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
 
-    def __init__(self, graph: Graph, precision: str = "exact", tile: Sharing | None = None, hold: int = 0, prepared: bool = False) -> None:
-        self.precision, self.tile = precision, tile
-        self.ahead: Schedule | None = None
-        graph = graph if prepared else self._prepared(graph)
-        apart = computed_ahead(graph, hold, tile, precision == "exact") if hold else None
-        if apart is not None:
-            graph = verified(apart.graph, "computed_ahead")
-            self.ahead = Schedule(verified(apart.values, "computed_ahead"), precision, tile, prepared=True)
-        self.graph = graph
-        nodes = topological(graph.outputs)
-        self.inputs = graph.inputs
-        self.constants = [n for n in nodes if n.op.name == "leaf"]
-        self.outputs, computed = _outputs(graph, self.inputs, self.constants)
-        self.groups = fuse(Graph(graph.inputs, computed), halves=isinstance(tile, Panels))
-        self.steps = self._lower(computed)
+    def __init__(self, lowered: LoweredGraph, ahead: Schedule | None = None) -> None:
+        fused = lowered.fused
+        self.graph, self.inputs, self.constants = fused.graph, fused.graph.inputs, fused.constants
+        self.groups, self.outputs, self.computed = fused.groups, fused.outputs, fused.computed
+        self.steps, self.ahead = lowered.steps, ahead
         self.slot_of: dict[Node, int] = {}
-        for n in [*self.inputs, *self.constants, *computed]:
+        for n in [*self.inputs, *self.constants, *self.computed]:
             self.slot_of[n] = len(self.slot_of)
-        self.computed = computed
-        self._handed_out = {computed[o.index]: o.node.shape for o in self.outputs if o.kind == "computed"}
+        self._handed_out = {self.computed[o.index]: o.node.shape for o in self.outputs if o.kind == "computed"}
         self.temporaries = self._lifetimes()
         self.symbols = _symbols(self.inputs)
         self.static = not self.symbols
@@ -88,21 +45,10 @@ class Schedule:
         if not self.static:
             self.symbol_slots.update({f"arena{i}": first + len(self.symbols) + i for i in range(len(self.temporaries))})
 
-    def _prepared(self, graph: Graph, constants: Collection[int] = ()) -> Graph:
-        """``graph``, bodies inside of it included, as fusion takes it. ``constants``: which of its inputs are the same whenever it
-        runs, or in all steps of a loop."""
-        tile = self.tile
-        if tile is not None and self.precision != "exact":  # first what attention leaves to derivatives, then all that is not one kernel
-            nbytes, widest = (DEVICE_BLOCK_BYTES, WIDEST_BYTES) if isinstance(tile, Panels) else (None, None)
-            if isinstance(tile, Panels) and tile.halves is not None:
-                graph = verified(reduce_in_tiles(graph), "reduce_in_tiles")
-            graph = verified(block_regions(graph, self.precision, 1, nbytes), "block_regions")
-            graph = verified(join_attention(graph, widest), "join_attention")
-            graph = verified(block_regions(graph, self.precision, 0, nbytes), "block_regions")
-        shared = tile.shared_bytes if isinstance(tile, Panels) else None
-        graph = prepare(graph, self.precision, isinstance(tile, Tile) and tile.pairs, by_parts=shared is None, shared_bytes=shared)
-        packed = pack_before_loops(verified(graph, "prepare"), constants, self._prepared, tile, self.precision == "exact")
-        return verified(packed, "pack_before_loops")
+    def __str__(self) -> str:
+        arena = str(self.plan({})) if self.static else f"planned for each call, by its {', '.join(self.symbols)}"
+        text = "\n".join([*[f"step {k}: {_described(s)}" for k, s in enumerate(self.steps)], f"arena: {arena}"])
+        return text if self.ahead is None else f"initializer, runs once:\n{self.ahead}\n\nmain, runs in each call:\n{text}"
 
     def result_shape(self, node: Node) -> Shape:
         """The shape that a computed value is handed out with: that of the reshape it stands for."""
@@ -111,70 +57,17 @@ class Schedule:
     @property
     def kernels(self) -> list[Lowered]:
         """All kernels in order, those of bodies where the bodies stand."""
-        out: list[Lowered] = []
-        for step in self.steps:
-            if isinstance(step, ControlStep):
-                out += [k for s in step.schedules for k in s.kernels]
-            elif isinstance(step, Lowered):
-                out.append(step)
-        return out
+        return kernels_of(self.steps)
 
     @property
     def host_steps(self) -> list[HostStep]:
         """All calls of routines of the host, those of bodies where the bodies stand."""
-        out: list[HostStep] = []
-        for step in self.steps:
-            if isinstance(step, ControlStep):
-                out += [h for s in step.schedules for h in s.host_steps]
-            elif isinstance(step, HostStep):
-                out.append(step)
-        return out
+        return host_steps_of(self.steps)
 
     @property
     def cost(self) -> float:
         """Rough nanoseconds on one thread; for symbolic extents a guess."""
         return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps)
-
-    def _lower(self, computed: list[Node]) -> list[Lowered | ControlStep | HostStep]:
-        roots = {r for g in self.groups for r in (g.results if isinstance(g, Call) else g.roots)}
-        stored = set(computed)
-        for g in self.groups:
-            if isinstance(g, Call):
-                stored.update(operands(g.node) if g.node.op.kind == "control" else g.node.inputs)
-                continue
-            for r in g.roots:
-                stored |= _read_elsewhere(r, g, roots)
-        steps: list[Lowered | ControlStep | HostStep] = []
-        for g in self.groups:
-            if isinstance(g, Call) and g.node.op.kind == "host":
-                steps.append(HostStep(g))
-            elif isinstance(g, Call):
-                steps.append(ControlStep(g, lambda body: Schedule(body, self.precision, self.tile, prepared=True)))
-            else:
-                steps += self._kernels_of(g, roots, stored)
-        if settings.verify:
-            for step in steps:
-                if isinstance(step, Lowered):
-                    verify_kernel(step.kernel)
-        return steps
-
-    def _kernels_of(self, group: Group, roots: set[Node], stored: set[Node]) -> list[Lowered]:
-        match group.roots[0].op.kind:
-            case "scatter":
-                return lower_scatter(group, roots, self.precision)
-            case "attention":
-                if isinstance(self.tile, Panels):
-                    return [(lower_reduced if group.roots[0].op is REDUCED else lower_attention_by_tiles)(group, roots, self.tile)]
-                assert self.tile is not None
-                return [lower_attention(group, roots, self.tile)]
-            case "native":
-                return lower_sort(group) if isinstance(self.tile, Panels) else [lower_native(group)]
-            case "runs":
-                return lower_runs(group, roots, self.precision)
-            case "digits":
-                assert isinstance(self.tile, Panels)
-                return [lower_digits(group, roots, self.tile.shared_bytes)]
-        return lower(group, roots, stored, self.precision, self.tile)
 
     def _lifetimes(self) -> list[tuple[Node | ControlStep, int, int, tuple[Node, ...]]]:
         """``(node, first step, last step, inputs whose place it may take)`` of each intermediate."""
@@ -228,6 +121,12 @@ class Schedule:
         return var(f"arena{i}") if plan is None else plan.buffers[i].offset
 
 
+def _described(step: Lowered | ControlStep | HostStep) -> str:
+    """One line for a step: what it is, and which arrays it binds."""
+    what = f"kernel, {step.kernel.chunks} parallel iterations" if isinstance(step, Lowered) else step.node.op.name
+    return f"{what}; binds {', '.join(f'{n.dtype}{list(n.shape)}' for n in step.bindings)}"
+
+
 def _kernel_cost(low: Lowered) -> float:
     chunks = low.kernel.chunks
     return chunks * low.kernel.cost if isinstance(chunks, int) else UNKNOWN_NS
@@ -261,42 +160,3 @@ def bind_symbols(inputs: list[Node], shapes: list[tuple[int, ...]]) -> dict[str,
             if _concrete(e, values) != size:
                 raise ShapeError(f"an argument has shape {list(shape)}; it should be {list(n.shape)}, with {values}")
     return values
-
-
-def _outputs(graph: Graph, inputs: list[Node], constants: list[Node]) -> tuple[list[Output], list[Node]]:
-    """Where each result comes from, and the nodes to compute. A reshape of a value is that value's memory."""
-    outputs: list[Output] = []
-    computed: dict[Node, int] = {}
-    given, held = ({n: i for i, n in enumerate(nodes)} for nodes in (inputs, constants))
-    whole = set(graph.outputs)
-    for n in graph.outputs:
-        if n.op.name == "input":
-            outputs.append(Output("input", given[n], n))
-        elif n.op.name == "leaf":
-            outputs.append(Output("constant", held[n], n))
-        else:
-            base = n
-            while base.op.name == "reshape":
-                base = base.inputs[0]
-            if base is n or base.op.kind == "leaf" or base in whole or base in computed:
-                base = n
-            outputs.append(Output("computed", computed.setdefault(base, len(computed)), n))
-    return outputs, list(computed)
-
-
-def _read_elsewhere(root: Node, group: Any, roots: set[Node]) -> set[Node]:
-    """Roots of other groups that ``root`` is made of."""
-    out: set[Node] = set()
-    seen: set[Node] = set()
-    stack = list(root.inputs)
-    while stack:
-        n = stack.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        if n in roots:
-            if n not in group.members:
-                out.add(n)
-        else:
-            stack.extend(n.inputs)
-    return out

@@ -15,14 +15,6 @@ from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE, TABLE
 from hologram.ir.symbolic import substitute, symbols_of
 from hologram.primitives.control import project, result_types, scan
-from hologram.settings import settings
-
-
-def verified(graph: Graph, name: str) -> Graph:
-    """``graph``, which the pass called ``name`` made; it is verified where ``settings.verify`` is on."""
-    if settings.verify:
-        verify_graph(graph, f"after {name}")
-    return graph
 
 
 def verify_graph(graph: Graph, when: str = "", interned: bool = True) -> None:

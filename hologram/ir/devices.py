@@ -1,10 +1,13 @@
 """The devices that programs can run on, under the names that users give, and why others are not there.
 
-A backend is a module with ``found()``: its devices, and why there are none. Importing a backend imports no driver; asking it does.
+A row of :data:`BACKENDS` is a module with ``found()``: its devices, and why there are none. Importing it imports no driver; asking it does. Other
+packages add theirs by an entry point of the group ``hologram.backends``. What compiles for a device and runs programs there keeps to the protocol
+:class:`Backend`, the CPU's too.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -19,7 +22,26 @@ BACKENDS = {
     "opencl": "hologram.backends.opencl.device",
     "null": "hologram.backends.null.device",
 }
+CPU_BACKEND = "hologram.backends.cpu.backend"  # loads LLVM
 _ENDLESS = ("null",)  # backends with as many devices as one asks for, by ``numbered(n)``; they are not listed
+
+
+class Backend(Protocol):
+    """What compiles programs for one device, and what runs there."""
+
+    @property
+    def tile(self) -> Any:
+        """How kernels share the work of products on the device: what the pipeline schedules for; None for no tiles."""
+
+    def generate(self, compilation: Any) -> Any:
+        """The code of a :class:`hologram.graph.compilation.Compilation`, as :meth:`load` takes it: text, or object code from the disk cache. Raises
+        UnsupportedError, with the op and the user's line, for what the device does not run."""
+
+    def load(self, code: Any) -> Any:
+        """The executable of generated code."""
+
+    def storage(self, source: Any) -> Any:
+        """A storage on the device with the values of one elsewhere."""
 
 
 class Runtime(Protocol):
@@ -27,9 +49,6 @@ class Runtime(Protocol):
 
     device: Any
     pool: Any  # of its memory
-
-    def compile(self, graph: Any, precision: str, canonical: Any) -> Any:
-        """What runs ``graph``, which ``canonical`` reduces."""
 
     def put(self, source: Any) -> Any:
         """A storage on the device with the values of one elsewhere."""
@@ -48,6 +67,7 @@ class Device(Protocol):
     kind: str
     units: int  # that compute side by side
     memory_bytes: int
+    backend_module: str  # has ``DeviceBackend(device)``: what compiles for it
 
     def describe(self) -> str: ...
 
@@ -74,29 +94,41 @@ def devices() -> Devices:
     """All devices. Looking for them imports the packages that drive them."""
     found: dict[str, str] = {CPU: "LLVM, native code"}
     missing: dict[str, str] = {}
-    for name in BACKENDS:
+    for name in modules():
         if name not in _ENDLESS:
-            there, reason = _backend(name).found()
+            there, reason = _module(name).found()
             found |= {d.name: d.describe() for d in there}
             if reason is not None:
                 missing[name] = reason
     return Devices(found, missing)
 
 
-def _backend(name: str) -> Any:
-    return import_module(BACKENDS[name])
+@cache
+def modules() -> dict[str, str]:
+    """The modules of all backends by their names: :data:`BACKENDS`, then those of entry points, which replace none of these."""
+    from importlib.metadata import entry_points  # slow, and of use only where devices are looked for
+
+    return {e.name: e.value for e in entry_points(group="hologram.backends")} | BACKENDS
+
+
+def _module(name: str) -> Any:
+    return import_module(BACKENDS.get(name) or modules()[name])
+
+
+def _is_backend(name: str) -> bool:
+    return name in BACKENDS or name in modules()
 
 
 def why_none(kind: str) -> str | None:
-    """Why a backend, one of :data:`BACKENDS`, has no device; None where it has."""
-    return _backend(kind).found()[1]
+    """Why a backend, one of :func:`modules`, has no device; None where it has."""
+    return _module(kind).found()[1]
 
 
 def _numbered(kind: str, number: int | None) -> Device | None:
     """A backend's device of that number, or what the backend's bare name means: the first GPU, or else the first device."""
     if kind in _ENDLESS:
-        return _backend(kind).numbered(number or 0)
-    there = _backend(kind).found()[0]
+        return _module(kind).numbered(number or 0)
+    there = _module(kind).found()[0]
     if number is None:
         return next((d for d in there if d.kind == "gpu"), there[0] if there else None)
     return there[number] if number < len(there) else None
@@ -106,7 +138,7 @@ def find(name: str) -> Device:
     """The device that ``name``, which is not the CPU's, means. Raises DeviceError for one that is not there: why, and what there is."""
     kind, colon, number = name.partition(":")
     reason = None
-    if kind in BACKENDS and (not colon or number.isdecimal()):
+    if _is_backend(kind) and (not colon or number.isdecimal()):
         reason = why_none(kind)
         found = _numbered(kind, int(number) if colon else None)
         if found is not None:
@@ -123,10 +155,20 @@ def resolve(device: Any) -> str:
 
 def accelerator() -> str | None:
     """The GPU that ``auto`` may choose, the first in the order of :data:`BACKENDS`; None where there is none."""
-    found = (d for name in BACKENDS for d in _backend(name).found()[0])
+    found = (d for name in modules() for d in _module(name).found()[0])
     return next((d.name for d in found if d.kind == "gpu"), None)
 
 
 def runtime(name: str) -> Runtime:
     """What is under way on the device that ``name`` means. Raises DeviceError as :func:`find`."""
     return find(name).runtime
+
+
+def backend(name: str) -> Backend:
+    """What compiles for the device that ``name`` means, the CPU included. Raises DeviceError as :func:`find`."""
+    if name == CPU:
+        found: Backend = import_module(CPU_BACKEND).BACKEND
+    else:
+        device = find(name)
+        found = import_module(device.backend_module).DeviceBackend(device)
+    return found

@@ -13,7 +13,7 @@ from hologram.ir.op import Op, Shape, register
 from hologram.ir.storage import as_array
 
 
-class Held:
+class FoldedConstant:
     """Stands in a ``leaf`` for the storage of a value that is computed ahead, and marks the ``input`` of a loop's body that is one: its number among
     them. See :mod:`hologram.graph.constants.fold`."""
 

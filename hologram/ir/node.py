@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.dtypes import DType
-from hologram.ir.op import Op, Shape
+from hologram.dtypes import DType, rounded_once
+from hologram.ir.op import TABLE, Op, Shape
 from hologram.ir.symbolic import Int, prod
 
 
@@ -66,6 +66,49 @@ class Builder:
         """``node`` on other inputs; the node itself where nothing changed and it is interned here."""
         return self(node.op, inputs, node.attrs)
 
+    def make(self, name: str, *inputs: Node, attrs: tuple[Any, ...] = ()) -> Node:
+        """The op called ``name`` on ``inputs``."""
+        return self(TABLE[name], inputs, attrs)
+
+    def const(self, value: Any, dtype: DType) -> Node:
+        """A scalar constant."""
+        return self(TABLE["const"], (), const_attrs(value, dtype))
+
+    def full(self, value: Any, dtype: DType, shape: Shape) -> Node:
+        """``value`` everywhere in ``shape``."""
+        return self.fit(self.const(value, dtype), shape)
+
+    def fit(self, node: Node, shape: Shape) -> Node:
+        """A scalar broadcast to ``shape``; any other node as it is."""
+        return self(TABLE["broadcast"], (node,), (shape, ())) if shape and not node.shape else node
+
+    def cast(self, x: Node, dtype: DType) -> Node:
+        """``x`` converted to ``dtype``; ``x`` itself where it has that type."""
+        return x if x.dtype is dtype else self(TABLE["cast"], (x,), (dtype.name,))
+
+    def bitcast(self, x: Node, dtype: DType) -> Node:
+        """The bits of ``x`` as ``dtype``; ``x`` itself where it has that type."""
+        return x if x.dtype is dtype else self(TABLE["bitcast"], (x,), (dtype.name,))
+
+    def reshape(self, x: Node, shape: Shape) -> Node:
+        """``x`` in another shape; ``x`` itself where it has that shape."""
+        return x if x.shape == shape else self(TABLE["reshape"], (x,), (shape,))
+
+    def transpose(self, x: Node, perm: tuple[int, ...]) -> Node:
+        """``x`` with its axes permuted; ``x`` itself for the identity."""
+        return x if perm == tuple(range(x.ndim)) else self(TABLE["transpose"], (x,), (perm,))
+
+    def slice_axis(self, x: Node, axis: int, start: Int, stop: Int, step: int = 1) -> Node:
+        """The elements ``start, start + step, …`` before ``stop`` along one axis, all along the others."""
+        starts: list[Int] = [0] * x.ndim
+        stops, steps = list(x.shape), [1] * x.ndim
+        starts[axis], stops[axis], steps[axis] = start, stop, step
+        return self(TABLE["slice"], (x,), (tuple(starts), tuple(stops), tuple(steps)))
+
+    def flip(self, x: Node, axis: int) -> Node:
+        """``x`` in reverse order along one axis."""
+        return self.slice_axis(x, axis, x.shape[axis] - 1, -1, -1)
+
 
 def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:
     """Every node that ``outputs`` need, inputs first, in a fixed order. Iterative: depth costs nothing."""
@@ -100,7 +143,10 @@ def nbytes(node: Node) -> int:
 def const_attrs(value: Any, dtype: DType) -> tuple[str, bytes]:
     """Attributes of a ``const`` node: type name and bits, so that 0.0 and -0.0 differ and NaNs equal themselves."""
     with np.errstate(all="ignore"):
-        return dtype.name, np.asarray(value).astype(dtype.np).tobytes()
+        array = np.asarray(value)
+        if dtype.is_narrow_float and array.dtype.kind in "iuf" and array.dtype.itemsize == 8:
+            return dtype.name, rounded_once(array, dtype).tobytes()
+        return dtype.name, array.astype(dtype.np).tobytes()
 
 
 def const_value(node: Node) -> Any:

@@ -38,13 +38,13 @@ class Op:
       if any. For reductions and scans ``identity(dtype)`` gives it, and ``empty(dtype)`` the result over no elements (None: an error).
     - ``spelling``: machine spelling by dtype kind; None where ``lower`` decomposes the op.
     - ``lower(*values, *attrs)``: decomposition into other ops, written on the values of a builder (see
-      :mod:`hologram.ir.expression_builder`); it sees 16-bit floats as float32.
+      :mod:`hologram.ir.expression_builder`); it sees narrow floats as float32.
     - ``cost``: rough scalar operations an element, for fusion decisions.
     - ``monoid``: for reductions and scans, the row of the elementwise op that combines two elements.
     - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``
       names a precondition (``divisor``, ``count``, ``positive``) that the values must be made to keep; ``ulps`` is the bound where it is not 2.
     - ``results(inputs, attrs)``: for ``host`` rows, the (shape, dtype) of every result; ``infer`` gives the first, ``reference`` a list of arrays.
-    - ``split``: how the row on complex numbers is made of rows on real ones, by :mod:`hologram.primitives.complexes`; None where complex numbers
+    - ``split``: how the row on complex numbers is made of rows on real ones, by :mod:`hologram.primitives.complex.parts`; None where complex numbers
       are only moved, as bits, or not taken.
     - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
 

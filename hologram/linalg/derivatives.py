@@ -1,4 +1,4 @@
-"""Derivatives and stacks of the rows of :mod:`hologram.primitives.factorizations`.
+"""Derivatives and stacks of the rows of :mod:`hologram.primitives.host.factorizations`.
 
 Sources: M. Giles, *An extended collection of matrix derivative results for forward and reverse mode algorithmic differentiation*, 2008 (solve, eigh,
 svd of distinct values); I. Murray, *Differentiation of the Cholesky decomposition*, 2016 (arXiv:1602.07527). That of ``x = l q`` follows from the
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import hologram.numpy as hnp
-import hologram.primitives.factorizations as rows
+import hologram.primitives.host.factorizations as rows
 from hologram.control.replay import result
 from hologram.errors import DifferentiationError
 from hologram.ir.node import Node

@@ -1,4 +1,4 @@
-"""The rows of :mod:`hologram.primitives.factorizations` on Tensors, and what the functions of this package share."""
+"""The rows of :mod:`hologram.primitives.host.factorizations` on Tensors, and what the functions of this package share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import hologram.numpy as hnp
-import hologram.primitives.factorizations as rows
+import hologram.primitives.host.factorizations as rows
 from hologram import dtypes
 from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError
@@ -32,9 +32,9 @@ def run(op: Op, inputs: Sequence[Node], *attrs: Any) -> list[Tensor]:
 
 
 def factor_type(x: Node, what: str) -> Node:
-    """``x`` in a type that is factored: integers and bools become the default float. Raises DTypeError for 16-bit floats."""
+    """``x`` in a type that is factored: integers and bools become the default float. Raises DTypeError for narrow floats."""
     dtype = dtypes.to_inexact(x.dtype)
-    if dtype.bits == 16:
+    if dtype.is_narrow_float:
         raise located(DTypeError(f"{what} does not take {dtype}: cast to float32"))
     return cast_node(x, dtype)
 

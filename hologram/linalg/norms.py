@@ -59,7 +59,7 @@ def _length_jvp(axes: tuple[int, ...], primals: tuple[Tensor], tangents: tuple[T
 
 
 def _euclidean(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The length over ``axes``, which stay as axes of one element; squares of 16-bit floats are float32, whose range those of float16 never leave."""
+    """The length over ``axes``, which stay as axes of one element; squares of narrow floats are float32, whose range those of float16 never leave."""
     dtype = x._aval()[1]
     wide = dtypes.compute_type(dtype)
     if dtype is not dtypes.float16:

@@ -1,6 +1,6 @@
 """Activations: elementwise functions between layers.
 
-Each takes anything array-like of real numbers and gives a Tensor of the same shape and float type (integers become floats). 16-bit floats
+Each takes anything array-like of real numbers and gives a Tensor of the same shape and float type (integers become floats). Narrow floats
 are computed in float32 and rounded once. At a corner, the derivative is the one of the left side.
 """
 

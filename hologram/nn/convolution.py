@@ -39,7 +39,7 @@ def _convolution(
     ``stride``, ``padding`` (of zeros, on both sides) and ``dilation`` are integers, or one for each space axis; ``padding`` may be ``"valid"``, which
     is none, or ``"same"``, with which H' = H for a stride of 1. With ``groups`` the channels of ``x`` and of the result are cut in so many parts,
     each convolved on its own. ``data_format`` says how ``x`` and the result lie: ``"NCHW"`` or ``"NHWC"``; weights lie alike in both.
-    16-bit floats are summed in float32 and rounded once. Raises ShapeError where the shapes do not fit or no window does.
+    Narrow floats are summed in float32 and rounded once. Raises ShapeError where the shapes do not fit or no window does.
     """
     layout = space_format(what, rank, data_format)
     (image, weights), _, weak = _factors(what, rank, x, w)

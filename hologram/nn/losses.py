@@ -55,7 +55,7 @@ def cross_entropy(logits: Any, labels: Any, /, axis: int = -1, reduction: str = 
     if by_number:  # a choice, not a gather: it stays in the loop over the logits, and its derivative scatters nothing
         chosen = hnp.where(_is_class(wrap(target), values.shape[axis], axis, "cross_entropy"), logs, 0.0)
     else:
-        chosen = wrap(target) * logs
+        chosen = floats(labels, "cross_entropy")[0] * logs
     return cast(_reduced(-hnp.sum(chosen, axis=axis), reduction, "cross_entropy"), dtype)
 
 

@@ -1,4 +1,4 @@
-"""The softmax family, and normalisation of rows. 16-bit floats are computed in float32 and rounded once."""
+"""The softmax family, and normalisation of rows. Narrow floats are computed in float32 and rounded once."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _avg_pool(
     data_format: str | None = None,
 ) -> Tensor:
     """The mean of each window of ``x`` (N, C, H, W), which may lack N. Zeros of the ``padding`` count if ``count_include_pad``; what a window of
-    ``ceil_mode`` has beyond the padding never does. 16-bit floats are summed in float32. Raises as :func:`max_pool2d` does."""
+    ``ceil_mode`` has beyond the padding never does. Narrow floats are summed in float32. Raises as :func:`max_pool2d` does."""
     layout = space_format(what, rank, data_format)
     wide, dtype = floats(wrap(_image(what, rank, x)), what)
     image, lacks = layout.channels_first(array(wide, what))

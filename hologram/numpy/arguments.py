@@ -91,7 +91,7 @@ def cast_to(node: Node, dtype: Any) -> Node:
 
 
 def floats(x: Any, what: str) -> tuple[Tensor, DType]:
-    """``x`` in the type it is computed in (float32 for 16-bit floats), and the type of the result. Raises DTypeError for complex numbers."""
+    """``x`` in the type it is computed in (float32 for narrow floats), and the type of the result. Raises DTypeError for complex numbers."""
     node = array(x, what)
     if node.dtype.is_complex:
         raise located(DTypeError(f"{what}: takes real numbers, not {node.dtype.name}"))

@@ -14,7 +14,8 @@ from hologram.ir.node import Node
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.creation import zeros
 from hologram.numpy.indexing.views import frozen, viewed
-from hologram.primitives import TABLE, complexes
+from hologram.primitives import TABLE
+from hologram.primitives.complex import parts as complexes
 from hologram.trace.convert import element_type
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor

@@ -13,9 +13,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr
 from hologram.numpy.arguments import array, cast_to, element_type, spread, wrap
-from hologram.primitives import complexes
-from hologram.primitives import elementwise as ew
+from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
 from hologram.trace.checks import choice, integer, shape_of

@@ -14,7 +14,7 @@ from hologram.dtypes import DType
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
 from hologram.primitives import TABLE
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import elementwise as ew
 from hologram.trace import arithmetic
 from hologram.trace.apply import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.checks import integer

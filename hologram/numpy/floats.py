@@ -11,7 +11,7 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import stretched
 from hologram.trace.recorder import cast_node, record

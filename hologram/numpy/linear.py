@@ -19,8 +19,8 @@ from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.indexing.views import viewed
 from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
-from hologram.primitives import elementwise as ew
 from hologram.primitives.reductions import reduce_any, reduce_sum
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.checks import items
@@ -42,7 +42,7 @@ def _summed(dtype: DType) -> Op:
 def _factors(what: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Node], DType, bool]:
     """``arrays`` in the type that products and sums are computed in, the type of the result, and whether that is weak.
 
-    16-bit floats are computed in float32, where the product of two of them is exact.
+    Narrow floats are computed in float32, where the product of two of them is exact.
     """
     nodes, dtype, weak = promoted(what, arrays)
     result = dtype
@@ -50,7 +50,7 @@ def _factors(what: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Nod
         result, weak = element_type(preferred), False
         if _loses(dtype, result):
             raise located(DTypeError(f"{what}: preferred_element_type {result} cannot hold sums of products of {dtype}"))
-    working = dtypes.compute_type(dtypes.promote(dtype, result))
+    working = dtypes.promote(dtypes.compute_type(dtype), dtypes.compute_type(result))
     return [cast_node(x, working) for x in nodes], result, weak
 
 
@@ -69,7 +69,7 @@ def _product_sum(a: Node, b: Node, result: DType, axis: int = -1) -> Node:
 def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
     """The product of matrices ``(…, m, k)`` and ``(…, k, n)``, whose leading axes broadcast; a vector is a row, or a column.
 
-    Sums of 16-bit floats run in float32 and are rounded once. ``preferred_element_type``, here and in the other products, is the type of the
+    Sums of narrow floats run in float32 and are rounded once. ``preferred_element_type``, here and in the other products, is the type of the
     result, in which products and sums are computed where it is the wider: int32 for int8, float32 for bfloat16.
 
     Raises ShapeError where the extents do not fit, DTypeError for a preferred type of a lesser kind (integers for floats, reals for complex).

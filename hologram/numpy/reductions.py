@@ -16,8 +16,8 @@ from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
 from hologram.numpy.manipulation import broadcast_arrays, broadcast_to, concat
-from hologram.primitives import elementwise as ew
 from hologram.primitives import reductions as rows
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import extent_node, with_tensors
 from hologram.trace.checks import number
@@ -158,7 +158,7 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 def _inexact(x: Any, dtype: Any, what: str) -> tuple[Node, DType]:
-    """``x`` in the type statistics are computed in, and the type of their result: 16-bit floats are averaged in float32."""
+    """``x`` in the type statistics are computed in, and the type of their result: narrow floats are averaged in float32."""
     node = array(x, what)
     node = cast_node(node, dtypes.to_inexact(node.dtype)) if dtype is None else cast_to(node, dtype)
     return cast_node(node, dtypes.compute_type(node.dtype)), node.dtype

@@ -269,8 +269,14 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
     if weights is None:
         return zeros(length, dtype=dtypes.int64).at[chosen(values < 0, length, values)].add(1)
     w = wrap(array(weights, "bincount"))
-    kind = w.dtype if w.dtype.kind == "f" else dtypes.default_float
+    kind = _counted_in(w)
     return zeros(length, dtype=kind).at[chosen(values < 0, length, values)].add(w)
+
+
+def _counted_in(x: Tensor) -> np.dtype:
+    """The type of edges and of sums of weights: that of ``x`` where it is a float type of NumPy's, the default float for others."""
+    of = x._aval()[1]
+    return of.np if of.is_float and of.bit_type is None else dtypes.default_float.np
 
 
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
@@ -283,7 +289,7 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     if bins < 1:
         raise located(ArgumentError(f"histogram: {bins} bins"))
     values = wrap(array(x, "histogram"))
-    kind = values.dtype if values.dtype.kind == "f" else dtypes.default_float.np
+    kind = _counted_in(values)
     if range is None:
         low, high = (min(values), max(values)) if values.size != 0 else (zeros(()), full((), 1.0))
     else:
@@ -313,6 +319,7 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = Fals
 def _bins(edges: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """The bin of every value, and whether it is in one."""
     last = edges.shape[0] - 1
+    edges, values = (x.astype(dtypes.compute_type(x._aval()[1])) for x in (edges, values))
     place = searchsorted(edges, values, side="right")
     place = chosen(values == edges[last], last, place) - 1
     return place, (place >= 0) & (place < last)
@@ -340,7 +347,8 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
         cell, inside = cell * shape[i] + place, inside & there
     cells = prod(shape)
     w: Any = 1.0 if weights is None else wrap(array(weights, "histogramdd")).reshape(-1)
-    counts = zeros(cells, dtype=points.dtype if points.dtype.kind == "f" else edges[0].dtype).at[chosen(inside, cell, cells)].add(w).reshape(shape)
+    kind = _counted_in(points) if points._aval()[1].is_float else edges[0].dtype
+    counts = zeros(cells, dtype=kind).at[chosen(inside, cell, cells)].add(w).reshape(shape)
     if density:
         total = counts.sum()
         for i, e in enumerate(edges):

@@ -1,27 +1,12 @@
-"""The op table. Importing the package registers every family of rows; :data:`TABLE` maps names to rows."""
+"""The op table. Importing the package registers every family of ops; :data:`TABLE` maps names to op definitions."""
 
 from hologram.ir.op import TABLE, Op
-from hologram.primitives import (
-    complexes,
-    composite,
-    control,
-    division,
-    elementwise,
-    factorizations,
-    fourier,
-    host,
-    indexing,
-    iota,
-    markers,
-    mathematics,
-    movement,
-    reductions,
-    sorting,
-    special,
-    windows,
-)
+from hologram.primitives import control, indexing, iota, markers, movement, reductions, sorted_scatter, sorting, windows
+from hologram.primitives.complex import parts
+from hologram.primitives.host import factorizations, fourier, host_op
+from hologram.primitives.scalar import composite, division, elementwise, mathematics, special
 
 __all__ = [
-    "TABLE", "Op", "complexes", "composite", "control", "division", "elementwise", "factorizations", "fourier", "host", "indexing", "iota",
-    "markers", "mathematics", "movement", "reductions", "sorting", "special", "windows",
+    "TABLE", "Op", "composite", "control", "division", "elementwise", "factorizations", "fourier", "host_op", "indexing", "iota",
+    "markers", "mathematics", "movement", "parts", "reductions", "sorted_scatter", "sorting", "special", "windows",
 ]  # fmt: skip

@@ -11,8 +11,8 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
 from hologram.ir.symbolic import Int
-from hologram.primitives import elementwise as ew
 from hologram.primitives.reductions import highest, lowest, one, zero
+from hologram.primitives.scalar import elementwise as ew
 
 
 def _infer_take(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:

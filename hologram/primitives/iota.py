@@ -10,7 +10,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
-from hologram.primitives.elementwise import cast_reference
+from hologram.primitives.scalar.elementwise import cast_reference
 
 
 def _infer_iota(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:

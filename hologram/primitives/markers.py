@@ -23,7 +23,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DifferentiationError, TracedValueError
 from hologram.ir.op import Op, Shape, register
-from hologram.primitives.elementwise import broadcast_shape, rounded
+from hologram.primitives.scalar.elementwise import broadcast_shape, rounded
 
 
 def _infer_pullback(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:

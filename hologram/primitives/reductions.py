@@ -1,6 +1,6 @@
-"""Reductions and scans. Their references keep the written order of ``docs/architecture.md`` bit for bit.
+"""Reductions and scans. Their references keep the canonical reduction order of ``docs/architecture.md`` bit for bit.
 
-A row's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for 16-bit floats), and the
+A row's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for narrow floats), and the
 result is rounded to the element type once, at the end.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
-from hologram.ir.op import Op, Shape, register
+from hologram.ir.op import TABLE, Op, Shape, register
 from hologram.ir.symbolic import prod
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import elementwise as ew
 
 LANES = 32  # partial results side by side in a page's row
 PAGE = 3072  # elements reduced or scanned as one piece
@@ -95,10 +95,16 @@ def one(d: DType) -> Any:
 
 
 def lowest(d: DType) -> Any:
+    """What no element but NaN is below."""
+    if d.is_float and not d.format.has_infinity:
+        return -d.format.largest
     return -np.inf if d.is_float else False if d.kind == "b" else int(np.iinfo(d.np).min)
 
 
 def highest(d: DType) -> Any:
+    """What no element but NaN is above."""
+    if d.is_float and not d.format.has_infinity:
+        return d.format.largest
     return np.inf if d.is_float else True if d.kind == "b" else int(np.iinfo(d.np).max)
 
 
@@ -109,7 +115,7 @@ def identity_bits(row: Op, d: DType) -> bytes:
     return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
 
 
-# --- the written order -----------------------------------------------------------------------------------------------
+# --- the canonical reduction order -----------------------------------------------------------------------------------------------
 
 
 def _split(x: np.ndarray, size: int, identity: Any) -> np.ndarray:
@@ -290,3 +296,13 @@ cumsum = _scan_row("cumsum", "iuf", ew.add, zero)
 cumprod = _scan_row("cumprod", "iuf", ew.mul, one)
 cummax = _scan_row("cummax", "biuf", ew.max_, lowest)
 cummin = _scan_row("cummin", "biuf", ew.min_, highest)
+
+
+def reduction_by(monoid: Op | None) -> Op:
+    """The reduction that combines elements by ``monoid``."""
+    return next(r for r in TABLE.values() if r.kind == "reduce" and r.monoid is monoid)
+
+
+def is_order_free(monoid: Op, d: dtypes.DType) -> bool:
+    """Whether elements of this type may be combined in any order that keeps neighbours, with the same bits."""
+    return d.is_integer or d.kind == "b" or "idempotent" in monoid.algebra

@@ -19,7 +19,7 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import TABLE, Op, Shape, register
 from hologram.ir.symbolic import floordiv
-from hologram.primitives.elementwise import broadcast_shape, quiet
+from hologram.primitives.scalar.elementwise import broadcast_shape, quiet
 
 
 def _infer_sorted(name: str, result: DType | None) -> Any:
@@ -58,17 +58,12 @@ argsort = register(Op("argsort", "sort", 1, _infer_sorted("argsort", dtypes.int6
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 _UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
-_SIGNED = {16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
+_SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 
 
 def unsigned_of(bits: int) -> DType:
     """The unsigned integers of so many bits."""
     return _UNSIGNED[bits]
-
-
-def _infinity(d: DType) -> int:
-    """The bits of the float: its exponent's, all of them."""
-    return int(np.array(np.inf, d.np).view(_UNSIGNED[d.bits].np))
 
 
 def _infer_key(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -87,7 +82,7 @@ def _lower_key(bits: Any, of: str) -> Any:
     if d.kind == "i":
         return bits ^ sign
     flip = (bits.bitcast(_SIGNED[d.bits]) >> (d.bits - 1)).bitcast(unsigned) | sign
-    return ((bits & (sign - 1)) > _infinity(d)).select(bits.const(2 * sign - 1), bits ^ flip)
+    return ((bits & (sign - 1)) > d.format.greatest).select(bits.const(2 * sign - 1), bits ^ flip)
 
 
 def _lower_value(key: Any, to: str) -> Any:
@@ -107,7 +102,7 @@ def _key(bits: Any, of: str) -> Any:
     sign = bits.dtype.type(1 << (d.bits - 1))
     if d.kind == "i":
         return bits ^ sign
-    is_nan = bits & ~sign > bits.dtype.type(_infinity(d))
+    is_nan = bits & ~sign > bits.dtype.type(d.format.greatest)
     return np.where(is_nan, ~bits.dtype.type(0), np.where(bits & sign != 0, ~bits, bits ^ sign))
 
 

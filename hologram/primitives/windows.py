@@ -4,8 +4,8 @@
 ``(…, q * step + k * dilation)`` of ``x``. ``k`` runs over the window, ``q`` over the windows that fit. Nothing is copied: in kernels it is an index.
 
 ``convolution(x, w, steps, dilations)`` takes x (groups, n, c, space…) and w (groups, o, c, sizes…) and gives (groups, n, o, windows…):
-the sum over c and the window, in this order and in column form, of windows times weights. It is a cross-correlation; padding is a ``pad`` before it.
-16-bit floats are multiplied and summed in float32 and rounded once.
+the sum over c and the window, in this order and vertically, of windows times weights. It is a cross-correlation; padding is a ``pad``
+before it. Narrow floats are multiplied and summed in float32 and rounded once.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from hologram.errors import DTypeError
 from hologram.ir.op import Shape
 from hologram.numpy.arguments import array, element_type, wrap
 from hologram.numpy.elementwise import where
-from hologram.primitives import composite, mathematics, special
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import composite, mathematics, special
+from hologram.primitives.scalar import elementwise as ew
 from hologram.random.keys import random_bits
 from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_shapes, elementwise
@@ -47,12 +47,12 @@ def as_type(x: Any, dtype: DType, what: str) -> Tensor:
 
 def fraction_bits(dtype: DType) -> int:
     """The bits of the stored significand."""
-    return {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}[dtype.name]
+    return dtype.format.fraction_bits
 
 
 def unit(key: Any, shape: Shape, dtype: DType, what: str) -> Tensor:
     """Multiples of ``2**-fraction_bits`` in [0, 1), all equally probable: random bits as the fraction of a number in [1, 2), less 1."""
-    words = {16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}[dtype.bits]
+    words = dtypes.of(f"uint{dtype.bits}")
     fraction = record(ew.shr_low, (random_bits(key, shape, words, what), constant(dtype.bits - fraction_bits(dtype), words)))
     one = int(np.ones((), dtype.np).view(words.np))
     return wrap(record(ew.bitcast, (record(ew.or_, (fraction, constant(one, words))),), (dtype.name,))) - 1.0
@@ -70,7 +70,7 @@ def open_unit(key: Any, shape: Shape, dtype: DType, what: str) -> Tensor:
 
 def dtype_tiny(dtype: DType) -> float:
     """The least normal number."""
-    return {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}[dtype.name]
+    return dtype.format.least_normal
 
 
 def below_one(dtype: DType) -> float:
@@ -117,7 +117,7 @@ def standard_normal(key: Any, shape: Shape, dtype: DType, what: str) -> Tensor:
 
 
 def _types(dtype: Any, what: str) -> tuple[DType, DType]:
-    """The type of a distribution's results, and the one that they are drawn in, to be rounded once: 16 bits are too few for a uniform number."""
+    """The type of a distribution's results, and the one that they are drawn in, to be rounded once: narrow floats have too few bits to draw with."""
     to = float_type(dtype, what)
     return to, dtypes.compute_type(to)
 

@@ -16,8 +16,8 @@ from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.reductions import argmax, cumsum
 from hologram.numpy.sorting import argsort, searchsorted
-from hologram.primitives import elementwise as ew
-from hologram.primitives import mathematics
+from hologram.primitives.scalar import elementwise as ew
+from hologram.primitives.scalar import mathematics
 from hologram.random.continuous import gumbel, result_shape, unit
 from hologram.random.keys import bits, blocks, count_of, fold_in
 from hologram.support.user_lines import located

@@ -13,9 +13,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr
 from hologram.numpy.arguments import array, element_type, reshaped, wrap
-from hologram.primitives import elementwise as ew
 from hologram.primitives.iota import iota
 from hologram.primitives.movement import concatenate, slice_
+from hologram.primitives.scalar import elementwise as ew
 from hologram.random.threefry import Words, threefry
 from hologram.support.user_lines import located
 from hologram.trace.checks import shape_of

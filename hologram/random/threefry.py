@@ -9,7 +9,7 @@ from __future__ import annotations
 from hologram import dtypes
 from hologram.ir.node import Node
 from hologram.ir.op import Op
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import elementwise as ew
 from hologram.trace.recorder import constant, record
 
 Words = tuple[Node, Node]

@@ -27,8 +27,6 @@ VERSION = 1
 HEADER = "program.json"
 MOST_HEADER_BYTES = 2**28
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same program gives the same bytes
-# bfloat16 has no name in .npy files: its bits are stored
-_BITS = {"bfloat16": np.dtype("<u2")}
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
 
@@ -38,7 +36,8 @@ def _member(index: int) -> str:
 
 
 def _stored_type(dtype: dtypes.DType) -> np.dtype:
-    return _BITS.get(dtype.name, dtype.np.newbyteorder("<"))
+    """Of the bits, where .npy files have no name for the type."""
+    return (dtype.bit_type or dtype.np).newbyteorder("<")
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -59,7 +58,7 @@ def pack(to: BinaryIO, header: dict[str, Any], arrays: Sequence[np.ndarray]) -> 
 def _write_array(member: Any, array: np.ndarray) -> None:
     dtype = dtypes.of(array.dtype)
     plain = np.ascontiguousarray(array)
-    stored = plain.view(np.uint16) if dtype.name in _BITS else plain
+    stored = plain.view(dtype.bit_type) if dtype.bit_type is not None else plain
     stored = np.asarray(stored, _stored_type(dtype))
     np.lib.format.write_array_header_1_0(member, {"descr": stored.dtype.str, "fortran_order": False, "shape": array.shape})
     member.write(stored.reshape(-1).view(np.uint8).data)
@@ -155,4 +154,4 @@ def _read_array(data: bytes, declared: Any) -> np.ndarray:
     native = rest.reshape(shape).astype(stored.newbyteorder("="), copy=False)
     if dtype is dtypes.bool_:
         return native.view(np.uint8) != 0  # a byte may say more than a bool can
-    return native.view(dtype.np) if dtype.name in _BITS else native
+    return native.view(dtype.np) if dtype.bit_type is not None else native

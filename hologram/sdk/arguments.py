@@ -67,7 +67,7 @@ def scalar(x: Any, dtype: DType, what: str, name: str) -> np.ndarray:
     try:
         if dtypes.of_scalar(value).rank <= dtype.rank:
             with np.errstate(over="ignore"):
-                return np.asarray(value, dtype.np)
+                return dtypes.rounded_once(np.asarray(float(value)), dtype) if dtype.is_narrow_float else np.asarray(value, dtype.np)
     except OverflowError:
         pass
     raise located(DTypeError(f"{what}: {name} = {x!r:.80} is no {dtype}"))

@@ -29,10 +29,16 @@ def timed(title: str) -> contextlib.AbstractContextManager[None]:
     return _SILENT if settings.debug < TIMINGS else _told(title)
 
 
+def tell_time(title: str, seconds: float) -> None:
+    """Tells a time that was measured elsewhere."""
+    if settings.debug >= TIMINGS:
+        print(f"--- hologram: {title}: {1e3 * seconds:.3f} ms", file=sys.stderr)
+
+
 @contextlib.contextmanager
 def _told(title: str) -> Iterator[None]:
     start = time.perf_counter()
     try:
         yield
     finally:
-        print(f"--- hologram: {title}: {1e3 * (time.perf_counter() - start):.3f} ms", file=sys.stderr)
+        tell_time(title, time.perf_counter() - start)

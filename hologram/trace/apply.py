@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from array import array as pyarray
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,21 +20,19 @@ from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, Leake
 from hologram.ir.node import Node, const_value
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int, bounds
-from hologram.primitives import elementwise as ew
 from hologram.primitives.iota import iota
 from hologram.primitives.movement import broadcast, reshape, slice_
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace import recorder
+from hologram.trace import hooks, recorder
 from hologram.trace.extent import Extent
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
-
-if TYPE_CHECKING:
-    from hologram.trace.tensor import Tensor
 
 SCALARS = (bool, int, float, complex)
 SEQUENCES = (list, tuple, range)  # of numbers, which ops take for arrays
 DEPTH_LIMIT = 1000  # pending ops on one path; a longer chain is realised as it is recorded
-tensor_class: Any = object  # the class Tensor, set by hologram.trace.tensor, which imports this module
+Tensor: TypeAlias = Any  # a Tensor, whose class is written in terms of this module
+tensor_class: Any = object  # that class, set by hologram.trace.tensor
 
 
 def wrap(node: Node, weak: bool = False) -> Tensor:
@@ -115,10 +113,8 @@ def settled(t: Tensor) -> Any:
     if type(t._node) is not Pending:
         advice = "return it from the traced function instead of keeping it elsewhere"
         raise located(LeakedTracerError(f"a traced Tensor was used after, or outside, its trace: {advice}"))
-    from hologram.trace.lazy import realise
-
     with recorder.suspended():
-        realise(t)
+        hooks.realise(t)
     if is_wide(t):
         from hologram.backends.cpu.native.storage import copy_of
 
@@ -192,10 +188,14 @@ def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
     )
 
 
-def _of_numbers(x: Any, beside: DType | None) -> Tensor:
-    from hologram.trace.convert import tensor_beside  # which is written in terms of this module
+def tensor_of_extent(n: Extent) -> Tensor:
+    """A symbolic extent as a scalar Tensor."""
+    node, _, weak = operand(n, "extent")
+    return wrap(node, weak)
 
-    return tensor_beside(x, beside)
+
+def _of_numbers(x: Any, beside: DType | None) -> Tensor:
+    return hooks.tensor_beside(x, beside)
 
 
 def with_tensors(args: Sequence[Any], what: str) -> Sequence[Any]:
@@ -327,9 +327,7 @@ def relieve(t: Tensor) -> None:
     """Realises the end of a long chain of pending ops; not inside a vmap, where it may have no value."""
     if recorder.stacking():
         return
-    from hologram.trace.lazy import realise
-
-    realise(t)
+    hooks.realise(t)
 
 
 def _remember(node: Any, dtype: DType, scalar: Any) -> None:

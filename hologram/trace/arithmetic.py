@@ -12,7 +12,8 @@ from hologram import dtypes
 from hologram.errors import DTypeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
-from hologram.primitives import TABLE, composite
+from hologram.primitives import TABLE
+from hologram.primitives.scalar import composite
 from hologram.support.user_lines import located
 from hologram.trace.apply import broadcast_node, common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
 from hologram.trace.recorder import constant, record

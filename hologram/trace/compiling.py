@@ -26,6 +26,7 @@ class Executable(Protocol):
     ahead: str | None  # the graph of what is computed once
 
     def run(self, inputs: list[Any]) -> list[Any]: ...
+    def replays(self, inputs: list[Any]) -> Any: ...  # captured calls that native code may replay, of a remote one; None for none
     def as_text(self, stage: str) -> str: ...
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from hologram import dtypes
 from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import on_host
+from hologram.dlpack import array_of
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
 from hologram.ir.devices import CPU, find
-from hologram.primitives.elementwise import cast_reference
 from hologram.primitives.markers import place
+from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
 from hologram.trace.extent import Extent
@@ -57,7 +58,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     if _is_on_device(x):
         return put(of_device(x), device)
     try:
-        array = np.from_dlpack(x)
+        array = array_of(x)
     except (BufferError, RuntimeError) as e:
         raise located(DeviceError(f"from_dlpack: {e}")) from None
     return put(_of_array(array, None, borrow=not copy, strict=copy is False), device)
@@ -147,9 +148,9 @@ def _foreign(data: Any) -> np.ndarray:
     """An object of another library as a NumPy array, without a copy where it can be had so."""
     if hasattr(data, "__dlpack__"):
         try:
-            return np.from_dlpack(data)
+            return array_of(data)
         except (BufferError, RuntimeError, TypeError):
-            pass  # element types that DLPack in NumPy lacks, such as bfloat16; or another device, of which asarray will complain
+            pass  # an element type that Hologram lacks; or another device, of which asarray will complain
     what = type(data).__name__
     try:
         array = np.asarray(data)

@@ -14,6 +14,7 @@ import numpy as np
 from hologram.errors import TracedValueError
 from hologram.ir.symbolic import Expr, Int, bounds, floordiv, mod
 from hologram.support.user_lines import located
+from hologram.trace import hooks
 from hologram.trace.recorder import assume, outermost_token
 
 _NUMBERS = (int, float, np.integer, np.floating)
@@ -101,13 +102,6 @@ def _plain(n: Any) -> Any:
     return Expr(n.terms) if type(n) is Extent else n
 
 
-def _as_tensor(n: Extent) -> Any:
-    from hologram.trace.apply import operand, wrap  # which takes Extents
-
-    node, _, weak = operand(n, "extent")
-    return wrap(node, weak)
-
-
 def _divided(a: Int, b: Int) -> tuple[Int, Int]:
     """``a // b`` and ``a % b``. Programs divide what is not negative by what is positive; calls where that fails get a program of their own."""
     _, highest = bounds(b)
@@ -137,7 +131,11 @@ def _operator(name: str, of_integers: bool = True, swapped: bool = False) -> Cal
         if not isinstance(other, (Expr, int, float, complex, np.generic)):
             return NotImplemented
         whole = of_integers and isinstance(other, (Expr, int))
-        a, b = (_plain(self), _plain(other)) if whole else (_as_tensor(self), _as_tensor(other) if isinstance(other, Extent) else other)
+        a, b = (
+            (_plain(self), _plain(other))
+            if whole
+            else (hooks.tensor_of_extent(self), hooks.tensor_of_extent(other) if isinstance(other, Extent) else other)
+        )
         if swapped:
             a, b = b, a
         if whole and name in _DIVISIONS:

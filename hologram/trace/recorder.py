@@ -26,7 +26,7 @@ from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int, bounds
-from hologram.primitives.elementwise import cast
+from hologram.primitives.scalar.elementwise import cast
 from hologram.support import forks
 from hologram.support.user_lines import located, user_place
 from hologram.support.weak import WeakSet

@@ -25,10 +25,10 @@ from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxi
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import is_static
-from hologram.primitives import composite
-from hologram.primitives import elementwise as ew
+from hologram.primitives.scalar import composite
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace import apply, arithmetic
+from hologram.trace import apply, arithmetic, hooks
 from hologram.trace.apply import binary_operator, unary_operator
 from hologram.trace.extent import extent
 from hologram.trace.recorder import Pending, Trace, current
@@ -111,9 +111,7 @@ class Tensor:
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
         """This Tensor on ``device``: see :func:`hologram.device_put`. Raises DeviceError for one that is not there."""
-        from hologram.trace.convert import put
-
-        return put(self, device)
+        return hooks.put(self, device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
@@ -166,15 +164,11 @@ class Tensor:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """``np.sin(tensor)``, ``array + tensor``: hologram.numpy's function of the same name; see :mod:`hologram.trace.protocols`."""
-        from hologram.trace import protocols
-
-        return protocols.ufunc(ufunc, method, inputs, options)
+        return hooks.ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """``np.mean(tensor)``: hologram.numpy's function of the same name; see :mod:`hologram.trace.protocols`."""
-        from hologram.trace import protocols
-
-        return protocols.function(function, types, args, options)
+        return hooks.function(function, types, args, options)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         """A DLPack capsule of the values; read-only, and so a copy for consumers older than DLPack 1.0, which has no flag for that."""
@@ -292,9 +286,7 @@ class Tensor:
         return format(self._scalar("format()").item(), spec) if spec else str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from hologram.trace.convert import tensor
-
-        return tensor, (np.array(self._view("pickle")),)
+        return hooks.tensor, (np.array(self._view("pickle")),)
 
     def __copy__(self) -> Tensor:
         """Another Tensor of the same value: an assignment to elements of one does not change the other."""

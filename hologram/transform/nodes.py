@@ -9,9 +9,9 @@ from hologram.dtypes import DType
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int, bounds
-from hologram.primitives import elementwise as ew
 from hologram.primitives.movement import broadcast, concatenate, pad, reshape, slice_, transpose
 from hologram.primitives.reductions import reduce_sum
+from hologram.primitives.scalar import elementwise as ew
 from hologram.trace.recorder import constant, record
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 
+from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.trace.tensor import Tensor
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
@@ -24,12 +26,28 @@ def type_of(x: Any) -> torch.dtype:
 
 
 def cast(x: Any, dtype: torch.dtype | None) -> Any:
-    """Casts a Tensor to ``dtype``, unless that is None. Imaginary parts are dropped where ``dtype`` has none."""
+    """Casts a Tensor to ``dtype``, unless that is None. Imaginary parts are dropped where it has none; float8_e4m3fn saturates as in PyTorch."""
     if dtype is None or type_of(x) is dtype:
         return x
     if type_of(x).is_complex and not dtype.is_complex:
         x = hnp.real(x) if dtype is not torch.bool else x != 0
+    if dtype is torch.float8_e4m3fn and _saturates():
+        x = _within_e4m3fn(x)
     return hnp.astype(x, dtype_of(dtype).np)
+
+
+@functools.cache
+def _saturates() -> bool:
+    """Whether PyTorch's casts give the largest number for one that is beyond float8_e4m3fn's range: NaN, which Hologram gives, in other versions."""
+    return not torch.full((1,), 1e4).to(torch.float8_e4m3fn).float().isnan().item()
+
+
+def _within_e4m3fn(x: Tensor) -> Tensor:
+    """``x`` with float8_e4m3fn's largest numbers for what is beyond them; NaNs stay."""
+    of, most = dtype_of(type_of(x)), int(dtypes.float8_e4m3fn.format.largest)
+    if not of.is_float and of.bits == 8:
+        return x
+    return hnp.clip(x, 0 if of.kind == "u" else -most, most)
 
 
 def _combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtype | None:
@@ -64,8 +82,8 @@ def inexact(dtype: torch.dtype) -> torch.dtype:
 
 
 def opmath(dtype: torch.dtype) -> torch.dtype:
-    """The type that ops of several steps compute in: float32 for 16-bit floats."""
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    """The type that ops of several steps compute in: float32 for narrow floats."""
+    return torch.float32 if dtype.is_floating_point and dtype.itemsize < 4 else dtype
 
 
 def tensor_of(value: Any, dtype: torch.dtype) -> Tensor:

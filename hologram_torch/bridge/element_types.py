@@ -15,7 +15,7 @@ _HOLOGRAM: dict[torch.dtype, DType] = {t: d for d, t in _TORCH.items()}
 
 
 def dtype_of(dtype: torch.dtype) -> DType:
-    """Hologram's element type for torch's. Raises DTypeError for one that Hologram lacks (quantised and 8-bit floats, complex32)."""
+    """Hologram's element type for torch's. Raises DTypeError for one that Hologram lacks (quantised types, other 8-bit floats, complex32)."""
     found = _HOLOGRAM.get(dtype)
     if found is None:
         raise DTypeError(f"{dtype} has no counterpart in Hologram, which has {', '.join(d.name for d in dtypes.ALL)}")

@@ -1,13 +1,12 @@
 """Conversion of tensors: torch's as Hologram's Tensors and NumPy arrays, and back, without a copy where layout and type allow.
 
-Memory belongs to whoever allocated it, and every view keeps it alive. bfloat16, which NumPy lacks, is ml_dtypes's type.
+Memory belongs to whoever allocated it, and every view keeps it alive. bfloat16 and 8-bit floats, which NumPy lacks, are ml_dtypes's types.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import torch
 
@@ -20,8 +19,6 @@ from hologram_torch.bridge import cuda
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 
 __all__ = ["from_torch", "to_numpy", "to_torch"]
-
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def to_numpy(t: torch.Tensor) -> np.ndarray:
@@ -36,10 +33,10 @@ def to_numpy(t: torch.Tensor) -> np.ndarray:
         raise DeviceError(f"a tensor on {t.device} has no memory that the CPU reads: call .cpu() first")
     if t.layout is not torch.strided:
         raise ArgumentError(f"a tensor of layout {t.layout} has no strides: call .to_dense() first")
-    dtype_of(t.dtype)
+    dtype = dtype_of(t.dtype)
     plain = t.detach().resolve_conj().resolve_neg()
-    if plain.dtype is torch.bfloat16:
-        return plain.view(torch.int16).numpy().view(_BFLOAT16)
+    if dtype.bit_type is not None:
+        return plain.view(torch_dtype_of(dtype.bit_type)).numpy().view(dtype.np)
     return plain.numpy()
 
 
@@ -79,8 +76,9 @@ def to_torch(x: Any, *, copy: bool = False) -> torch.Tensor:
 
 def over(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
     """A tensor of ``dtype`` over the memory of an array of that type, whose strides are not negative."""
-    if dtype is torch.bfloat16:
-        array = array.view(np.int16)
+    bit_type = dtype_of(dtype).bit_type
+    if bit_type is not None:
+        array = array.view(bit_type)
     if not array.flags.writeable:
         array = _writable(array)
     t = torch.from_numpy(array)

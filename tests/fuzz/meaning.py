@@ -19,13 +19,14 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.graph.canonical.complex_split import split_complex
-from hologram.graph.pass_manager import ARGUMENTS, Context, run_passes
+from hologram.graph.pass_manager import Context, run_passes
+from hologram.graph.pipeline import ARGUMENTS
 from hologram.ir import interpreter as reference
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE, TABLE, Op
-from hologram.primitives.elementwise import cast_reference
+from hologram.primitives.scalar.elementwise import cast_reference
 
 from .. import scalar_code
 

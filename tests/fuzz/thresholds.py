@@ -43,7 +43,6 @@ FIXED = {
     "hologram.graph.memory.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
     "hologram.graph.memory.plan.LINE_BYTES": "a line of the cache",
     "hologram.backends.llvm.memory.CACHE_LINE": "a line of the cache",
-    "hologram.graph.pass_manager.DEBUG_LEVEL": "a level of HOLOGRAM_DEBUG",
     "hologram.graph.lower.canonical_order.LAST": "beyond any hash",
     "hologram.graph.lower.code_placement.TOP": "a name",
     "hologram.graph.legalize.sorts.INDEX_BITS": "width of indices",
@@ -56,7 +55,7 @@ FIXED = {
     "hologram.backends.llvm.bfloat16_pairs.LEAST": "lanes of an instruction",
     "hologram.graph.canonical.licm._MOST_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
-    "hologram.graph.rewrite.engine.STEPS": "a bound, met by defects only",
+    "hologram.graph.rewrite.rewriter.STEPS": "a bound, met by defects only",
     "hologram.backends.llvm.control_flow.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
     "hologram.backends.llvm.lapack._MOST": "what a routine's integers hold",
@@ -66,7 +65,7 @@ LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.LEAST": 2,
     "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.schedule.choose.COLUMNS": 16,
-    "hologram.graph.schedule.row_interleave.STREAMS": 2,
+    "hologram.graph.schedule.row_interleave.MAX_INTERLEAVED_ROWS": 2,
 }
 MULTIPLES = {"hologram.graph.schedule.choose.COLUMNS": 16, "hologram.graph.schedule.choose.SQUARE": 16}  # which others take for granted
 

@@ -20,7 +20,8 @@ from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.graph.pass_manager import canonicalise
+from hologram.backends.build import build
+from hologram.backends.device.backend import DeviceBackend
 from hologram.ir import devices
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -38,7 +39,7 @@ def compiled(graph: Graph, precision: str = "exact") -> Any:
     reason = device.why_not(precision, False)
     if reason is not None:
         pytest.skip(reason)
-    return device.runtime.compile(graph, precision, canonicalise)
+    return build(DeviceBackend(device), graph, precision)
 
 
 @pytest.mark.parametrize("row", [r for k in KINDS for r in rows(k) if runs_alone(r)], ids=lambda r: r.name)

@@ -158,6 +158,33 @@ def test_element_types(dtype):
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_casts_to_8_bits(dtype):
+    """Beyond the range too, where PyTorch's float8_e4m3fn saturates and Hologram's own is NaN."""
+    f = torch.compile(lambda x: (x.to(dtype), x.to(dtype).float() * 2), backend="hologram")
+    for of in (torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.uint8):
+        x = torch.cat([torch.linspace(0, 600, 1201), torch.linspace(0, 7e4, 300)])
+        x = torch.cat([x, -x, torch.tensor([torch.inf, -torch.inf])]).to(of) if of is not torch.uint8 else torch.arange(256).to(of)
+        narrow, wide = f(x)
+        assert narrow.dtype is dtype and torch.equal(narrow.view(torch.uint8), x.to(dtype).view(torch.uint8))
+        assert torch.equal(wide, x.to(dtype).float() * 2)
+    assert f(torch.tensor([torch.nan]))[1].isnan().all()
+
+
+def test_a_layer_with_8_bit_weights():
+    """Weights and rows are scaled, rounded, and multiplied in bfloat16."""
+    weights = torch.randn(16, 24) / 24**0.5
+    scale = weights.abs().amax(1, keepdim=True) / 448
+    stored = (weights / scale).to(torch.float8_e4m3fn)
+
+    def layer(x, stored):
+        rows = (x * 64).to(torch.float8_e4m3fn)
+        return rows.to(torch.bfloat16) @ stored.to(torch.bfloat16).t() * (scale.t() / 64)
+
+    x = torch.randn(5, 24)
+    torch.testing.assert_close(compiled(layer)(x, stored), layer(x, stored), rtol=0.01, atol=0.01)
+
+
 def test_autocast():
     model, x = mlp(), torch.randn(5, 24)
     with torch.autocast("cpu", torch.bfloat16), torch.no_grad():

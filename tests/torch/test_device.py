@@ -87,6 +87,14 @@ def test_moving_and_converting(dtype: torch.dtype) -> None:
     assert torch.equal(x.to(DEVICE).to("cpu", dtype), x.to(dtype))
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_8_bit_floats(dtype: torch.dtype) -> None:
+    x = torch.tensor([[0.0, 1.55, -2.1], [3.0, 500.0, -7e4]])
+    same(x.to(dtype).to(DEVICE).float(), x.to(dtype).float())
+    same(x.to(DEVICE).to(dtype).float() + 1, x.to(dtype).float() + 1)
+    assert x.to(DEVICE).to(dtype).dtype is dtype and x.to(DEVICE, dtype).cpu().dtype is dtype
+
+
 def test_moving_keeps_the_order_of_axes_and_takes_non_blocking() -> None:
     x = counted((2, 3, 4), "cpu").permute(2, 0, 1)
     there = x.to(DEVICE, non_blocking=True)

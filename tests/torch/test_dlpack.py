@@ -14,6 +14,7 @@ import hologram as hg
 import hologram_torch as ht
 from hologram.backends.cpu.native.storage import statistics
 from hologram.dlpack import VERSIONED
+from hologram.errors import DeviceError
 from hologram_torch.bridge.element_types import dtype_of
 
 DTYPES = [getattr(torch, n) for n in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()]
@@ -33,6 +34,34 @@ def test_torch_to_hologram_and_back_is_no_copy(dtype: torch.dtype) -> None:
     computed = hg.tensor(x.numpy()) if dtype is not torch.bool else ~hg.tensor(x.numpy())
     other = ht.to_torch(computed)
     assert other.data_ptr() == address(computed) and other.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_types_that_numpy_lacks(dtype: torch.dtype) -> None:
+    """NumPy's DLPack refuses them."""
+    x = torch.arange(12).reshape(3, 4).to(dtype)
+    t = hg.from_dlpack(x)
+    assert address(t) == x.data_ptr() and t.shape == (3, 4) and t.dtype == ht.interop.dtype_of(dtype).np
+    assert hg.asarray(x).dtype == hg.tensor(x).dtype == t.dtype
+    for view in (x.t(), x[:, ::2], x[1:, 1:]):
+        assert hg.from_dlpack(view).astype("float32").tolist() == view.float().tolist()
+    back = torch.from_dlpack(t * 2)
+    assert back.dtype is dtype and back.tolist() == (x.float() * 2).to(dtype).tolist()
+    assert torch.from_dlpack(hg.tensor(2.0).astype(t.dtype)).item() == 2
+    with pytest.raises((BufferError, RuntimeError)):
+        np.from_dlpack(t)
+    wanted, storage = x.float().tolist(), weakref.ref(x.untyped_storage())
+    del x, view, back
+    gc.collect()
+    assert t.astype("float32").tolist() == wanted
+    del t
+    gc.collect()
+    assert storage() is None
+
+
+def test_types_that_hologram_lacks_are_named_by_no_other() -> None:
+    with pytest.raises(DeviceError, match="from_dlpack"):
+        hg.from_dlpack(torch.ones(3).to(torch.float8_e4m3fnuz))
 
 
 @pytest.mark.skipif(not VERSIONED, reason="NumPy before 2.1 makes no capsules that tell what is read-only")

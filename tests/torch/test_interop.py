@@ -86,7 +86,7 @@ def test_errors():
     with pytest.raises(ArgumentError, match="sparse"):
         to_numpy(torch.eye(3).to_sparse())
     with pytest.raises(DTypeError, match="float8"):
-        from_torch(torch.zeros(2, dtype=torch.float8_e4m3fn))
+        from_torch(torch.zeros(2, dtype=torch.float8_e4m3fnuz))
     with pytest.raises(ArgumentError, match="not a list"):
         from_torch([1, 2])
     with pytest.raises(DTypeError):

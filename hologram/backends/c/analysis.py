@@ -39,7 +39,7 @@ def in_place(body: list[Stmt]) -> set[Buffer]:
             reads.setdefault(s.attrs[0], set()).add(s.attrs[1])
         elif isinstance(s, Store):
             writes.setdefault(s.buffer, set()).add(s.index)
-    return {b for o, w in writes.items() for i, r in reads.items() if r == w and i.dtype.itemsize == o.dtype.itemsize for b in (o, i)}
+    return {b for o, w in writes.items() for i, r in reads.items() if r == w and i.dtype.bits == o.dtype.bits for b in (o, i)}
 
 
 def fusible(kernel: Kernel) -> dict[Any, Ins]:

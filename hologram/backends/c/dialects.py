@@ -1,7 +1,7 @@
 """The C dialects, a row each: what the one walk of kernel IR (:mod:`hologram.backends.c.kernel`) needs to know of each.
 
 Text is written in the types ``i8 … u64 f32 f64`` (``c64`` and ``c128`` for complex numbers, which are only moved and taken apart), and in the
-functions that :data:`COMMON` and a row's ``prelude`` define. float16 and bfloat16 are their bits, in ``u16``.
+functions that :data:`COMMON` and a row's ``prelude`` define. Narrow floats are their bits, in ``u16`` or ``u8``.
 
 No compiler contracts or assumes anything: what is fused is written as ``fma`` by the walk, so every device that rounds as IEEE 754 does gives the
 same bits. ``options`` are the flags that say so, where text cannot, and that keep a driver from printing what its optimiser left undone.

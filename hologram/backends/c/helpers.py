@@ -1,11 +1,16 @@
 """Functions that kernels in C call: what C leaves open or devices lack, by integer arithmetic on bits.
 
-Each is the twin of what ``primitives.elementwise`` says the row means. A text's helpers are those that it names, and those that these name.
+Each is the twin of what ``primitives.scalar.elementwise`` says the row means. A text's helpers are those that it names, and those that these name.
 """
 
 from __future__ import annotations
 
 import re
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.dtypes import FloatFormat
 
 _EXTREMES = """\
 f{n} hg_{which}_f{n}(const f{n} a, const f{n} b) {{ /* NaN if either is; -0 below +0 */
@@ -66,6 +71,48 @@ f64 hg_odd_u64(const u64 x) {
 }
 
 
+def _bits(value: float) -> str:
+    """The bits of a float32."""
+    return f"0x{int(np.float32(value).view(np.uint32)):08X}u"
+
+
+def _from_8_bits(name: str, form: FloatFormat) -> tuple[str, str]:
+    up, single = dtypes.float32.format.fraction_bits - form.fraction_bits, dtypes.float32.format
+    infinite = f"  if (body == 0x{form.beyond:X}u) return hg_f32(sign | 0x{single.beyond:X}u);\n" if form.has_infinity else ""
+    unit = 2.0 ** (form.least_exponent - form.fraction_bits)
+    return (
+        f"hg_{name}_to_f32",
+        f"""\
+f32 hg_{name}_to_f32(const u8 h) {{
+  const u32 body = h & 0x7Fu, sign = (u32)(h & 0x80u) << 24;
+  if (body > 0x{form.greatest:X}u) return hg_f32(sign | 0x{single.nan:X}u);
+{infinite}  if (body >= {1 << form.fraction_bits}u) return hg_f32(sign | ((body << {up}) + 0x{(single.bias - form.bias) << single.fraction_bits:X}u));
+  return hg_f32(sign | hg_bits_f32((f32)body * {unit!r}f));
+}}
+""",
+    )
+
+
+def _to_8_bits(name: str, form: FloatFormat) -> tuple[str, str]:
+    """Rounded to even; a sum whose last bit is that of the format's subnormal numbers rounds to these."""
+    single = dtypes.float32.format
+    down = single.fraction_bits - form.fraction_bits
+    rebias = ((form.bias - single.bias) * (1 << single.fraction_bits) + (1 << (down - 1)) - 1) & 0xFFFFFFFF
+    power = 2.0 ** (form.least_exponent + down)
+    return (
+        f"hg_f32_to_{name}",
+        f"""\
+u8 hg_f32_to_{name}(const f32 x) {{
+  const u32 bits = hg_bits_f32(x), body = bits & 0x7FFFFFFFu, sign = bits >> 24 & 0x80u;
+  const u32 normal = (body + 0x{rebias:X}u + (body >> {down} & 1u)) >> {down};
+  if (body > 0x{single.beyond:X}u) return (u8)(sign | 0x{form.nan:X}u);
+  if (body >= {_bits(form.least_normal)}) return (u8)(sign | (normal > 0x{form.beyond:X}u ? 0x{form.beyond:X}u : normal));
+  return (u8)(sign | (hg_bits_f32(hg_f32(body) + {power!r}f) - {_bits(power)}));
+}}
+""",
+    )
+
+
 def _saturating(real: str, signed: bool, bits: int) -> tuple[str, str]:
     """Truncates, saturates at the ends, gives 0 for NaN."""
     to = f"{'i' if signed else 'u'}{bits}"
@@ -79,8 +126,10 @@ def _saturating(real: str, signed: bool, bits: int) -> tuple[str, str]:
     return name, f"{to} {name}(const {real} x) {{\n{body}}}\n"
 
 
+_8_BITS = (("e4m3", dtypes.float8_e4m3fn.format), ("e5m2", dtypes.float8_e5m2.format))
 HELPERS: dict[str, str] = {
     **_PLAIN,
+    **dict(make(name, form) for name, form in _8_BITS for make in (_from_8_bits, _to_8_bits)),
     **{
         f"hg_{which}_f{n}": _EXTREMES.format(which=which, n=n, joint=joint, order=order)
         for which, joint, order in (("max", "&", ">"), ("min", "|", "<"))

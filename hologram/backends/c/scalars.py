@@ -11,15 +11,15 @@ from hologram.backends.c.dialects import Dialect
 from hologram.backends.c.vectors import ACCESS_BYTES
 from hologram.dtypes import DType
 from hologram.ir.expression_builder import Rare, decompose
-from hologram.primitives import complexes
+from hologram.primitives.complex import parts as complexes
 
 
 def type_name(d: DType) -> str:
-    """The type of a value: 16-bit floats are their bits."""
+    """The type of a value: narrow floats are their bits."""
     if d.kind == "b":
         return "bool"
-    if d.is_float and d.bits == 16:
-        return "u16"
+    if d.is_narrow_float:
+        return f"u{d.bits}"
     return f"c{d.bits}" if d.is_complex else f"{d.kind}{d.bits}"
 
 
@@ -28,8 +28,8 @@ def memory_name(d: DType) -> str:
     return "u8" if d.kind == "b" else type_name(d)
 
 
-def _half_name(d: DType) -> str:
-    return "bf16" if d is dtypes.bfloat16 else "f16"
+# of narrow floats, in the names of helpers
+_NARROW = {dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float8_e4m3fn: "e4m3", dtypes.float8_e5m2: "e5m2"}
 
 
 class Lines:
@@ -79,7 +79,7 @@ class Scalars:
         if d.is_complex:
             half, part = d.itemsize // 2, dtypes.real_of(d)
             return f"hg_{type_name(d)}({self.literal(part, raw[:half])}, {self.literal(part, raw[half:])})"
-        if d.is_float and d.bits == 16:
+        if d.is_narrow_float:
             return f"{int.from_bytes(raw, 'little')}"
         if d.is_float:
             return self._float(d, raw)
@@ -132,32 +132,32 @@ class Scalars:
         return f"fma{self.suffix(d)}({x}, {y}, {term})"
 
     def bitcast(self, x: str, a: DType, b: DType) -> str:
-        """The same bits as another type of the same width; 16-bit floats are bits already."""
+        """The same bits as another type of the same width; narrow floats are bits already."""
         whole = f"u{a.bits}"
-        if a.is_float and a.bits > 16:
+        if a.is_float and not a.is_narrow_float:
             x = f"hg_bits_f{a.bits}({x})"
             return f"hg_f{b.bits}({x})" if b.is_float else x if b.kind == "u" else f"({type_name(b)}){x}"
-        if b.is_float and b.bits > 16:
+        if b.is_float and not b.is_narrow_float:
             return f"hg_f{b.bits}(({whole}){x})"
         return f"({type_name(b)}){x}"
 
     def cast(self, x: str, a: DType, b: DType) -> str:
-        """As ``primitives.elementwise.cast_reference`` says."""
+        """As ``primitives.scalar.elementwise.cast_reference`` says."""
         if a is b:
             return x
-        if a.is_float and a.bits == 16:
-            wide = f"hg_{_half_name(a)}_to_f32({x})"
+        if a.is_narrow_float:
+            wide = f"hg_{_NARROW[a]}_to_f32({x})"
             return wide if b is dtypes.float32 else self.cast(wide, dtypes.float32, b)
         if b.kind == "b":
             return f"{x} != 0"
-        if b.is_float and b.bits == 16:
-            return f"hg_f32_to_{_half_name(b)}({self._single(x, a)})"
+        if b.is_narrow_float:
+            return f"hg_f32_to_{_NARROW[b]}({self._single(x, a)})"
         if a.is_float and b.is_integer:
             return f"hg_{type_name(a)}_to_{type_name(b)}({x})"
         return f"({type_name(b)}){x}"
 
     def _single(self, x: str, a: DType) -> str:
-        """float32 that rounds to 16 bits as ``x`` does."""
+        """float32 that rounds to a narrow float as ``x`` does."""
         if a.is_float:
             return x if a is dtypes.float32 else f"hg_odd_f32({x})"
         if a.bits <= 16 or a.kind == "b":

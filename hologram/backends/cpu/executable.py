@@ -1,4 +1,4 @@
-"""A compiled graph on the CPU: object code, what a call must supply, and the text of every stage on request."""
+"""A compiled graph on the CPU: linked code, what a call must supply, and the text of every stage on request."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hologram import dtypes
-from hologram.backends import held
-from hologram.backends import object_cache as cache
 from hologram.backends.base import BaseExecutable
 from hologram.backends.cpu.native import addresses, calls, storage
-from hologram.backends.llvm import lapack, target
-from hologram.backends.llvm.compile import Scheduled, load
-from hologram.backends.llvm.host_calls import is_bound
-from hologram.backends.residence import on_host
-from hologram.graph.lower.host_step import host_nodes
-from hologram.graph.program import Schedule, bind_symbols, concrete_shape
+from hologram.backends.llvm import target
+from hologram.backends.llvm.compile import Source
+from hologram.graph.compilation import Compilation
+from hologram.graph.program import bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
-from hologram.ir.graph import Graph
-from hologram.ir.leaves import Held, leaf
-from hologram.ir.node import Node
-from hologram.settings import settings
 from hologram.support import debug
-from hologram.support.cached_property import cached_property
 
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
 
@@ -33,77 +24,36 @@ class Executable(BaseExecutable):
     ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs. ``computed`` are the types of what
     the graph writes, in the order of its output slots (None with symbolic shapes); ``outputs`` says of each result whether it is an
     ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put.
+    ``folded`` keeps those of the constants alive that were computed from others; ``source`` is what the code was generated from.
     """
 
     remote = False
     where = "the CPU"
 
-    def __init__(self, traced: Graph, precision: str, canonical: Any) -> None:
-        super().__init__(traced, precision, canonical)
-        self.target = target.host()
-        self.tile = self.target.tile
-        self.checked = settings.checked
-        self.dynamic = any(not isinstance(n, int) for x in traced.inputs for n in x.shape)
-        leaves = _leaves(traced)
-        entry = self._load(leaves)
-        self.constants = [on_host(leaves[i]) if kind == "leaf" else self._held[i].storage for kind, i in entry["constants"]]
-        self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in entry["outputs"]]
-        self.arena_bytes: int = entry["arena"]
-        self.long: bool = entry["long"]
-        self.parallel: int = entry["parallel"]
-        self.donors: list[list[int]] = entry["donors"]
-        self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in entry["computed"]]
-        self.address: int = self._code.address("graph")
+    def __init__(
+        self,
+        compilation: Compilation,
+        machine: target.Target,
+        checked: bool,
+        code: target.Code,
+        known: dict[str, Any],
+        constants: list[Any],
+        folded: list[Any],
+        source: Source,
+    ) -> None:
+        super().__init__(compilation)
+        self.target, self.checked, self.constants, self._code, self._folded, self._source = machine, checked, constants, code, folded, source
+        self.dynamic = any(not isinstance(n, int) for x in self.traced.inputs for n in x.shape)
+        self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in known["outputs"]]
+        self.arena_bytes: int = known["arena"]
+        self.long: bool = known["long"]
+        self.parallel: int = known["parallel"]
+        self.donors: list[list[int]] = known["donors"]
+        self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in known["computed"]]
+        self.address: int = code.address("graph")
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
-        self._tell(lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._written.llvm)
+        self._tell(lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
-
-    # --- compiling -----------------------------------------------------------------------------------------------------
-
-    def _load(self, leaves: list[Any]) -> dict[str, Any]:
-        """Object code from the disk cache, or compiled and stored there; what a call must know of it."""
-        host = host_nodes(self.traced)
-        natively = any(x.inputs and lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
-        stored = not self.dynamic and not any(is_bound(x.attrs) for x in host)
-        settled = [
-            self.precision,
-            ",".join(settings.disabled_passes),
-            str(settings.hold_limit),
-            "lapack" if natively else "",
-            "checked" if self.checked else "",
-            "verified" if settings.verify else "",
-        ]
-        text = str(self.traced) if stored else ""
-        self._code, known = load(
-            cache.key("graph", text, *settled) if stored else None,
-            lambda: self._written,
-            lambda s: _meta(s, self.precision, leaves),
-            lambda known: _describes(known, self.traced, leaves),
-        )
-        self._held: list[held.Value] = []
-        if known["held"]:
-            wanted = [(text, [leaves[i] for i in sources]) for text, sources, _ in known["held"]]
-            types = [list(type) for *_, type in known["held"]]
-            key = cache.key("ahead", text, *settled) if stored else None
-            self._held = held.values(wanted, lambda: self._computed_ahead(leaves, types, key))
-        return known
-
-    def _computed_ahead(self, leaves: list[Any], types: list[Any], key: str | None) -> list[Any]:
-        """Storages of what depends on constants alone, which has these ``types``."""
-
-        def make() -> Scheduled:
-            assert self.schedule.ahead is not None
-            return Scheduled(self.schedule.ahead, self.precision, self.target, self.checked)
-
-        code, known = load(key, make, lambda s: {"constants": _numbered(s.constants, leaves)}, lambda known: _describes_ahead(known, types, leaves))
-        constants = [on_host(leaves[i]) for _, i in known["constants"]]
-        outs = [storage.empty(aval(dtypes.of(d), tuple(s))) for d, s in known["computed"]]
-        calls.run(code.address("graph"), constants, outs, (), known["arena"], known["long"], known["parallel"])
-        return [outs[i] for _, i in known["outputs"]]
-
-    @cached_property
-    def _written(self) -> Scheduled:
-        return Scheduled(self.schedule, self.precision, self.target, self.checked)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
@@ -156,72 +106,6 @@ class Executable(BaseExecutable):
     @property
     def _texts(self) -> Mapping[str, Callable[[], str]]:
         return {
-            "llvm": lambda: target.optimised_ir(self._written.llvm, self.target, self._written.pipeline),
-            "asm": lambda: target.assembly(self._written.llvm, self.target, self._written.pipeline),
+            "llvm": lambda: target.optimised_ir(self._source.module.llvm, self.target, self._source.module.pipeline),
+            "asm": lambda: target.assembly(self._source.module.llvm, self.target, self._source.module.pipeline),
         }
-
-
-def _meta(s: Schedule, precision: str, leaves: list[Any]) -> dict[str, Any]:
-    """What a call must know besides the facts of any schedule."""
-    ahead = [] if s.ahead is None else s.ahead.graph.outputs
-    return {"constants": _numbered(s.constants, leaves), "held": [_known_as(x, precision, leaves) for x in ahead], "donors": s.donors()}
-
-
-def _describes(known: dict[str, Any], traced: Graph, leaves: list[Any]) -> bool:
-    """Whether metadata from the disk can be that of the graph: memory is taken and passed on as it says."""
-    if not cache.fits(known, {"constants": [(str, int)], "held": [(str, [int], (str, [int]))], "donors": [[int]]}):
-        return False
-    inputs, results = ([_type_of(x) for x in nodes] for nodes in (traced.inputs, traced.outputs))
-    constants, computed = known["constants"], known["computed"]
-    sources = {"input": inputs, "computed": computed, "constant": constants}
-    return (
-        all(_is_index(i, {"leaf": leaves, "held": known["held"]}.get(kind, ())) for kind, i in constants)
-        and all(_is_index(i, leaves) for _, read, _ in known["held"] for i in read)
-        and len(known["donors"]) == len(computed)
-        and all(_is_index(i, inputs) for donors in known["donors"] for i in donors)
-        and len(known["outputs"]) == len(results)
-        and all(_is_index(i, sources.get(kind, ())) for kind, i in known["outputs"])
-        and all(kind == "constant" or sources[kind][i] == type for (kind, i), type in zip(known["outputs"], results, strict=True))
-        and all(t in results for t in computed)
-    )
-
-
-def _describes_ahead(known: dict[str, Any], types: list[Any], leaves: list[Any]) -> bool:
-    """The same, of the graph of values of ``types`` that depend on constants alone."""
-    return (
-        cache.fits(known, {"constants": [(str, int)]})
-        and all(_is_index(i, leaves) for _, i in known["constants"])
-        and all(kind == "computed" and _is_index(i, known["computed"]) for kind, i in known["outputs"])
-        and [known["computed"][i] for _, i in known["outputs"]] == types
-        and all(t in types for t in known["computed"])
-    )
-
-
-def _is_index(i: int, of: Sequence[Any]) -> bool:
-    return 0 <= i < len(of)
-
-
-def _type_of(x: Node) -> list[Any]:
-    """As metadata has it."""
-    return [x.dtype.name, list(x.shape)]
-
-
-def _known_as(value: Node, precision: str, leaves: list[Any]) -> tuple[str, list[int], list[Any]]:
-    """What computes a value that is held, the leaves that it takes, and its type."""
-    graph = Graph([], [value])
-    return cache.key("held", str(graph), precision), [i for _, i in _numbered([n for n in graph.nodes() if n.op is leaf], leaves)], _type_of(value)
-
-
-def _numbered(constants: list[Node], leaves: list[Any]) -> list[tuple[str, int]]:
-    """Of each constant whether it is a leaf of the traced graph or held, and which."""
-    number = {id(x): i for i, x in enumerate(leaves)}
-    return [("held", s.index) if isinstance(s := c.attrs[0], Held) else ("leaf", number[id(s)]) for c in constants]
-
-
-def _leaves(graph: Graph) -> list[Any]:
-    """Storages of the graph's hidden parameters, in topological order, each once."""
-    out: dict[int, Any] = {}
-    for n in graph.nodes():
-        if n.op.name == "leaf":
-            out.setdefault(id(n.attrs[0]), n.attrs[0])
-    return list(out.values())

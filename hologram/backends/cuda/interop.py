@@ -108,12 +108,12 @@ def _borrowed(device: Device, x: Any, address: int, shape: tuple[int, ...], dtyp
 
 
 def interface(storage: DeviceStorage) -> dict[str, Any]:
-    """What ``__cuda_array_interface__`` gives. Raises AttributeError, as the protocol has it, for memory of another kind and for bfloat16."""
+    """What ``__cuda_array_interface__`` gives. Raises AttributeError, as the protocol has it, for other memory and for types that NumPy lacks."""
     device = storage.runtime.device
     if not isinstance(device, Device):
         raise AttributeError(f"{storage.device} is no CUDA device")
     dtype = np.dtype(storage.aval.dtype.np)
-    if dtype.kind == "V":
+    if storage.aval.dtype.bit_type is not None:
         raise AttributeError(f"the interface has no name for {storage.aval.dtype}: use DLPack")
     queue = storage.memory.queue
     assert isinstance(queue, Queue)

@@ -78,7 +78,7 @@ def _factors(p: Product) -> list[Ins] | None:
 
 def _loaded(v: Ins) -> Ins:
     """What ``v`` is, or is the float32 of."""
-    return v.args[0] if v.opname == "cast" and v.dtype is dtypes.float32 and v.args[0].dtype.itemsize == 2 else v
+    return v.args[0] if v.opname == "cast" and v.dtype is dtypes.float32 and v.args[0].dtype.is_narrow_float else v
 
 
 def _stores_the_sum(p: Product) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from hologram.backends.c.dialects import Dialect
 from hologram.backends.c.gemm_analysis import PANELS
 from hologram.errors import DeviceError, OutOfMemory
-from hologram.graph.schedule.tiles import Panels
+from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.support import forks
 from hologram.support.cached_property import cached_property
 
@@ -146,12 +146,13 @@ class Device(ABC):
     largest_buffer: int
     memory_bytes: int
     errors: tuple[type[Exception], ...] = ()
-    panels: Panels = PANELS
+    panels: GpuTileConfig = PANELS
     has_values = True  # whether memory can be read: kernels run for real
     fails_for_good = False  # whether no work succeeds after work that failed
     survives_forks = False  # whether a child process may go on with it
     gone: str | None = None  # why nothing can be done with it any more
     inside = 0  # calls that whoever has the lock is putting in queues; a second is made inside of the first, by a finaliser or a signal's handler
+    backend_module = "hologram.backends.device.backend"
     executable: Any = None  # a class in the place of :class:`hologram.backends.device.executable.Executable`
 
     def __init__(self) -> None:

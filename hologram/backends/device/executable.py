@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 from hologram.backends import held
 from hologram.backends.base import BaseExecutable
-from hologram.backends.c.source import Program
+from hologram.backends.device.code import DeviceCode, all_kernels, line_of
 from hologram.backends.device.driver import Place, Queue
 from hologram.backends.device.maker import Maker
 from hologram.backends.device.memory import Memory
 from hologram.backends.device.runtime import Runtime, Work
 from hologram.backends.device.steps import Block, Call, Steps
 from hologram.backends.device.storage import DeviceStorage
-from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.program import Output, Schedule, bind_symbols, concrete_shape
+from hologram.graph.fusion.fused_graph import Output
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.program import Schedule, bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
-from hologram.ir.leaves import Held, leaf
+from hologram.ir.leaves import FoldedConstant, leaf
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -50,25 +50,16 @@ def _names(kind: str, avals: Sequence[Aval], line: str) -> list[Name]:
 
 
 class Executable(BaseExecutable):
-    """Runs a graph on a device. Raises UnsupportedError, naming the op and its line, for what the backend does not have."""
+    """Runs a graph on a device. ``kernels`` are those of ``code`` that the device built, by name."""
 
     remote = True
     long = True
 
-    def __init__(self, traced: Graph, precision: str, canonical: Any, runtime: Runtime) -> None:
-        super().__init__(traced, precision, canonical)
+    def __init__(self, runtime: Runtime, code: DeviceCode, kernels: Mapping[str, Any]) -> None:
+        super().__init__(code.compilation)
         self.runtime, self.device, self.where = runtime, runtime.device, runtime.device.name
-        self.tile = self.device.panels
-        self._reduced  # noqa: B018  # made now, and told of apart from lowering
-        with debug.timed("lowering"):
-            self.program = self._program()
-        reason = self.device.why_not(precision, self.program.double)
-        if reason is not None:
-            raise DeviceError(f"{self.device!r} cannot run this: {reason}")
+        self.program = code.program
         self._tell(lambda: self.device, self.program.dialect.name, lambda: self.program.text)
-        with debug.timed("code generation"):
-            names = sorted(set(self.program.names.values()))
-            kernels = self.device.translated(lambda: self.device.build(self.program.text, names))
         self._maker = Maker(self.program, kernels, self.device.units)
         self.constants = [c.attrs[0] for c in self.schedule.constants]
         self._constant_names = _names("constant", [aval(c.dtype, concrete_shape(c.shape, {})) for c in self.schedule.constants], self.line)
@@ -76,23 +67,14 @@ class Executable(BaseExecutable):
         self._only_computed = [(o.kind, o.index) for o in self.schedule.outputs] == [("computed", i) for i in range(len(self.schedule.computed))]
         self._sizes: dict[tuple[int, ...], Sized] = {}
 
-    def _program(self) -> Program:
-        """The text of all kernels. UnsupportedError says which op the device lacks, and the user's line."""
-        try:
-            return Program([s.kernel for s in self._kernels], self.device.dialect.name, self.precision)
-        except UnsupportedError as e:
-            raise UnsupportedError(f"{self.device.name}: {e}: leave device out for the CPU (at {self.line})") from None
-
     @cached_property
     def line(self) -> str:
         """Where the program comes from: the user's line of the first result that has one."""
-        line = next((self.traced.lines[n] for n in self.traced.outputs if self.traced.lines.get(n)), None)
-        return f"{line[0]}:{line[1]}" if line else "an expression"
+        return line_of(self.traced)
 
     @property
     def _kernels(self) -> list[Lowered]:
-        """All kernels, those of what is computed once too."""
-        return [*self.schedule.kernels, *([] if self.schedule.ahead is None else self.schedule.ahead.kernels)]
+        return all_kernels(self.schedule)
 
     # --- planning a call -----------------------------------------------------------------------------------------------
 
@@ -195,7 +177,7 @@ class Executable(BaseExecutable):
     @cached_property
     def placed_constants(self) -> list[Any]:
         """Storages of the constants, on the device, those that are computed once too. To be asked for without the device's lock."""
-        return [self._held[c.index].storage if isinstance(c, Held) else self.runtime.put(c) for c in self.constants]
+        return [self._held[c.index].storage if isinstance(c, FoldedConstant) else self.runtime.put(c) for c in self.constants]
 
     @cached_property
     def _held(self) -> list[held.Value]:

@@ -11,9 +11,9 @@ import numpy as np
 from hologram.backends.device.driver import Launch
 from hologram.backends.device.loops import control
 from hologram.backends.device.steps import Action, Block, Call, Slots, Where, at, bytes_of
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.memory.plan import Plan
 from hologram.graph.program import Schedule, concrete_shape
 from hologram.ir.node import Node

@@ -18,7 +18,6 @@ from hologram.backends.device.memory import Memory, Pool
 from hologram.backends.device.storage import COLLECTED, MOST_UNDER_WAY, DeviceStorage, Submission
 from hologram.errors import DeviceError
 from hologram.ir.aval import Aval
-from hologram.ir.graph import Graph
 from hologram.support import forks
 from hologram.support.cached_property import cached_property
 
@@ -58,12 +57,6 @@ class Runtime:
         self.pool = Pool(self)
         self.under_way: deque[Submission] = deque()  # the oldest first
         self._reading = forks.guard(forks.READERS, threading.RLock())  # of the reader; whoever holds it may take the device's
-
-    def compile(self, graph: Graph, precision: str, canonical: Any) -> Any:
-        """The program of a graph, to be run here. A driver may have an executable of its own."""
-        from hologram.backends.device.executable import Executable
-
-        return (self.device.executable or Executable)(graph, precision, canonical, self)
 
     # --- queues --------------------------------------------------------------------------------------------------------
 

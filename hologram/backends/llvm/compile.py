@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from hologram.backends import object_cache as cache
 from hologram.backends.cpu.native import calls
@@ -18,6 +19,7 @@ from hologram.errors import CompileError
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.program import Schedule
 from hologram.support import debug
+from hologram.support.cached_property import cached_property
 
 LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
 # From which on a call is an OpenMP region where another library's threads are OpenMP's, unless it calls routines that have threads themselves:
@@ -60,38 +62,65 @@ class Scheduled:
 Known = dict[str, Any]
 
 
-def load(
-    key: str | None, make: Callable[[], Scheduled], meta: Callable[[Schedule], Known], describes: Callable[[Known], bool]
-) -> tuple[target.Code, Known]:
-    """The linked code of what ``make`` gives, and what a call must know of it: its facts and what ``meta`` tells.
+class ObjectCode(NamedTuple):
+    """Objects of machine code, what a call must know of them, and whether they are from the disk cache."""
 
-    Both come from the disk cache where it has ``key``, and ``describes`` says that what it has can be the caller's; without a key it is not asked.
-    """
-    found = None if key is None else _stored(key, describes)
-    if found is not None:
-        return found
-    with debug.timed("lowering"):
-        made = make()
-        modules, known = made.modules, made.facts | meta(made.schedule)
-    with debug.timed("code generation"):
-        objects = target.compile_modules(modules, made.target, made.pipeline)
-    if key is not None:
-        cache.store(key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
-    return _linked(objects, known), known
+    objects: list[bytes]
+    known: Known
+    stored: bool
 
 
-def _stored(key: str, describes: Callable[[Known], bool]) -> tuple[target.Code, Known] | None:
-    """What the disk cache has, if it can be used."""
-    found = cache.load_entry(key, lambda code, known: cache.fits(known, _FACTS) and _consistent(code, known) and describes(known))
-    if found is None:
-        return None
-    code, known = found
-    ends = itertools.accumulate(known["objects"])
-    try:
-        return _linked([code[end - n : end] for n, end in zip(known["objects"], ends, strict=True)], known), known
-    except (CompileError, KeyError) as e:
-        cache.refuse(key, f"its code cannot be linked ({e})")
-        return None
+@dataclass(eq=False)
+class Source:
+    """What the code of one plan is generated from. ``key`` is that of the disk cache, None where it is not asked. ``plan()`` is asked for only where
+    the cache has no code; ``meta(plan)`` tells what a call must know besides the facts of any plan, and ``describes(known)`` whether what the cache
+    has can be the caller's."""
+
+    key: str | None
+    plan: Callable[[], Schedule]
+    precision: str
+    machine: target.Target
+    checked: bool
+    meta: Callable[[Schedule], Known]
+    describes: Callable[[Known], bool]
+
+    @cached_property
+    def module(self) -> Scheduled:
+        """The module's text."""
+        return Scheduled(self.plan(), self.precision, self.machine, self.checked)
+
+    def generate(self) -> ObjectCode:
+        """Object code from the disk cache, else generated and stored there."""
+        found = None if self.key is None else cache.load_entry(self.key, self._fits)
+        if found is None:
+            return self._generated()
+        code, known = found
+        ends = itertools.accumulate(known["objects"])
+        return ObjectCode([code[end - n : end] for n, end in zip(known["objects"], ends, strict=True)], known, stored=True)
+
+    def _generated(self) -> ObjectCode:
+        with debug.timed("lowering"):
+            made = self.module
+            modules, known = made.modules, made.facts | self.meta(made.schedule)
+        with debug.timed("code generation"):
+            objects = target.compile_modules(modules, made.target, made.pipeline)
+        if self.key is not None:
+            cache.store(self.key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
+        return ObjectCode(objects, known, stored=False)
+
+    def link(self, code: ObjectCode) -> tuple[target.Code, Known]:
+        """Linked code, and what a call must know of it. Stored code that cannot be linked is generated again."""
+        try:
+            return _linked(code.objects, code.known), code.known
+        except (CompileError, KeyError) as e:
+            if not code.stored:
+                raise
+            assert self.key is not None
+            cache.refuse(self.key, f"its code cannot be linked ({e})")
+        return self.link(self._generated())
+
+    def _fits(self, code: bytes, known: Known) -> bool:
+        return cache.fits(known, _FACTS) and _consistent(code, known) and self.describes(known)
 
 
 def _consistent(code: bytes, known: Known) -> bool:

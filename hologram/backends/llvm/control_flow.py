@@ -21,7 +21,7 @@ from hologram.ir.symbolic import mod
 from hologram.primitives.control import scan, switch
 
 if TYPE_CHECKING:
-    from hologram.graph.program import Output
+    from hologram.graph.fusion.fused_graph import Output
 
 SMALL_BYTES = 256  # an array of at most this many bytes may live in registers
 SMALL_TOTAL = 8192

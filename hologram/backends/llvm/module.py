@@ -24,9 +24,9 @@ from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.lower.code_placement import Lowered
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.lowered import Lowered
 from hologram.graph.memory.plan import Plan
 from hologram.graph.program import Schedule
 from hologram.ir.node import Node, nbytes

@@ -11,11 +11,12 @@ from hologram import dtypes
 from hologram.backends.llvm import integer_lowering, rounding
 from hologram.backends.llvm.target import Target
 from hologram.backends.llvm.text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
-from hologram.dtypes import DType
+from hologram.dtypes import DType, FloatFormat
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.instruction import Ins
-from hologram.primitives import complexes
+from hologram.primitives.complex import parts as complexes
 
+SINGLE = dtypes.float32.format
 FLAGS = {"exact": "", "standard": "contract ", "fast": "contract nsz "}
 
 
@@ -65,6 +66,10 @@ def _is_constant(v: Any) -> bool:
     return isinstance(v, Ins) and v.op == "const"
 
 
+def _single_bits(value: float) -> int:
+    return int(np.float32(value).view(np.uint32))
+
+
 def _clean(x: Any) -> str:
     return "".join(c if c.isalnum() else "_" for c in str(x))
 
@@ -74,7 +79,7 @@ def constant(d: DType, raw: bytes) -> Reg:
     t = scalar_type(d)
     if d is dtypes.bool_:
         return Reg("true" if raw[0] else "false", t, 1)
-    if d.is_integer or d.is_complex or t == "i16":  # complex numbers are only moved, as bits
+    if t.startswith("i"):  # complex numbers are only moved, as bits
         return Reg(str(int.from_bytes(raw, "little", signed=d.kind == "i")), t, 1)
     value = np.frombuffer(raw, d.np)[0]
     if np.isnan(value):
@@ -204,20 +209,20 @@ class ScalarCode:
     # --- casts ---------------------------------------------------------------------------------------------------------
 
     def cast(self, x: Reg, a: DType, b: DType) -> Reg:
-        """As ``primitives.elementwise.cast_reference`` says: truncate and saturate, wrap, or test against zero."""
+        """As ``primitives.scalar.elementwise.cast_reference`` says: truncate and saturate, wrap, or test against zero."""
         f, w = self.f, x.width
         if a is b:
             return x
         if b.kind == "b":
             zero = vector(x.type, w)
             if a.is_float:
-                x, a = self._widen_half(x, a)
+                x, a = self._widened(x, a)
                 return f.emit(f"fcmp une {vector(x.type, w)} {x.text}, {'zeroinitializer' if w > 1 else '0.0'}", "i1", w)
             return f.emit(f"icmp ne {zero} {x.text}, {'zeroinitializer' if w > 1 else '0'}", "i1", w)
         if a.is_float and b.is_float:
             return self._float_to_float(x, a, b)
         if a.is_float:
-            x, a = self._widen_half(x, a)
+            x, a = self._widened(x, a)
             if w > 1 and not self.functions.saturates:
                 return integer_lowering.saturated(f, x, b)
             s, t = ("s" if b.kind == "i" else "u"), scalar_type(b)
@@ -232,17 +237,17 @@ class ScalarCode:
         return f.emit(f"{'sext' if a.kind == 'i' else 'zext'} {x.typed} to {vector(t, w)}", t, w)
 
     def _integer_to_float(self, x: Reg, a: DType, b: DType) -> Reg:
-        to = scalar_type(dtypes.float32 if b.bits == 16 else b)
-        if b.bits == 16 and a.bits > 16:  # through float64, rounded once at the end
+        to = scalar_type(dtypes.compute_type(b))
+        if b.is_narrow_float and a.bits > 16:  # through float64, rounded once at the end
             to = "double"
             if a.bits == 64:
-                return self._wide_integer_to_half(x, a, b)
+                return self._wide_integer_to_narrow(x, a, b)
         r = self.f.emit(f"{'si' if a.kind == 'i' else 'ui'}tofp {x.typed} to {vector(to, x.width)}", to, x.width)
-        if b.bits != 16:
+        if not b.is_narrow_float:
             return r
         return self._float_to_float(r, dtypes.float64 if to == "double" else dtypes.float32, b)
 
-    def _wide_integer_to_half(self, x: Reg, a: DType, b: DType) -> Reg:
+    def _wide_integer_to_narrow(self, x: Reg, a: DType, b: DType) -> Reg:
         """64-bit integers do not fit float64: a sticky lowest bit keeps the final rounding right."""
         f, w, t = self.f, x.width, vector(x.type, x.width)
 
@@ -260,16 +265,16 @@ class ScalarCode:
         r = f.emit(f"{'si' if a.kind == 'i' else 'ui'}tofp {chosen.typed} to {vector('double', w)}", "double", w)
         return self._float_to_float(r, dtypes.float64, b)
 
-    def _widen_half(self, x: Reg, a: DType) -> tuple[Reg, DType]:
-        if a.bits == 16:
+    def _widened(self, x: Reg, a: DType) -> tuple[Reg, DType]:
+        if a.is_narrow_float:
             return self._float_to_float(x, a, dtypes.float32), dtypes.float32
         return x, a
 
     def _float_to_float(self, x: Reg, a: DType, b: DType) -> Reg:
         f, w = self.f, x.width
         single, double = vector("float", w), vector("double", w)
-        if a.bits == 16:
-            x = self._half_to_single(x, a)
+        if a.is_narrow_float:
+            x = self._to_single(x, a)
             return x if b is dtypes.float32 else self._float_to_float(x, dtypes.float32, b)
         if b is dtypes.float64:
             return f.emit(f"fpext {x.typed} to {double}", "double", w)
@@ -277,7 +282,7 @@ class ScalarCode:
             return f.emit(f"fptrunc {x.typed} to {single}", "float", w)
         if a is dtypes.float64:
             x = self._round_to_odd(x)
-        return self._single_to_half(x, b)
+        return self._from_single(x, b)
 
     def _imm(self, value: int, width: int, t: str = "i32") -> str:
         return f"splat ({t} {value})" if width > 1 else str(value)
@@ -299,31 +304,42 @@ class ScalarCode:
         out = f.emit(f"select {inexact.typed}, {odd.typed}, {bits.typed}", "i32", w)
         return f.emit(f"bitcast {out.typed} to {vector('float', w)}", "float", w)
 
-    def _half_to_single(self, x: Reg, a: DType) -> Reg:
+    def _to_single(self, x: Reg, a: DType) -> Reg:
         f, w = self.f, x.width
         single, i32 = vector("float", w), vector("i32", w)
         if a is dtypes.bfloat16:
             wide = f.emit(f"zext {x.typed} to {i32}", "i32", w)
             high = f.emit(f"shl {i32} {wide.text}, {self._imm(16, w)}", "i32", w)
             return f.emit(f"bitcast {high.typed} to {single}", "float", w)
-        if self.functions.native_half:
+        if a is dtypes.float16 and self.functions.native_half:
             return f.emit(f"fpext {x.typed} to {single}", "float", w)
-        # exponent and mantissa moved up; scaling by 2^112 mends the bias and normalises subnormals
-        h = f.emit(f"bitcast {x.typed} to {vector('i16', w)}", "i16", w)
-        wide = f.emit(f"zext {h.typed} to {i32}", "i32", w)
-        body = f.emit(f"and {i32} {wide.text}, {self._imm(0x7FFF, w)}", "i32", w)
-        moved = f.emit(f"shl {i32} {body.text}, {self._imm(13, w)}", "i32", w)
+        own = f"i{a.bits}"
+        h = x if x.type == own else f.emit(f"bitcast {x.typed} to {vector(own, w)}", own, w)
+        return self._to_single_by_bits(f.emit(f"zext {h.typed} to {i32}", "i32", w), a.format)
+
+    def _to_single_by_bits(self, wide: Reg, form: FloatFormat) -> Reg:
+        """Exponent and fraction move up; a product with a power of two mends the bias and normalises subnormals."""
+        f, w = self.f, wide.width
+        single, i32 = vector("float", w), vector("i32", w)
+        sign_bit = 1 << (form.bits - 1)
+        body = f.emit(f"and {i32} {wide.text}, {self._imm(sign_bit - 1, w)}", "i32", w)
+        moved = f.emit(f"shl {i32} {body.text}, {self._imm(SINGLE.fraction_bits - form.fraction_bits, w)}", "i32", w)
         small = f.emit(f"bitcast {moved.typed} to {single}", "float", w)
-        scaled = f.emit(f"fmul {small.typed}, {f.splat(Reg(float_bits(2.0**112, 'float'), 'float', 1), w).text}", "float", w)
+        scale = Reg(float_bits(2.0 ** (SINGLE.bias - form.bias), "float"), "float", 1)
+        scaled = f.emit(f"fmul {small.typed}, {f.splat(scale, w).text}", "float", w)
         bits = f.emit(f"bitcast {scaled.typed} to {i32}", "i32", w)
-        special = f.emit(f"icmp uge {i32} {body.text}, {self._imm(0x7C00, w)}", "i1", w)
-        top = f.emit(f"or {i32} {bits.text}, {self._imm(0x7F800000, w)}", "i32", w)
-        chosen = f.emit(f"select {special.typed}, {top.typed}, {bits.typed}", "i32", w)
-        sign = f.emit(f"shl {i32} {f.emit(f'and {i32} {wide.text}, {self._imm(0x8000, w)}', 'i32', w).text}, {self._imm(16, w)}", "i32", w)
+        chosen = bits
+        if form.has_infinity:
+            infinite = f.emit(f"icmp eq {i32} {body.text}, {self._imm(form.beyond, w)}", "i1", w)
+            chosen = f.emit(f"select {infinite.typed}, {i32} {self._imm(SINGLE.beyond, w)}, {chosen.typed}", "i32", w)
+        nan = f.emit(f"icmp ugt {i32} {body.text}, {self._imm(form.greatest, w)}", "i1", w)
+        chosen = f.emit(f"select {nan.typed}, {i32} {self._imm(SINGLE.nan, w)}, {chosen.typed}", "i32", w)
+        sign = f.emit(f"and {i32} {wide.text}, {self._imm(sign_bit, w)}", "i32", w)
+        sign = f.emit(f"shl {i32} {sign.text}, {self._imm(32 - form.bits, w)}", "i32", w)
         out = f.emit(f"or {i32} {chosen.text}, {sign.text}", "i32", w)
         return f.emit(f"bitcast {out.typed} to {single}", "float", w)
 
-    def _single_to_half(self, x: Reg, b: DType) -> Reg:
+    def _from_single(self, x: Reg, b: DType) -> Reg:
         f, w = self.f, x.width
         i32, i16 = vector("i32", w), vector("i16", w)
         if b is dtypes.float16 and self.functions.native_half:
@@ -340,31 +356,33 @@ class ScalarCode:
             quiet = op("or", bits, 0x400000)
             chosen = f.emit(f"select {nan.typed}, {quiet.typed}, {rounded.typed}", "i32", w)
             return f.emit(f"trunc {op('lshr', chosen, 16).typed} to {i16}", "i16", w)
-        return self._single_to_half_by_bits(x, bits, op)
+        out = self._from_single_by_bits(bits, b.format, op)
+        return out if b is not dtypes.float16 else f.emit(f"bitcast {out.typed} to {vector('half', w)}", "half", w)
 
-    def _single_to_half_by_bits(self, x: Reg, bits: Reg, op: Any) -> Reg:
-        f, w = self.f, x.width
-        i32, i16, single = vector("i32", w), vector("i16", w), vector("float", w)
+    def _from_single_by_bits(self, bits: Reg, form: FloatFormat, op: Any) -> Reg:
+        f, w = self.f, bits.width
+        i32, own = vector("i32", w), f"i{form.bits}"
+        dropped = SINGLE.fraction_bits - form.fraction_bits
         magnitude = op("and", bits, 0x7FFFFFFF)
-        # normal results: rebias, round half to even on bit 13
-        odd = op("and", op("lshr", magnitude, 13), 1)
-        biased = op("add", magnitude, (15 - 127) * (1 << 23) + 0xFFF)
-        normal = op("lshr", f.emit(f"add {i32} {biased.text}, {odd.text}", "i32", w), 13)
-        # subnormal results: adding 0.5 aligns the mantissa and rounds in hardware
-        mag_f = f.emit(f"bitcast {magnitude.typed} to {single}", "float", w)
-        half = f.splat(Reg(float_bits(0.5, "float"), "float", 1), w)
-        sub = op(
-            "sub",
-            f.emit(f"bitcast {vector('float', w)} {f.emit(f'fadd {single} {mag_f.text}, {half.text}', 'float', w).text} to {i32}", "i32", w),
-            0x3F000000,
-        )
-        small = f.emit(f"icmp ult {i32} {magnitude.text}, {self._imm(0x38800000, w)}", "i1", w)
-        r = f.emit(f"select {small.typed}, {sub.typed}, {normal.typed}", "i32", w)
-        large = f.emit(f"icmp uge {i32} {magnitude.text}, {self._imm(0x477FF000, w)}", "i1", w)
-        r = f.emit(f"select {large.typed}, {Reg(self._imm(0x7C00, w), 'i32', w).typed}, {r.typed}", "i32", w)
-        nan = f.emit(f"icmp ugt {i32} {magnitude.text}, {self._imm(0x7F800000, w)}", "i1", w)
-        r = f.emit(f"select {nan.typed}, {Reg(self._imm(0x7E00, w), 'i32', w).typed}, {r.typed}", "i32", w)
-        sign = op("and", op("lshr", bits, 16), 0x8000)
+        # normal results: rebias, round half to even on the last bit that is kept
+        odd = op("and", op("lshr", magnitude, dropped), 1)
+        biased = op("add", magnitude, (form.bias - SINGLE.bias) * (1 << SINGLE.fraction_bits) + (1 << (dropped - 1)) - 1)
+        normal = op("lshr", f.emit(f"add {i32} {biased.text}, {odd.text}", "i32", w), dropped)
+        large = f.emit(f"icmp ugt {i32} {normal.text}, {self._imm(form.beyond, w)}", "i1", w)
+        normal = f.emit(f"select {large.typed}, {i32} {self._imm(form.beyond, w)}, {normal.typed}", "i32", w)
+        small = f.emit(f"icmp ult {i32} {magnitude.text}, {self._imm(_single_bits(form.least_normal), w)}", "i1", w)
+        r = f.emit(f"select {small.typed}, {self._subnormal(magnitude, form, op).typed}, {normal.typed}", "i32", w)
+        nan = f.emit(f"icmp ugt {i32} {magnitude.text}, {self._imm(SINGLE.beyond, w)}", "i1", w)
+        r = f.emit(f"select {nan.typed}, {i32} {self._imm(form.nan, w)}, {r.typed}", "i32", w)
+        sign = op("and", op("lshr", bits, 32 - form.bits), 1 << (form.bits - 1))
         joined = f.emit(f"or {i32} {r.text}, {sign.text}", "i32", w)
-        out = f.emit(f"trunc {joined.typed} to {i16}", "i16", w)
-        return f.emit(f"bitcast {out.typed} to {vector('half', w)}", "half", w)
+        return f.emit(f"trunc {joined.typed} to {vector(own, w)}", own, w)
+
+    def _subnormal(self, magnitude: Reg, form: FloatFormat, op: Any) -> Reg:
+        """A sum with a power of two whose last bit is that of the format's subnormal numbers, so that the machine rounds."""
+        f, w = self.f, magnitude.width
+        single = vector("float", w)
+        power = 2.0 ** (form.least_exponent - form.fraction_bits + SINGLE.fraction_bits)
+        x = f.emit(f"bitcast {magnitude.typed} to {single}", "float", w)
+        total = f.emit(f"fadd {x.typed}, {f.splat(Reg(float_bits(power, 'float'), 'float', 1), w).text}", "float", w)
+        return op("sub", f.emit(f"bitcast {total.typed} to {vector('i32', w)}", "i32", w), _single_bits(power))

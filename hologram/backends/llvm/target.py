@@ -21,7 +21,7 @@ import llvmlite.binding as llvm
 from hologram.backends.llvm.parallel_emit import emit
 from hologram.backends.llvm.signal_free import free_after, signal_free
 from hologram.errors import CompileError
-from hologram.graph.schedule.tiles import Tile
+from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.settings import settings
 from hologram.support import forks
 from hologram.support.cached_property import cached_property
@@ -78,10 +78,10 @@ class Target:
         return 32 if self.has("avx512f") or self.architecture == "aarch64" else 16
 
     @cached_property
-    def tile(self) -> Tile:
+    def tile(self) -> CpuTileConfig:
         """Accumulators for three quarters of the registers, in rows that share their reads."""
         rows = 6 if self.vector_bytes > 16 or self.registers > 16 else 3
-        return Tile(rows, self.vector_bytes * (self.registers * 3 // 4 // rows), self.has("avx512bf16"), self.vector_bytes)
+        return CpuTileConfig(rows, self.vector_bytes * (self.registers * 3 // 4 // rows), self.has("avx512bf16"), self.vector_bytes)
 
     @cached_property
     def native_half(self) -> bool:

@@ -12,7 +12,7 @@ _SCALAR = {"bool": "i1", "bfloat16": "i16", "float16": "half", "float32": "float
 
 
 def scalar_type(d: DType) -> str:
-    """The register type: bool is i1, bfloat16 travels as its bits."""
+    """The register type: bool is i1, bfloat16 and 8-bit floats travel as their bits."""
     return _SCALAR.get(d.name) or f"i{d.bits}"
 
 

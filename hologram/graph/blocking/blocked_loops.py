@@ -3,7 +3,7 @@
 The exits of one level become one ``scan`` over the blocks of the region's axis. Its body makes what it needs of the region anew, for its block: it
 takes slices of what has the axis, all of what has not, and the number of the block's first element, for indices. Exits that have the axis are
 stacked, sums over it are carried. What is left over behind the last whole block is done once more, after the loop. Sums over the axis then have
-another order than the written one.
+not the canonical reduction order.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.blocking.score_regions import NotLocal, Region, Search, place_in, size_of
-from hologram.graph.pass_manager import canonicalise
 from hologram.ir.graph import Body, Graph
 from hologram.ir.index_maps import is_simple
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import prod
 from hologram.primitives.control import project, scan
@@ -29,10 +28,12 @@ GAIN = 8  # an entry is so many times larger than the sums over rows that a loop
 LEAST_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
 
 Deps = Callable[[Node], Iterable[Node]]
+Canonical = Callable[[Graph], Graph]
 
 
-def block_regions(graph: Graph, precision: str, first_level: int = 0, nbytes: int | None = None) -> Graph:
-    """``graph``, canonical at ``precision``, with loops for the exits of its regions, from a level on; the graph itself where it has none.
+def block_regions(graph: Graph, canonical: Canonical, first_level: int = 0, nbytes: int | None = None) -> Graph:
+    """``graph``, which is canonical, with loops for the exits of its regions, from a level on; the graph itself where it has none.
+    ``canonical`` reduces the bodies that it makes;
     ``nbytes``: of a block of an entry, about, :data:`BLOCK_BYTES` for None."""
     search = Search(graph.nodes(), graph.outputs)
     if not search.entries:
@@ -46,7 +47,7 @@ def block_regions(graph: Graph, precision: str, first_level: int = 0, nbytes: in
             if level >= first_level and size:
                 loop = _Loop(region, here, size, search.nodes, light)
                 loops.update(dict.fromkeys(loop.exits, loop))
-    return _rewritten(graph, loops, precision) if loops else graph
+    return _rewritten(graph, loops, canonical) if loops else graph
 
 
 def _block(region: Region, exits: list[Node], nbytes: int) -> int:
@@ -66,7 +67,7 @@ def _nbytes(node: Node) -> int:
     return size_of(node) * node.dtype.itemsize
 
 
-def _rewritten(graph: Graph, loops: dict[Node, _Loop], precision: str) -> Graph:
+def _rewritten(graph: Graph, loops: dict[Node, _Loop], canonical: Canonical) -> Graph:
     """The graph with the loops' results for their exits; the old graph where loops wait for each other."""
     b = Builder()
     made: dict[Node, Node] = {}
@@ -77,7 +78,7 @@ def _rewritten(graph: Graph, loops: dict[Node, _Loop], precision: str) -> Graph:
     for n in order:
         if n in loops:
             if n not in made:
-                made.update(loops[n].emit(b, made, graph.lines, precision))
+                made.update(loops[n].emit(b, made, graph.lines, canonical))
         else:
             made[n] = b.like(n, tuple([made[x] for x in n.inputs]))
         if n in graph.lines:
@@ -165,7 +166,7 @@ class _Loop:
 
     # --- outside -------------------------------------------------------------------------------------------------------
 
-    def emit(self, b: Builder, made: dict[Node, Node], lines: dict[Node, Any], precision: str) -> dict[Node, Node]:
+    def emit(self, b: Builder, made: dict[Node, Node], lines: dict[Node, Any], canonical: Canonical) -> dict[Node, Node]:
         """The loop, with the nodes that its exits become."""
         count, rest = divmod(self.extent, self.size)
         whole = self.extent - rest
@@ -174,12 +175,12 @@ class _Loop:
         cut = [(x, axis) for x, (_, axis) in zip(values, self.given, strict=True) if axis is not None]
         carried = [e for e in self.exits if self.region.place(e) is None]
         stacked = [e for e in self.exits if self.region.place(e) is not None]
-        starts = [_full(b, 0, _sum_type(e), e.shape) for e in carried]
+        starts = [b.full(0, _sum_type(e), e.shape) for e in carried]
         xs = [_blocks(b, x, axis, count, self.size) for x, axis in cut]
         if self.indexed:
-            first = b(TABLE["mul"], (b(TABLE["iota"], (), ((count,), 0, "int64")), _full(b, self.size, dtypes.int64, (count,))))
+            first = b(TABLE["mul"], (b(TABLE["iota"], (), ((count,), 0, "int64")), b.full(self.size, dtypes.int64, (count,))))
             xs.append(first)
-        body = Body(canonicalise(self._body(fixed, starts, xs, carried, stacked, lines), precision))
+        body = Body(canonical(self._body(fixed, starts, xs, carried, stacked, lines)))
         node = b(scan, (*fixed, *starts, *xs), (body, len(fixed), len(starts), count, False))
         out: dict[Node, Node] = {}
         for i, (e, start) in enumerate(zip(carried, starts, strict=True)):
@@ -191,11 +192,11 @@ class _Loop:
             out[e] = _joined(b, b(project, (node,), (i, shape, e.dtype.name)), axis)
         if rest:
             ends = [_slice(b, x, axis, whole, self.extent) for x, axis in cut]
-            last = self._copy(b, dict(zip(self.given, self._arguments(fixed, ends), strict=True)), rest, _full(b, whole, dtypes.int64, ()))
+            last = self._copy(b, dict(zip(self.given, self._arguments(fixed, ends), strict=True)), rest, b.full(whole, dtypes.int64, ()))
             for e in self.exits:
                 axis, more = self.region.place(e), last[e, self.region.place(e)]
                 out[e] = b(TABLE["add"], (out[e], more)) if axis is None else b(TABLE["concatenate"], (out[e], more), (axis,))
-        return {e: _cast(b, x, e.dtype) for e, x in out.items()}
+        return {e: b.cast(x, e.dtype) for e, x in out.items()}
 
     def _arguments(self, fixed: list[Node], cut: list[Node]) -> list[Node]:
         """What is fixed and what is cut, in the order of ``given``."""
@@ -222,7 +223,7 @@ class _Loop:
             node, axis = key
             inputs = tuple([made[x] for x in self.wanted[key]])
             if node in self.exits and axis is None:
-                made[key] = b(node.op, (_cast(b, inputs[0], _sum_type(node)),), node.attrs)
+                made[key] = b(node.op, (b.cast(inputs[0], _sum_type(node)),), node.attrs)
             elif node.op.name == "iota" and node.attrs[1] == axis:
                 made[key] = self._indices(b, node, size, offset)
             else:
@@ -234,7 +235,7 @@ class _Loop:
         shape, axis, name = node.attrs
         here = b(node.op, (), (_with(shape, axis, size), axis, name))
         assert offset is not None
-        return b(TABLE["add"], (here, _cast(b, offset, here.dtype)))
+        return b(TABLE["add"], (here, b.cast(offset, here.dtype)))
 
 
 def _attrs(node: Node, axis: int, size: int) -> tuple[Any, ...]:
@@ -249,8 +250,8 @@ def _attrs(node: Node, axis: int, size: int) -> tuple[Any, ...]:
 
 
 def _sum_type(e: Node) -> DType:
-    """What sums over blocks are carried in: 16-bit floats are rounded once, at the end."""
-    return dtypes.float32 if e.dtype.is_float and e.dtype.itemsize < 4 else e.dtype
+    """What sums over blocks are carried in: narrow floats are rounded once, at the end."""
+    return dtypes.compute_type(e.dtype)
 
 
 def _with(shape: Shape, axis: int, n: int) -> Shape:
@@ -277,13 +278,4 @@ def _joined(b: Builder, x: Node, axis: int) -> Node:
 def _slice(b: Builder, x: Node, axis: int, start: int, stop: int) -> Node:
     if start == 0 and stop == x.shape[axis]:
         return x
-    return b(TABLE["slice"], (x,), (_with((0,) * x.ndim, axis, start), _with(x.shape, axis, stop), (1,) * x.ndim))
-
-
-def _full(b: Builder, value: Any, d: DType, shape: Shape) -> Node:
-    const = b(TABLE["const"], (), const_attrs(value, d))
-    return b(TABLE["broadcast"], (const,), (shape, ())) if shape else const
-
-
-def _cast(b: Builder, x: Node, d: DType) -> Node:
-    return x if x.dtype is d else b(TABLE["cast"], (x,), (d.name,))
+    return b.slice_axis(x, axis, start, stop)

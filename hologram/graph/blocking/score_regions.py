@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hologram.graph.bounded import Worklist
-from hologram.graph.legalize.reductions_scans import Variation
+from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import moved
 from hologram.ir.index_maps import is_simple, requests, variables
 from hologram.ir.node import Node
@@ -148,7 +148,7 @@ class Search:
         return best
 
 
-def remade(nodes: Sequence[Node]) -> set[Node]:
+def rematerialized(nodes: Sequence[Node]) -> set[Node]:
     """Of ``nodes``, in topological order, what is cheaper to compute again than to keep: large products that become exponentials, what is made of
     them element by element, and what is made of no array, as masks are."""
     search = Search(nodes)

@@ -17,9 +17,9 @@ from hologram.dtypes import DType
 from hologram.ir.expression_builder import Code, Value
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const
-from hologram.ir.node import Builder, Node, const_attrs, const_value
+from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import Op, Shape
-from hologram.primitives.complexes import Each, Pair, complex_, imag, join, real
+from hologram.primitives.complex.parts import Each, Pair, complex_, imag, join, real
 from hologram.primitives.movement import broadcast
 
 _EDGES = (real, imag, complex_)
@@ -57,7 +57,7 @@ class NodeCode(Code):
         self.build = build
 
     def const(self, number: Any, d: DType) -> Value:
-        return Value(self, self.build(const, (), const_attrs(number, d)))  # type: ignore[arg-type]
+        return Value(self, self.build.const(number, d))  # type: ignore[arg-type]
 
     def apply(self, row: Op, args: tuple[Value, ...], attrs: tuple[Any, ...]) -> Value:
         return Value(self, self.build(row, tuple(node_of(a) for a in args), attrs))  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ class _Splitting:
 
     def _constants(self, node: Node) -> tuple[Node, Node]:
         value, d = const_value(node), dtypes.real_of(node.dtype)
-        return self.build(const, (), const_attrs(value.real, d)), self.build(const, (), const_attrs(value.imag, d))
+        return self.build.const(value.real, d), self.build.const(value.imag, d)
 
     def parts(self, node: Node) -> tuple[Node, Node]:
         found = self.pairs.get(node)

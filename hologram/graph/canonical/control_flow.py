@@ -19,10 +19,8 @@ from typing import Any
 from hologram.graph.canonical.loop_splitting import Late, Loop, cut, distinct, positions_of, reached
 from hologram.graph.canonical.scan_fusion import merge_scans
 from hologram.ir.graph import Body, Graph, bodies, inlined
-from hologram.ir.leaves import const
-from hologram.ir.node import Builder, Node, const_attrs, const_value
+from hologram.ir.node import Builder, Node, const_value
 from hologram.primitives.control import project, scan, switch
-from hologram.primitives.movement import broadcast
 from hologram.support.lru_cache import Recent
 
 Canonical = Callable[[Graph], Graph]
@@ -161,8 +159,7 @@ class _Run:
 
     def nothing(self, like: Node) -> Node:
         """An array of no elements, of the shape and type of ``like``."""
-        zero = self.build(const, (), const_attrs(0, like.dtype))
-        return self.build(broadcast, (zero,), (like.shape, ()))
+        return self.build.full(0, like.dtype, like.shape)
 
     def distribute(self, made: Loop) -> Late | None:
         """Takes products for all steps at once out of a scan; what is to be computed after it."""

@@ -4,9 +4,9 @@ A value is *invariant* if it is made of what the loop takes as constants, of num
 else reads, may as well be computed once, before the loop, which then takes them as constants. Nothing is computed otherwise than before, so this
 is exact. It costs memory and, where the body never runs, work in vain. So a value is computed before the loop if
 
-- it is no larger than what it is made of; or, if computing it is dear, no larger than :data:`MOST_BYTES`, and all of these :data:`ALL_BYTES`;
+- it is no larger than what it is made of; or, if computing it is expensive, no larger than :data:`MOST_BYTES`, and all of these :data:`ALL_BYTES`;
 - in all steps together its work is worth a kernel;
-- what it is made of need not be read beside it, unless the work is dear or the value small: memory is slower than cheap arithmetic;
+- what it is made of need not be read beside it, unless the work is expensive or the value small: memory is slower than cheap arithmetic;
 - the body certainly runs, or its work is light.
 
 Nothing that may fail is moved: routines of the host and control flow stay where they are.
@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hologram.graph.bounded import Worklist, rounds
-from hologram.graph.fusion.materialize import DEAR
+from hologram.graph.fusion.materialize import MATERIALIZE_COST
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node, nbytes
 
@@ -93,11 +93,11 @@ def _pays(x: Node, made: _Made, steps: int | None) -> bool:
         return False
     if steps is None and made.work > LIGHT * (elements(x) + sum(map(elements, made.sources))):
         return False
-    return nbytes(x) <= made.nbytes or (_is_dear(x, made) and nbytes(x) <= MOST_BYTES)
+    return nbytes(x) <= made.nbytes or (_is_expensive(x, made) and nbytes(x) <= MOST_BYTES)
 
 
-def _is_dear(x: Node, made: _Made) -> bool:
-    return made.work >= DEAR * elements(x)
+def _is_expensive(x: Node, made: _Made) -> bool:
+    return made.work >= MATERIALIZE_COST * elements(x)
 
 
 def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) -> list[Node]:
@@ -105,7 +105,7 @@ def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) ->
     for _ in rounds("bodies", len(chosen) + 1):
         read = _reached(graph, set(chosen))
         beside = {x for x in chosen if any(elements(s) > 1 and s in read for s in made[x].sources)}
-        stay = [x for x in chosen if x not in beside or _is_dear(x, made[x]) or nbytes(x) <= SMALL_BYTES]
+        stay = [x for x in chosen if x not in beside or _is_expensive(x, made[x]) or nbytes(x) <= SMALL_BYTES]
         if stay == chosen:
             break
         chosen = stay

@@ -2,8 +2,8 @@
 
 What a body computes falls into three parts: what needs no carry, what carries need, and what only the stacked results need. The first may be done
 before the loop, of whole sequences, the last after it, of whole stacks: loop distribution (Kennedy and McKinley 1990). It pays for products with a
-factor that no step changes: one product of all rows in the place of one a step, each of which reads the whole factor for few rows. The written order
-of sums stays, since the steps become an axis in front.
+factor that no step changes: one product of all rows in the place of one a step, each of which reads the whole factor for few rows. The canonical
+reduction order of sums stays, since the steps become an axis in front.
 
 A carry to which each step adds a sum, and which nothing else reads, is the sum over the steps and over what each of them sums: again one product, as
 in the gradient of a weight, in the place of one a step and as many additions of the whole. The order of additions changes, so this is not for floats
@@ -118,12 +118,12 @@ class _Late:
         varying = {k: x for k, x in sums.items() if not self.free.get(x)}
         holding = _above(self.free, _products(steps, self.free)) - self.needed
         late = {k: x for k, x in enumerate(outputs) if k >= steps.carries and x in holding and self._given([x]) is not None}
-        dear = {k: x for k, x in varying.items() if _gathers(_core(x)[0]) and self._given([x]) is not None}
-        self.values = late | dear
+        products = {k: x for k, x in varying.items() if _gathers(_core(x)[0]) and self._given([x]) is not None}
+        self.values = late | products
         self.given = self._given(list(self.values.values())) or []
         for k, x in varying.items():
             given = self._given([x])
-            if k not in dear and given is not None and set(given) <= set(self.given):
+            if k not in products and given is not None and set(given) <= set(self.given):
                 self.values[k] = x
         self.ys = [k for k in self.values if k not in sums]
         self.sums = {k for k in self.values if k in sums}

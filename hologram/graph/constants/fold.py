@@ -1,15 +1,15 @@
-"""What depends on nothing but constants is computed once, ahead of all calls, and held.
+"""What depends on nothing but constants is computed once, ahead of all calls, and folded.
 
 Constants are ``leaf`` nodes: the arrays that a program closes over, whose values never change. A value that is made of them alone, and that
 something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. What the steps of a loop do not change is as
-good as constant there: it is computed ahead of the loop (:mod:`hologram.graph.constants.loop_prepack`). These values are held:
+good as constant there: it is computed ahead of the loop (:mod:`hologram.graph.constants.loop_prepack`). These values are folded:
 
 - results of work (elementwise work, reductions, gathers, concatenations …) that are no larger than the constants that they are made of. So nothing
-  is held that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.
-- factors of products whose elements the product's loops would have to pack in each call: they are held in *panels*, in the order in which a tile of
+  is folded that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.
+- factors of products whose elements the product's loops would have to pack in each call: they are folded in *panels*, in the order in which a tile of
   the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``tiles.py``.
 
-This works on prepared graphs (:mod:`hologram.graph.legalize.reductions_scans`), where products have their final form.
+This works on prepared graphs (:mod:`hologram.graph.legalize.legalize`), where products have their final form.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hologram.graph.legalize.reductions_scans import Variation
+from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import places, step
 from hologram.graph.schedule.nest import NARROW
-from hologram.graph.schedule.tiles import FAR_BYTES, Sharing, Tile, panel_width
+from hologram.graph.schedule.tiles import FAR_BYTES, CpuTileConfig, TileConfig, panel_width
 from hologram.ir.graph import Graph
-from hologram.ir.leaves import Held, input_, leaf
-from hologram.ir.node import Builder, Node, const_attrs, topological
+from hologram.ir.leaves import FoldedConstant, input_, leaf
+from hologram.ir.node import Builder, Node, topological
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, prod, symbols_of
 
@@ -34,35 +34,35 @@ FILLED = 2  # times what it is made of: the most that a value may have which sta
 _TERMS = ("mul", "pair_dot")  # of sums of products
 
 
-class Ahead(NamedTuple):
-    """A graph in which some values are given, as leaves whose storages are :class:`Held` or as further inputs, and the graph whose results these
-    values are."""
+class Folded(NamedTuple):
+    """A graph in which some values are given, as leaves whose storages are :class:`FoldedConstant` or as further inputs, and the graph whose results
+    these values are."""
 
     graph: Graph
     values: Graph
 
 
-def computed_ahead(graph: Graph, limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
-    """``graph`` in two parts, values of up to ``limit`` bytes together being held; None where there is nothing to hold. ``tile``: as for lowering;
+def fold_constants(graph: Graph, limit: int, tile: TileConfig | None, exact: bool) -> Folded | None:
+    """``graph`` in two parts, values of up to ``limit`` bytes together being folded; None where there is nothing to fold. ``tile``: as for lowering;
     ``exact``: sums keep their order."""
     leaves = [n for n in graph.nodes() if n.op is leaf]
     if not graph.inputs or not leaves:
-        return None  # or nothing reads what would be held
+        return None  # or nothing reads what would be folded
     found = _Search(graph, leaves, limit, tile, exact)
-    return Ahead(found.rest(), Graph([], list(found.held))) if found.held else None
+    return Folded(found.rest(), Graph([], list(found.folded))) if found.folded else None
 
 
-def packed_ahead(body: Graph, given: Sequence[Node], limit: int, tile: Sharing | None, exact: bool) -> Ahead | None:
+def prepacked(body: Graph, given: Sequence[Node], limit: int, tile: TileConfig | None, exact: bool) -> Folded | None:
     """``body`` with further inputs, at the end, for what depends on nothing but its inputs ``given`` and is read in panels, or by loops and branches;
     ``values`` computes it from ``given``."""
     found = _Search(body, given, limit, tile, exact, in_body=True)
-    if not found.held:
+    if not found.folded:
         return None
     rest = found.rest()
-    return Ahead(Graph([*rest.inputs, *found.held.values()], rest.outputs, rest.lines), Graph(given, list(found.held)))
+    return Folded(Graph([*rest.inputs, *found.folded.values()], rest.outputs, rest.lines), Graph(given, list(found.folded)))
 
 
-class _Turned(NamedTuple):
+class _TransposedSum(NamedTuple):
     """A sum along rows as one down columns: the factor that is no constant, the new order of the terms' axes, the panels, and the order in which
     the axes of the new sum are those of the old one."""
 
@@ -74,15 +74,15 @@ class _Turned(NamedTuple):
 
 class _Search:
     """``made_of`` gives the constants that a value is made of, for those that are made of nothing else, ``works`` those of them that are more than
-    moved; ``held`` the values to hold, each with the leaf or the input that stands for it; ``instead`` what a reader reads in the place of one of its
-    inputs; ``turned`` the sums along rows that become sums down columns of panels."""
+    moved; ``folded`` the values to fold, each with the leaf or the input that stands for it; ``instead`` what a reader reads in the place of one of
+    its inputs; ``turned`` the sums along rows that become sums down columns of panels."""
 
-    def __init__(self, graph: Graph, constants: Sequence[Node], limit: int, tile: Sharing | None, exact: bool, in_body: bool = False) -> None:
+    def __init__(self, graph: Graph, constants: Sequence[Node], limit: int, tile: TileConfig | None, exact: bool, in_body: bool = False) -> None:
         self.graph, self.left, self.tile, self.exact, self.in_body = graph, limit, tile, exact, in_body
         self.build, self.varies = Builder(), Variation()
-        self.held: dict[Node, Node] = {}
+        self.folded: dict[Node, Node] = {}
         self.instead: dict[tuple[Node, Node], Node] = {}
-        self.turned: dict[Node, _Turned] = {}
+        self.transposed: dict[Node, _TransposedSum] = {}
         nodes = graph.nodes()
         self.build.table.update({(n.op, n.inputs, n.attrs): n for n in nodes})  # what is made is interned with what is there
         self.made_of, self.summed = _constants(nodes, constants), _summed(nodes)
@@ -90,7 +90,7 @@ class _Search:
         for n in nodes:
             self.varies.note(n)
             if n not in self.made_of:
-                self._turn(n)
+                self._note_transposed(n)
         for n in self._readers():
             for x in dict.fromkeys(n.inputs):
                 if self.made_of.get(x):
@@ -104,8 +104,8 @@ class _Search:
             n = stack.pop()
             if n not in found:
                 found[n] = None
-                stack += [self.turned[n].other] if n in self.turned else [x for x in n.inputs if x not in self.made_of]
-        return [n for n in found if n not in self.turned]
+                stack += [self.transposed[n].other] if n in self.transposed else [x for x in n.inputs if x not in self.made_of]
+        return [n for n in found if n not in self.transposed]
 
     def _look_at(self, reader: Node, x: Node) -> None:
         """Holds what ``reader`` reads as ``x``, or what that is moved from, where it pays."""
@@ -121,47 +121,47 @@ class _Search:
         if self.in_body:
             return  # canonical reduction has taken out of bodies what pays
         if x in self.works and self._extent(x) == x.size and _nbytes([x]) <= _nbytes(self.made_of[x]):
-            self._hold(x)
+            self._fold(x)
 
     def _look_at_operand(self, x: Node) -> None:
         """Holds what a loop or branch reads as ``x``, unless it stands in memory."""
         while x.op.name == "reshape":
             (x,) = x.inputs
         if x.op.kind != "leaf" and _nbytes([x]) <= FILLED * _nbytes(self.made_of[x]):
-            self._hold(x)
+            self._fold(x)
 
     def _extent(self, x: Node) -> Int:
         """How many elements of ``x`` may differ: fewer than it has where it is spread."""
         return prod(n for i, n in enumerate(x.shape) if i in self.varies.of(x))
 
-    def _hold(self, x: Node) -> Node | None:
+    def _fold(self, x: Node) -> Node | None:
         """What stands for ``x``, None where there is no room for it."""
-        if x not in self.held:
+        if x not in self.folded:
             if _nbytes([x]) > self.left:
                 return None
             self.left -= _nbytes([x])
-            held = Held(len(self.held))
-            attrs = (len(self.graph.inputs) + held.index, x.shape, x.dtype.name, held) if self.in_body else (held, x.shape, x.dtype.name)
-            self.held[x] = self.build(input_ if self.in_body else leaf, (), attrs)
-        return self.held[x]
+            folded = FoldedConstant(len(self.folded))
+            attrs = (len(self.graph.inputs) + folded.index, x.shape, x.dtype.name, folded) if self.in_body else (folded, x.shape, x.dtype.name)
+            self.folded[x] = self.build(input_ if self.in_body else leaf, (), attrs)
+        return self.folded[x]
 
     def rest(self) -> Graph:
-        """The graph that reads what is held."""
-        graph, image = self.graph, dict(self.held)
+        """The graph that reads what is folded."""
+        graph, image = self.graph, dict(self.folded)
         for n in graph.nodes():
-            if n in self.turned:
-                image[n] = self._down_columns(self.turned[n], image[self.turned[n].other])
+            if n in self.transposed:
+                image[n] = self._down_columns(self.transposed[n], image[self.transposed[n].other])
             elif n not in image:
                 inputs = tuple([self.instead[n, x] if (n, x) in self.instead else image[x] for x in n.inputs])
                 image[n] = n if inputs == n.inputs else Node(n.op, inputs, n.attrs, n.shape, n.dtype)
         lines = {image[n]: line for n, line in graph.lines.items() if n in image}
-        return Graph(graph.inputs, [n if n in self.held else image[n] for n in graph.outputs], lines)
+        return Graph(graph.inputs, [n if n in self.folded else image[n] for n in graph.outputs], lines)
 
     # --- panels --------------------------------------------------------------------------------------------------------
 
     def _panels(self, terms: Node, factor: Node) -> Node | None:
         """``factor`` as it is read from panels, where it does not lie as the product's loops read it."""
-        if not isinstance(self.tile, Tile) or len(terms.inputs) != 2 or not isinstance(terms.size, int):
+        if not isinstance(self.tile, CpuTileConfig) or len(terms.inputs) != 2 or not isinstance(terms.size, int):
             return None
         own, others = self._axes(terms, factor)
         columns, down = terms.ndim - 1, sorted(own & others)
@@ -173,10 +173,10 @@ class _Search:
             return None
         return self._view(terms, factor, sorted(own), tuple(range(terms.ndim)))
 
-    def _turn(self, node: Node) -> None:
+    def _note_transposed(self, node: Node) -> None:
         """Notes a product of few vectors and a constant matrix that is summed along its rows, or in bands of them, and is better summed down the
         columns of its panels."""
-        found = None if self.exact or not isinstance(self.tile, Tile) else _whole_sum(node)
+        found = None if self.exact or not isinstance(self.tile, CpuTileConfig) else _whole_sum(node)
         if found is None:
             return
         terms, order = found
@@ -191,9 +191,9 @@ class _Search:
             kept = [a for a in results if a != columns]
             view = self._view(terms, factor, sorted(own), (*kept, summed, columns))
             if view is not None:
-                self.turned[node] = _Turned(other, (*kept, summed, columns), view, tuple([*kept, columns].index(a) for a in results))
+                self.transposed[node] = _TransposedSum(other, (*kept, summed, columns), view, tuple([*kept, columns].index(a) for a in results))
 
-    def _down_columns(self, t: _Turned, other: Node) -> Node:
+    def _down_columns(self, t: _TransposedSum, other: Node) -> Node:
         """The sum that was noted, of ``other`` and the panels."""
         b = self.build
         terms = b(TABLE["mul"], (b(TABLE["transpose"], (other,), (t.order,)), t.view))
@@ -209,21 +209,21 @@ class _Search:
     def _suits_vectors(self, factor: Node, columns: Int) -> bool:
         """Whether panels do for products with single vectors, which read each element once: no larger than what they are made of, and enough of
         them to keep threads busy."""
-        assert isinstance(self.tile, Tile)
+        assert isinstance(self.tile, CpuTileConfig)
         size = self._extent(factor) * factor.dtype.itemsize
         panels = columns * factor.dtype.itemsize // self.tile.nbytes if isinstance(columns, int) else 0
         return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MANY_PANELS or panels > 0 and _fits(size, SMALL_BYTES))
 
     def _view(self, terms: Node, factor: Node, axes: list[int], order: tuple[int, ...]) -> Node | None:
         """``factor``, which varies along ``axes``, as it is read from panels, with the terms' axes in ``order``. None where there is no room."""
-        assert isinstance(self.tile, Tile)
+        assert isinstance(self.tile, CpuTileConfig)
         b, places = self.build, [order.index(a) for a in axes]
         turned = tuple(sorted(range(len(axes)), key=places.__getitem__))
         core = b(TABLE["transpose"], (self._core(factor, axes),), (turned,))
-        held = self._hold(self._cut(core, panel_width(int(core.shape[-1]), terms.dtype.itemsize, self.tile)))
-        if held is None:
+        folded = self._fold(self._cut(core, panel_width(int(core.shape[-1]), terms.dtype.itemsize, self.tile)))
+        if folded is None:
             return None
-        back = b(TABLE["transpose"], (held,), ((*range(1, core.ndim), 0, core.ndim),))
+        back = b(TABLE["transpose"], (folded,), ((*range(1, core.ndim), 0, core.ndim),))
         flat = b(TABLE["reshape"], (back,), ((*core.shape[:-1], prod(back.shape[-2:])),))
         whole = b(TABLE["slice"], (flat,), ((0,) * core.ndim, core.shape, (1,) * core.ndim))
         return b(TABLE["broadcast"], (whole,), (tuple(terms.shape[a] for a in order), tuple(sorted(places))))
@@ -254,7 +254,7 @@ class _Search:
         *before, n = x.shape
         blocks = -(-n // width)
         if n % width:
-            zero = b(TABLE["const"], (), const_attrs(0, x.dtype))
+            zero = b.const(0, x.dtype)
             x = b(TABLE["pad"], (x, zero), ((0,) * x.ndim, (*[0] * len(before), blocks * width - n)))
         cut = b(TABLE["reshape"], (x,), ((*before, blocks, width),))
         return b(TABLE["transpose"], (cut,), ((len(before), *range(len(before)), len(before) + 1),))
@@ -303,7 +303,7 @@ def _summed(nodes: Iterable[Node]) -> dict[Node, Int]:
 
 
 def _whole_sum(node: Node) -> tuple[Node, tuple[int, ...]] | None:
-    """Of a sum of products over one axis, taken along rows or in bands of rows: the terms, and their axes in the order of the result's, the summed
+    """Of a sum of products over one axis, taken along rows or in blocks of rows: the terms, and their axes in the order of the result's, the summed
     one at the end. None for anything else."""
     if node.op.name != "reduce_sum":
         return None

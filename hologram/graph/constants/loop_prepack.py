@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from hologram.graph.constants.fold import Ahead, packed_ahead
-from hologram.graph.schedule.tiles import Sharing
+from hologram.graph.constants.fold import Folded, prepacked
+from hologram.graph.schedule.tiles import TileConfig
 from hologram.ir.graph import Body, Graph, bodies, inlined
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node, topological
@@ -27,7 +27,7 @@ LEAST_STEPS = 4  # that pay for packing
 Prepared = Callable[[Graph, Collection[int]], Graph]
 
 
-def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepared, tile: Sharing | None, exact: bool) -> Graph:
+def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepared, tile: TileConfig | None, exact: bool) -> Graph:
     """``graph`` with ``prepared`` bodies in its loops and branches, whose panels it packs. ``constants``: which of its inputs are the same in all
     calls or steps; ``prepared(body, constants)`` prepares a body, as the caller does the graph."""
     nodes = graph.nodes()
@@ -50,19 +50,19 @@ class _Packed:
     """A loop or choice whose bodies, all of which take the same arguments, read panels: ``found`` says of each body which, ``start`` is where they
     come among its arguments."""
 
-    def __init__(self, node: Node, fixed: Collection[Node], prepared: Prepared, tile: Sharing | None, exact: bool) -> None:
+    def __init__(self, node: Node, fixed: Collection[Node], prepared: Prepared, tile: TileConfig | None, exact: bool) -> None:
         self.old = node
         self.first = 1 if node.op is switch else 0  # operand that is the bodies' first argument
         operands = node.inputs[self.first :]
         self.start = len(operands) if node.op is switch else node.attrs[1] if node.op is scan else node.attrs[2]
         self.graphs: list[Graph] = []
-        self.found: list[Ahead | None] = []
+        self.found: list[Folded | None] = []
         for body in bodies(node):
             constants = [i for i, x in enumerate(operands[: self.start]) if x in fixed or self._repeats()]
             graph = prepared(body.graph, constants)
             given = [graph.inputs[i] for i in constants]
             self.graphs.append(graph)
-            self.found.append(packed_ahead(graph, given, PACKED_BYTES, tile, exact) if given else None)
+            self.found.append(prepacked(graph, given, PACKED_BYTES, tile, exact) if given else None)
 
     def _repeats(self) -> bool:
         return self.old.op is while_ or (self.old.op is scan and self.old.attrs[3] >= LEAST_STEPS)

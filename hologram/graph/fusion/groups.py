@@ -11,18 +11,18 @@ from hologram.ir.op import Shape
 from hologram.primitives.reductions import LAST
 
 KERNEL_COST = 700  # cost at which a kernel is full: LLVM's time grows faster than linearly with a function's length
-SWOLLEN, SWOLLEN_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is computed twice rather than kept
+EXPANSION_RATIO, MIN_EXPANDING_BYTES = 16, 2**24  # how many times larger than its sources, and how large, a value is computed twice rather than kept
 Axes: TypeAlias = tuple[int, ...]
 
 
 class Group:
-    """One kernel to be: its iteration space and its roots in topological order."""
+    """One kernel to be: its iteration space and its materialized values (``nodes``) in topological order."""
 
-    __slots__ = ("shape", "axes", "roots", "cost", "members")
+    __slots__ = ("shape", "axes", "nodes", "cost", "members")
 
     def __init__(self, shape: Shape, axes: Axes | None) -> None:
         self.shape, self.axes, self.cost = shape, axes, 0
-        self.roots: list[Node] = []
+        self.nodes: list[Node] = []
         self.members: set[Node] = set()
 
     def row_shapes(self) -> tuple[Shape, Shape]:
@@ -62,7 +62,7 @@ class Call:
 
 
 def is_last(node: Node) -> bool:
-    """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.legalize.reductions_scans`."""
+    """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.legalize.legalize`."""
     return node.op.kind == "scan" and node.attrs[1] == LAST
 
 
@@ -79,7 +79,7 @@ def reduction_axes(node: Node) -> Axes | None:
 
 
 def space(node: Node) -> Shape:
-    """The iteration space of a root: a reduction's is that of what it reduces, an unpaged scan's that of its pages."""
+    """The iteration space of a materialized value: a reduction's is that of what it reduces, an unpaged scan's that of its pages."""
     base = unpaged(node)
     if base is not None:
         return base.shape
@@ -96,7 +96,7 @@ def operands(node: Node) -> list[Node]:
     return out
 
 
-def blown_up(nodes: list[Node]) -> set[Node]:
+def expanding_values(nodes: list[Node]) -> set[Node]:
     """Values much larger than all they are made of, such as the terms of a matrix product: large ones are computed twice rather than kept."""
     source: dict[Node, int] = {}
     out: set[Node] = set()
@@ -107,6 +107,6 @@ def blown_up(nodes: list[Node]) -> set[Node]:
         largest = max((source.get(x, size) for x in n.inputs), default=size)
         computed_here = n.op.kind in ("elementwise", "movement", "gather")
         source[n] = min(size, largest) if computed_here else size
-        if computed_here and size >= SWOLLEN * source[n]:
+        if computed_here and size >= EXPANSION_RATIO * source[n]:
             out.add(n)
     return out

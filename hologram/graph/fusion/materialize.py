@@ -1,4 +1,4 @@
-"""Which values are kept in memory: each is the root of a group, and all others are computed where they are used."""
+"""Materialization: which values are kept in memory, each computed by a group. All others are computed again where they are used."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable, Set
 from functools import partial
 
 from hologram import dtypes
-from hologram.graph.fusion.groups import KERNEL_COST, SWOLLEN_BYTES, blown_up, is_alone, operands
+from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_alone, operands
 from hologram.graph.legalize.paged_scans import unpaged
-from hologram.graph.legalize.short_reductions import taken_apart
-from hologram.graph.library.attention.nodes import kept_for, made_again, of_scores
-from hologram.graph.schedule.index_split import is_assembled
-from hologram.ir.leaves import Held
+from hologram.graph.legalize.short_reductions import unrolled_row_values
+from hologram.graph.library.attention.nodes import kept_for, of_scores, rematerialized_by_attention
+from hologram.graph.schedule.index_split import is_large_concatenate
+from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE
 from hologram.ir.symbolic import is_static
 
-DEAR = 12  # cost from which a value is kept rather than computed twice
+MATERIALIZE_COST = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
-SWOLLEN_DEAR = 10 * DEAR  # cost from which even such a value is kept
+EXPANDING_MATERIALIZE_COST = 10 * MATERIALIZE_COST  # cost from which even such a value is kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
 _IN_MEMORY = ("leaf", "project", *MULTIPLE)
 
@@ -27,44 +27,46 @@ def own_cost(node: Node) -> int:
     return node.op.cost if node.op.kind not in _IN_MEMORY else 0
 
 
-def find_roots(nodes: list[Node], outputs: Iterable[Node], halves: bool = False) -> set[Node]:
+def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow: bool = False) -> set[Node]:
     """Values that are computed as such."""
-    roots = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_assembled(n)}
-    roots.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
-    swollen = {n for n in blown_up(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= SWOLLEN_BYTES}
-    roots |= _cuts(nodes) - swollen
-    roots |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, halves)
-    inside = of_scores(nodes) | made_again(nodes, halves)
-    roots = {n for n in roots - inside if n.size != 0} | {n for n in outputs if n in inside}
-    dear = partial(_dear, nodes, roots, swollen, inside, halves)
-    kept = roots | dear()
-    apart = taken_apart(nodes, kept)
-    return roots | dear(apart) if apart else kept
+    materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_large_concatenate(n)}
+    materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
+    expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
+    materialized |= _cuts(nodes) - expanding
+    materialized |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, keep_narrow)
+    inside = of_scores(nodes) | rematerialized_by_attention(nodes, keep_narrow)
+    materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
+    shared = partial(_expensive, nodes, materialized, expanding, inside, keep_narrow)
+    kept = materialized | shared()
+    unrolled = unrolled_row_values(nodes, kept)
+    return materialized | shared(unrolled) if unrolled else kept
 
 
-def _dear(nodes: list[Node], base: set[Node], swollen: set[Node], never: set[Node], halves: bool, apart: Set[Node] = frozenset()) -> set[Node]:
+def _expensive(
+    nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], keep_narrow: bool, unrolled: Set[Node] = frozenset()
+) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
-    what lies behind so many reshapes that its place is dear. Nothing is computed again at any cost: that doubles with every step that reads the
+    what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
-    uses, roots = _uses(nodes, base), set(base)
+    uses, materialized = _uses(nodes, base), set(base)
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
     for n in nodes:
         if n.op.kind in _IN_MEMORY:
             cost[n] = mixed[n] = 0
             continue
-        total = own_cost(n) + sum(0 if x in roots else cost[x] for x in n.inputs)
-        cost[n] = min(total, max(SWOLLEN_DEAR, 10 * DEAR))
-        dear = DEAR if uses[n] < SPREAD or n.op.kind == "movement" else 2
-        dear = SWOLLEN_DEAR if n in swollen else dear
-        shared = uses[n] >= 2 and total >= dear and (n.op.kind != "movement" or n.op.cost > 0)
-        mixed[n] = (n.op.name == "reshape") + max((0 if x in roots else mixed[x] for x in n.inputs), default=0)
-        behind = mixed[n] > RESHAPES and n not in swollen
-        if n not in never and ((shared and n not in apart) or behind):
-            widened = halves and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.itemsize == 2 and n.inputs[0].dtype.is_float
-            roots.add(n.inputs[0] if widened else n)
+        total = own_cost(n) + sum(0 if x in materialized else cost[x] for x in n.inputs)
+        cost[n] = min(total, max(EXPANDING_MATERIALIZE_COST, 10 * MATERIALIZE_COST))
+        threshold = MATERIALIZE_COST if uses[n] < SPREAD or n.op.kind == "movement" else 2
+        threshold = EXPANDING_MATERIALIZE_COST if n in expanding else threshold
+        shared = uses[n] >= 2 and total >= threshold and (n.op.kind != "movement" or n.op.cost > 0)
+        mixed[n] = (n.op.name == "reshape") + max((0 if x in materialized else mixed[x] for x in n.inputs), default=0)
+        behind = mixed[n] > RESHAPES and n not in expanding
+        if n not in never and ((shared and n not in unrolled) or behind):
+            widened = keep_narrow and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.is_narrow_float
+            materialized.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)
-    return roots
+    return materialized
 
 
 def _cuts(nodes: list[Node]) -> set[Node]:
@@ -84,10 +86,10 @@ def _cuts(nodes: list[Node]) -> set[Node]:
             reach[x] = current
             if segment.get(x, current) != current:
                 crossing.add(x)
-    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)} - _remade(nodes, crossing, reach)
+    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)} - _rematerialized(nodes, crossing, reach)
 
 
-def _remade(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> set[Node]:
+def _rematerialized(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> set[Node]:
     """What need not be kept for the segments that want it: a few operations on one value that stands in memory as long, or on two."""
     made_of: dict[Node, tuple[frozenset[Node], int]] = {}
     out: set[Node] = set()
@@ -100,24 +102,24 @@ def _remade(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> s
             sources = frozenset[Node]().union(*(made_of[x][0] for x in n.inputs))
             cost = own_cost(n) + sum(made_of[x][1] for x in n.inputs)
             made_of[n] = sources, cost
-            stays = len(sources) <= 2 and cost < DEAR and all(reach.get(s, 0) >= reach.get(n, 0) for s in sources)
+            stays = len(sources) <= 2 and cost < MATERIALIZE_COST and all(reach.get(s, 0) >= reach.get(n, 0) for s in sources)
             if n in crossing and sources and stays:
                 out.add(n)
-            elif n in crossing or cost >= DEAR:
+            elif n in crossing or cost >= MATERIALIZE_COST:
                 made_of[n] = frozenset([n]), 0
     return out
 
 
 def _around_control(nodes: list[Node]) -> set[Node]:
     """What nodes of several results read and give, what kernels that a backend has ready read, and pairs that runs are of: it stands in memory."""
-    roots = {n for n in nodes if n.op.kind == "project"}
+    materialized = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
         if n.op.kind in ("native", *MULTIPLE):
             read = operands(n) if n.op.kind == "control" else n.inputs
-            roots.update(x for x in read if x.op.name not in ("input", "leaf"))
+            materialized.update(x for x in read if x.op.name not in ("input", "leaf"))
         elif n.op.kind == "runs":
-            roots.add(n.inputs[-2])
-    return roots
+            materialized.add(n.inputs[-2])
+    return materialized
 
 
 def _gathered_twice(nodes: list[Node]) -> set[Node]:
@@ -156,7 +158,7 @@ def _under_windows(nodes: list[Node]) -> set[Node]:
 
 def _is_moved(n: Node) -> bool:
     """Whether ``n`` reads memory in another order than its own, or parts of it; what is held is in the order in which it is read."""
-    if any(isinstance(a, Held) for a in _source(n).attrs):
+    if any(isinstance(a, FoldedConstant) for a in _source(n).attrs):
         return False
     while n.op.name == "reshape":
         n = n.inputs[0]
@@ -179,12 +181,12 @@ def _source(n: Node) -> Node:
     return n
 
 
-def _uses(nodes: list[Node], roots: set[Node]) -> dict[Node, int]:
+def _uses(nodes: list[Node], materialized: set[Node]) -> dict[Node, int]:
     """How often a value is wanted: once a reader, but a movement passes on what its own readers want."""
     uses = dict.fromkeys(nodes, 0)
     for n in reversed(nodes):
         times = 1
-        if n.op.kind == "movement" and n not in roots:
+        if n.op.kind == "movement" and n not in materialized:
             times = max(1, uses[n])
             if n.op.name == "broadcast" and n.inputs[0].size != n.size:
                 times = max(times, SPREAD)

@@ -1,7 +1,7 @@
-"""Dear values of a row, such as the logarithm of a row's scale: computed at the head of each row by the kernels that use them.
+"""Expensive values of a row, such as the logarithm of a row's scale: computed at the candidate of each row by the kernels that use them.
 
-Fusion keeps what is dear and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row is a
-thousandth of the row's work, and saves a kernel and its results' way through memory.
+Fusion keeps what is expensive and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row
+is a thousandth of the row's work, and saves a kernel and its results' way through memory.
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ from hologram.ir.node import Node
 from hologram.ir.op import MULTIPLE
 from hologram.ir.symbolic import Expr, Int, atoms
 
-LONG = 1024  # elements of a row that hide a value's computation
-DEAREST = 64  # cost of a value beyond which it is not computed anew
+MIN_ROW_ELEMENTS = 1024  # elements of a row that hide a value's computation
+MAX_REMATERIALIZED_COST = 64  # cost of a value beyond which it is not computed anew
 
 
-def row_heads(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
-    """The roots that need not be: their readers compute them at the heads of their rows. Whole groups of them, each a kernel less."""
-    heads = _spread_along_rows(nodes) & grouping.roots - set(outputs)
+def rematerialized_per_row(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
+    """The materialized values that need not be: their readers compute them at the candidates of their rows. Whole groups of them, each a kernel
+    less."""
+    candidates = _spread_along_rows(nodes) & grouping.materialized - set(outputs)
     for n in nodes:
         if n.op.kind in ("native", *MULTIPLE):
-            heads.difference_update(n.inputs)
-    if not heads:
-        return heads
+            candidates.difference_update(n.inputs)
+    if not candidates:
+        return candidates
     for g in grouping.groups:
         if isinstance(g, Group):
-            for root in g.roots:
-                heads -= _read_along(g, root, grouping, heads)
+            for value in g.nodes:
+                candidates -= _read_along(g, value, grouping, candidates)
     for g in grouping.groups:
-        if isinstance(g, Call) or not heads.issuperset(g.roots):
-            heads.difference_update(() if isinstance(g, Call) else g.roots)
-    return heads
+        if isinstance(g, Call) or not candidates.issuperset(g.nodes):
+            candidates.difference_update(() if isinstance(g, Call) else g.nodes)
+    return candidates
 
 
 def _spread_along_rows(nodes: list[Node]) -> set[Node]:
     """Elementwise values that are broadcast along a long last axis."""
     out: set[Node] = set()
     for n in nodes:
-        if n.op.name != "broadcast" or not n.ndim or not isinstance(n.shape[-1], int) or n.shape[-1] < LONG:
+        if n.op.name != "broadcast" or not n.ndim or not isinstance(n.shape[-1], int) or n.shape[-1] < MIN_ROW_ELEMENTS:
             continue
         (x,), (shape, dims) = n.inputs, n.attrs
         if not dims or dims[-1] != len(shape) - 1 or x.shape[-1] == 1:
@@ -52,27 +53,27 @@ def _spread_along_rows(nodes: list[Node]) -> set[Node]:
     return out
 
 
-def _read_along(g: Group, root: Node, grouping: Grouping, heads: set[Node]) -> set[Node]:
-    """Those of ``heads`` that ``root`` reads where its loop of lanes or its reduction goes along them, and itself where it is too dear."""
-    index = g.index_of(root)
+def _read_along(g: Group, value: Node, grouping: Grouping, candidates: set[Node]) -> set[Node]:
+    """Those of ``candidates`` that ``value`` reads where its loop of lanes or its reduction goes along them, and itself where it is too expensive."""
+    index = g.index_of(value)
     assert index is not None
-    reads = grouping.reads(root, index, g)
-    wanted = heads & reads.roots.keys()
-    out = {root} if reads.cost > DEAREST else set[Node]()
-    if is_alone(root) or not wanted:
+    reads = grouping.reads(value, index, g)
+    wanted = candidates & reads.values.keys()
+    out = {value} if reads.cost > MAX_REMATERIALIZED_COST else set[Node]()
+    if is_alone(value) or not wanted:
         return out | wanted
     along = _names(variables(g.shape)[i] for i in _inner_axes(g))
     last = g.shape[-1] if g.shape else 1
-    if not isinstance(last, int) or last < LONG:
+    if not isinstance(last, int) or last < MIN_ROW_ELEMENTS:
         return out | wanted
-    for head in wanted:
-        if any(along & _names(at) for at, _ in reads.roots[head]):
-            out.add(head)
+    for candidate in wanted:
+        if any(along & _names(at) for at, _ in reads.values[candidate]):
+            out.add(candidate)
     return out
 
 
 def _inner_axes(g: Group) -> set[int]:
-    axes = {a for r in g.roots for a in reduction_axes(r) or ()}
+    axes = {a for r in g.nodes for a in reduction_axes(r) or ()}
     return axes | ({len(g.shape) - 1} if g.shape else set())
 
 

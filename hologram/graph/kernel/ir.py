@@ -9,8 +9,8 @@ A :class:`Kernel` is a function of buffers and integer symbols. Its body is a li
   ``lanes`` (iterations are independent but for accumulators: vector lanes, or threads of a block) or ``serial``.
 
 There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
-(:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the written order of reductions
-(docs/architecture.md): a ``lanes`` loop accumulates in row form, a ``serial`` loop in column form.
+(:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the canonical reduction order
+(docs/architecture.md): a ``lanes`` loop reduces horizontally, a ``serial`` loop vertically.
 """
 
 from __future__ import annotations
@@ -135,12 +135,12 @@ class Kernel:
                 stack.pop()
 
 
-def half_factors(v: Value) -> tuple[Ins, Ins] | None:
+def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
     """The 16-bit floats of one type whose product ``v`` is, each of them made float32; None for any other value."""
     if not isinstance(v, Ins) or v.opname != "mul" or v.dtype is not dtypes.float32:
         return None
     x, y = (f.args[0] if isinstance(f, Ins) and f.opname == "cast" else f for f in v.args)
-    return (x, y) if x.dtype is y.dtype and x.dtype.is_float and x.dtype.bits == 16 else None
+    return (x, y) if x.dtype is y.dtype and x.dtype.is_16bit_float else None
 
 
 def integers_of(kernel: Kernel) -> list[Int]:

@@ -14,7 +14,8 @@ from hologram.dtypes import DType
 from hologram.errors import CompileError, DTypeError, ShapeError
 from hologram.graph.kernel.ir import KERNEL_OPS, Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
 from hologram.graph.kernel.printer import Names, print_kernel, statement_text
-from hologram.graph.kernel.verify_bounds import Ranges, guards_of
+from hologram.graph.kernel.verify_bounds import Ranges
+from hologram.graph.kernel.verify_guards import guards_of
 from hologram.graph.kernel.verify_parallel import Access, collide
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
@@ -34,7 +35,7 @@ def verify_kernel(kernel: Kernel) -> None:
     - a value is computed once, before its uses, in a list of statements that encloses them;
     - what chunks share is a serial loop of theirs, without accumulators, that stores to scratch alone;
     - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
-    - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; 16-bit floats are
+    - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; narrow floats are
       only moved and cast;
     - loads and stores are of declared buffers, of their type, in a direction that their role allows, and inside of them for all values of the
       variables in their index expressions (:mod:`hologram.graph.kernel.verify_bounds`); an index that was gathered is taken to be in range,
@@ -152,7 +153,7 @@ class _Verifier:
         if a.row.monoid is None and a.row.kind != "reduce":
             self.fail(f"{a.row} has nothing to combine elements with")
         expected = dtypes.int64 if a.row.monoid is None else a.value_dtype
-        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or _is_half(a.value_dtype):
+        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or a.value_dtype.is_narrow_float:
             self.fail(f"{a.row} of {a.value_dtype} does not give {a.dtype}")
         updates = [s for s in loop.body if (isinstance(s, Accumulate) and s.acc is a) or (isinstance(s, Ins) and s.op == "scan" and s.attrs == (a,))]
         several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # iterations that are written out
@@ -207,8 +208,8 @@ class _Verifier:
             self.fail(f"{row} is no elementwise row of the op table")
         if len(types) != row.arity or len(s.attrs) != len(row.attrs):
             self.fail(f"{row} has {row.arity} operands and {len(row.attrs)} attributes")
-        if row.name not in ("cast", "select", "bitcast") and any(map(_is_half, types)):
-            self.fail("16-bit floats compute in float32")
+        if row.name not in ("cast", "select", "bitcast") and any(t.is_narrow_float for t in types):
+            self.fail("narrow floats compute in float32")
         try:
             _, result = row.infer(tuple(_Operand(d) for d in types), s.attrs)
         except (DTypeError, ShapeError) as e:
@@ -308,10 +309,6 @@ class _Operand:
 
 def _fills_scratch(loop: Loop) -> bool:
     return all(_fills_scratch(s) if isinstance(s, Loop) else not isinstance(s, Store) or s.buffer.role == "scratch" for s in loop.body)
-
-
-def _is_half(d: DType) -> bool:
-    return d.is_float and d.bits == 16
 
 
 def _listed(types: list[DType]) -> str:

@@ -14,26 +14,15 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from hologram.graph.kernel.ir import Value
+from hologram.graph.kernel.polynomials import Range, divided, evaluated, linear
+from hologram.graph.kernel.verify_guards import MAX_ALTERNATIVES, Guard, guarded, without_division
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Atom, Expr, Int, Monomial, atoms, bounds, floordiv, mod, substitute, var
+from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, floordiv, mod, substitute, var
 
-MAX_ALTERNATIVES = 32  # bounds of one expression that are tried: a loop with a limit has two ends, either of which may be what proves it
 MAX_VARIABLES = 64  # that are replaced in one expression
 LARGE = 2**20  # sizes that are larger than all that a program takes for granted
 MAX_STEPS = 2_000  # replacements in the search for bounds of one expression: divisions inside of divisions have bounds without number
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
-
-Guard = tuple[Int, Int]
-
-
-class Range:
-    """Where a variable runs: every one of ``lows`` is a lower bound, every one of ``highs`` an upper bound, both inclusive."""
-
-    __slots__ = ("lows", "highs")
-
-    def __init__(self, lows: Iterable[Int], highs: Iterable[Int]) -> None:
-        self.lows, self.highs = list(lows), list(highs)
 
 
 class Ranges:
@@ -103,10 +92,10 @@ class Ranges:
         scope = self.copy()
         known: dict[Atom, Int] = {}
         index, size = self._opaque(index, known), self._opaque(size, known)
-        guards = [(self._opaque(e, known), self._opaque(n, known)) for e, n in (_without_division(*g) for g in guards)]
+        guards = [(self._opaque(e, known), self._opaque(n, known)) for e, n in (without_division(*g) for g in guards)]
         for _, n in guards:
             scope._are_positive(n)
-        for at in guarded(index, guards, scope):
+        for at in guarded(index, guards, scope.add):
             if scope.is_at_least(at, 0) and scope.is_at_least(size - at, 1):
                 return True
         return self._is_inside_everywhere(index, size, guards)
@@ -243,7 +232,7 @@ class Ranges:
 
     def _without(self, e: Int, a: Atom, sign: int) -> Iterator[Int]:
         """``e`` with ``a`` at the end of its range where ``e`` is largest (smallest); nothing where that is not known."""
-        split = _linear(e, a)
+        split = linear(e, a)
         if split is None:
             return
         factor, rest = split
@@ -289,134 +278,8 @@ class Ranges:
 
     def _quotient(self, x: Int, y: Int) -> Int:
         """An upper bound of ``x // y`` for a positive ``y``."""
-        times, rest = _divided(x, y)
+        times, rest = divided(x, y)
         _, high = bounds(rest)
         if high is not None and high < 0:
             return times - 1
         return times if self._is_certainly(y - rest, 1) else times + floordiv(rest, y)
-
-
-def _divided(x: Int, y: Int) -> tuple[Int, Int]:
-    """``(q, r)`` with ``x = q*y + r``, by the terms of ``x`` that are multiples of the first of ``y``."""
-    if isinstance(y, int):
-        q = Expr({m: c // y for m, c in x.terms.items() if c >= y}) if isinstance(x, Expr) else x // y
-    elif isinstance(x, Expr):
-        q = next(_multiples(x, *next(iter(y.terms.items()))), 0)
-    else:
-        q = 0
-    return q, x - q * y
-
-
-def _linear(e: Int, a: Atom) -> tuple[Int, Int] | None:
-    """``(factor, rest)`` with ``e = factor*a + rest``; None where ``a`` has a power."""
-    factor: Int = 0
-    rest: Int = 0
-    assert isinstance(e, Expr)
-    for m, c in e.terms.items():
-        if m.count(a) > 1:
-            return None
-        if a in m:
-            others = list(m)
-            others.remove(a)
-            factor = factor + (Expr({tuple(others): c}) if others else c)
-        else:
-            rest = rest + (Expr({m: c}) if m else c)
-    return factor, rest
-
-
-def evaluated(e: Int, point: dict[str, np.ndarray]) -> np.ndarray:
-    """The values of an index expression at points; quotients and remainders are of unsigned numbers."""
-    total = np.zeros((), np.int64)
-    for m, c in e.terms.items() if isinstance(e, Expr) else [((), e)]:
-        term = np.asarray(c)
-        for a in m:
-            if a.args:
-                x, y = (evaluated(v, point).astype(np.uint64) for v in a.args)
-                term = term * (x // y if a.key[0] == "floordiv" else x % y).astype(np.int64)
-            else:
-                term = term * point[a.name]
-        total = total + term
-    return total
-
-
-# --- guards ----------------------------------------------------------------------------------------------------------
-
-
-def guards_of(mask: Value | None) -> list[Guard]:
-    """The tests ``0 <= e < size`` that hold where ``mask`` does."""
-    out: list[Guard] = []
-    stack = [mask] if mask is not None else []
-    while stack:
-        v = stack.pop()
-        if isinstance(v, Ins) and v.op == "inside":
-            out.append((v.attrs[0], v.attrs[1]))
-        elif isinstance(v, Ins) and v.opname == "and":
-            stack += v.args
-    return out
-
-
-def _without_division(e: Int, size: Int) -> Guard:
-    """A test of ``x // n + c`` as one of ``x``."""
-    if isinstance(e, Expr):
-        divisions = [m[0] for m, c in e.terms.items() if len(m) == 1 and c == 1 and m[0].key[0] == "floordiv"]
-        rest = e - Expr({(divisions[0],): 1}) if len(divisions) == 1 else None
-        if isinstance(rest, int) and isinstance(divisions[0].args[1], int):
-            x, n = divisions[0].args
-            return _without_division(x + rest * n, size * n)
-    return e, size
-
-
-def guarded(index: Int, guards: list[Guard], scope: Ranges) -> Iterator[Int]:
-    """``index`` in terms of the guarded expressions, each a fresh variable, in the ways in which that can be done."""
-    yield index
-    forms = [index]
-    for k, (e, size) in enumerate(guards):
-        if not isinstance(e, Expr):
-            continue
-        name = f"guarded {k}"
-        scope.add(name, Range([0], [size - 1]))
-        forms = [form for x in forms for form in (x, *_in_terms_of(x, e, var(name, 0, size - 1 if isinstance(size, int) else None)))][
-            -MAX_ALTERNATIVES:
-        ]
-    yield from reversed(forms[1:])
-
-
-def _in_terms_of(index: Int, e: Expr, guarded: Expr) -> Iterator[Int]:
-    """``index`` with a multiple of ``e`` replaced by one of ``guarded``, so that a term of ``e`` goes."""
-    if not isinstance(index, Expr):
-        return
-    if (inside := _in_divisions(index, e, guarded)) != index:
-        yield inside
-    seen: set[Int] = set()
-    for m, c in e.terms.items():
-        for times in _multiples(index, m, c):
-            if times not in seen:
-                seen.add(times)
-                yield index - times * e + times * guarded
-
-
-def _in_divisions(index: Expr, e: Expr, guarded: Expr) -> Int:
-    """``index`` with ``guarded`` for ``e`` where it is divided, but for a constant."""
-    out: Int = 0
-    for m, c in index.terms.items():
-        term: Int = c
-        for a in m:
-            if a.args and isinstance(a.args[0], Expr) and not isinstance(rest := a.args[0] - e, Expr):
-                term = term * (floordiv if a.key[0] == "floordiv" else mod)(guarded + rest, a.args[1])
-            else:
-                term = term * Expr({(a,): 1})
-        out = out + term
-    return out
-
-
-def _multiples(index: Expr, m: Monomial, c: int) -> Iterator[Int]:
-    """What times ``c*m`` is all that ``index`` has of ``m``."""
-    if not m:
-        return
-    times: Int = 0
-    for n, d in index.terms.items():
-        rest = list(n)
-        if d % c == 0 and all(a in rest and (rest.remove(a) or True) for a in m):  # type: ignore[func-returns-value]
-            times = times + (Expr({tuple(rest): d // c}) if rest else d // c)
-    if times != 0:
-        yield times

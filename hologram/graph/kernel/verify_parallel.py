@@ -11,7 +11,8 @@ import itertools
 import numpy as np
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.kernel.verify_bounds import Guard, Ranges, evaluated
+from hologram.graph.kernel.polynomials import evaluated
+from hologram.graph.kernel.verify_bounds import Guard, Ranges
 from hologram.ir.symbolic import Int, atoms, substitute
 
 MAX_POINTS = 2**16  # of the loops of an access that are tried

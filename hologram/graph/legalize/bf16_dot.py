@@ -1,7 +1,7 @@
 """Products of bfloat16 by pairs, for machines that multiply and add two at a time (AVX512-BF16, which has twice the operations of float32).
 
-A sum of products becomes one of half as many terms, of :data:`~hologram.primitives.composite.pair_dot` of neighbours; of an odd number the last is
-added to the sum. What rows share is packed once, in pairs; of the other factor a pair is 32 bits in memory where the axis lies along it.
+A sum of products becomes one of half as many terms, of :data:`~hologram.primitives.scalar.composite.pair_dot` of neighbours; of an odd number the
+last is added to the sum. What rows share is packed once, in pairs; of the other factor a pair is 32 bits in memory where the axis lies along it.
 
 The machine's instruction rounds each of its two sums, and takes subnormal numbers, of any factor or sum, for zeros: nothing for ``exact``.
 """
@@ -9,7 +9,7 @@ The machine's instruction rounds each of its two sums, and takes subnormal numbe
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 
 
@@ -40,12 +40,6 @@ def _is_bfloat16(f: Node) -> bool:
 
 def _pairs(b: Builder, f: Node, axis: int) -> Node:
     """Neighbours along ``axis`` in one number: the upper halves of the bits of float32 are those of bfloat16, the lower are 0."""
-    first, second = (b(TABLE["bitcast"], (_every_second(b, f, axis, i),), ("uint32",)) for i in (0, 1))
-    sixteen = b(TABLE["const"], (), const_attrs(16, dtypes.uint32))
+    first, second = (b(TABLE["bitcast"], (b.slice_axis(f, axis, i, f.shape[axis] // 2 * 2, 2),), ("uint32",)) for i in (0, 1))
+    sixteen = b.const(16, dtypes.uint32)
     return b(TABLE["or"], (b(TABLE["shr_low"], (first, sixteen)), second))
-
-
-def _every_second(b: Builder, f: Node, axis: int, first: int) -> Node:
-    start, stop, step = [0] * f.ndim, list(f.shape), [1] * f.ndim
-    start[axis], stop[axis], step[axis] = first, f.shape[axis] // 2 * 2, 2
-    return b(TABLE["slice"], (f,), (tuple(start), tuple(stop), tuple(step)))

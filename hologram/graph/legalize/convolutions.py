@@ -1,4 +1,4 @@
-"""Convolutions, on their way to kernels: sums, in column form, of products of windows and weights.
+"""Legalization of convolutions: vertical reductions of products of windows and weights.
 
 A product of tiles wants long columns whose elements are neighbours, rows that share them, and for each row one number at a time. Where rows of the
 result are long, the columns are its last space axis: windows are what is shared, weights the numbers. Where they are short, as in the derivative
@@ -21,10 +21,10 @@ from hologram.ir.symbolic import Int, prod
 LONG = 28  # windows in a row from which they make good columns
 WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
 TILE, UNIT = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
-MOST_TERMS = 32  # of a window that are written out
-PART = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
+MAX_UNROLLED_TERMS = 32  # of a window that are written out
+SPLIT_K_TERMS = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
-LEAST_PART = PART // 8  # shorter ones are more results than sums
+MIN_SPLIT_K_TERMS = SPLIT_K_TERMS // 8  # shorter ones are more results than sums
 
 
 class Products(NamedTuple):
@@ -69,7 +69,7 @@ def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:
     return Products(b(TABLE["mul"], (windows, weights)), tuple(range(2 + rank, 3 + 2 * rank)), (0, 1, 2 + rank, *range(2, 2 + rank)))
 
 
-def in_parts(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list[tuple[int, ...]]]:
+def split_k_axes(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list[tuple[int, ...]]]:
     """The terms, and runs of axes to sum over one after the other such that each is of moderate length. An axis may be cut in two.
 
     One whose extent has no divisor of about the right size stays whole.
@@ -81,8 +81,8 @@ def in_parts(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list
     inside = prod(extents[k:])
     if k == 1 and _fits(prod(extents)) or not isinstance(inside, int) or not isinstance(n := extents[k - 1], int):
         return terms, [axes]
-    near = next((d for d in range(min(n, PART // inside), 0, -1) if n % d == 0), 1)
-    if near * inside < LEAST_PART:
+    near = next((d for d in range(min(n, SPLIT_K_TERMS // inside), 0, -1) if n % d == 0), 1)
+    if near * inside < MIN_SPLIT_K_TERMS:
         return terms, [axes]
     at = axes[k - 1]
     cut = b(TABLE["reshape"], (terms,), ((*terms.shape[:at], n // near, near, *terms.shape[at + 1 :]),))
@@ -90,24 +90,24 @@ def in_parts(b: Builder, terms: Node, axes: tuple[int, ...]) -> tuple[Node, list
 
 
 def _fits(n: Int) -> bool:
-    return isinstance(n, int) and n <= PART
+    return isinstance(n, int) and n <= SPLIT_K_TERMS
 
 
 # --- short sums ------------------------------------------------------------------------------------------------------
 
 
-def few_terms(x: Node) -> int:
+def max_unrolled_terms(x: Node) -> int:
     """Up to how many terms a sum of ``x`` is better written out, each a value of its own: few where channels share windows, which tiles do better."""
     if x.op.name == "windows":
-        return MOST_TERMS
+        return MAX_UNROLLED_TERMS
     seen = [f for f in x.inputs if f.op.name == "broadcast" and f.inputs[0].op.name == "windows"] if x.op.name == "mul" else []
     if not seen:
         return 0
     channels = seen[0].shape[2]
-    return MOST_TERMS if isinstance(channels, int) and channels < NARROW else NARROW - 1
+    return MAX_UNROLLED_TERMS if isinstance(channels, int) and channels < NARROW else NARROW - 1
 
 
-def written_out(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
+def unroll_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """``x`` reduced over neighbouring axes in their order, one operation for each element."""
     total: Node | None = None
     for places in itertools.product(*[range(x.shape[a]) for a in axes]):
@@ -119,7 +119,7 @@ def written_out(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
 
 def _at(b: Builder, x: Node, places: dict[int, int]) -> Node:
     """``x`` at a place along some axes, which go; of a product each factor there, lest the whole product be kept."""
-    return by_factors(b, x, lambda f: _place(b, f, places))[x]
+    return map_factors(b, x, lambda f: _place(b, f, places))[x]
 
 
 def _place(b: Builder, x: Node, places: dict[int, int]) -> Node:
@@ -129,7 +129,7 @@ def _place(b: Builder, x: Node, places: dict[int, int]) -> Node:
     return b(TABLE["reshape"], (part,), (tuple(n for a, n in enumerate(x.shape) if a not in places),))
 
 
-def by_factors(b: Builder, x: Node, change: Callable[[Node], Node]) -> dict[Node, Node]:
+def map_factors(b: Builder, x: Node, change: Callable[[Node], Node]) -> dict[Node, Node]:
     """A product of what ``change`` makes of the factors of ``x``, these being products of others as well: each part once, by the part of ``x``
     that it stands for. What is no product is its own only factor."""
     made: dict[Node, Node] = {}

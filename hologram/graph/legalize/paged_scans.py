@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int
 from hologram.primitives.reductions import PAGE
@@ -17,7 +17,7 @@ from hologram.primitives.reductions import PAGE
 MOST = 64  # elementwise ops between a scan and its result
 
 
-def side_by_side(b: Builder, pages: Node, n: Int, reverse: bool) -> Node:
+def join_pages(b: Builder, pages: Node, n: Int, reverse: bool) -> Node:
     """The first ``n`` elements of (…, pages, PAGE) as one axis, or these from the last to the first."""
     *rows, count, size = pages.shape
     whole = b(TABLE["reshape"], (pages,), ((*rows, count * size),))
@@ -65,7 +65,7 @@ def in_pages(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node | None:
     base, reverse, n = unpaged(first), is_reversed(first), first.shape[-1]
     assert base is not None
     if node.op.name == "slice":
-        return side_by_side(b, base, n, not reverse) if node.attrs == _flip_of(first) else None
+        return join_pages(b, base, n, not reverse) if node.attrs == _flip_of(first) else None
     if node.op.kind != "elementwise":
         return None
     parts = []
@@ -77,7 +77,7 @@ def in_pages(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node | None:
             parts.append(_paged(b, x, base, reverse))
         else:
             return None  # it may need the scan's result, or what is computed later
-    out = side_by_side(b, b(node.op, tuple(parts), node.attrs), n, reverse)
+    out = join_pages(b, b(node.op, tuple(parts), node.attrs), n, reverse)
     return out if unpaged(out) is not None else None
 
 
@@ -111,5 +111,5 @@ def _paged(b: Builder, x: Node, base: Node, reverse: bool) -> Node:
     missing = base.shape[-2] * PAGE - n
     if missing != 0:
         zeros = (0,) * len(rows)
-        x = b(TABLE["pad"], (x, b(TABLE["const"], (), const_attrs(0, x.dtype))), ((*zeros, 0), (*zeros, missing)))
+        x = b(TABLE["pad"], (x, b.const(0, x.dtype)), ((*zeros, 0), (*zeros, missing)))
     return b(TABLE["reshape"], (x,), (base.shape,))

@@ -1,7 +1,7 @@
 """Reductions over a short last axis (the coordinates of points, the channels of pixels): written out, one op for each element.
 
-A loop of lanes along three elements leaves most of a register empty. Written out, lanes go across the rows. The order is that of the row form:
-lane l combines with lane l + h for h = 4, 2, 1.
+A loop of lanes along three elements leaves most of a register empty. Written out, lanes go across the rows. The order is that of horizontal
+reductions: lane l combines with lane l + h for h = 4, 2, 1.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Set
 
 from hologram.graph.bounded import Worklist
-from hologram.graph.schedule.index_split import is_interleaved
+from hologram.graph.schedule.index_split import is_short_inner
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import prod
 from hologram.primitives.reductions import LANES
 
 
-def is_short(x: Node, axes: tuple[int, ...]) -> bool:
+def is_short_horizontal(x: Node, axes: tuple[int, ...]) -> bool:
     """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better written out."""
     n = prod(x.shape[a] for a in axes)
-    return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_interleaved(x.shape, axes)
+    return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_short_inner(x.shape, axes)
 
 
-def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
-    """``x`` reduced over its last ``axes`` in row form."""
+def unroll_horizontal_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
+    """``x`` reduced over its last ``axes`` horizontally."""
     rows, n = x.shape[: axes[0]], prod(x.shape[a] for a in axes)
     assert isinstance(n, int)
     if len(axes) > 1:
@@ -39,26 +39,27 @@ def reduced(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     return b(TABLE["reshape"], (lanes[0],), (rows,))
 
 
-def taken_apart(nodes: list[Node], roots: Set[Node]) -> set[Node]:
+def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
     """Values that need not be kept, since one kernel across short rows computes each once for all who read it: those of a row that are spread
     along it, and those of an element that are read at their reader's own element, or one place of a row at a time. Where a reduction follows,
-    kernels go another way; and what several of ``roots`` are made of, these being all that would be kept otherwise, each would make for itself."""
+    kernels go another way; and what several of ``materialized`` are made of, these being all that would be kept otherwise, each would make for
+    itself."""
     users: dict[Node, list[Node]] = {}
     for n in nodes:
         for x in n.inputs:
             users.setdefault(x, []).append(n)
     out: set[Node] = set()
-    makes: dict[Node, set[Node]] = {}  # the roots whose kernels make the value
+    makes: dict[Node, set[Node]] = {}  # the materialized whose kernels make the value
     for n in reversed(nodes):
         readers = users.get(n, [])
-        makes[n] = set().union(*({r} if r in roots and r not in out else makes[r] for r in readers))
+        makes[n] = set().union(*({r} if r in materialized and r not in out else makes[r] for r in readers))
         if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_place(n, readers, users)):
             out.add(n)
     return out
 
 
 def _read_by_place(n: Node, readers: list[Node], users: dict[Node, list[Node]]) -> bool:
-    if not n.ndim or not is_interleaved(n.shape, (n.ndim - 1,)):
+    if not n.ndim or not is_short_inner(n.shape, (n.ndim - 1,)):
         return False
     return any(_is_place(r, n) for r in readers) and _stays_in_rows(n, users)
 
@@ -85,7 +86,7 @@ def _spread(n: Node, users: dict[Node, list[Node]]) -> bool:
     for r in readers:
         if r.op.name == "reshape" and r in users:
             readers.add(users[r])
-        elif r.op.name != "broadcast" or not r.ndim or not is_interleaved(r.shape, (r.ndim - 1,)) or r.inputs[0].size * r.shape[-1] != r.size:
+        elif r.op.name != "broadcast" or not r.ndim or not is_short_inner(r.shape, (r.ndim - 1,)) or r.inputs[0].size * r.shape[-1] != r.size:
             return False
         elif not _stays_in_rows(r, users):
             return False

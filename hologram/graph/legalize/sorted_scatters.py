@@ -1,49 +1,25 @@
-"""Scatters of many updates on devices: sorted by their places, so that an item has all that goes to one place, in order.
+"""Legalization of large scatters on devices: updates are sorted by index, so that one work item has all that goes to one element, in order.
 
 The order in which updates are combined is that of the indices, so what is given is what a loop over them would give, bit for bit, where the order
-matters to an ``exact`` program. Where it does not (integers, extremes, other precisions), runs of updates for one place are cut at multiples of
-about the root of their number, and the pieces combined: an item then combines few, even if all updates go to one place.
+matters to an ``exact`` program. Where it does not (integers, extremes, other precisions), runs of updates for one element are cut at multiples of
+about the root of their number, and the pieces combined: an item then combines few, even if all updates go to one element.
 
-Numbers of updates that are all alike, as in histograms, are counts, by :func:`hologram.graph.legalize.radix_plan.counted` for few places.
-"""
+Numbers of updates that are all alike, as in histograms, are counts, by :func:`hologram.graph.legalize.radix_plan.counted` for few indices.
+:mod:`hologram.graph.lower.sorted_scatters` lowers the result."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from hologram import dtypes
-from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import cast, const, index, inside, load, named, row, summarise
-from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTED_BITS, counted
 from hologram.graph.legalize.sorts import INDEX_BITS, LongSorts, sorted_by
-from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.lower.group import lower
-from hologram.graph.lower.scalarize import Values
-from hologram.ir.index_maps import linear
-from hologram.ir.instruction import Ins
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
-from hologram.ir.symbolic import Int, counter, floordiv, mod, prod
+from hologram.primitives.reductions import is_order_free, reduction_by
 from hologram.primitives.sorted_scatter import run_sums, scatter_runs
 from hologram.primitives.sorting import unsigned_of
 
 LEAST_UPDATES = 128  # of a row, from which they are sorted
 LEAST_CUT, CUT_OF_UNKNOWN = 32, 1024
-STEP_NS = 2.0  # of a step of a search
-
-
-# --- before fusion ---------------------------------------------------------------------------------------------------
-
-
-def reduction_by(monoid: Op | None) -> Op:
-    """The reduction that combines elements by ``monoid``."""
-    return next(r for r in TABLE.values() if r.kind == "reduce" and r.monoid is monoid)
-
-
-def is_order_free(monoid: Op, d: dtypes.DType) -> bool:
-    """Whether elements of this type may be combined in any order that keeps neighbours, with the same bits."""
-    return d.is_integer or d.kind == "b" or "idempotent" in monoid.algebra
 
 
 def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
@@ -64,7 +40,7 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
     if only is not None and op.name == "scatter_add" and x.dtype.is_integer and key_bits <= COUNTED_BITS and x.size == x.shape[0] * n:
         return _counts_added(b, x, keys, only, long.shared_bytes)
     d = keys.dtype
-    items = b(TABLE["shl_low"], (keys, _const(b, low, d))) if low else keys
+    items = b(TABLE["shl_low"], (keys, b.const(low, d))) if low else keys
     if index_bits:
         items = b(TABLE["or"], (items, b(TABLE["iota"], (), (items.shape, 1, d.name))))
     pairs = sorted_by(b, items, low, (), long)
@@ -77,8 +53,8 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
 
 def _keys(b: Builder, indices: Node, n: int, width: int) -> Node:
     """Places as numbers of so many bits; what is out of range, a negative number being a large one, becomes ``n``."""
-    wide = _cast(b, _cast(b, indices, dtypes.int64) if indices.dtype.kind == "i" else indices, dtypes.uint64)
-    return _cast(b, b(TABLE["min"], (wide, _const(b, n, wide.dtype))), unsigned_of(width))
+    wide = b.cast(b.cast(indices, dtypes.int64) if indices.dtype.kind == "i" else indices, dtypes.uint64)
+    return b.cast(b(TABLE["min"], (wide, b.const(n, wide.dtype))), unsigned_of(width))
 
 
 def _only_value(b: Builder, updates: Node) -> Node | None:
@@ -88,7 +64,7 @@ def _only_value(b: Builder, updates: Node) -> Node | None:
     if updates.op.name not in ("broadcast", "reshape", "cast"):
         return None
     value = _only_value(b, updates.inputs[0])
-    return value if value is None or updates.op.name != "cast" else _cast(b, value, updates.dtype)
+    return value if value is None or updates.op.name != "cast" else b.cast(value, updates.dtype)
 
 
 def _counts_added(b: Builder, x: Node, keys: Node, update: Node, shared_bytes: int) -> Node:
@@ -97,150 +73,3 @@ def _counts_added(b: Builder, x: Node, keys: Node, update: Node, shared_bytes: i
     totals = counted(b, keys, n.bit_length(), x.dtype, shared_bytes)  # type: ignore[union-attr]
     known = b(TABLE["slice"], (totals,), ((0, 0), (totals.shape[0], n), (1, 1)))
     return b(TABLE["add"], (x, b(TABLE["reshape"], (b(TABLE["mul"], (known, update)),), (x.shape,))))
-
-
-def _const(b: Builder, value: float, d: dtypes.DType) -> Node:
-    return b(TABLE["const"], (), const_attrs(value, d))
-
-
-def _cast(b: Builder, x: Node, d: dtypes.DType) -> Node:
-    return x if x.dtype is d else b(TABLE["cast"], (x,), (d.name,))
-
-
-# --- after fusion ----------------------------------------------------------------------------------------------------
-
-
-def lower_runs(group: Group, roots: set[Node], precision: str) -> list[Lowered]:
-    """The kernels of a group whose only root is ``run_sums`` or ``scatter_runs``: of this, what is there before comes first."""
-    (root,) = group.roots
-    if root.op is run_sums:
-        return [_Runs(group, roots).sums()]
-    return [*lower(group, roots, {root}, precision), _Runs(group, roots).scattered()]
-
-
-class _Runs:
-    """A kernel of which every item has a pair, at ``k`` of row ``s``, and one of the outer and of the inner elements, ``o`` and ``c``."""
-
-    def __init__(self, group: Group, roots: set[Node]) -> None:
-        (self.root,) = group.roots
-        self.group = group
-        self.values = Values(group, roots)
-        *_, self.pairs, self.updates = self.root.inputs
-        self.op, self.low, self.index_bits, self.cut = self.root.attrs
-        self.monoid: Op | None = TABLE[self.op].monoid
-        self.space = self.updates.shape
-        shared, outer, self.m, inner = self.space
-        self.chunks = prod(self.space)
-        p = counter("p", self.chunks)
-        self.c, rest = mod(p, inner), floordiv(p, inner)
-        self.k, rest = mod(rest, self.m), floordiv(rest, self.m)
-        self.o, self.s = mod(rest, outer), floordiv(rest, outer)
-        self.body: list[Stmt] = []
-        self.buffer = self.values.buffer(self.pairs, "in")
-
-    def sums(self) -> Lowered:
-        """The pieces of runs."""
-        begins = self._begins(cut=True)
-        rest = self.cut - mod(self.k, self.cut)
-        length = self._length(
-            begins,
-            named(row(self.body, "min", index(self.body, rest), index(self.body, self.m - self.k)), "most", self.cut + 1, assumed=True),
-            self.cut,
-        )
-        total = self._combined(length, lambda body, j: self._update(body, self.k + j))
-        out = self.values.buffer(self.root, "out")
-        self.body.append(Store(out, linear((self.s, self.o, self.k, self.c), self.space), total, begins))
-        return self._finished()
-
-    def scattered(self) -> Lowered:
-        """Runs, or their pieces, to where they go."""
-        n = self.root.shape[2]
-        begins = self._begins(cut=False)
-        place = named(cast(self.body, self._place_of(self.body, self.k, None), dtypes.int64), "place", n, assumed=True)  # type: ignore[arg-type]
-        begins = row(self.body, "and", begins, inside(self.body, place, n))
-        at = linear((self.s, self.o, place, self.c), self.root.shape)
-        out = self.values.buffer(self.root, "inout")
-        if self.monoid is None:
-            self.body.append(Store(out, at, self._update(self.body, self.k), begins))
-        elif self.cut:
-            total = self._combined(self._pieces(begins), self._piece)
-            self.body.append(Store(out, at, row(self.body, self.monoid.name, load(self.body, out, at, begins), total), begins))
-        else:
-            length = self._length(begins, self.m - self.k, self.m)
-            serial = Loop("serial", "j", 0, length)
-            update = self._update(serial.body, self.k + counter("j", self.m))
-            serial.body.append(Store(out, at, row(serial.body, self.monoid.name, load(serial.body, out, at), update)))
-            self.body.append(serial)
-        return self._finished()
-
-    # --- pairs ---------------------------------------------------------------------------------------------------------
-
-    def _place_of(self, body: list[Stmt], k: Int, mask: Value | None) -> Ins:
-        pair = load(body, self.buffer, self.s * self.m + k, mask)
-        return row(body, "shr_low", pair, const(body, self.low, pair.dtype)) if self.low else pair
-
-    def _begins(self, cut: bool) -> Ins:
-        """Whether a run, or if ``cut`` a piece of one, begins here; where updates are set, whether it ends here, since the last of them stays."""
-        body, other = self.body, self.k + 1 if self.monoid is None else self.k - 1
-        there = inside(body, other, self.m)
-        self.own = self._place_of(body, self.k, None)
-        same = row(body, "and", there, row(body, "eq", self._place_of(body, other, there), self.own))
-        begins = row(body, "not", same)
-        return row(body, "or", begins, inside(body, mod(self.k, self.cut), 1)) if cut else begins
-
-    def _length(self, begins: Value, most: Int, bound: Int) -> Int:
-        """How many pairs from here on, no more than ``most``, which is at most ``bound``, are of this place; 0 where no run begins: a search."""
-        body = self.body
-        steps, size = ((bound - 1).bit_length(), bound) if isinstance(bound, int) else (INDEX_BITS, None)
-        at: Int = 0
-        for step in (1 << e for e in range(steps - 1, -1, -1)):
-            there = row(body, "and", begins, inside(body, at + step, most))
-            same = row(body, "and", there, row(body, "eq", self._place_of(body, self.k + at + step, there), self.own))
-            at = named(row(body, "select", same, index(body, at + step), index(body, at)), f"at{step}", size, assumed=True)
-        length = row(body, "select", begins, index(body, at + 1), const(body, 0, dtypes.int64))
-        return named(length, "length", None if size is None else size + 1, assumed=True)
-
-    def _pieces(self, begins: Value) -> Int:
-        """In how many pieces the run is cut that begins here."""
-        length = self._length(begins, self.m - self.k, self.m)
-        first = floordiv(self.k, self.cut)
-        count = index(self.body, floordiv(self.k + length + (self.cut - 1), self.cut) - first)
-        return named(row(self.body, "select", begins, count, const(self.body, 0, dtypes.int64)), "pieces", assumed=True)
-
-    def _piece(self, body: list[Stmt], j: Int) -> Value:
-        start = row(body, "max", index(body, (floordiv(self.k, self.cut) + j) * self.cut), index(body, self.k))
-        values = Values(self.group, self.values.roots, whole=self.values)
-        value = values.element(self.updates, (self.s, self.o, named(start, "start", self.m, assumed=True), self.c), ())
-        body += values.order  # type: ignore[arg-type]
-        return value
-
-    def _update(self, body: list[Stmt], k: Int) -> Value:
-        """The update that the pair at ``k`` stands for."""
-        j: Int = 0
-        if self.index_bits:
-            pair = load(body, self.buffer, self.s * self.m + k)
-            low = row(body, "and", pair, const(body, (1 << self.index_bits) - 1, pair.dtype))
-            j = named(cast(body, low, dtypes.int64) if low.dtype.bits == 64 else low, "update", self.m, assumed=True)  # type: ignore[arg-type]
-        values = Values(self.group, self.values.roots, whole=self.values)
-        value = values.element(self.updates, (self.s, self.o, j, self.c), ())
-        body += values.order  # type: ignore[arg-type]
-        return value
-
-    def _combined(self, count: Int, value: Any) -> Acc:
-        """So many values, ``value(body, j)`` each, combined in order."""
-        serial = Loop("serial", "j", 0, count)
-        d = self.updates.dtype
-        serial.accs = [Acc(reduction_by(self.monoid), d, d)]
-        serial.body.append(Accumulate(serial.accs[0], (value(serial.body, counter("j", None)),)))
-        self.body.append(serial)
-        return serial.accs[0]
-
-    def _finished(self) -> Lowered:
-        kernel = Kernel()
-        kernel.params, kernel.chunks = list(self.values.buffers.values()), self.chunks
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
-        parallel.body = self.body
-        kernel.body.append(parallel)
-        summarise(kernel)
-        kernel.cost = STEP_NS * INDEX_BITS
-        return Lowered(kernel, list(self.values.buffers), self.group)

@@ -1,8 +1,7 @@
-"""Sorts, on their way to kernels.
+"""Legalization of sorts: keys of unsigned integers, with each row contiguous, and the elements that sorted keys stand for.
 
-:func:`prepare_sort` turns elements into keys, rows side by side, and what was sorted back into elements. Between is a node of a kernel that backends
-have ready, of which :func:`lower_native` makes a step, or, for long rows on devices, the passes of :mod:`hologram.graph.legalize.radix_plan`.
-"""
+Between these stands a ``native`` node, which :mod:`hologram.graph.lower.native_sort` lowers, or, for long rows on devices, the passes of
+:mod:`hologram.graph.legalize.radix_plan`."""
 
 from __future__ import annotations
 
@@ -10,21 +9,14 @@ from typing import NamedTuple
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.ir import Buffer, Kernel
 from hologram.graph.legalize.radix_plan import RunningSum, is_worth, radix_sorted
-from hologram.graph.lower.code_placement import Lowered
-from hologram.ir.node import Builder, Node, const_attrs
-from hologram.ir.op import TABLE, Shape
-from hologram.ir.symbolic import Int, atoms, prod
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import prod
 from hologram.primitives.sorting import Finish, argsort, order_keys, sort_key, sort_keys, unsigned_of
 
-KEY_NS = 8.0  # of one key
-UNKNOWN_NS = 100_000.0
-HALVES_FROM = 65_536  # elements of a row whose 64-bit keys the CPU sorts by halves, rather than read through indices in each pass
+MIN_SPLIT_KEY_ROW = 65_536  # elements of a row whose 64-bit keys the CPU sorts by halves, rather than read through indices in each pass
 INDEX_BITS = 32  # rows of unknown length have fewer elements than these count
-
-# --- before fusion ---------------------------------------------------------------------------------------------------
 
 
 class LongSorts(NamedTuple):
@@ -34,21 +26,21 @@ class LongSorts(NamedTuple):
     running_sum: RunningSum
 
 
-def prepare_sort(b: Builder, node: Node, x: Node, long: LongSorts | None) -> Node:
+def legalize_sort(b: Builder, node: Node, x: Node, long: LongSorts | None) -> Node:
     axis, descending = node.attrs
     n = x.shape[axis]
     moved = [*[a for a in range(x.ndim) if a != axis], axis]
-    lines = _moved(b, x, tuple(moved))
-    rows = _reshape(b, lines, (prod(lines.shape[:-1]), n))
+    lines = b.transpose(x, tuple(moved))
+    rows = b.reshape(lines, (prod(lines.shape[:-1]), n))
     out = (_order if node.op is argsort else _sorted)(b, rows, descending, long)
-    return _moved(b, _reshape(b, out, lines.shape), tuple(moved.index(a) for a in range(x.ndim)))
+    return b.transpose(b.reshape(out, lines.shape), tuple(moved.index(a) for a in range(x.ndim)))
 
 
 def _keys(b: Builder, rows: Node, descending: bool) -> Node:
     if rows.dtype.kind == "b":
-        keys = _cast(b, rows, dtypes.uint8)
+        keys = b.cast(rows, dtypes.uint8)
     else:
-        keys = b(sort_key, (_bitcast(b, rows, unsigned_of(rows.dtype.bits)),), (rows.dtype.name,))
+        keys = b(sort_key, (b.bitcast(rows, unsigned_of(rows.dtype.bits)),), (rows.dtype.name,))
     return b(TABLE["not"], (keys,)) if descending else keys
 
 
@@ -71,14 +63,14 @@ def sorted_by(b: Builder, items: Node, low: int, finish: Finish, long: LongSorts
         return radix_sorted(b, items, low, finish, *long)
     out = _first(b, b(sort_keys, (items,), (low,)))
     for name, attrs, constant in finish:
-        out = b(TABLE[name], (out,) if constant is None else (out, _const(b, constant, out.dtype)), attrs)
+        out = b(TABLE[name], (out,) if constant is None else (out, b.const(constant, out.dtype)), attrs)
     return out
 
 
 def _order(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> Node:
     """Where there is room for it, the index is carried below the key in one number."""
     if rows.dtype.is_float:
-        zero = _const(b, 0.0, rows.dtype)
+        zero = b.const(0.0, rows.dtype)
         rows = b(TABLE["select"], (b(TABLE["eq"], (rows, zero)), zero, rows))
     keys, n = _keys(b, rows, descending), rows.shape[1]
     carried = INDEX_BITS if not isinstance(n, int) else max(0, n - 1).bit_length()
@@ -86,16 +78,16 @@ def _order(b: Builder, rows: Node, descending: bool, long: LongSorts | None) -> 
     if wide is not None:
         return sorted_by(b, _pairs(b, keys, None, wide), *_below(wide, keys.dtype), long)
     if carried <= INDEX_BITS and (
-        isinstance(n, int) and n >= HALVES_FROM if long is None else is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes)
+        isinstance(n, int) and n >= MIN_SPLIT_KEY_ROW if long is None else is_worth(n, rows.shape[0], keys.dtype, 0, long.shared_bytes)
     ):
-        return _in_halves(b, keys, long)
-    return _first(b, b(order_keys, (_cast(b, keys, dtypes.uint64),)))
+        return _by_words(b, keys, long)
+    return _first(b, b(order_keys, (b.cast(keys, dtypes.uint64),)))
 
 
 def _pairs(b: Builder, keys: Node, indices: Node | None, wide: DType) -> Node:
     """Keys in the highest bits, and indices, by default the keys' own, in the lowest."""
     indices = indices or b(TABLE["iota"], (), (keys.shape, 1, wide.name))
-    high = b(TABLE["shl_low"], (_cast(b, keys, wide), _const(b, wide.bits - keys.dtype.bits, wide)))
+    high = b(TABLE["shl_low"], (b.cast(keys, wide), b.const(wide.bits - keys.dtype.bits, wide)))
     return b(TABLE["or"], (high, indices))
 
 
@@ -105,61 +97,20 @@ def _below(wide: DType, key: DType) -> tuple[int, Finish]:
     return low, (("and", (), (1 << low) - 1), ("cast", ("int64",), None))
 
 
-def _in_halves(b: Builder, keys: Node, long: LongSorts | None) -> Node:
+def _by_words(b: Builder, keys: Node, long: LongSorts | None) -> Node:
     """The order by the lower halves of keys, and then that of the upper halves, in the order by the lower."""
     half, wide = dtypes.uint32, keys.dtype
     low, finish = _below(wide, half)
-    lower = sorted_by(b, _pairs(b, _cast(b, keys, half), None, wide), low, finish[:1], long)
+    lower = sorted_by(b, _pairs(b, b.cast(keys, half), None, wide), low, finish[:1], long)
     rows, n = keys.shape
-    place, column = _reshape(b, b(TABLE["iota"], (), ((rows * n,), 0, wide.name)), keys.shape), b(TABLE["iota"], (), (keys.shape, 1, wide.name))
-    places = _cast(b, b(TABLE["add"], (b(TABLE["sub"], (place, column)), lower)), dtypes.int64)
-    upper = b(TABLE["shr_low"], (keys, _const(b, half.bits, wide)))
-    gathered = b(TABLE["take"], (_reshape(b, _cast(b, upper, half), (rows * n,)), places), (0,))
+    place, column = b.reshape(b(TABLE["iota"], (), ((rows * n,), 0, wide.name)), keys.shape), b(TABLE["iota"], (), (keys.shape, 1, wide.name))
+    places = b.cast(b(TABLE["add"], (b(TABLE["sub"], (place, column)), lower)), dtypes.int64)
+    upper = b(TABLE["shr_low"], (keys, b.const(half.bits, wide)))
+    gathered = b(TABLE["take"], (b.reshape(b.cast(upper, half), (rows * n,)), places), (0,))
     return sorted_by(b, _pairs(b, gathered, lower, wide), low, finish, long)
 
 
 def _first(b: Builder, halves: Node) -> Node:
     """(rows, 2, n) at [:, 0]."""
     rows, _, n = halves.shape
-    return _reshape(b, b(TABLE["slice"], (halves,), ((0, 0, 0), (rows, 1, n), (1, 1, 1))), (rows, n))
-
-
-def _const(b: Builder, value: float, d: DType) -> Node:
-    return b(TABLE["const"], (), const_attrs(value, d))
-
-
-def _bitcast(b: Builder, x: Node, d: DType) -> Node:
-    return x if x.dtype is d else b(TABLE["bitcast"], (x,), (d.name,))
-
-
-def _cast(b: Builder, x: Node, d: DType) -> Node:
-    return x if x.dtype is d else b(TABLE["cast"], (x,), (d.name,))
-
-
-def _reshape(b: Builder, x: Node, shape: Shape) -> Node:
-    return x if x.shape == shape else b(TABLE["reshape"], (x,), (shape,))
-
-
-def _moved(b: Builder, x: Node, perm: tuple[int, ...]) -> Node:
-    return x if perm == tuple(range(x.ndim)) else b(TABLE["transpose"], (x,), (perm,))
-
-
-# --- after fusion ----------------------------------------------------------------------------------------------------
-
-
-def lower_native(group: Group) -> Lowered:
-    """The step of a ``native`` root: a kernel that the backend has under a name, on memory."""
-    (root,) = group.roots
-    (keys,) = root.inputs
-    n = keys.shape[1]
-    kernel = Kernel()
-    kernel.params = [Buffer("b0", keys.dtype, "in", keys.size), Buffer("b1", root.dtype, "out", root.size)]
-    kernel.ready = (f"{root.op.name}_{keys.dtype}", (n, *root.attrs))
-    kernel.chunks = keys.shape[0]
-    kernel.symbols = sorted({a.name for e in (kernel.chunks, n) for a in atoms(e)})
-    kernel.cost = _cost(n)
-    return Lowered(kernel, [keys, root], group)
-
-
-def _cost(n: Int) -> float:
-    return KEY_NS * n + 3.0 if isinstance(n, int) else UNKNOWN_NS
+    return b.reshape(b(TABLE["slice"], (halves,), ((0, 0, 0), (rows, 1, n), (1, 1, 1))), (rows, n))

@@ -10,13 +10,13 @@ import zlib
 from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Value
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.ir.instruction import Ins
 
 LAST = 1 << 64  # beyond any hash: constants come last, as canonical reduction has them
 
 
-def arrange(values: Values, stores: list[Write]) -> None:
+def arrange(values: ScalarProgram, stores: list[PendingStore]) -> None:
     """Orders operands, instructions and parameters. Indices that go through values, and scans, have an order of their own: they are left alone."""
     if values.taken or any(isinstance(v, Ins) and v.op == "scan" for v in values.order):
         return
@@ -32,7 +32,7 @@ def arrange(values: Values, stores: list[Write]) -> None:
     _number_buffers(values, stores)
 
 
-def _inputs(v: Value, values: Values) -> tuple[Value, ...]:
+def _inputs(v: Value, values: ScalarProgram) -> tuple[Value, ...]:
     return v.args if isinstance(v, Ins) else values.accumulates[v]
 
 
@@ -44,10 +44,10 @@ def _own(v: Value) -> int:
     return zlib.crc32(f"{v.opname} {what} {v.dtype}".encode())
 
 
-def _post_order(roots: list[Value], values: Values) -> list[Value]:
-    """Everything that ``roots`` need, operands first, by an explicit stack: a chain's length is no recursion."""
+def _post_order(wanted: list[Value], values: ScalarProgram) -> list[Value]:
+    """Everything that ``wanted`` need, operands first, by an explicit stack: a chain's length is no recursion."""
     done: dict[Value, None] = {}
-    stack = roots[::-1]
+    stack = wanted[::-1]
     while stack:
         v = stack[-1]
         missing = [] if v in done else [a for a in _inputs(v, values) if a not in done]
@@ -58,7 +58,7 @@ def _post_order(roots: list[Value], values: Values) -> list[Value]:
     return list(done)
 
 
-def _number_buffers(values: Values, stores: list[Write]) -> None:
+def _number_buffers(values: ScalarProgram, stores: list[PendingStore]) -> None:
     """Parameters in the order of their first use, what is written last."""
     used = [v.attrs[0] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     first = {b: i for i, b in reversed(list(enumerate([*used, *(w.buffer for w in stores)])))}

@@ -6,36 +6,26 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Store, Value, integers_of
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Store, Value, integers_of
+from hologram.graph.lower.lowered import Lowered, in_place_pairs
+from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
+from hologram.graph.lower.row_copies import RowCopies
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule import epilogue
 from hologram.graph.schedule.epilogue import Epilogue
 from hologram.graph.schedule.nest import Nest
-from hologram.graph.schedule.row_blocked_reduce import Bands
+from hologram.graph.schedule.row_blocked_reduce import RowBlockedReduce
 from hologram.graph.schedule.tiles import PACK_BYTES
 from hologram.graph.schedule.unroll import unroll
 from hologram.ir.instruction import Ins
-from hologram.ir.node import Node, const_attrs
+from hologram.ir.node import const_attrs
 from hologram.ir.op import TABLE
-from hologram.ir.symbolic import Expr, Int, atoms, bounds, is_static, prod, split_linear, substitute, var
+from hologram.ir.symbolic import Expr, Int, atoms, is_static, prod, substitute, var
 from hologram.primitives.reductions import PAGE
 
-KEEP_COST = 8  # an instruction this dear is kept in scratch rather than computed in two passes
-SCRATCH_BYTES = 24 * 12288
-LARGE_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
-LONG_ROW_BYTES = 2048
-ROWS_AHEAD = 16  # rows between a hint and the read
+KEEP_COST = 8  # an instruction this expensive is kept in scratch rather than computed in two passes
+MAX_KEPT_BYTES = 24 * 12288  # of scratch, for values that a later pass reads: 24 pages, which stay in the first caches
 TOP = 0  # level of what no loop variable touches
-
-
-class Lowered:
-    """A kernel, the nodes behind its parameters, and which outputs may stand where an input stood."""
-
-    __slots__ = ("kernel", "bindings", "in_place", "group")
-
-    def __init__(self, kernel: Kernel, bindings: list[Node], group: Group) -> None:
-        self.kernel, self.bindings, self.group = kernel, bindings, group
-        self.in_place: list[tuple[int, int]] = []
 
 
 def is_guard(v: Value) -> bool:
@@ -61,13 +51,13 @@ class Renamed(dict[Value, Value]):
         return any(self.get(a, a) is not a for a in v.args) or any(self.index(x) != x for x in v.attrs)
 
 
-class Emission:
+class CodePlacement:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(self, group: Group, values: Values, stores: list[Write], nest: Nest, precision: str) -> None:
+    def __init__(self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str) -> None:
         self.group, self.values, self.nest, self.precision = group, values, nest, precision
         self.kernel = Kernel()
-        self.stores = [Write(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
+        self.stores = [PendingStore(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
         self.order = values.order
         for v in self.order:
             if isinstance(v, Ins):
@@ -76,17 +66,16 @@ class Emission:
         self.row_level = nest.element_level - 1
         self.row_start: list[Ins] = []
         self.of_row: set[Value] = set()
-        self.always = Ins("const", (), const_attrs(True, dtypes.bool_), dtypes.bool_)
         self.packed: set[Value] = set()
         self.epilogue: Epilogue | None = None
         if nest.rows_at_once > 1:
             if not nest.row_starts:
                 self._tile()
-            self._repeat_rows()
-        self.bands: Bands | None = None
-        if nest.by_bands:
-            self.bands = Bands(list(values.accumulates), self.stores, nest)
-            self.order, self.stores = [*self.order, *self.bands.order], self.bands.writes
+            self._copy_rows()
+        self.row_blocked: RowBlockedReduce | None = None
+        if nest.row_blocked:
+            self.row_blocked = RowBlockedReduce(list(values.accumulates), self.stores, nest)
+            self.order, self.stores = [*self.order, *self.row_blocked.order], self.row_blocked.writes
         for v in self.order:
             self._annotate(v)
         if nest.packs:
@@ -106,26 +95,11 @@ class Emission:
         if self.epilogue is not None:
             self.order = [v for v in self.order if v in self._of_sums()]
 
-    def _repeat_rows(self) -> None:
+    def _copy_rows(self) -> None:
         """Several rows a chunk: what depends on the row is there once for each, the rest once."""
-        nest = self.nest
-        of_row: dict[Value, list[Value]] = {}
-        order: dict[Value, None] = {}
-        for v in self.order:
-            copies = self._rows_of(v, of_row)
-            of_row[v] = copies
-            if len(set(copies)) > 1:
-                self.of_row.update(copies)
-            order.update(dict.fromkeys(copies))
-        self.order = list(order)
-        if self.epilogue is not None:
-            self.stores = self.epilogue.keep(of_row)
-            return
-        self.stores = [
-            Write(w.buffer, nest.at_row(w.index, k), of_row[w.value][k], of_row[w.mask][k] if w.mask else None)
-            for w in self.stores
-            for k in range(nest.rows_at_once)
-        ]
+        copies = RowCopies(self.values, self.nest)
+        self.order, self.of_row = copies.repeat(self.order), copies.of_row
+        self.stores = copies.stores(self.stores) if self.epilogue is None else self.epilogue.keep(copies.copies)
 
     def _of_sums(self) -> set[Value]:
         """What a tile's sums are made of, and they themselves."""
@@ -163,38 +137,8 @@ class Emission:
         down.body.append(across)
         return [down]
 
-    def _rows_of(self, v: Value, of_row: dict[Value, list[Value]]) -> list[Value]:
-        """The value for each row of a chunk: one for all rows that it does not differ between."""
-        n = self.nest.rows_at_once
-        if isinstance(v, Acc):
-            args = self.values.accumulates.pop(v)
-            accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
-            for k, acc in enumerate(accs):
-                self.values.accumulates[acc] = tuple(of_row[a][k] for a in args)
-            return list(accs)
-        made: dict[Any, Value] = {(v.args, v.attrs): v}
-        out: list[Value] = []
-        for k in range(n):
-            key = tuple(of_row[a][k] for a in v.args), tuple(self.nest.at_row(a, k) for a in v.attrs)
-            if key not in made:
-                made[key] = self._unguarded(Ins(v.op, *key, v.dtype))
-            out.append(made[key])
-        return out
-
-    def _unguarded(self, ins: Ins) -> Value:
-        """What an instruction is where the row at hand lies within its guard for certain, as only a last page does not."""
-        if ins.op == "inside":
-            e, size = ins.attrs
-            low, high = bounds(e)
-            return self.always if isinstance(size, int) and low is not None and high is not None and 0 <= low and high < size else ins
-        if not ins.args or ins.args[0] is not self.always:
-            return ins
-        if ins.op == "load":
-            return Ins("load", (), ins.attrs, ins.dtype)
-        return ins.args[1] if ins.opname == "select" else ins
-
     def _share_divisors(self) -> None:
-        """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.division`."""
+        """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.scalar.division`."""
         order: list[Value] = []
         made: dict[Any, Ins] = {}
 
@@ -256,9 +200,9 @@ class Emission:
         if self.epilogue is not None:
             k.body += [v for v in self.epilogue.constants() if v not in k.body]
             k.scratch += self.epilogue.sums.values()
-        if self.bands is not None:
-            k.body += self.bands.identities.values()
-            k.scratch += self.bands.results.values()
+        if self.row_blocked is not None:
+            k.body += self.row_blocked.identities.values()
+            k.scratch += self.row_blocked.results.values()
         parallel = Loop("parallel", "p", 0, nest.chunks)
         parallel.repeats = nest.repeats
         k.body.append(parallel)
@@ -267,7 +211,7 @@ class Emission:
             body += self.row_start if loop.kind == "lanes" else []
             body += self._at(level)
             body += self._pack() if self.packed and level == 1 else []
-            around = self.bands if level == 1 else None
+            around = self.row_blocked if level == 1 else None
             body += [loop] if around is None else [around.before(), loop, around.after()]
             if self.epilogue is not None and loop.kind == "lanes":
                 body.append(self.epilogue.loop())
@@ -275,7 +219,8 @@ class Emission:
         self._passes(body)
         self._finish(nest.chunks)
         out = Lowered(k, [n for n, b in self.values.buffers.items()], self.group)
-        out.in_place = self._in_place()
+        if not nest.repeats or self.epilogue is not None:  # rows that are run twice would read what they have written
+            out.in_place = in_place_pairs(k)
         return out
 
     def _needed_outside(self) -> list[Ins]:
@@ -322,19 +267,19 @@ class Emission:
         body += [v for v in row if v.stage >= last]
         body += [Store(w.buffer, w.index, w.value, w.mask) for w in self.stores if self._store_level(w) != self.element_level]
 
-    def _store_level(self, w: Write) -> int:
+    def _store_level(self, w: PendingStore) -> int:
         level = max([w.value.level] + [self.nest.level_of.get(a.name, 0) for a in atoms(w.index)])
         return level if level == self.element_level else min(level, self.row_level)
 
-    def _plan_passes(self, accs: list[Acc], stores: list[Write], last: int) -> list[Any]:
+    def _plan_passes(self, accs: list[Acc], stores: list[PendingStore], last: int) -> list[Any]:
         """For each pass: the instructions to run, those to keep for later passes, the accumulators."""
         kept: dict[Ins, int] = {}
         wants: list[set[Ins]] = []
         for stage in range(last):
             loop_accs = [a for a in accs if a.stage == stage + 1]
-            roots: list[Value] = [x for a in loop_accs for x in self.values.accumulates[a]]
-            roots += [v for w in stores if w.value.stage == stage for v in _needs(w)]
-            wants.append(self._closure(roots, stage, kept))
+            wanted: list[Value] = [x for a in loop_accs for x in self.values.accumulates[a]]
+            wanted += [v for w in stores if w.value.stage == stage for v in _needs(w)]
+            wants.append(self._closure(wanted, stage, kept))
         done: set[Ins] = set()
         while len(done) < len(kept):  # what is kept is made in its own pass, and may need what is kept by an earlier one
             ins = next(i for i in kept if i not in done)
@@ -346,10 +291,10 @@ class Emission:
             plans.append((run, kept, [a for a in accs if a.stage == stage + 1]))
         return plans
 
-    def _closure(self, roots: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
-        """Element-level instructions that ``roots`` need in this pass; dear ones of earlier passes are kept, not repeated."""
+    def _closure(self, wanted: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
+        """Element-level instructions that ``wanted`` need in this pass; expensive ones of earlier passes are kept, not repeated."""
         out: set[Ins] = set()
-        stack = list(roots)
+        stack = list(wanted)
         while stack:
             v = stack.pop()
             if not isinstance(v, Ins) or v in out or v.level != self.element_level:
@@ -365,15 +310,15 @@ class Emission:
         return out
 
     def _worth_keeping(self, v: Ins, kept: dict[Ins, int]) -> bool:
-        """Whether ``v`` is dear, and there is room for it beside ``kept``."""
+        """Whether ``v`` is expensive, and there is room for it beside ``kept``."""
         if isinstance(v.op, str):
             return v.op == "scan"
         count = self.nest.row_elements
         if v.op.cost < KEEP_COST or not isinstance(count, int) or is_guard(v):
             return False
-        return sum(count * k.dtype.itemsize for k in [*kept, v]) <= SCRATCH_BYTES
+        return sum(count * k.dtype.itemsize for k in [*kept, v]) <= MAX_KEPT_BYTES
 
-    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[Write]) -> list[Any]:
+    def _element_loops(self, stage: int, run: list[Ins], kept: dict[Ins, int], accs: list[Acc], stores: list[PendingStore]) -> list[Any]:
         outer, inner = self.nest.element_loops()
         inner.accs = accs
         renamed = Renamed()
@@ -394,45 +339,23 @@ class Emission:
             args = self.values.accumulates[a]
             if not (isinstance(args[0], Ins) and args[0].op == "scan"):  # a scan accumulates by itself
                 body.append(Accumulate(a, tuple(renamed.get(x, x) for x in args)))
-        if inner.kind == "serial" and stage == 0:
-            body += self._rows_ahead(inner)
+        if inner.kind == "serial" and stage == 0 and not self.row_start:
+            body += prefetch_down(self._first_loads(), inner)
         if stage == 1:
-            body += self._next_row()
+            body += prefetch_next_row(self._first_loads(), self.nest.row_elements)
         body += [
             Store(w.buffer, renamed.index(w.index), renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores
         ]
         return [*unroll(inner, steps), *outer] if (steps := self._steps_of(inner)) > 1 else outer
 
+    def _first_loads(self) -> list[Ins]:
+        """The loads of the first pass that differ between elements."""
+        return [v for v in self.order if isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level]
+
     def _steps_of(self, loop: Loop) -> int:
-        """How many iterations are written out; in ``exact`` only one where the written order cuts their sums in pages."""
+        """How many iterations are written out; in ``exact`` only one where the canonical reduction order cuts their sums in pages."""
         is_page = isinstance(loop.extent, int) and loop.extent <= PAGE
         return self.nest.steps if is_page or self.precision != "exact" else 1
-
-    def _rows_ahead(self, down: Loop) -> list[Any]:
-        """Hints for rows further down columns of large inputs: steps that the hardware does not foresee, beyond the ends of its pages."""
-        out: dict[Any, Prefetch] = {}
-        for v in self.order:
-            if isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level and not self.row_start:
-                b, index = v.attrs
-                step = split_linear(index, down.var)
-                large = is_static(b.size) and b.size * b.dtype.itemsize >= LARGE_BYTES
-                if large and step is not None and is_static(step[0]) and LONG_ROW_BYTES // b.dtype.itemsize <= step[0] < b.size // ROWS_AHEAD:
-                    out[b] = Prefetch(b, index + ROWS_AHEAD * step[0])
-        return list(out.values())
-
-    def _next_row(self) -> list[Any]:
-        """Hints for the following row of large inputs: the second pass computes on cached data while memory is idle."""
-        out: dict[Any, Prefetch] = {}
-        for v in self.order:
-            if not (isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level):
-                continue
-            b, index = v.attrs
-            row = self.nest.row_elements
-            step = split_linear(index, "p")
-            large = is_static(b.size) and is_static(row) and b.size * b.dtype.itemsize >= LARGE_BYTES and row * b.dtype.itemsize >= LONG_ROW_BYTES
-            if large and step is not None and step[0] == row:
-                out[b] = Prefetch(b, index + row)
-        return list(out.values())
 
     def _copy(self, v: Ins, renamed: Renamed) -> Ins:
         """The instruction again, on what its operands have become in this pass."""
@@ -470,26 +393,6 @@ class Emission:
         else:
             k.cost = 3.0 + 3000 * 0.05 * per_element
 
-    def _in_place(self) -> list[tuple[int, int]]:
-        """``(out, in)`` parameters where the input's elements are read only where the result's are written, and before that."""
-        if self.nest.repeats and self.epilogue is None:
-            return []  # rows that are run twice would read what they have written
-        reads: dict[Buffer, dict[Int, int]] = {}
-        writes: dict[Buffer, dict[Int, int]] = {}
-        for moment, s in enumerate(self.kernel.walk()):
-            if isinstance(s, Ins) and s.op == "load":
-                reads.setdefault(s.attrs[0], {})[s.attrs[1]] = moment
-            elif isinstance(s, Store):
-                writes.setdefault(s.buffer, {}).setdefault(s.index, moment)
-        number = {p: i for i, p in enumerate(self.kernel.params)}
-        return [
-            (number[out], number[old])
-            for out, written in writes.items()
-            for old, read in reads.items()
-            if out in number and old in number and old.dtype.itemsize == out.dtype.itemsize
-            if read.keys() == written.keys() and all(read[index] < written[index] for index in read)
-        ]
 
-
-def _needs(w: Write) -> list[Value]:
+def _needs(w: PendingStore) -> list[Value]:
     return [w.value] if w.mask is None else [w.value, w.mask]

@@ -1,9 +1,9 @@
-"""A group of fused roots becomes one kernel.
+"""Lowering: a group of fused values becomes one kernel.
 
-Three steps. *Values* (:mod:`hologram.graph.lower.scalarize`): every element that a root is made of becomes a scalar instruction. *Loops*
+Three steps. *Values* (:mod:`hologram.graph.lower.scalarize`): every element that a value is made of becomes a scalar instruction. *Loops*
 (:mod:`hologram.graph.schedule.choose`): axes that every access walks alike merge into one, and the merged axes become a parallel loop and an
 inner loop of lanes. *Stages* (:mod:`hologram.graph.lower.code_placement`): what depends on a reduction's result runs in a later pass over the row;
-dear values that a later pass needs again are kept in the thread's scratch pages, cheap ones are computed again.
+expensive values that a later pass needs again are kept in the thread's scratch pages, cheap ones are computed again.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.fusion.groups import KERNEL_COST, Group
-from hologram.graph.kernel.ir import half_factors
+from hologram.graph.kernel.ir import float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import arrange
-from hologram.graph.lower.code_placement import Emission, Lowered
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.lower.code_placement import CodePlacement
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.choose import choose_nest
-from hologram.graph.schedule.index_split import find_boxes, is_interleaved, joined, side_by_side, whole_box
+from hologram.graph.schedule.index_split import is_short_inner, join_kernels, residue_boxes, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
-from hologram.graph.schedule.row_blocked_reduce import can_go_by_bands
-from hologram.graph.schedule.row_interleave import row_starts
-from hologram.graph.schedule.tiles import Panels, Sharing, Tile
+from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
+from hologram.graph.schedule.row_interleave import interleaved_row_starts
+from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
@@ -31,14 +32,15 @@ NEST_COST = 4  # instructions that loops around a box are like
 LESS = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 
 
-def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "exact", tile: Sharing | None = None) -> list[Lowered]:
-    """The kernels of ``group``; those of its roots that are in ``stored`` are written to memory, roots of other groups are read from it.
+def lower(group: Group, materialized: set[Node], stored: set[Node], precision: str = "exact", tile: TileConfig | None = None) -> list[Lowered]:
+    """The kernels of ``group``.
 
-    There is one kernel, unless the group is cut in more boxes than one kernel should hold.
+    Those of its values that are in ``stored`` are written to memory; ``materialized`` values of other groups are read from it. There is one kernel,
+    unless the group is cut in more boxes than one kernel should hold.
     """
-    whole = Values(group, roots)
-    writes = whole.define_roots(stored)
-    cut = _in_boxes(group, roots, stored, whole, writes)
+    whole = ScalarProgram(group, materialized)
+    writes = whole.define_nodes(stored)
+    cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
         return [_emitted(group, whole, writes, precision, tile)]
     batches: list[list[Lowered]] = []
@@ -53,63 +55,65 @@ def lower(group: Group, roots: set[Node], stored: set[Node], precision: str = "e
     return [_together(batch, len(batches) == 1) for batch in batches]
 
 
-def _in_boxes(group: Group, roots: set[Node], stored: set[Node], whole: Values, writes: list[Write]) -> list[tuple[Values, list[Write]]]:
+def _split_index_set(
+    group: Group, materialized: set[Node], stored: set[Node], whole: ScalarProgram, writes: list[PendingStore]
+) -> list[tuple[ScalarProgram, list[PendingStore]]]:
     """The values of each nest of boxes and how they are written, where that saves work or divisions; else none."""
-    if group.axes is not None or any(unpaged(r) for r in group.roots):
+    if group.axes is not None or any(unpaged(r) for r in group.nodes):
         return []
-    nests = find_boxes(group.shape, whole.order)
+    nests = split_index_set(group.shape, whole.order)
     narrow = not nests and _narrow_axes(group.shape, whole, writes)
     if narrow:
-        nests = [side_by_side(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
-    cut: list[tuple[Values, list[Write]]] = []
+        nests = [residue_boxes(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
+    cut: list[tuple[ScalarProgram, list[PendingStore]]] = []
     for boxes in nests:
-        values = Values(group, roots, boxes, whole)
-        cut.append((values, values.define_roots(stored)))
+        values = ScalarProgram(group, materialized, boxes, whole)
+        cut.append((values, values.define_nodes(stored)))
     work, all_of_it = sum(_work(values) for values, _ in cut), _work(whole)
     return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= LESS * all_of_it) else []
 
 
-def _narrow_axes(shape: Shape, whole: Values, writes: list[Write]) -> list[int]:
+def _narrow_axes(shape: Shape, whole: ScalarProgram, writes: list[PendingStore]) -> list[int]:
     """The last axes, where they are too short for a loop of their own and some access does not walk them and those before as one."""
     blocks = merge(range(len(shape)), shape, _expressions(whole, writes))
-    fits = len(blocks) > 1 and is_interleaved(shape, blocks[-1].axes)
+    fits = len(blocks) > 1 and is_short_inner(shape, blocks[-1].axes)
     return blocks[-1].axes if fits and len(whole.order) * blocks[-1].size <= KERNEL_COST else []  # type: ignore[operator]
 
 
-def _work(values: Values) -> Any:
+def _work(values: ScalarProgram) -> Any:
     """What its elements cost."""
     return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
 
 
-def _emitted(group: Group, values: Values, stores: list[Write], precision: str, tile: Sharing | None) -> Lowered:
+def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], precision: str, tile: TileConfig | None) -> Lowered:
     if values.box is None:
         arrange(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
-    if isinstance(plain, Panels) and plain.halves is not None and precision != "exact" and _sums_halves(values):
-        plain = Panels(*plain.halves)
-    first = row_starts(values, stores, group.axes, plain) if isinstance(plain, Tile) else []
-    by_bands = isinstance(plain, Tile) and precision != "exact" and can_go_by_bands(values, stores)
-    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, by_bands)
-    return Emission(group, values, stores, nest, precision).lowered()
+    if isinstance(plain, GpuTileConfig) and plain.tile_16bit is not None and precision != "exact" and _sums_16bit(values):
+        plain = GpuTileConfig(*plain.tile_16bit)
+    first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
+    row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
+    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
+    return CodePlacement(group, values, stores, nest, precision).lowered()
 
 
-def _sums_halves(values: Values) -> bool:
+def _sums_16bit(values: ScalarProgram) -> bool:
     """Whether all that is reduced is one sum of products of 16-bit floats."""
     summed = list(values.accumulates.items())
-    return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and half_factors(summed[0][1][0]) is not None
+    return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
 
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:
     """One kernel for several boxes. A result may stand where an input stood if this holds in every box, and no other kernel writes it."""
-    out = Lowered(joined([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
+    out = Lowered(join_kernels([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
     shared = set.intersection(*(set(p.in_place) for p in parts)) if alone else set()
     out.in_place = sorted(shared)
     return out
 
 
-def _expressions(values: Values, stores: list[Write]) -> list[Int]:
+def _expressions(values: ScalarProgram, stores: list[PendingStore]) -> list[Int]:
     out = [w.index for w in stores]
     for ins in values.order:
         if isinstance(ins, Ins):

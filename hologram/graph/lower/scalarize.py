@@ -1,4 +1,7 @@
-"""The values of a group: every element that its roots are made of as a scalar instruction, each once, movement turned into index arithmetic."""
+"""Scalarization: every element that a group's values are made of becomes a scalar instruction, each once.
+
+Movement turns into index arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter, is_static, prod, var
 
 
-class Write:
+class PendingStore:
     """A value that goes to memory, where ``mask`` holds (None: always)."""
 
     __slots__ = ("buffer", "index", "value", "mask")
@@ -28,11 +31,11 @@ class Write:
         self.buffer, self.index, self.value, self.mask = buffer, index, value, mask
 
 
-class Values:
+class ScalarProgram:
     """The instructions of a group, or of boxes of it of one shape, in dependency order, each element once."""
 
-    def __init__(self, group: Group, roots: set[Node], boxes: Sequence[Box | None] = (None,), whole: Values | None = None) -> None:
-        self.group, self.roots, self.boxes = group, roots, boxes
+    def __init__(self, group: Group, materialized: set[Node], boxes: Sequence[Box | None] = (None,), whole: ScalarProgram | None = None) -> None:
+        self.group, self.materialized, self.boxes = group, materialized, boxes
         self.box = boxes[0]  # the one at hand
         self.shape = group.shape if self.box is None else self.box.shape
         self.order: list[Value] = []
@@ -43,8 +46,8 @@ class Values:
         self.numbers: Iterator[int] = itertools.count(1) if whole is None else whole.numbers  # of the names in a kernel, whatever its boxes
         self.taken = 0  # how many values index expressions go through
 
-    def _index_of(self, root: Node) -> Index:
-        index = self.group.index_of(root) if self.box is None else self.box.elements()
+    def _index_of(self, node: Node) -> Index:
+        index = self.group.index_of(node) if self.box is None else self.box.elements()
         assert index is not None
         return index
 
@@ -54,51 +57,51 @@ class Values:
             b = self.buffers[node] = Buffer(f"b{len(self.buffers)}", node.dtype, role, node.size)
         return b
 
-    def store(self, root: Node) -> Write:
-        """How a root is written: only where its element exists, if it is a scan's pages put side by side."""
-        index = self._index_of(root)
+    def store(self, node: Node) -> PendingStore:
+        """How a value is written: only where its element exists, if it is the joined pages of a scan."""
+        index = self._index_of(node)
         mask = None
-        if unpaged(root) is not None:
+        if unpaged(node) is not None:
             *rows, page, i = index
-            at, n = page * self.group.shape[-1] + i, root.shape[-1]
-            index = (*rows, n - 1 - at if is_reversed(root) else at)
+            at, n = page * self.group.shape[-1] + i, node.shape[-1]
+            index = (*rows, n - 1 - at if is_reversed(node) else at)
             mask = self._mask(((at, n),)) if n != prod(self.group.shape[-2:]) else None
-        return Write(self.buffer(root, "out"), linear(index, root.shape), self.defined[root], mask)
+        return PendingStore(self.buffer(node, "out"), linear(index, node.shape), self.defined[node], mask)
 
-    def define_roots(self, stored: set[Node]) -> list[Write]:
-        """Computes the roots; how those in ``stored`` are written."""
-        writes: dict[Node, list[Write]] = {r: [] for r in self.group.roots if r in stored}
+    def define_nodes(self, stored: set[Node]) -> list[PendingStore]:
+        """Computes the group's values; how those in ``stored`` are written."""
+        writes: dict[Node, list[PendingStore]] = {r: [] for r in self.group.nodes if r in stored}
         for box in self.boxes:
             self.box, self.defined = box, {}
-            for root in self.group.roots:
-                self.define(root)
-            for root, found in writes.items():
-                found.append(self.store(root))
+            for node in self.group.nodes:
+                self.define(node)
+            for node, found in writes.items():
+                found.append(self.store(node))
         return list(itertools.chain(*writes.values()))
 
-    def define(self, root: Node) -> None:
-        axes = reduction_axes(root)
+    def define(self, node: Node) -> None:
+        axes = reduction_axes(node)
         if axes is None:
-            index = self._index_of(root)
-            if root.op.kind in ("scatter", "runs"):  # what the updates are then written over
-                self.defined[root] = self.element(root.inputs[0], index, ())
+            index = self._index_of(node)
+            if node.op.kind in ("scatter", "runs"):  # what the updates are then written over
+                self.defined[node] = self.element(node.inputs[0], index, ())
                 return
-            self.defined[root] = self.element(unpaged(root) or root, index, ())
+            self.defined[node] = self.element(unpaged(node) or node, index, ())
             return
-        x = self.element(root.inputs[0], variables(self.group.shape), ())
-        if root.op.kind == "scan":
-            self.defined[root] = self._scan(root, x)
+        x = self.element(node.inputs[0], variables(self.group.shape), ())
+        if node.op.kind == "scan":
+            self.defined[node] = self._scan(node, x)
             return
-        acc = Acc(root.op, x.dtype, root.dtype)
+        acc = Acc(node.op, x.dtype, node.dtype)
         args: tuple[Value, ...] = (x,)
-        if root.op.monoid is None:
+        if node.op.monoid is None:
             args = (x, self.emit("index", (), (variables(self.group.shape)[axes[0]],), dtypes.int64))
         self._accumulate(acc, args)
-        self.defined[root] = self._unless_empty(root, acc)
+        self.defined[node] = self._unless_empty(node, acc)
 
-    def _unless_empty(self, root: Node, acc: Acc) -> Value:
+    def _unless_empty(self, node: Node, acc: Acc) -> Value:
         """Over no elements a sum is +0.0, while its accumulator stays at the identity, -0.0; only symbolic extents come to that."""
-        op, d = root.op, root.dtype
+        op, d = node.op, node.dtype
         n = prod(self.group.shape[a] for a in self.group.axes or ())
         if is_static(n) or op.monoid is None or op.empty is None:
             return acc
@@ -111,17 +114,17 @@ class Values:
         self.accumulates[acc] = args
         self.order.append(acc)
 
-    def _scan(self, root: Node, x: Value) -> Value:
+    def _scan(self, node: Node, x: Value) -> Value:
         """A scan's running value; two scans of one input share it, be it only the last value that is wanted."""
-        key = ("scan", root.op, x)
+        key = ("scan", node.op, x)
         got = self.made.get(key)
         if got is None:
-            acc = Acc(root.op, x.dtype, x.dtype)
+            acc = Acc(node.op, x.dtype, x.dtype)
             running = self.emit("scan", (x,), (acc,), x.dtype)
             self._accumulate(acc, (running,))
             got = self.made[key] = running
         assert isinstance(got, Ins)
-        return got.attrs[0] if is_last(root) else got
+        return got.attrs[0] if is_last(node) else got
 
     def element(self, node: Node, index: Index, guard: Guard) -> Value:
         """The value of one element, by an explicit stack: a chain's length is no recursion."""
@@ -147,7 +150,7 @@ class Values:
             return self.emit("const", (), node.attrs, node.dtype)
         if node.op.name == "iota":
             return self.emit("index", (), (index[node.attrs[1]],), node.dtype)
-        if node.op.kind == "leaf" or (node in self.roots and node not in self.group.members):
+        if node.op.kind == "leaf" or (node in self.materialized and node not in self.group.members):
             mask = self._mask(guard) if node.shape else None
             return self.emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
         if node.op.kind == "gather":
@@ -220,9 +223,9 @@ class Values:
         return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
 
     def _row(self, node: Node, args: tuple[Value, ...]) -> Value:
-        """An elementwise op; 16-bit floats compute in float32 and round the result."""
+        """An elementwise op; narrow floats compute in float32 and round the result."""
         op = node.op
-        if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_float and a.dtype.bits == 16 for a in args):
+        if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_narrow_float for a in args):
             return self.emit(op, args, node.attrs, node.dtype)
         wide = tuple(self._cast(a, dtypes.compute_type(a.dtype)) for a in args)
         return self._cast(self.emit(op, wide, node.attrs, dtypes.compute_type(node.dtype)), node.dtype)

@@ -4,8 +4,8 @@ Neighbouring axes that every access walks as one (the stride of the outer is the
 first. Then
 
 - *map* (no reduced axes): rows times lanes, lanes along the last merged axis, cut in pages;
-- *row form* (the last axis is reduced): a row a chunk, lanes along it;
-- *column form*: blocks of neighbouring columns a chunk, lanes across them, a serial loop down. Where some reads are the same for all rows
+- *horizontal* (the last axis is reduced): a row a chunk, lanes along it;
+- *vertical*: blocks of neighbouring columns a chunk, lanes across them, a serial loop down. Where some reads are the same for all rows
   (the second factor of a matrix product), a chunk takes several rows at once and shares them: see
   :mod:`hologram.graph.schedule.tiles`.
 """
@@ -16,16 +16,26 @@ from collections.abc import Sequence
 
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, merge, name_of, size_of
-from hologram.graph.schedule.tiles import IDLE, Panels, Sharing, Tile, least_cost, panel_width, panelled_column, rows_share, tiled_column
+from hologram.graph.schedule.tiles import (
+    IDLE,
+    CpuTileConfig,
+    GpuTileConfig,
+    TileConfig,
+    least_cost,
+    panel_width,
+    panelled_column,
+    rows_share,
+    tiled_column,
+)
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, counter, floordiv, mod, split_linear
 from hologram.primitives.reductions import PAGE
 
-COLUMNS = 128  # columns of a chunk in column form: half a kilobyte of float32 a row
+COLUMNS = 128  # columns of a chunk in vertical reductions: half a kilobyte of float32 a row
 SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
-BAND = 8  # rows that are read at one time where all of them are too large for the caches
-LONG_ROW_BYTES = 4096  # of rows that are read in bands
-BANDED_BYTES = 2**16  # of results that bands are added to
+ROW_BLOCK = 8  # rows that are read at one time where all of them are too large for the caches
+MIN_ROW_BLOCKED_BYTES = 4096  # of rows that are read in row blocks
+MAX_ROW_BLOCKED_RESULT_BYTES = 2**16  # of results that row blocks are added to
 UNCACHED_BYTES = 24 * 2**20  # from which what is read is far beyond the caches
 
 
@@ -34,13 +44,14 @@ def choose_nest(
     axes: tuple[int, ...] | None,
     expressions: list[Int],
     loads: Sequence[Int] = (),
-    tile: Sharing | None = None,
+    tile: TileConfig | None = None,
     itemsize: int = 4,
     starts: Sequence[int] = (),
-    by_bands: bool = False,
+    row_blocked: bool = False,
 ) -> Nest:
     """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes;
-    ``starts``: first rows of parts whose rows are reduced together, in row form; ``by_bands``: whether long columns may be reduced band by band."""
+    ``starts``: first rows of parts whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced
+    row block by row block."""
     if axes is None:
         return _map(merge(range(len(shape)), shape, expressions), loads)
     before = merge(range(axes[0]), shape, expressions)
@@ -50,17 +61,17 @@ def choose_nest(
         return _row(before, reduced, starts)
     rows = before + after[:-1]
     sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
-    if isinstance(tile, Panels) and sharing:
+    if isinstance(tile, GpuTileConfig) and sharing:
         return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
-    if isinstance(tile, Tile) and sharing:
+    if isinstance(tile, CpuTileConfig) and sharing:
         best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
         if least_cost(best, tile) > IDLE:
             best = [r for r in rows if r in sharing]
         return tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
-    if by_bands and _is_banded(before, reduced, after, itemsize):
-        return _banded_column(before, reduced, after[0])
+    if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
+        return _row_blocked_column(before, reduced, after[0])
     width = after[-1].size if after else 1
-    if isinstance(tile, Tile) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
+    if isinstance(tile, CpuTileConfig) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
         return _column(before, reduced, after, panel_width(width, itemsize, tile))
     return _column(before, reduced, after, COLUMNS)
 
@@ -192,31 +203,33 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block], colum
     return nest
 
 
-def _is_banded(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int) -> bool:
+def _is_row_blocked(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int) -> bool:
     """Whether rows are wide, columns long, chunks of all columns enough for every thread, and all of it far beyond the caches."""
-    count, n = size_of(before), size_of(reduced)
-    if len(after) != 1 or not all(isinstance(x, int) for x in (count, n, after[0].size)):
+    count, n, width = size_of(before), size_of(reduced), after[0].size if len(after) == 1 else None
+    if not isinstance(count, int) or not isinstance(n, int) or not isinstance(width, int):
         return False
-    row = after[0].size * itemsize
-    return n % BAND == 0 and n > BAND and count >= NARROW and LONG_ROW_BYTES <= row <= BANDED_BYTES and count * n * row >= UNCACHED_BYTES  # type: ignore[operator]
+    row = width * itemsize
+    if n % ROW_BLOCK or n <= ROW_BLOCK or count < NARROW or count * n * row < UNCACHED_BYTES:
+        return False
+    return MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES
 
 
-def _banded_column(before: list[Block], reduced: list[Block], columns: Block) -> Nest:
-    """A chunk of all columns: bands of rows in turn, lanes along them, and a short loop down each."""
+def _row_blocked_column(before: list[Block], reduced: list[Block], columns: Block) -> Nest:
+    """A chunk of all columns: blocks of rows in turn, lanes along them, and a short loop down each."""
     nest = Nest()
-    nest.by_bands = True
+    nest.row_blocked = True
     nest.blocks = [*before, *reduced, columns]
     nest.chunks = size_of(before)
     nest.rows(before, counter("p", nest.chunks))
-    width, bands = columns.size, floordiv(size_of(reduced), BAND)
+    width, blocks = columns.size, floordiv(size_of(reduced), ROW_BLOCK)
     assert isinstance(width, int)
-    t, q = counter("t", width), counter("q", BAND)
+    t, q = counter("t", width), counter("q", ROW_BLOCK)
     nest.across(columns, 0, width, t)
     nest.column, nest.block = t, width
-    nest.rows(reduced, counter("g", bands) * BAND + q)
-    nest.outer(Loop("serial", "g", 0, bands), Loop("lanes", "t", 0, width))
+    nest.rows(reduced, counter("g", blocks) * ROW_BLOCK + q)
+    nest.outer(Loop("serial", "g", 0, blocks), Loop("lanes", "t", 0, width))
     nest.element_level = 4
     nest.level_of.update(g=2, t=3)
-    nest.inner("serial", "q", 0, BAND)
+    nest.inner("serial", "q", 0, ROW_BLOCK)
     nest.row_elements = MANY
     return nest

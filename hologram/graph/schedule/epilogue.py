@@ -1,4 +1,4 @@
-"""What is done with the sums of a tile: kept in scratch and finished row by row, where it is dear.
+"""What is done with the sums of a tile: kept in scratch and finished row by row, where it is expensive.
 
 In registers the work on every row of a tile would be written out once a row, between sums that occupy most registers. A loop over the rows is a
 fraction of the code, which compiles in a fraction of the time and spills nothing; the sums' way through the first-level cache costs little beside
@@ -10,27 +10,27 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Buffer, Loop, Store, Value
-from hologram.graph.lower.scalarize import Write
+from hologram.graph.lower.scalarize import PendingStore
 from hologram.graph.schedule.nest import Nest
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
 
-DEAR = 8  # cost of an element's work from which it is done in a loop of its own
+EPILOGUE_COST = 8  # cost of an element's work from which it is done in a loop of its own
 
 
 class Epilogue:
     """The instructions between sums and stores, in their order, and the buffers between."""
 
-    def __init__(self, order: list[Value], stores: list[Write], nest: Nest) -> None:
+    def __init__(self, order: list[Value], stores: list[PendingStore], nest: Nest) -> None:
         self.order, self.stores, self.nest = order, stores, nest
         self.block, self.column = nest.block, nest.column
         size = nest.rows_at_once * self.block
         accs = [v for v in order if isinstance(v, Acc)]
         self.sums = {v: Buffer(f"sums{i}", v.dtype, "scratch", size) for i, v in enumerate(accs)}
 
-    def keep(self, of_row: dict[Value, list[Value]]) -> list[Write]:
+    def keep(self, of_row: dict[Value, list[Value]]) -> list[PendingStore]:
         """The writes that put the sums of every row into their buffers."""
-        return [Write(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
+        return [PendingStore(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
 
     def constants(self) -> list[Ins]:
         return [v for v in self.order if isinstance(v, Ins) and v.op == "const"]
@@ -59,8 +59,9 @@ class Epilogue:
         return rows
 
 
-def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None:
-    """The work between the sums of one pass and ``stores``, if it is dear and once a sum: elements of the summed axes need a pass of their own."""
+def find(order: list[Value], stores: list[PendingStore], nest: Nest) -> Epilogue | None:
+    """The work between the sums of one pass and ``stores``, if it is expensive and once a sum: elements of the summed axes need a pass of their
+    own."""
     needed = made_of([v for w in stores for v in (w.value, w.mask) if v is not None])
     if any(_is_of_element(x, nest) for x in (*(w.index for w in stores), *(a for v in needed if isinstance(v, Ins) for a in v.attrs))):
         return None
@@ -72,7 +73,7 @@ def find(order: list[Value], stores: list[Write], nest: Nest) -> Epilogue | None
             cost += 0 if isinstance(v.op, str) else v.op.cost
         elif isinstance(v, Acc) and v not in needed:
             return None  # sums of sums
-    return Epilogue([v for v in order if v in needed], stores, nest) if cost >= DEAR else None
+    return Epilogue([v for v in order if v in needed], stores, nest) if cost >= EPILOGUE_COST else None
 
 
 def _is_of_element(x: Any, nest: Nest) -> bool:

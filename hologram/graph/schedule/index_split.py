@@ -5,9 +5,10 @@ a loop nest of its own that reads one piece and stores into its part of the resu
 
 *When.* A select costs a compare and a masked load an element for every piece, a nest some tens of instructions of code and a few nanoseconds; and
 boxes that lie side by side in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
-(:data:`RUN`), and it has more than :data:`FEW` parts or is the outermost of a space that is not :data:`SMALL`. A vector of many scalars is cut too.
-A short last axis (the channels of an image put together) is cut into boxes that one nest computes side by side, so that memory is written in order.
-Pieces that take turns along an axis (interleaved ones) are boxes of every second element, or third, or so: side by side along the last axis.
+(:data:`MIN_BOX_RUN`), and it has more than :data:`MAX_SELECTED_PIECES` parts or is the outermost of a space that is not :data:`MIN_SPLIT_ELEMENTS`. A
+vector of many scalars is cut too. A short last axis (the channels of an image put together) is cut into boxes that one nest computes side by side, so
+that memory is written in order. Pieces that take turns along an axis (interleaved ones) are boxes of every second element, or third, or so: side by
+side along the last axis.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, atoms, prod, split_linear
 
-RUN = 64  # neighbouring elements a box has on average, along the cut axis and those after it
-SMALL = 1024  # elements below which a few selects are as good
-FEW = 4  # parts along an axis that selects may look through
-MOST = 1024  # boxes of a space
-INTERLEAVED = 8  # the longest last axis whose elements one nest computes side by side
+MIN_BOX_RUN = 64  # neighbouring elements a box has on average, along the cut axis and those after it
+MIN_SPLIT_ELEMENTS = 1024  # elements below which a few selects are as good
+MAX_SELECTED_PIECES = 4  # parts along an axis that selects may look through
+MAX_BOXES = 1024  # boxes of a space
+MAX_UNROLLED_EXTENT = 8  # the longest last axis whose elements one nest computes side by side
 
 
 class Box(NamedTuple):
@@ -56,22 +57,26 @@ def whole_box(shape: Shape) -> Box:
     return Box((0,) * len(shape), shape, (1,) * len(shape))
 
 
-def is_assembled(node: Node) -> bool:
+def is_large_concatenate(node: Node) -> bool:
     """Whether the node is put together from so many pieces that no loop should look through them for each element."""
-    return node.op.name == "concatenate" and len(node.inputs) > FEW and (not isinstance(node.size, int) or node.size >= SMALL)
+    return (
+        node.op.name == "concatenate"
+        and len(node.inputs) > MAX_SELECTED_PIECES
+        and (not isinstance(node.size, int) or node.size >= MIN_SPLIT_ELEMENTS)
+    )
 
 
-def find_boxes(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
+def split_index_set(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
     """The boxes into which a space is better cut, in C order, those together that one nest computes side by side; none where it stays whole.
 
     ``order``: what the elements of the whole space are made of.
     """
     edges = _edges(shape, order)
     cuts = {axis: found for axis, found in edges.items() if _pays(shape, axis, len(found) + 1)}
-    while cuts and prod(len(found) + 1 for found in cuts.values()) > MOST:  # type: ignore[operator]
+    while cuts and prod(len(found) + 1 for found in cuts.values()) > MAX_BOXES:  # type: ignore[operator]
         del cuts[min(cuts, key=lambda axis: len(cuts[axis]))]
     residues = {axis: n for axis, n in _residues(shape, order).items() if axis not in edges}
-    within = {axis: shape[axis] for axis in edges if axis not in cuts and is_interleaved(shape, [axis])}
+    within = {axis: shape[axis] for axis in edges if axis not in cuts and is_short_inner(shape, [axis])}
     last = max((axis for axis, n in enumerate(shape) if n != 1), default=0)
     if last in residues:
         within[last] = residues.pop(last)
@@ -80,11 +85,11 @@ def find_boxes(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
     nests = []
     for ranges in itertools.product(*(_ranges(n, cuts.get(axis, ())) for axis, n in enumerate(shape))):
         box = Box(tuple(a for a, _ in ranges), tuple(n for _, n in ranges), (1,) * len(shape))
-        nests += [side_by_side(part, within) for part in side_by_side(box, residues)]
+        nests += [residue_boxes(part, within) for part in residue_boxes(box, residues)]
     return nests
 
 
-def side_by_side(box: Box, axes: Mapping[int, Int]) -> list[Box]:
+def residue_boxes(box: Box, axes: Mapping[int, Int]) -> list[Box]:
     """The parts of a box at each place along ``axes``, modulo a number for each."""
     boxes = [box]
     for axis, count in axes.items():
@@ -103,7 +108,7 @@ def _residues(shape: Shape, order: Iterable[Value]) -> dict[int, int]:
         for what, count in _remainders(v.attrs[0]):
             names = {a.name for a in atoms(what)}
             axis = axis_of.get(names.pop()) if len(names) == 1 else None
-            if axis is not None and count <= INTERLEAVED and out.setdefault(axis, count) != count:
+            if axis is not None and count <= MAX_UNROLLED_EXTENT and out.setdefault(axis, count) != count:
                 return {}
     return {axis: count for axis, count in out.items() if isinstance(n := shape[axis], int) and n % count == 0}
 
@@ -114,11 +119,11 @@ def _remainders(e: Int) -> list[tuple[Int, int]]:
     return [(a.args[0], a.args[1]) for a in found if a.key[0] == "mod" and isinstance(a.args[1], int)]
 
 
-def is_interleaved(shape: Shape, axes: Sequence[int]) -> bool:
+def is_short_inner(shape: Shape, axes: Sequence[int]) -> bool:
     """Whether ``axes``, neighbours, are so short, and the last, that one loop over all else computes their elements side by side."""
     before, n = prod(shape[: axes[0]]), prod(shape[a] for a in axes)
-    long = not isinstance(before, int) or before >= RUN
-    return isinstance(n, int) and 1 < n <= INTERLEAVED and long and all(m == 1 for m in shape[axes[-1] + 1 :])
+    long = not isinstance(before, int) or before >= MIN_BOX_RUN
+    return isinstance(n, int) and 1 < n <= MAX_UNROLLED_EXTENT and long and all(m == 1 for m in shape[axes[-1] + 1 :])
 
 
 def _ranges(n: Int, cuts: Iterable[int]) -> list[tuple[int, Int]]:
@@ -132,9 +137,9 @@ def _ranges(n: Int, cuts: Iterable[int]) -> list[tuple[int, Int]]:
 def _pays(shape: Shape, axis: int, parts: int) -> bool:
     before, n, inner = prod(shape[:axis]), shape[axis], prod(m for m in shape[axis + 1 :] if isinstance(m, int))
     assert isinstance(n, int) and isinstance(inner, int)
-    if n * inner < RUN * parts:
-        return parts > FEW and before == inner == 1  # a vector of scalars
-    return parts > FEW or (before == 1 and n * inner >= SMALL)
+    if n * inner < MIN_BOX_RUN * parts:
+        return parts > MAX_SELECTED_PIECES and before == inner == 1  # a vector of scalars
+    return parts > MAX_SELECTED_PIECES or (before == 1 and n * inner >= MIN_SPLIT_ELEMENTS)
 
 
 def _edges(shape: Shape, order: Iterable[Value]) -> dict[int, set[int]]:
@@ -167,7 +172,7 @@ def _crossings(step: int, first: int, size: int) -> tuple[int, int]:
     return first // -step + 1, (first - size) // -step + 1
 
 
-def joined(kernels: Sequence[Kernel]) -> Kernel:
+def join_kernels(kernels: Sequence[Kernel]) -> Kernel:
     """One kernel of several that have the same parameters: it has all of their chunks, in turn."""
     out = kernels[0]
     counts = [k.chunks for k in kernels if isinstance(k.chunks, int)]

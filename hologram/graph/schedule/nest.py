@@ -87,7 +87,7 @@ class Nest:
         self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a chunk takes one of each
         self.column: Int = 0  # the position within a block of columns, of chunks of several rows
         self.block: Int = 0  # columns of a chunk
-        self.by_bands = False  # whether a chunk adds bands of rows to results in scratch
+        self.row_blocked = False  # whether a chunk adds blocks of rows to results in scratch
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None

@@ -1,8 +1,8 @@
 """Long columns of wide rows, reduced row by row: results stay in scratch while memory is read along a few rows at a time.
 
-Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a band of
-:data:`~hologram.graph.schedule.choose.BAND` rows at a time, along their whole length, and adds what it gives to a row of results in scratch, which
-stays in the first caches. This is another order than the written one.
+Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a block
+of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of results in scratch,
+which stays in the first caches. This is not the canonical reduction order.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hologram.graph.kernel.ir import Acc, Buffer, Loop, Store, Value
-from hologram.graph.lower.scalarize import Values, Write
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.nest import Nest
 from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import identity_bits
 
 
-def can_go_by_bands(values: Values, stores: Sequence[Write]) -> bool:
+def can_be_row_blocked(values: ScalarProgram, stores: Sequence[PendingStore]) -> bool:
     """Whether all that is written are accumulators that combine in any order, and nothing that is reduced depends on one."""
     accs = values.accumulates
     after: set[Value] = set(accs)
@@ -28,21 +28,22 @@ def can_go_by_bands(values: Values, stores: Sequence[Write]) -> bool:
     )
 
 
-class Bands:
-    """What accumulators come to, in scratch: ``order`` and ``writes`` add a band's, :meth:`before` and :meth:`after` are loops around all bands."""
+class RowBlockedReduce:
+    """What accumulators come to, in scratch: ``order`` and ``writes`` add a row block's, :meth:`before` and :meth:`after` are loops around all row
+    blocks."""
 
-    def __init__(self, accs: Sequence[Acc], stores: Sequence[Write], nest: Nest) -> None:
+    def __init__(self, accs: Sequence[Acc], stores: Sequence[PendingStore], nest: Nest) -> None:
         self.stores, self.nest = stores, nest
         self.results = {a: Buffer(f"results{i}", a.dtype, "scratch", nest.block) for i, a in enumerate(accs)}
         self.identities = {a: Ins("const", (), (a.dtype.name, identity_bits(a.row, a.dtype)), a.dtype) for a in accs}
         self.order: list[Ins] = []
-        self.writes: list[Write] = []
+        self.writes: list[PendingStore] = []
         for a, buffer in self.results.items():
             have = Ins("load", (), (buffer, nest.column), a.dtype)
             assert a.row.monoid is not None
             total = Ins(a.row.monoid, (have, a), (), a.dtype)
             self.order += [have, total]
-            self.writes.append(Write(buffer, nest.column, total, None))
+            self.writes.append(PendingStore(buffer, nest.column, total, None))
 
     def before(self) -> Loop:
         lanes = self.nest.column_loop()

@@ -1,9 +1,9 @@
 """Rows that are reduced together although they share nothing: a thread then reads memory at several places at once.
 
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
-foreseen. So a chunk of a row-form reduction takes a row of each of :data:`STREAMS` equal parts of all rows, each part far from the others, and
-neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of them. The
-order within a row stays the written one.
+foreseen. So a chunk of a horizontal reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the
+others, and neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of
+them. The order within a row stays the canonical one.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hologram.graph.kernel.ir import Acc, Value
-from hologram.graph.lower.scalarize import Values, Write
-from hologram.graph.schedule.tiles import Tile
+from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
+from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import variables
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, prod
 from hologram.primitives.reductions import LANES
 
-STREAMS = 4  # rows of a chunk
-MOST_STREAMS = 8  # that a thread reads at a time
-LEAST_CHUNKS = 32  # that are left for threads to share
-DEAREST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
+MAX_INTERLEAVED_ROWS = 4  # rows of a chunk
+MAX_MEMORY_STREAMS = 8  # that a thread reads at a time
+MIN_INTERLEAVED_CHUNKS = 32  # that are left for threads to share
+MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
 
 
-def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None, tile: Tile) -> list[int]:
-    """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than reductions in row form, in
+def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], axes: tuple[int, ...] | None, tile: CpuTileConfig) -> list[int]:
+    """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than horizontal reductions, in
     one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
         return []
@@ -35,20 +35,20 @@ def row_starts(values: Values, writes: list[Write], axes: tuple[int, ...] | None
         return []
     reads = sum(1 for v in values.order if isinstance(v, Ins) and v.op == "load" and _is_of_element(v, inside, axes[0], values))
     work = sum(v.op.cost for v in values.order if isinstance(v, Ins) and not isinstance(v.op, str))
-    if reads == 0 or work > DEAREST:
+    if reads == 0 or work > MAX_INTERLEAVED_COST:
         return []
-    held = sum(_row_bytes(a) for a in values.accumulates)
-    together = min(STREAMS, MOST_STREAMS // reads, tile.rows * tile.nbytes // held, rows // LEAST_CHUNKS)
-    return starts(rows, together) if together > 1 else []
+    register_bytes = sum(_row_bytes(a) for a in values.accumulates)
+    together = min(MAX_INTERLEAVED_ROWS, MAX_MEMORY_STREAMS // reads, tile.rows * tile.nbytes // register_bytes, rows // MIN_INTERLEAVED_CHUNKS)
+    return part_starts(rows, together) if together > 1 else []
 
 
-def starts(rows: int, together: int) -> list[int]:
+def part_starts(rows: int, together: int) -> list[int]:
     """The first row of each of ``together`` parts of equal length that cover ``rows``; where they do not divide them, parts overlap."""
     length = -(-rows // together)
     return [min(k * length, rows - length) for k in range(together)]
 
 
-def _in_several_passes(values: Values) -> bool:
+def _in_several_passes(values: ScalarProgram) -> bool:
     """Whether anything that is reduced depends on a reduction."""
     after: set[Value] = set()
     for v in values.order:
@@ -62,7 +62,7 @@ def _in_several_passes(values: Values) -> bool:
     return False
 
 
-def _is_of_element(load: Ins, inside: set[str], rows: int, values: Values) -> bool:
+def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram) -> bool:
     """Whether a load differs along the reduced axes and from row to row."""
     found = _names([load.attrs[1]])
     return bool(found & inside) and bool(found & _names(variables(values.shape)[:rows]))

@@ -22,7 +22,7 @@ IDLE = 1.08  # work on a row of one axis, in rows, from which rows are better co
 FEWER = 0.95  # of all lanes, from which narrower blocks pay
 
 
-class Tile(NamedTuple):
+class CpuTileConfig(NamedTuple):
     """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold. ``pairs``: whether the machine
     multiplies and adds pairs of bfloat16; ``vector``: bytes of a register."""
 
@@ -32,27 +32,27 @@ class Tile(NamedTuple):
     vector: int = 64
 
 
-class Panels(NamedTuple):
-    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``halves``: those
-    of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``: of
-    memory that items share."""
+class GpuTileConfig(NamedTuple):
+    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``tile_16bit``:
+    those of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``:
+    of memory that items share."""
 
     rows: int
     columns: int
-    halves: tuple[int, int] | None = None
+    tile_16bit: tuple[int, int] | None = None
     scores: tuple[int, int] = (64, 64)
     shared_bytes: int = 32 * 1024
 
 
-Sharing: TypeAlias = "Tile | Panels"
+TileConfig: TypeAlias = "CpuTileConfig | GpuTileConfig"
 
 
-def _rows_at_once(n: int, tile: Tile) -> int:
+def _rows_at_once(n: int, tile: CpuTileConfig) -> int:
     """Rows of a chunk: as many as a tile has, or fewer if then so many fewer are run twice that it pays. One shares nothing, and is no tile."""
     return min(range(min(n, tile.rows), 1, -1), key=lambda rows: _row_cost(n, rows))
 
 
-def least_cost(rows: list[Block], tile: Tile) -> float:
+def least_cost(rows: list[Block], tile: CpuTileConfig) -> float:
     """The least work on a row, where those numbered by ``rows`` share."""
     n = size_of(rows)
     assert isinstance(n, int)
@@ -76,7 +76,7 @@ def rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequ
     return bool(shared) and bool(own) and not any(depends(e, after) for e in own)
 
 
-def panel_width(columns: int, itemsize: int, tile: Tile) -> int:
+def panel_width(columns: int, itemsize: int, tile: CpuTileConfig) -> int:
     """Columns of a tile, for elements of ``itemsize`` bytes: what a panel of the factor that its rows share is wide."""
     return block_width(columns, tile.nbytes // itemsize, max(1, tile.vector // 2 // itemsize))
 
@@ -126,7 +126,7 @@ def _together(panels: Int, row: Int, rows: int) -> int:
 
 
 def tiled_column(
-    before: list[Block], sharing: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: Tile, itemsize: int
+    before: list[Block], sharing: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: CpuTileConfig, itemsize: int
 ) -> Nest:
     """Chunks of ``tile.rows`` rows, numbered by ``sharing``, by a block of columns; chunks that share columns follow each other. The last rows may be
     run twice.
@@ -180,7 +180,7 @@ MANY_PANELS = 128  # so many chunks keep a large device busy
 LEAST_PANEL = 32
 
 
-def _panel_sizes(rows: int, columns: int, others: Int, panels: Panels, itemsize: int) -> tuple[int, int]:
+def _panel_sizes(rows: int, columns: int, others: Int, panels: GpuTileConfig, itemsize: int) -> tuple[int, int]:
     """Powers of two: no larger than need be, and smaller where there are few chunks."""
     most = panels.rows * 4 // max(4, itemsize), panels.columns * 4 // max(4, itemsize)
     sizes = [min(m, 1 << max(4, (n - 1).bit_length())) for m, n in zip(most, (rows, columns), strict=True)]
@@ -189,7 +189,7 @@ def _panel_sizes(rows: int, columns: int, others: Int, panels: Panels, itemsize:
     return sizes[0], sizes[1]
 
 
-def panelled_column(before: list[Block], reduced: list[Block], columns: Block, panels: Panels, itemsize: int) -> Nest:
+def panelled_column(before: list[Block], reduced: list[Block], columns: Block, panels: GpuTileConfig, itemsize: int) -> Nest:
     """A block of rows by a block of columns a chunk, both as lanes; a serial loop down inside."""
     nest = Nest()
     nest.blocks = [*before, *reduced, columns]

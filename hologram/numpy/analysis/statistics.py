@@ -128,10 +128,13 @@ def nanmedian(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def _filled(x: Any, value: float, what: str) -> tuple[Tensor, Tensor | None]:
-    """``x`` with ``value`` for NaNs, and where these are; None for types that have none."""
+    """``x`` with ``value`` for NaNs, and where these are; None for types that have none. A type without infinity has its ends instead."""
     t = wrap(array(x, what))
-    if t._aval()[1].kind not in "fc":
+    dtype = t._aval()[1]
+    if dtype.kind not in "fc":
         return t, None
+    if dtype.is_float and not dtype.format.has_infinity:
+        value = max(-dtype.format.largest, min(dtype.format.largest, value))
     gaps = _isnan(t)
     return where(gaps, value, t), gaps
 
@@ -178,7 +181,7 @@ def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Ten
 
 
 def _wide(x: Any, what: str) -> tuple[Tensor, Any]:
-    """``x`` in the type that statistics are computed in, and the type of their result: as ``mean`` has it, 16-bit floats in float32."""
+    """``x`` in the type that statistics are computed in, and the type of their result: as ``mean`` has it, narrow floats in float32."""
     node = array(x, what)
     node = cast_node(node, dtypes.to_inexact(node.dtype))
     return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype

@@ -13,7 +13,7 @@ from hologram.numpy.creation import zeros
 from hologram.numpy.indexing.read import sliced_by
 from hologram.numpy.indexing.updates import replaced, updated
 from hologram.numpy.indexing.views import Steps, View
-from hologram.primitives import complexes
+from hologram.primitives.complex import parts as complexes
 from hologram.primitives.indexing import scatter_set
 from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import broadcast, reshape, slice_, transpose

@@ -16,9 +16,9 @@ from hologram.ir.symbolic import Expr, Int, bounds, prod
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
 from hologram.numpy.creation import count
 from hologram.numpy.indexing.views import element, viewed
-from hologram.primitives import elementwise as ew
 from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import slice_, slice_extent
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import array_node, broadcast_shapes, extent_node, stretched
 from hologram.trace.checks import choice

@@ -20,9 +20,9 @@ from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.read import Selection, along_axis, flat_indices, merged, read, sliced_by
-from hologram.primitives import elementwise as ew
 from hologram.primitives import indexing as rows
 from hologram.primitives.reductions import cumsum
+from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, broadcast_node
 from hologram.trace.checks import choice

@@ -18,7 +18,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import wrap
-from hologram.primitives.complexes import imag, real
+from hologram.primitives.complex.parts import imag, real
 from hologram.primitives.movement import reshape, slice_, transpose
 from hologram.support import forks
 from hologram.trace.tensor import Tensor

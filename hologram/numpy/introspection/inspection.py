@@ -13,7 +13,7 @@ from hologram.trace.convert import device_name
 
 __all__ = ["__array_namespace_info__"]
 
-_STANDARD = tuple(d for d in dtypes.ALL if d.bits != 16 or not d.is_float)
+_STANDARD = tuple(d for d in dtypes.ALL if not d.is_narrow_float)
 
 
 class Information:

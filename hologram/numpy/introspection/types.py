@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, DTypeError
 from hologram.support.user_lines import located
 from hologram.trace.apply import SCALARS, common_type, weak_default
 from hologram.trace.convert import element_type
@@ -99,7 +99,10 @@ promote_types = result_type
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether promotion takes the type, or the array's type, ``from_`` to ``to``."""
     target = element_type(to)
-    return dtypes.promote(element_type(result_type(from_)), target) is target
+    try:
+        return dtypes.promote(element_type(result_type(from_)), target) is target
+    except DTypeError:  # an 8-bit float and another float
+        return False
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:

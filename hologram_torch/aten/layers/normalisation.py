@@ -1,4 +1,4 @@
-"""Softmax and normalisation. 16-bit floats are computed in float32 and rounded once."""
+"""Softmax and normalisation. Narrow floats are computed in float32 and rounded once."""
 
 from __future__ import annotations
 

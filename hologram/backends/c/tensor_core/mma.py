@@ -15,7 +15,7 @@ from hologram.backends.c.nests import ElementWriter, NestWriter
 from hologram.backends.c.shared_memory_gemm import PanelWriter
 from hologram.backends.c.tiles import Nest
 from hologram.dtypes import DType
-from hologram.graph.kernel.ir import Accumulate, half_factors
+from hologram.graph.kernel.ir import Accumulate, float16_factors
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
 
@@ -59,7 +59,7 @@ def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = Non
     if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
         return None
     factors = [rows[0], columns[0]]
-    halves = half_factors(p.core[0])
+    halves = float16_factors(p.core[0])
     if halves is not None:
         factors = [f.args[0] for f in factors]
     elif not (tf32 and p.core[0].dtype is dtypes.float32):
@@ -135,8 +135,8 @@ class UnitNestWriter(ByWarps, ElementWriter):
 
 
 def _rounds(s: Ins) -> bool:
-    """Whether it is a cast to 16-bit floats."""
-    return s.opname == "cast" and s.dtype.is_float and s.dtype.bits == 16
+    """Whether it is a cast to narrow floats."""
+    return s.opname == "cast" and s.dtype.is_narrow_float
 
 
 class MatrixWriter(ByWarps, PanelWriter):

@@ -69,7 +69,7 @@ static __device__ __forceinline__ void hg_pair{turned}(u32 &r0, u32 &r1, const u
 
 def takes(p: Product) -> bool:
     """Whether a product on matrix units is of 16-bit floats."""
-    return p.rows.staged[0].dtype.itemsize == 2
+    return p.rows.staged[0].dtype.is_16bit_float
 
 
 def shared_bytes(p: Product) -> int:

@@ -170,7 +170,14 @@ class Spec:
 
 # --- words that native code walks -----------------------------------------------------------------------------------------------------------
 
-_FORMATS = {dtypes.float64: code.AS_DOUBLE, dtypes.float32: code.AS_SINGLE, dtypes.float16: code.AS_HALF, dtypes.bfloat16: code.AS_BFLOAT}
+_FORMATS = {
+    dtypes.float64: code.AS_DOUBLE,
+    dtypes.float32: code.AS_SINGLE,
+    dtypes.float16: code.AS_HALF,
+    dtypes.bfloat16: code.AS_BFLOAT,
+    dtypes.float8_e4m3fn: code.AS_E4M3,
+    dtypes.float8_e5m2: code.AS_E5M2,
+}
 
 
 class _Words:

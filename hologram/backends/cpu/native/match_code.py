@@ -57,7 +57,7 @@ Words, Pointers, Doubles, Singles = Array[i64], Array[ptr], Array[f64], Array[f3
 
 TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, REMOTE, BUFFER, FIELD, TUPLE, LIST, DICT, RESULT, NUMBER = range(15)
 # formats of converted Python scalars; an integer of any width is the low bytes of a word
-AS_INTEGER, AS_DOUBLE, AS_SINGLE, AS_HALF, AS_BFLOAT = range(5)
+AS_INTEGER, AS_DOUBLE, AS_SINGLE, AS_HALF, AS_BFLOAT, AS_E4M3, AS_E5M2 = range(7)
 EXACT_IN_DOUBLE = 1 << 53
 CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 PY_EQ = 2
@@ -91,18 +91,17 @@ def round_double(x: f64, mantissa: i64, lowest: i64) -> i64:
 
 
 @native
-def narrow_float(x: f64, mantissa: i64, lowest: i64) -> i64:
-    """The bits of x in a 16-bit format. Overflow gives infinity."""
+def narrow_float(x: f64, mantissa: i64, lowest: i64, sign_bit: i64, beyond: i64) -> i64:
+    """The bits of x in a narrow format, whose sign is bit ``sign_bit``. What is beyond the range gives ``beyond``: infinity, or NaN."""
     bits = float_bits(x)
-    sign = shift_right(bits, 63) << 15
-    infinity = 0x7FFF & ~((1 << mantissa) - 1)
+    sign = shift_right(bits, 63) << sign_bit
     magnitude = bits & 0x7FFFFFFFFFFFFFFF
     if magnitude > 0x7FF0000000000000:
-        return sign | infinity | (1 << (mantissa - 1))
+        return sign | beyond | (1 << (mantissa - 1))
     if magnitude == 0x7FF0000000000000:
-        return sign | infinity
+        return sign | beyond
     narrow = round_double(x, mantissa, lowest)
-    return sign | (infinity if narrow > infinity else narrow)
+    return sign | (beyond if narrow > beyond else narrow)
 
 
 @native
@@ -112,9 +111,13 @@ def put_float(cell: ptr, x: f64, form: i64) -> void:
     elif form == AS_SINGLE:
         Singles(cell)[0] = x
     elif form == AS_HALF:
-        Words(cell)[0] = narrow_float(x, 10, -14)
+        Words(cell)[0] = narrow_float(x, 10, -14, 15, 0x7C00)
+    elif form == AS_BFLOAT:
+        Words(cell)[0] = narrow_float(x, 7, -126, 15, 0x7F80)
+    elif form == AS_E4M3:
+        Words(cell)[0] = narrow_float(x, 3, -6, 7, 0x7F)
     else:
-        Words(cell)[0] = narrow_float(x, 7, -126)
+        Words(cell)[0] = narrow_float(x, 2, -14, 7, 0x7C)
 
 
 @native

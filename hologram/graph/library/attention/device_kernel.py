@@ -26,8 +26,8 @@ from hologram.graph.kernel.build import cast, const, index, least, load, named, 
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import moved, products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
-from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.schedule.tiles import MOST_HELD, PAD, SIDE, Panels
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.schedule.tiles import MOST_HELD, PAD, SIDE, GpuTileConfig
 from hologram.ir.index_maps import linear, variables
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
@@ -39,9 +39,9 @@ WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memor
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
-def lower_attention(group: Group, roots: set[Node], panels: Panels) -> Lowered:
-    """The one kernel of a group whose only root is an attention node."""
-    return _Attention(group, roots, panels).lowered()
+def lower_attention(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
+    """The one kernel of a group whose only value is an attention node."""
+    return _Attention(group, materialized, panels).lowered()
 
 
 def rounded_type(factor: Node) -> DType | None:
@@ -50,7 +50,7 @@ def rounded_type(factor: Node) -> DType | None:
     if node.op.name != "cast" or node.dtype is not dtypes.float32:
         return None
     d = node.inputs[0].dtype
-    return d if d.is_float and d.bits == 16 else None
+    return d if d.is_16bit_float else None
 
 
 def block(count: int, most: int) -> int:
@@ -67,7 +67,7 @@ class TileKernel(ScoreKernel):
     """A kernel of nests. Names: ``r`` a row of the chunk, ``left`` how many rows there are from the chunk's first, ``j`` the block, ``here`` how many
     keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
 
-    def blocks_of(self, panels: Panels, width: int, factors: Sequence[Node], products: int = 1) -> None:
+    def blocks_of(self, panels: GpuTileConfig, width: int, factors: Sequence[Node], products: int = 1) -> None:
         """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products, ``products`` of which are of
         the size of scores.
 
@@ -75,7 +75,7 @@ class TileKernel(ScoreKernel):
         most_rows, most_keys = panels.scores
         wide = self.dtype.itemsize // 4
         narrow = {rounded_type(x) for x in factors}
-        by_units = panels.halves is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
+        by_units = panels.tile_16bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
         self.weight_type: DType = narrow.pop() if by_units else self.dtype  # type: ignore[assignment]
         if by_units and products > 1 and whole(width) > WIDEST_BY_UNITS // 2:
             most_keys //= 2
@@ -162,11 +162,11 @@ class TileKernel(ScoreKernel):
 
 
 class _Attention(TileKernel):
-    def __init__(self, group: Group, roots: set[Node], panels: Panels) -> None:
-        (self.root,) = group.roots
-        self.queries, self.keys, scores, self.values = self.root.inputs
-        row_axis, key_axis, self.safe = self.root.attrs
-        super().__init__(group, roots, scores, row_axis, key_axis)
+    def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
+        (self.node,) = group.nodes
+        self.queries, self.keys, scores, self.values = self.node.inputs
+        row_axis, key_axis, self.safe = self.node.attrs
+        super().__init__(group, materialized, scores, row_axis, key_axis)
         (self.made_of,) = products_in(scores)
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
         self.blocks_of(panels, self.width, [self.queries, self.keys, self.values])
@@ -256,5 +256,5 @@ class _Attention(TileKernel):
         share = row(rows.body, "div", one, total)
         result = row(columns.body, "mul", load(columns.body, self.outs, self._out()), share)
         at = [n for i, n in enumerate(self.place(self.row + self.r, 0)) if i != self.walked_axis]
-        columns.body.append(Store(self.buffers.buffer(self.root, "out"), linear((*at, counter("d", self.width)), self.root.shape), result))
+        columns.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*at, counter("d", self.width)), self.node.shape), result))
         rows.body.append(columns)

@@ -20,8 +20,8 @@ from hologram.graph.kernel.build import const, least, load, named, row
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
-from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.schedule.tiles import Tile
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
@@ -32,9 +32,9 @@ KEYS = 256  # of a block: its scores and values fit in the second-level cache
 GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
 
 
-def lower_attention(group: Group, roots: set[Node], tile: Tile) -> Lowered:
-    """The one kernel of a group whose only root is an attention node."""
-    return _Attention(group, roots, tile).lowered()
+def lower_attention(group: Group, materialized: set[Node], tile: CpuTileConfig) -> Lowered:
+    """The one kernel of a group whose only value is an attention node."""
+    return _Attention(group, materialized, tile).lowered()
 
 
 def block_length(keys: int, tile: int) -> int:
@@ -52,11 +52,11 @@ class _Attention(ScoreKernel):
     """Names: ``r`` a row of the chunk, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a query, ``d``
     of a value."""
 
-    def __init__(self, group: Group, roots: set[Node], tile: Tile) -> None:
-        (self.root,) = group.roots
-        self.queries, self.keys, scores, self.values = self.root.inputs
-        row_axis, key_axis, self.safe = self.root.attrs
-        super().__init__(group, roots, scores, row_axis, key_axis)
+    def __init__(self, group: Group, materialized: set[Node], tile: CpuTileConfig) -> None:
+        (self.node,) = group.nodes
+        self.queries, self.keys, scores, self.values = self.node.inputs
+        row_axis, key_axis, self.safe = self.node.attrs
+        super().__init__(group, materialized, scores, row_axis, key_axis)
         (self.products,) = products_in(scores)
         self.vector = tile.nbytes // self.dtype.itemsize
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
@@ -244,6 +244,6 @@ class _Attention(ScoreKernel):
         across.body.append(Store(self.sums, r, row(across.body, "div", one, total)))
         result = row(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
         index = [n for i, n in enumerate(self.place(self.row + e, 0)) if i != self.walked_axis]
-        lanes.body.append(Store(self.buffers.buffer(self.root, "out"), linear((*index, d), self.root.shape), result))
+        lanes.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*index, d), self.node.shape), result))
         down.body.append(lanes)
         body += [across, down]

@@ -3,7 +3,7 @@
 What is recognised, by structure and not by name: a product over the keys whose one factor is ``exp(s - max s) / sum exp(s - max s)`` along them, and
 ``s`` is made, element by element, of a product of queries and keys (scale, masks, biases and caps in any number). Where nothing else reads what is
 between the two products, they and the softmax become one ``attention`` node, which :mod:`hologram.graph.library.attention.kernel` lowers to one
-kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). Sums then have another order than the written one.
+kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). Sums then have not the canonical reduction order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.graph.bounded import Worklist
-from hologram.graph.legalize.reductions_scans import Variation
+from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import ATTENTION, SCORES, moved
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Index, is_simple, linear, requests, variables
 from hologram.ir.node import Builder, Node, const_value
-from hologram.ir.op import TABLE, Shape
+from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, split_linear, substitute, var
 
 LEAST_ROWS = 16  # queries of a head from which on it pays: they are the lanes
@@ -73,13 +73,13 @@ def _joined(b: Builder, m: _Match, made: dict[Node, Node]) -> Node:
     values = compact(b, made[m.values], m.value_axes)
     out = b(ATTENTION, (queries, keys, compact(b, scores, m.score_axes), values), (m.row_axis, m.key_axis, m.safe))
     order = sorted(m.axes)
-    return reshape(b, turned(b, out, tuple(m.axes.index(x) for x in order)), m.root.shape)
+    return b.reshape(b.transpose(out, tuple(m.axes.index(x) for x in order)), m.root.shape)
 
 
 def compact(b: Builder, x: Node, axes: tuple[int, ...]) -> Node:
     """``x`` with the given axes in this order, without its others, of extent 1."""
     others = [i for i in range(x.ndim) if i not in axes]
-    return reshape(b, turned(b, x, (*others, *axes)), tuple(x.shape[i] for i in axes))
+    return b.reshape(b.transpose(x, (*others, *axes)), tuple(x.shape[i] for i in axes))
 
 
 def above(
@@ -114,14 +114,6 @@ def _walk(scores: Node) -> list[Node]:
 def _is_inside(node: Node) -> bool:
     """Whether each element of the node is made of one element of each of its inputs, so that a kernel makes it where it is wanted."""
     return node.op.kind == "elementwise" or is_simple(node)
-
-
-def turned(b: Builder, x: Node, order: tuple[int, ...]) -> Node:
-    return x if order == tuple(range(x.ndim)) else b(TABLE["transpose"], (x,), (order,))
-
-
-def reshape(b: Builder, x: Node, shape: Shape) -> Node:
-    return x if x.shape == shape else b(TABLE["reshape"], (x,), (shape,))
 
 
 def _is(node: Node, value: float) -> bool:
@@ -204,7 +196,7 @@ class _Search:
         if self.widest_bytes is not None and space[wide] * values.dtype.itemsize > self.widest_bytes:
             return None
         inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(root, p)}
-        if not self._only_here(product, inside, root) or not _side_by_side(values, wide):
+        if not self._only_here(product, inside, root) or not _is_contiguous(values, wide):
             return None
         axes = long_axes(length)
         kept = [places[i] for i in axes]
@@ -289,7 +281,7 @@ def _worth(rows: Int, keys: Int, depth: Int, width: Int) -> bool:
     return len(known) == 4 and rows >= LEAST_ROWS and min(known) >= LEAST and max(depth, width) <= WIDEST  # type: ignore[operator,type-var]
 
 
-def _side_by_side(values: Node, axis: int) -> bool:
+def _is_contiguous(values: Node, axis: int) -> bool:
     """Whether the elements of a value are neighbours in memory."""
     core, index = moved(values, variables(values.shape))
     split = split_linear(linear(index, core.shape), f"d{axis}")

@@ -3,7 +3,7 @@
 ``attention`` nodes are made by :mod:`hologram.graph.library.attention.match`, and lowered to one kernel each by
 :mod:`hologram.graph.library.attention.kernel`, or :mod:`hologram.graph.library.attention.device_kernel` on devices. ``reduced_scores``, of which
 derivatives on devices consist, are made by :mod:`hologram.graph.library.attention.region_tiles` and lowered by
-:mod:`hologram.graph.schedule.reduced_tiles`.
+:mod:`hologram.graph.library.attention.reduced_kernel`.
 """
 
 from __future__ import annotations
@@ -80,17 +80,17 @@ def products_in(scores: Node) -> list[Node]:
     return sorted((n for n in found if n.op is SCORES), key=lambda n: int(n.attrs[2]))
 
 
-def kept_for(nodes: list[Node], halves: bool) -> set[Node]:
+def kept_for(nodes: list[Node], keep_narrow: bool) -> set[Node]:
     """What the products of attention nodes read again and again, so that it stands in memory: keys and values; all factors of scores that are
-    reduced. ``halves``: 16-bit floats as such."""
+    reduced. ``keep_narrow``: narrow floats as such."""
     found = {_unmoved(x) for x in _read_again(nodes)}
-    found = {_unmoved(x.inputs[0]) if halves and _is_widened(x) else x for x in found}
+    found = {_unmoved(x.inputs[0]) if keep_narrow and _is_widened(x) else x for x in found}
     return {x for x in found if x.op.kind != "leaf"}
 
 
-def made_again(nodes: list[Node], halves: bool) -> set[Node]:
-    """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``halves``, factors that are
-    made float32."""
+def rematerialized_by_attention(nodes: list[Node], keep_narrow: bool) -> set[Node]:
+    """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``keep_narrow``, factors that
+    are made float32."""
     inside = of_scores(nodes)
     users: dict[Node, list[Node]] = {}
     of_nothing: set[Node] = set()
@@ -104,7 +104,7 @@ def made_again(nodes: list[Node], halves: bool) -> set[Node]:
         if n in of_nothing or is_simple(n) or _is_widened(n):
             if n in users and all(u in inside or u in own or u.op in (ATTENTION, REDUCED) for u in users[n]):
                 own.add(n)
-    return {n for n in own if n in of_nothing or (halves and _is_widened(n))}
+    return {n for n in own if n in of_nothing or (keep_narrow and _is_widened(n))}
 
 
 def _read_again(nodes: list[Node]) -> list[Node]:
@@ -112,8 +112,8 @@ def _read_again(nodes: list[Node]) -> list[Node]:
 
 
 def _is_widened(x: Node) -> bool:
-    """Whether it is a 16-bit float that was made float32."""
-    return x.op.name == "cast" and x.inputs[0].dtype.is_float and x.inputs[0].dtype.itemsize == 2
+    """Whether it is a narrow float that was made float32."""
+    return x.op.name == "cast" and x.inputs[0].dtype.is_narrow_float
 
 
 def _unmoved(x: Node) -> Node:

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from hologram import dtypes
 from hologram.graph.blocking.score_regions import Region, Search
 from hologram.graph.library.attention.device_kernel import WIDEST_BY_UNITS, rounded_type
-from hologram.graph.library.attention.match import above, compact, long_axes, product_of, reached, reshape, turned, walked
+from hologram.graph.library.attention.match import above, compact, long_axes, product_of, reached, walked
 from hologram.graph.library.attention.nodes import REDUCED, SCORES, moved
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import variables
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 
 MOST_PRODUCTS = 2  # of which scores are made: each is in registers
@@ -171,7 +171,7 @@ def _divided_once(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
     if node.op.name != "div" or inputs[1].op.name != "broadcast" or inputs[1].inputs[0].ndim in (0, node.ndim):
         return b.like(node, inputs)
     (row,), attrs = inputs[1].inputs, inputs[1].attrs
-    share = b(TABLE["div"], (b(TABLE["const"], (), const_attrs(1.0, row.dtype)), row))
+    share = b(TABLE["div"], (b.const(1.0, row.dtype), row))
     return b(TABLE["mul"], (inputs[0], b(TABLE["broadcast"], (share,), attrs)))
 
 
@@ -189,4 +189,4 @@ def _made(b: Builder, p: _Plan, made: dict[Node, Node], reduced: dict[Node, Node
     if rest:
         out = b(p.root.op, (out,), (rest,))
     kept = [axis for axis in p.terms if axis not in p.root.attrs[0]]
-    return reshape(b, turned(b, out, tuple(kept.index(i) for i in sorted(kept))), p.root.shape)
+    return b.reshape(b.transpose(out, tuple(kept.index(i) for i in sorted(kept))), p.root.shape)

@@ -9,8 +9,8 @@ import numpy as np
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import const, index, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Value
-from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.lower.scalarize import Values
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.ir.index_maps import Index
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
@@ -22,9 +22,9 @@ class ScoreKernel:
     """A kernel that cuts the *own* axis of scores in blocks, one a chunk, and walks the other one. Names: ``h0, h1, …`` the position along the other
     axes, ``row`` the chunk's first place of its own axis."""
 
-    def __init__(self, group: Group, roots: set[Node], scores: Node, own: int, walked: int) -> None:
+    def __init__(self, group: Group, materialized: set[Node], scores: Node, own: int, walked: int) -> None:
         self.group, self.scores, self.own_axis, self.walked_axis = group, scores, own, walked
-        self.buffers = Values(group, roots)
+        self.buffers = ScalarProgram(group, materialized)
         self.dtype = scores.dtype
         self.count, self.length = (static(scores.shape[i]) for i in (own, walked))
         self.head = {i: 0 if n == 1 else counter(f"h{i}", n) for i, n in self.others}
@@ -50,7 +50,7 @@ class ScoreKernel:
     ) -> Value:
         """An element; what depends on ``names`` goes to ``inner``, the rest to ``outer``. ``known``: values of other nodes at that element,
         which go with ``inner``."""
-        values = Values(self.group, self.buffers.roots, whole=self.buffers)
+        values = ScalarProgram(self.group, self.buffers.materialized, whole=self.buffers)
         values.defined.update(known or {})
         out = values.element(node, index, ())
         depends: set[Value] = set(values.defined.values())

@@ -16,7 +16,7 @@ from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Stmt, Store, Value
-from hologram.graph.lower.code_placement import Lowered
+from hologram.graph.lower.lowered import Lowered
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, counter, floordiv, mod
 from hologram.primitives.sorting import order_keys
@@ -26,7 +26,7 @@ STEP_NS = 0.05  # of one step of one search
 
 
 def lower_sort(group: Group) -> list[Lowered]:
-    """The kernels of a group whose only root is ``sort_keys`` or ``order_keys`` of rows of a known length."""
+    """The kernels of a group whose only node is ``sort_keys`` or ``order_keys`` of rows of a known length."""
     return _Sort(group).lowered()
 
 
@@ -53,12 +53,12 @@ class _Sort:
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        (self.root,) = group.roots
-        (self.keys,) = self.root.inputs
+        (self.node,) = group.nodes
+        (self.keys,) = self.node.inputs
         self.rows, n = self.keys.shape
         assert isinstance(n, int)
         self.n, self.kind = n, self.keys.dtype
-        self.moves_indices = self.root.op is order_keys
+        self.moves_indices = self.node.op is order_keys
         self.merged = TILE_BYTES // self.kind.itemsize
         self.tile = self.merged // 2  # there are two buffers
         self.line = min(self.tile, _up(n))
@@ -88,7 +88,7 @@ class _Sort:
 
     def _tiles(self, half: int) -> Lowered:
         """Sorts every tile; the result goes to ``half``."""
-        keys, out = Buffer("b0", self.kind, "in", self.keys.size), Buffer("b1", self.root.dtype, "out", self.root.size)
+        keys, out = Buffer("b0", self.kind, "in", self.keys.size), Buffer("b1", self.node.dtype, "out", self.node.size)
         pair = [Buffer(f"keys{k}", self.kind, "scratch", self.tile) for k in (0, 1)]
         places = [Buffer(f"places{k}", dtypes.int32, "scratch", self.tile) for k in (0, 1)] if self.moves_indices else []
         body: list[Stmt] = []
@@ -99,7 +99,7 @@ class _Sort:
             pair, places = pair[::-1], places[::-1]
         self._give(body, pair[0], places[:1], out, half)
         steps = self.tile * sum(_log2(run) + 1 for run in runs)
-        return self._kernel(self._tile_count(), body, {keys: self.keys, out: self.root}, [*pair, *places], steps)
+        return self._kernel(self._tile_count(), body, {keys: self.keys, out: self.node}, [*pair, *places], steps)
 
     def _tile_count(self) -> Int:
         lines = self.tile // self.line
@@ -182,8 +182,8 @@ class _Sort:
 
     def _merge(self, run: int, source_half: int) -> Lowered:
         """Pairs of runs of ``run`` elements, of ``source_half``, become one each in the other half."""
-        kind: DType = self.root.dtype
-        source, out = Buffer("b0", kind, "in", self.root.size), Buffer("b1", kind, "out", self.root.size)
+        kind: DType = self.node.dtype
+        source, out = Buffer("b0", kind, "in", self.node.size), Buffer("b1", kind, "out", self.node.size)
         keys = Buffer("b2", self.kind, "in", self.keys.size)
         tile = Buffer("keys", self.kind, "scratch", self.merged)
         tiles = -(-self.n // self.merged)
@@ -194,7 +194,7 @@ class _Sort:
         merge.keys, merge.row_at = keys, row_at * self.n
         merge.find()
         body += [merge.brought(tile), merge.placed(tile, out, self._half(row_at, 1 - source_half))]
-        buffers: dict[Buffer, object] = {source: self.root, out: self.root}
+        buffers: dict[Buffer, object] = {source: self.node, out: self.node}
         if self.moves_indices:
             buffers[keys] = self.keys
         return self._kernel(self.rows * tiles, body, buffers, [tile], self.merged * (_log2(self.merged) + 1))

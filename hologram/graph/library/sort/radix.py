@@ -13,8 +13,8 @@ from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTING, MOST_COUNTED, ROWS, Layout, layout
-from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.lower.scalarize import Values
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.ir.index_maps import linear
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
@@ -27,22 +27,22 @@ COUNT_NS, MOVE_NS = 1.5, 4.0  # of one element
 WORD = dtypes.uint32
 
 
-def lower_digits(group: Group, roots: set[Node], shared_bytes: int) -> Lowered:
-    """The kernel of a group whose only root is ``digit_counts`` or ``digit_move``, where groups share so many bytes."""
-    return (_Counts if group.roots[0].op is digit_counts else _Move)(group, roots, shared_bytes).lowered()
+def lower_digits(group: Group, materialized: set[Node], shared_bytes: int) -> Lowered:
+    """The kernel of a group whose only value is ``digit_counts`` or ``digit_move``, where groups share so many bytes."""
+    return (_Counts if group.nodes[0].op is digit_counts else _Move)(group, materialized, shared_bytes).lowered()
 
 
 class _Pass:
     """What both kernels have: a chunk ``p`` is tile ``t`` of a row ``row_at``; ``body`` is its body, which begins with the number of its items."""
 
-    def __init__(self, group: Group, roots: set[Node], shared_bytes: int) -> None:
-        (self.root,) = group.roots
-        self.group, self.roots = group, roots
-        self.items = self.root.inputs[0]
-        self.low, self.bits, self.tile, self.block, *_ = self.root.attrs
+    def __init__(self, group: Group, materialized: set[Node], shared_bytes: int) -> None:
+        (self.node,) = group.nodes
+        self.group, self.materialized = group, materialized
+        self.items = self.node.inputs[0]
+        self.low, self.bits, self.tile, self.block, *_ = self.node.attrs
         self.rows, self.n = self.items.shape
         self.layout: Layout = layout(self.items.dtype.itemsize, shared_bytes)
-        self.buffers = Values(group, roots)
+        self.buffers = ScalarProgram(group, materialized)
         self.tiles = self._tiles()
         p = counter("p", self.rows * self.tiles)
         self.row_at, self.t = floordiv(p, self.tiles), mod(p, self.tiles)
@@ -70,7 +70,7 @@ class _Pass:
         kernel.cost = cost * self.tile
         return Lowered(kernel, list(self.buffers.buffers), self.group)
 
-    def item(self, values: Values, i: Int) -> Value:
+    def item(self, values: ScalarProgram, i: Int) -> Value:
         """The tile's ``i``-th item. Beyond a row's end stand the largest: they come last, and have no place in memory."""
         place = (self.row_at, self.t * self.tile + i)
         if self.count is self.tile:
@@ -99,7 +99,7 @@ class _Counts(_Pass):
 
     def _tiles(self) -> Int:
         """Of a row, in whole blocks."""
-        return self.root.shape[1]
+        return self.node.shape[1]
 
     @property
     def _words(self) -> int:
@@ -112,7 +112,7 @@ class _Counts(_Pass):
         clear.body.append(Store(words, counter("r", self._words) * COUNTING + i, const(clear.body, 0, WORD)))
         own, at_once = self.tile // COUNTING, self.layout.at_once
         turns = Loop("serial", "k", 0, own // at_once)
-        values = Values(self.group, self.roots, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         items = [self.item(values, (counter("k", own // at_once) * at_once + j) * COUNTING + i) for j in range(at_once)]
         turns.body += values.order  # type: ignore[arg-type]
         for j, item in enumerate(items):
@@ -143,14 +143,14 @@ class _Counts(_Pass):
         for acc, part in zip(down.accs, (word, odd), strict=True):
             down.body.append(Accumulate(acc, (row(down.body, "and", part, pairs),)))
         lanes.body.append(down)
-        out = self.buffers.buffer(self.root, "out")
+        out = self.buffers.buffer(self.node, "out")
         for byte in range(min(4, 1 << self.bits)):
             total = down.accs[byte % 2]
             if byte >= 2:
                 number = row(lanes.body, "shr_low", total, const(lanes.body, 16, WORD))
             else:
                 number = row(lanes.body, "and", total, const(lanes.body, 0xFFFF, WORD))
-            lanes.body.append(Store(out, linear((self.row_at, self.t, w * 4 + byte), self.root.shape), number))
+            lanes.body.append(Store(out, linear((self.row_at, self.t, w * 4 + byte), self.node.shape), number))
         return lanes
 
 
@@ -172,7 +172,7 @@ class _Move(_Pass):
 
     def _brought(self, to: Buffer) -> Loop:
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
-        values = Values(self.group, self.roots, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         item = self.item(values, i)
         lanes.body += [*values.order, Store(to, i, item)]  # type: ignore[list-item]
         return lanes
@@ -180,16 +180,16 @@ class _Move(_Pass):
     def _offset(self, offsets: Buffer) -> Loop:
         """How far the items of each digit go from where they stand in the sorted tile: what is to end where the block's items end, but for those of
         this tile and of the following ones, now ends where the items of no larger digit do."""
-        _, counts, upto = self.root.inputs
+        _, counts, upto = self.node.inputs
         lanes, d = Loop("lanes", "d", 0, 1 << self.bits), counter("d", 1 << self.bits)
         after, j = Loop("serial", "j", 0, self.block - mod(self.t, self.block)), counter("j", self.block)
         after.accs = [Acc(TABLE["reduce_sum"], WORD, WORD)]
         body = lanes.body
         tile = named(index(body, self.t), "tile", assumed=True)  # whole blocks of them are counted
-        values = Values(self.group, self.roots, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         following = values.element(counts, (self.row_at, tile + j, d), ())
         after.body += [*values.order, Accumulate(after.accs[0], (following,))]  # type: ignore[list-item]
-        values = Values(self.group, self.roots, whole=self.buffers)
+        values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
         own = values.element(counts, (self.row_at, tile, d), ())
         end = values.element(upto, (self.row_at, d, floordiv(tile, self.block)), ())
         body += [after, *values.order]  # type: ignore[list-item]
@@ -207,8 +207,8 @@ class _Move(_Pass):
         item: Value = load(body, tile, i)
         d = named(self.digit(body, item, self.low, self.bits), "d", 1 << self.bits, assumed=True)
         place = named(row(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n, assumed=True)
-        out = self.buffers.buffer(self.root, "out")
-        body.append(Store(out, self.row_at * self.n + place, _finished(body, item, self.root.attrs[-1]), there))
+        out = self.buffers.buffer(self.node, "out")
+        body.append(Store(out, self.row_at * self.n + place, _finished(body, item, self.node.attrs[-1]), there))
         return lanes
 
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from hologram.graph.rewrite.engine import Rule, RuleSet
+from hologram.graph.rewrite.rewriter import Rule
+from hologram.graph.rewrite.rule import RuleSet
 from hologram.graph.rewrite.rules import arithmetic, broadcasts, comparison, complex_parts, folding, functions, movement, reductions, sink_movement
 
 SIMPLIFY = RuleSet(

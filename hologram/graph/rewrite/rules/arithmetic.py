@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule
 from hologram.graph.rewrite.pattern import Apply, c, d, spelled, x, y, z
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule
 from hologram.ir.node import Node, const_value
 
 abs_, sqrt, rsqrt, square, reciprocal, copysign = map(spelled, ("abs", "sqrt", "rsqrt", "square", "reciprocal", "copysign"))
@@ -35,13 +36,11 @@ def _has_exact_reciprocal(c: Node) -> bool:
     if not math.isfinite(v) or v == 0 or abs(math.frexp(v)[0]) != 0.5:
         return False
     inverse = const_value(c).dtype.type(1 / v)
-    return bool(1 / v == float(inverse)) and abs(float(inverse)) >= float(_tiny(c))
+    return bool(1 / v == float(inverse)) and abs(float(inverse)) >= _tiny(c)
 
 
 def _tiny(c: Node) -> float:
-    from ml_dtypes import finfo
-
-    return float(finfo(c.dtype.np).tiny)
+    return c.dtype.format.least_normal
 
 
 def _times_reciprocal(b: Rewriter, x: Node, c: Node) -> Node:
@@ -55,9 +54,7 @@ def _invertible(c: Node) -> bool:
 
 def _in_range(x: float, like: Node) -> bool:
     """Whether a constant made of others is finite in their type, and no subnormal number, which has lost digits."""
-    from ml_dtypes import finfo
-
-    return x == 0 or _tiny(like) <= abs(x) <= float(finfo(like.dtype.np).max)
+    return x == 0 or _tiny(like) <= abs(x) <= like.dtype.format.largest
 
 
 def _keeps_sum(c: Node, d: Node) -> bool:

@@ -5,9 +5,9 @@ An elementwise op commutes with a broadcast whatever its arithmetic: exact.
 
 from __future__ import annotations
 
-from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.graph.rewrite.rules.reshape_groups import taken
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
@@ -188,7 +188,7 @@ def cast_iota(node: Node, b: Rewriter) -> Node | None:
 def _largest_index(dtype: DType) -> int:
     """The largest n such that 0, 1, …, n are all values of ``dtype``."""
     if dtype.is_float:
-        return 2 ** (int(dtypes.ml_dtypes.finfo(dtype.np).nmant) + 1)
+        return 2 ** (dtype.format.fraction_bits + 1)
     return 2 ** (dtype.bits - (dtype.kind == "i")) - 1
 
 

@@ -6,8 +6,9 @@ for integers, or ``fast``.
 
 from __future__ import annotations
 
-from hologram.graph.rewrite.engine import Rule, rule
 from hologram.graph.rewrite.pattern import c, d, ones, p, q, spelled, x, y, z
+from hologram.graph.rewrite.rewriter import Rule
+from hologram.graph.rewrite.rule import rule
 
 eq, ne, select, isnan, maximum, minimum = map(spelled, ("eq", "ne", "select", "isnan", "max", "min"))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hologram.graph.rewrite.engine import Rule, rule
 from hologram.graph.rewrite.pattern import spelled, x, y
+from hologram.graph.rewrite.rewriter import Rule
+from hologram.graph.rewrite.rule import rule
 
 real, imag, complex_ = map(spelled, ("real", "imag", "complex"))
 

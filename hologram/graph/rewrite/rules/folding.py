@@ -6,7 +6,8 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.ir.node import Node, const_value
 
 # --- constants -------------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def lossless(a: DType, b: DType) -> bool:
     if b.is_float:
         if a.is_float:
             return a.bits < b.bits
-        return a.bits - (a.kind == "i") <= dtypes.ml_dtypes.finfo(b.np).nmant + 1
+        return a.bits - (a.kind == "i") <= b.format.fraction_bits + 1
     return a.is_integer and (a.bits < b.bits and (a.kind == "u" or b.kind == "i"))
 
 
@@ -157,7 +158,7 @@ def _powers(b: Rewriter, dtype: DType) -> list[Node]:
 
 @rule_fn(("integer_pow",), "small-power", "x^0 = 1, x^1 = x, x^2 = x * x, x^3 = x * (x * x), x^-1 = 1 / x", "exact", examples=_powers)
 def small_power(node: Node, b: Rewriter) -> Node | None:
-    """The row's own products, so that a square is shared; those of 16-bit floats are not rounded on the way, and stay together."""
+    """The row's own products, so that a square is shared; those of narrow floats are not rounded on the way, and stay together."""
     x, n = node.inputs[0], node.attrs[0]
     if n in (0, 1):
         return x if n else b.const(1, node.dtype)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule, rule_fn
 from hologram.graph.rewrite.pattern import c, spelled, x, y
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule, rule_fn
 from hologram.ir.node import Node, const_value
 
 _sigmoid = spelled("sigmoid")

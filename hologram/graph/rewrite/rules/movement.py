@@ -6,7 +6,8 @@ The order in which movements stand, from the output to the leaves: broadcast, re
 from __future__ import annotations
 
 from hologram.dtypes import DType, int32
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.graph.rewrite.rules.reshape_groups import groups, taken
 from hologram.ir.node import Node, const_value
 from hologram.ir.op import Shape
@@ -66,10 +67,10 @@ def through_broadcast(below: Node, shape: Shape) -> tuple[Shape, tuple[int, ...]
     dims, source = below.attrs[1], below.inputs[0].shape
     kept: list[int] = []
     for olds, news in runs:
-        held = [a for a in olds if a in dims]
-        if not held:
+        covered = [a for a in olds if a in dims]
+        if not covered:
             continue
-        if len(held) != len(olds) or any(source[dims.index(a)] != below.shape[a] for a in held):
+        if len(covered) != len(olds) or any(source[dims.index(a)] != below.shape[a] for a in covered):
             return None
         kept.extend(news)
     return taken(shape, tuple(kept)), tuple(kept)

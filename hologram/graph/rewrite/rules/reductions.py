@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Examples, Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import Examples, rule_fn
 from hologram.graph.rewrite.rules.reshape_groups import groups, rest, taken
 from hologram.ir.node import Node, const_value
 from hologram.ir.op import Op, Shape
@@ -21,7 +22,7 @@ from hologram.primitives.reductions import adjacent_runs
 Axes = tuple[int, ...]
 
 
-# --- the written order -----------------------------------------------------------------------------------------------
+# --- the canonical reduction order -----------------------------------------------------------------------------------------------
 
 
 def indifferent(op: Op, dtype: DType) -> bool:
@@ -32,8 +33,8 @@ def indifferent(op: Op, dtype: DType) -> bool:
 
 
 def runs_of(shape: Shape, axes: Axes) -> list[tuple[Int, bool]]:
-    """For each run of reduced axes, in the order of axes: how many elements, and whether in row form. Runs of one element do not count;
-    of two elements, both forms are one."""
+    """For each run of reduced axes, in the order of axes: how many elements, and whether it is reduced horizontally. Runs of one element do not
+    count; of two elements, both forms are one."""
     out = []
     for run in adjacent_runs(axes):
         n = prod(shape[a] for a in run)

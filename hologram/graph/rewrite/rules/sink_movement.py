@@ -6,7 +6,8 @@ Users first: what has a second user is not computed twice. All exact: nothing is
 from __future__ import annotations
 
 from hologram.dtypes import DType
-from hologram.graph.rewrite.engine import Rewriter, Rule, rule_fn
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.rewrite.rule import rule_fn
 from hologram.graph.rewrite.rules import movement
 from hologram.graph.rewrite.rules.broadcasts import broadcast_broadcast, broadcast_same
 from hologram.graph.rewrite.rules.reductions import reduced_axes

@@ -13,9 +13,9 @@ import numpy as np
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError
 from hologram.ir.op import Op, Shape, register
-from hologram.primitives.elementwise import rounded, same_type
 from hologram.primitives.expansions import bessel, gamma, normal
-from hologram.primitives.mathematics import erf_of, erfc_of, erfcx_far, erfinv_of, gauss, in_wider_type, pi_like
+from hologram.primitives.scalar.elementwise import rounded, same_type
+from hologram.primitives.scalar.mathematics import erf_of, erfc_of, erfcx_far, erfinv_of, gauss, in_wider_type, pi_like
 
 
 def _row(name: str, reference: Callable[..., Any], lower: Callable[..., Any], cost: int, tests: dict[str, Any], **more: Any) -> Op:

@@ -21,10 +21,12 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import TABLE, Op, Shape, on_complex, register
 from hologram.ir.symbolic import prod
-from hologram.primitives import complex_math, complex_products, composite, elementwise, indexing, markers, mathematics, movement, reductions  # noqa: F401, extended here
-from hologram.primitives.complex_math import Pair
-from hologram.primitives.composite import power_by_squaring
-from hologram.primitives.elementwise import broadcast_shape, cast_reference
+from hologram.primitives import indexing, markers, movement, reductions  # noqa: F401, extended here
+from hologram.primitives.complex import functions, products
+from hologram.primitives.complex.functions import Pair
+from hologram.primitives.scalar import composite, elementwise, mathematics  # noqa: F401, extended here
+from hologram.primitives.scalar.composite import power_by_squaring
+from hologram.primitives.scalar.elementwise import broadcast_shape, cast_reference
 
 _COMPLEX = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
@@ -180,7 +182,7 @@ def _integer_pow(z: Pair, n: int) -> Pair:
     if n == 0:
         return Pair(z.re.const(1), z.re.const(0))
     power = power_by_squaring(z, abs(n))
-    return power if n > 0 else complex_math.reciprocal(power)
+    return power if n > 0 else functions.reciprocal(power)
 
 
 def _integer_pow_reference(x: np.ndarray, n: int) -> np.ndarray:
@@ -195,8 +197,8 @@ _arithmetic("sub", lambda x, y: x - y)
 _arithmetic("mul", lambda x, y: x * y)
 _arithmetic("neg", lambda x: -x)
 _arithmetic("square", lambda x: x * x)
-_attach("div", complex_math.div, _smith)
-_attach("reciprocal", complex_math.reciprocal, _inverse)
+_attach("div", functions.div, _smith)
+_attach("reciprocal", functions.reciprocal, _inverse)
 _attach("integer_pow", _integer_pow, _integer_pow_reference)
 _attach("eq", lambda x, y: x.re.eq(y.re) & x.im.eq(y.im), np.equal)
 _attach("ne", lambda x, y: x.re.ne(y.re) | x.im.ne(y.im), np.not_equal)
@@ -290,8 +292,8 @@ _MATHEMATICS: dict[str, Callable[..., Any]] = {
     "sign": _sign,
 }
 for _name, _reference in _MATHEMATICS.items():
-    _attach(_name, getattr(complex_math, _name), _wider(_reference))
-_attach("abs", complex_math.modulus, _wider(np.abs), real_result=True)
+    _attach(_name, getattr(functions, _name), _wider(_reference))
+_attach("abs", functions.modulus, _wider(np.abs), real_result=True)
 
 # --- movement, reductions, scans, scatters ---------------------------------------------------------------------------
 
@@ -340,7 +342,7 @@ def _infer_product(row: Op, axes_of: Callable[[tuple[Any, ...]], tuple[int, ...]
     return infer
 
 
-_attach("reduce_prod", complex_products.product, _product, infer=_infer_product(TABLE["reduce_prod"], lambda attrs: attrs[0]))
-_attach("cumprod", complex_products.running_product, _running_product, infer=_infer_product(TABLE["cumprod"], lambda attrs: (attrs[0],)))
+_attach("reduce_prod", products.product, _product, infer=_infer_product(TABLE["reduce_prod"], lambda attrs: attrs[0]))
+_attach("cumprod", products.running_product, _running_product, infer=_infer_product(TABLE["cumprod"], lambda attrs: (attrs[0],)))
 
 __all__ = ["Each", "Pair", "complex_", "conj", "imag", "join", "real"]

@@ -1,4 +1,4 @@
-"""Elementwise ops that decompose into those of :mod:`hologram.primitives.elementwise`.
+"""Elementwise ops that decompose into those of :mod:`hologram.primitives.scalar.elementwise`.
 
 Integer ops are guarded here: whatever the operands, no trap and no poison value can be reached. Where NumPy defines a result, it
 is the result; the row's comment says what holds where NumPy does not (negative integer exponents).
@@ -14,7 +14,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
-from hologram.primitives.elementwise import quiet, rounded, same_type
+from hologram.primitives.scalar.elementwise import quiet, rounded, same_type
 
 
 def _row(name: str, arity: int, reference: Any, kinds: str, lower: Any, *, test: bool = False, infer: Any = None, **more: Any) -> Op:
@@ -178,7 +178,7 @@ heaviside = _row("heaviside", 2, np.heaviside, "f", _lower_heaviside, cost=5)
 
 def _infer_nextafter(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
     shape, dtype = same_type("nextafter", "f")(inputs, attrs)
-    if dtype.bits == 16:  # computing in float32 would give float32's neighbour
+    if dtype.is_narrow_float:  # computing in float32 would give float32's neighbour
         raise DTypeError(f"nextafter does not take {dtype}")
     return shape, dtype
 

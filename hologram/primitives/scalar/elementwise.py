@@ -4,7 +4,7 @@
 operands, ``{t}`` the operand type; for LLVM ``{s}`` its intrinsic suffix, ``{fl}`` floating-point flags, ``{k}`` the letter of
 signedness; for C ``{w}`` the unsigned type in which integers wrap, ``{f}`` the suffix of functions. Semantics that a machine
 instruction does not have by itself (shifts beyond the width, division by zero, float to integer) are decomposed in
-:mod:`hologram.primitives.composite`, so no poison and no trap can be reached.
+:mod:`hologram.primitives.scalar.composite`, so no poison and no trap can be reached.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def same_type(name: str, kinds: str, result: DType | None = None, first: int = 0
 
 
 def quiet(f: Any) -> Any:
-    """The reference computes 16-bit floats in float32, as every backend does, and raises no floating-point warning."""
+    """The reference computes narrow floats in float32, as every backend does, and raises no floating-point warning."""
 
     def reference(*xs: Any) -> Any:
         with np.errstate(all="ignore"):
             d = xs[0].dtype
-            if d.itemsize == 2 and d.kind not in "iu":
+            if dtypes.of(d).is_narrow_float:
                 return np.asarray(f(*(x.astype(np.float32) if getattr(x, "dtype", None) == d else x for x in xs)))
             return np.asarray(f(*xs))
 
@@ -206,22 +206,7 @@ def cast_reference(x: Any, to: str) -> Any:
             return np.where(y >= high, info.max, np.where(y <= low, info.min, inside)).astype(d.np)
         if d.kind == "b":
             return np.asarray(x != 0)
-        if d.is_float and d.bits == 16 and x.dtype.itemsize > 2:
-            x = _to_odd_float32(x)
-        return np.asarray(x.astype(d.np))
-
-
-def _to_odd_float32(x: Any) -> Any:
-    """``x`` as float32 where that is exact, else the neighbour whose last bit is set: rounding that to 16 bits is as good as rounding ``x``."""
-    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:  # first to float64's 53 bits, in the same way
-        beyond = (x >= 2**53) | (x <= -(2**53)) if x.dtype.kind == "i" else x >= 2**53
-        lost = x & 2047
-        x = np.where(beyond, x - lost | np.where(lost != 0, 2048, 0).astype(x.dtype), x)
-    exact = np.asarray(x.astype(np.float64))
-    near = exact.astype(np.float32)
-    bits = near.view(np.uint32)
-    bits = np.where(np.abs(near) > np.abs(exact), bits - 1, bits)
-    return np.where(np.isnan(exact) | (near == exact), near.view(np.uint32), bits | 1).astype(np.uint32).view(np.float32)
+        return dtypes.rounded_once(x, d)
 
 
 # the text of casts is the renderers' own

@@ -13,7 +13,7 @@ import numpy as np
 
 from hologram.ir.op import Op, register
 from hologram.primitives import expansions
-from hologram.primitives.elementwise import rounded, same_type
+from hologram.primitives.scalar.elementwise import rounded, same_type
 
 
 def in_wider_type(reference: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, floordiv
-from hologram.primitives.host import Type, host_row
+from hologram.primitives.host.host_op import Type, host_row
 
 if TYPE_CHECKING:
     from hologram.ir.node import Node

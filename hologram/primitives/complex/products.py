@@ -9,13 +9,13 @@ from typing import Any
 
 from hologram.dtypes import DType
 from hologram.ir.graph import Body, Graph
-from hologram.ir.leaves import const, input_
-from hologram.ir.node import Builder, Node, const_attrs
+from hologram.ir.leaves import input_
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import prod
-from hologram.primitives.complex_math import Pair
+from hologram.primitives.complex.functions import Pair
 from hologram.primitives.control import project, scan
-from hologram.primitives.movement import broadcast, concatenate, reshape, slice_, transpose
+from hologram.primitives.movement import concatenate, reshape, slice_, transpose
 
 
 def product(z: Pair, axes: tuple[int, ...]) -> Pair:
@@ -27,7 +27,7 @@ def product(z: Pair, axes: tuple[int, ...]) -> Pair:
     n, rest = prod(re.shape[a] for a in axes), tuple(re.shape[i] for i in kept)
     assert isinstance(n, int)  # the row's type rule sees to it
     if n == 0:
-        return Pair(*(code.value(_full(code.build, number, re.dtype, rest)) for number in (1, 0)))
+        return Pair(*(code.value(code.build.full(number, re.dtype, rest)) for number in (1, 0)))
     rows = [code.build(reshape, (code.build(transpose, (x,), ((*axes, *kept),)),), ((n, *rest),)) for x in (re, im)]
     return code.pair(*_multiplied(code, rows, False)[:2])
 
@@ -50,10 +50,6 @@ def running_product(z: Pair, axis: int, reverse: bool) -> Pair:
 def _opened(z: Pair) -> tuple[Any, tuple[Node, Node]]:
     code: Any = z.re.code
     return code, (z.re.ins, z.im.ins)
-
-
-def _full(build: Builder, number: Any, d: DType, shape: Shape) -> Node:
-    return build(broadcast, (build(const, (), const_attrs(number, d)),), (shape, ()))
 
 
 def _multiplied(code: Any, parts: list[Node], reverse: bool) -> tuple[Node, ...]:

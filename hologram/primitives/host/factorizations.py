@@ -26,7 +26,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
-from hologram.primitives.host import Type, host_row
+from hologram.primitives.host.host_op import Type, host_row
 
 if TYPE_CHECKING:
     from hologram.ir.node import Node

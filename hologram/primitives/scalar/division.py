@@ -13,7 +13,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.ir.op import Op, register
-from hologram.primitives.elementwise import rounded, same_type
+from hologram.primitives.scalar.elementwise import rounded, same_type
 
 _LAYOUT = {dtypes.float32: (dtypes.uint32, 23, 8), dtypes.float64: (dtypes.uint64, 52, 11)}
 

@@ -14,27 +14,27 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.device_kernel import GFLOPS, TileKernel, whole
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import static
-from hologram.graph.lower.code_placement import Lowered
-from hologram.graph.schedule.tiles import SIDE, Panels
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.schedule.tiles import SIDE, GpuTileConfig
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter
 
 
-def lower_reduced(group: Group, roots: set[Node], panels: Panels) -> Lowered:
-    """The one kernel of a group whose only root is a ``reduced_scores`` node."""
-    return _Reduced(group, roots, panels).lowered()
+def lower_reduced(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
+    """The one kernel of a group whose only value is a ``reduced_scores`` node."""
+    return _Reduced(group, materialized, panels).lowered()
 
 
 class _Reduced(TileKernel):
     """``found`` are the products; names are those of :class:`TileKernel`, with places of the own axis for rows and of the walked one for keys."""
 
-    def __init__(self, group: Group, roots: set[Node], panels: Panels) -> None:
-        (self.root,) = group.roots
-        own, walked, self.reduction, self.factored = self.root.attrs
-        scores, *factors = self.root.inputs
-        super().__init__(group, roots, scores, own, walked)
+    def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
+        (self.node,) = group.nodes
+        own, walked, self.reduction, self.factored = self.node.attrs
+        scores, *factors = self.node.inputs
+        super().__init__(group, materialized, scores, own, walked)
         self.factor = factors.pop(0) if self.factored else None
         self.pairs = list(zip(factors[::2], factors[1::2], strict=True))
         self.made_of = products_in(scores)
@@ -118,5 +118,5 @@ class _Reduced(TileKernel):
         if self.factored:
             place.append(counter("d", self.width))
         result = load(inner, self.outs, self._out())
-        inner.append(Store(self.buffers.buffer(self.root, "out"), linear(tuple(place), self.root.shape), result))
+        inner.append(Store(self.buffers.buffer(self.node, "out"), linear(tuple(place), self.node.shape), result))
         rows.body.insert(0, columns)

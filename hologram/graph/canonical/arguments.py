@@ -1,0 +1,24 @@
+"""Argument normalisation: forgets which trace an argument belongs to, and removes the marks of transforms, so that equal programs become equal
+graphs."""
+
+from __future__ import annotations
+
+from hologram.ir.graph import Graph
+from hologram.ir.node import Builder, Node
+
+
+def normalise_arguments(graph: Graph) -> Graph:
+    """``graph`` with arguments of no trace and without marks; the graph itself where it is so already."""
+    nodes = graph.nodes()
+    if all(i.attrs[3] is None for i in graph.inputs) and all(n.op.kind != "mark" for n in nodes):
+        return graph
+    b = Builder()
+    image: dict[Node, Node] = {}
+    for node in nodes:
+        if node.op.kind == "mark":
+            image[node] = image[node.inputs[0]]
+            continue
+        attrs = (*node.attrs[:3], None) if node.op.name == "input" else node.attrs
+        image[node] = b(node.op, tuple([image[i] for i in node.inputs]), attrs)
+    lines = {image[node]: line for node, line in graph.lines.items() if node in image and node.op.kind != "mark"}
+    return Graph([image[i] for i in graph.inputs], [image[o] for o in graph.outputs], lines)

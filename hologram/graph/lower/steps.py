@@ -1,0 +1,133 @@
+"""Lowering: fusion groups become kernels, loops and branches become control steps, calls of the host stay calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hologram.graph.fusion.fused_graph import FusedGraph
+from hologram.graph.fusion.groups import Call, Group, operands
+from hologram.graph.kernel.printer import print_kernel
+from hologram.graph.library.attention.device_kernel import lower_attention as lower_attention_by_tiles
+from hologram.graph.library.attention.kernel import lower_attention
+from hologram.graph.library.attention.nodes import REDUCED
+from hologram.graph.library.attention.reduced_kernel import lower_reduced
+from hologram.graph.library.sort.merge import lower_sort
+from hologram.graph.library.sort.radix import lower_digits
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.group import lower
+from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.native_sort import lower_native
+from hologram.graph.lower.scatters import lower_scatter
+from hologram.graph.lower.sorted_scatters import lower_runs
+from hologram.graph.schedule.tiles import GpuTileConfig, TileConfig
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
+
+Step = Lowered | ControlStep | HostStep
+
+
+class LoweredGraph:
+    """A fused graph and the ``steps`` that compute it, in order."""
+
+    __slots__ = ("fused", "steps")
+
+    def __init__(self, fused: FusedGraph, steps: list[Step]) -> None:
+        self.fused, self.steps = fused, steps
+
+    @property
+    def kernels(self) -> list[Lowered]:
+        """All kernels in order, those of bodies where the bodies stand."""
+        return kernels_of(self.steps)
+
+    @property
+    def own_kernels(self) -> list[Lowered]:
+        """The kernels that are not in a body."""
+        return [s for s in self.steps if isinstance(s, Lowered)]
+
+    def __str__(self) -> str:
+        return "\n".join(print_kernel(k.kernel) for k in self.kernels)
+
+
+def kernels_of(steps: list[Step]) -> list[Lowered]:
+    out: list[Lowered] = []
+    for step in steps:
+        if isinstance(step, ControlStep):
+            out += [k for s in step.schedules for k in s.kernels]
+        elif isinstance(step, Lowered):
+            out.append(step)
+    return out
+
+
+def host_steps_of(steps: list[Step]) -> list[HostStep]:
+    """All calls of routines of the host, those of bodies where the bodies stand."""
+    out: list[HostStep] = []
+    for step in steps:
+        if isinstance(step, ControlStep):
+            out += [h for s in step.schedules for h in s.host_steps]
+        elif isinstance(step, HostStep):
+            out.append(step)
+    return out
+
+
+def lower_groups(fused: FusedGraph, precision: str, tile: TileConfig | None, plan_of: Callable[[Graph], Any]) -> LoweredGraph:
+    """The steps of all groups. ``plan_of`` gives the execution plan of a body, which is legalized already."""
+    roots = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
+    stored = _stored(fused, roots)
+    steps: list[Step] = []
+    for g in fused.groups:
+        if isinstance(g, Call):
+            steps.append(HostStep(g) if g.node.op.kind == "host" else ControlStep(g, plan_of))
+        else:
+            steps += _kernels_of(g, roots, stored, precision, tile)
+    return LoweredGraph(fused, steps)
+
+
+def _stored(fused: FusedGraph, roots: set[Node]) -> set[Node]:
+    """The roots that are written to memory: results, and what another group or a call reads."""
+    stored = set(fused.computed)
+    for g in fused.groups:
+        if isinstance(g, Call):
+            stored.update(operands(g.node) if g.node.op.kind == "control" else g.node.inputs)
+            continue
+        for r in g.nodes:
+            stored |= _read_elsewhere(r, g, roots)
+    return stored
+
+
+def _kernels_of(group: Group, roots: set[Node], stored: set[Node], precision: str, tile: TileConfig | None) -> list[Lowered]:
+    match group.nodes[0].op.kind:
+        case "scatter":
+            return lower_scatter(group, roots, precision)
+        case "attention":
+            if isinstance(tile, GpuTileConfig):
+                return [(lower_reduced if group.nodes[0].op is REDUCED else lower_attention_by_tiles)(group, roots, tile)]
+            assert tile is not None
+            return [lower_attention(group, roots, tile)]
+        case "native":
+            return lower_sort(group) if isinstance(tile, GpuTileConfig) else [lower_native(group)]
+        case "runs":
+            return lower_runs(group, roots, precision)
+        case "digits":
+            assert isinstance(tile, GpuTileConfig)
+            return [lower_digits(group, roots, tile.shared_bytes)]
+    return lower(group, roots, stored, precision, tile)
+
+
+def _read_elsewhere(root: Node, group: Group, roots: set[Node]) -> set[Node]:
+    """Roots of other groups that ``root`` is made of."""
+    out: set[Node] = set()
+    seen: set[Node] = set()
+    stack = list(root.inputs)
+    while stack:
+        n = stack.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        if n in roots:
+            if n not in group.members:
+                out.add(n)
+        else:
+            stack.extend(n.inputs)
+    return out

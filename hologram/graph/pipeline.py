@@ -1,0 +1,221 @@
+"""The compiler's pipeline: every pass from the traced graph to the execution plan, in order, for every target.
+
+========== ============================ =======================================================================================
+stage      passes                       value after it
+========== ============================ =======================================================================================
+canonical  arguments … sink             the canonical graph: equal programs are equal graphs, movements are as late as can be
+legalized  reduce_in_tiles … bodies     the graph in ops that have a kernel on the target, bodies of loops and branches too
+folded     fold_constants               the graph, and the initializer that computes what depends on constants alone
+groups     fuse                         fusion groups: which values are computed together in one kernel
+kernels    lower                        a kernel for each group: loops, scalar instructions, tiles
+plan       plan                         steps in order, lifetimes and slots of buffers: what backends generate code from
+========== ============================ =======================================================================================
+
+The graphs inside of loops and branches run through the same passes: canonical reduction by ``bodies``, legalization by ``loop_bodies``, and the rest
+by ``lower``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regions
+from hologram.graph.canonical.arguments import normalise_arguments
+from hologram.graph.canonical.complex_split import split_complex
+from hologram.graph.canonical.control_flow import canonical_body, simplify_control
+from hologram.graph.constants.fold import fold_constants
+from hologram.graph.constants.loop_prepack import pack_before_loops
+from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
+from hologram.graph.initialized import Initialized
+from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.legalize.legalize import legalize
+from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
+from hologram.graph.library.attention.match import join_attention
+from hologram.graph.library.attention.region_tiles import reduce_in_tiles
+from hologram.graph.lower.steps import LoweredGraph, lower_groups
+from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
+from hologram.graph.program import Schedule
+from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
+from hologram.graph.rewrite.rules import SIMPLIFY, SINK
+from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
+from hologram.graph.verify_graph import verify_graph
+from hologram.ir.graph import Graph
+from hologram.settings import settings
+
+# --- canonical reduction: the same for all targets --------------------------------------------------------------------
+
+
+def _verify(graph: Graph, when: str) -> None:
+    verify_graph(graph, when)
+
+
+def _arguments(graph: Graph, context: Context) -> Graph:
+    return normalise_arguments(graph)
+
+
+def _complexes(graph: Graph, context: Context) -> Graph:
+    return split_complex(graph)
+
+
+def _simplify(graph: Graph, context: Context) -> Graph:
+    return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count)
+
+
+def _bodies(graph: Graph, context: Context) -> Graph:
+    """Control flow, and the graphs inside of it."""
+    key, inside = (context.precision, settings.disabled_passes), context.nested()
+    out = simplify_control(graph, lambda body: canonical_body(body, partial(_canonical, inside), key), context.count, not context.exact)
+    context.count.update(inside.rules())
+    return out
+
+
+def _canonical(context: Context, graph: Graph) -> Graph:
+    return run_passes(graph, CANONICAL, context)
+
+
+def _sink(graph: Graph, context: Context) -> Graph:
+    return rewrite_top_down(graph, SINK, context.precision, context.count)
+
+
+ARGUMENTS = Pass("arguments", _arguments, _verify)
+COMPLEXES = Pass("complexes", _complexes, _verify, required=True)
+SIMPLIFICATION = Pass("simplify", _simplify, _verify)
+BODIES = Pass("bodies", _bodies, _verify)
+SINKING = Pass("sink", _sink, _verify)
+
+CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, COMPLEXES, SIMPLIFICATION, Repeat((BODIES, SIMPLIFICATION)), Repeat((SINKING, SIMPLIFICATION)))
+
+# --- legalization: for a target and its tiles -------------------------------------------------------------------------
+
+
+def _reorders(context: Context) -> bool:
+    """Whether sums may be blocked: in another order than the written one, on a target with tiles."""
+    return context.tile is not None and not context.exact
+
+
+def _has_matrix_units(context: Context) -> bool:
+    return _reorders(context) and isinstance(context.tile, GpuTileConfig) and context.tile.tile_16bit is not None
+
+
+def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
+    return reduce_in_tiles(graph)
+
+
+def _block(first_level: int, graph: Graph, context: Context) -> Graph:
+    nbytes = DEVICE_BLOCK_BYTES if isinstance(context.tile, GpuTileConfig) else None
+    return block_regions(graph, partial(_canonical, context.nested()), first_level, nbytes)
+
+
+def _join_attention(graph: Graph, context: Context) -> Graph:
+    return join_attention(graph, WIDEST_BYTES if isinstance(context.tile, GpuTileConfig) else None)
+
+
+def _legalize(graph: Graph, context: Context) -> Graph:
+    tile = context.tile
+    shared = tile.shared_bytes if isinstance(tile, GpuTileConfig) else None
+    return legalize(graph, context.precision, isinstance(tile, CpuTileConfig) and tile.pairs, split_k=shared is None, shared_bytes=shared)
+
+
+def _loop_bodies(graph: Graph, context: Context) -> Graph:
+    def legalized(body: Graph, constants: Any) -> Graph:
+        return run_passes(body, LEGALIZE, context.nested(constants))
+
+    return pack_before_loops(graph, context.constants, legalized, context.tile, context.exact)
+
+
+LEGALIZE = (
+    Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units),
+    Pass("block_inner", partial(_block, 1), _verify, when=_reorders),  # what attention leaves to derivatives
+    Pass("join_attention", _join_attention, _verify, when=_reorders),
+    Pass("block_regions", partial(_block, 0), _verify, when=_reorders),  # what is not one kernel
+    Pass("legalize", _legalize, _verify, required=True),
+    Pass("loop_bodies", _loop_bodies, _verify, required=True),
+)
+
+# --- scheduling: from a legalized graph to the plan -------------------------------------------------------------------
+
+
+def _fold_constants(graph: Graph, context: Context) -> Graph | Initialized[Graph]:
+    found = fold_constants(graph, context.hold, context.tile, context.exact) if context.hold else None
+    return graph if found is None else Initialized(found.graph, found.values)
+
+
+def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[FusedGraph]:
+    both = program if isinstance(program, Initialized) else Initialized(program)
+    return both.map(lambda graph: fuse_graph(graph, keep_narrow=isinstance(context.tile, GpuTileConfig)))
+
+
+def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:
+    def plan_of(body: Graph) -> Schedule:
+        plan: Schedule = run_passes(body, (FUSE, LOWER, PLAN), context.nested())
+        return plan
+
+    return program.map(lambda fused: lower_groups(fused, context.precision, context.tile, plan_of))
+
+
+def _plan(program: Initialized[LoweredGraph], context: Context) -> Schedule:
+    return Schedule(program.main, None if program.initializer is None else Schedule(program.initializer))
+
+
+def _verify_parts(program: Initialized[Graph], when: str) -> None:
+    for graph in program.parts:
+        verify_graph(graph, when)
+
+
+def _verify_kernels(program: Initialized[LoweredGraph], when: str) -> None:
+    for lowered in program.parts:
+        for k in lowered.own_kernels:
+            verify_kernel(k.kernel)
+
+
+FOLD_CONSTANTS = Pass("fold_constants", _fold_constants, _verify_parts)
+FUSE = Pass("fuse", _fuse, required=True)
+LOWER = Pass("lower", _lower, _verify_kernels, required=True)
+PLAN = Pass("plan", _plan, required=True)  # a plan verifies the addresses that it gives out, for each size
+
+# --- the whole -------------------------------------------------------------------------------------------------------
+
+
+class Stage(NamedTuple):
+    """What ``as_text(name)`` shows: the value after ``passes``."""
+
+    name: str
+    passes: tuple[Pass | Repeat, ...]
+
+
+PIPELINE = (
+    Stage("canonical", CANONICAL),
+    Stage("legalized", LEGALIZE),
+    Stage("folded", (FOLD_CONSTANTS,)),
+    Stage("groups", (FUSE,)),
+    Stage("kernels", (LOWER,)),
+    Stage("plan", (PLAN,)),
+)
+
+
+def passes() -> Iterator[Pass]:
+    """All passes, in order; those that repeat once for each place where they stand."""
+    for stage in PIPELINE:
+        for p in stage.passes:
+            yield from p.passes if isinstance(p, Repeat) else (p,)
+
+
+def canonicalise(graph: Graph, precision: str, context: Context | None = None) -> Graph:
+    """``graph`` in canonical form at ``precision``; the same as that of its canonical form. ``context`` is filled with the rules that fired.
+
+    Inputs stay as they are in number and order, used or not. Raises :class:`hologram.errors.RewriteError` for a defective rule.
+    """
+    if settings.verify:
+        verify_graph(graph, "after tracing", interned=False)
+    return _canonical(context or Context(precision), graph)
+
+
+def compile_to_plan(
+    graph: Graph, precision: str = "exact", tile: TileConfig | None = None, hold: int = 0, context: Context | None = None
+) -> Schedule:
+    """The execution plan of a canonical graph: all passes after canonical reduction."""
+    context = context or Context(precision, tile, hold)
+    plan: Schedule = run_passes(graph, [p for stage in PIPELINE[1:] for p in stage.passes], context)
+    return plan

@@ -1,0 +1,115 @@
+"""The base class of rewrite rules, and the builder of nodes that applies them at one node."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hologram.dtypes import DType
+from hologram.errors import RewriteError
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import Op
+from hologram.support.precision import GUARANTEES
+
+STEPS = 10_000  # rewrites nested in one another before the rules count as growing without end
+STEPS_PER_NODE = 64  # of a graph, and STEPS more, before they do so side by side; rules in use take two or three
+
+
+class Rule:
+    """A named rewrite. ``apply(node, b)`` gives an equal node built with ``b``, or None where the rule does not say anything."""
+
+    __slots__ = ("name", "algebra", "guarantee")
+
+    def __init__(self, name: str, algebra: str, guarantee: str) -> None:
+        if guarantee not in GUARANTEES:
+            raise RewriteError(f"rule {name}: guarantee {guarantee!r} is none of {', '.join(GUARANTEES)}")
+        self.name, self.algebra, self.guarantee = name, algebra, guarantee
+
+    def __repr__(self) -> str:
+        return f"<{self.guarantee} rule {self.name}: {self.algebra}>"
+
+    def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
+        """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops. Asked once for each such combination."""
+        raise NotImplementedError
+
+    def apply(self, node: Node, b: Rewriter) -> Node | None:
+        raise NotImplementedError
+
+
+class Rewriter(Builder):
+    """Interns the nodes of one run, applies rules at one node, and gives rules their shorthand.
+
+    ``users`` counts each node's distinct users, outputs included (None while inputs go first). ``rank`` orders nodes by structure. ``fuel`` is how
+    many rules may fire.
+    """
+
+    __slots__ = ("candidates", "fired", "fuel", "users", "rank", "lines")
+
+    def __init__(self, candidates: Callable[[Node], tuple[Rule, ...]], fired: Counter[str], fuel: int = STEPS) -> None:
+        super().__init__()
+        self.candidates, self.fired, self.fuel = candidates, fired, fuel
+        self.users: dict[Node, int] | None = None
+        self.rank: dict[Node, int] = {}
+        self.lines: dict[Node, Any] = {}
+
+    def argument(self, dtype: DType, *shape: Any) -> Node:
+        """A fresh graph input, for examples."""
+        index = sum(op.name == "input" for op, _, _ in self.table)
+        return self.make("input", attrs=(index, shape, dtype.name, None))
+
+    def sole(self, node: Node) -> bool:
+        """Whether ``node`` has one user."""
+        assert self.users is not None, "users are counted only where users go first"
+        return self.users[node] == 1
+
+    def adopt(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        """``node`` on ``inputs``, interned here; the node itself where nothing changed and it is the first of its kind."""
+        key = (node.op, inputs, node.attrs)
+        known = self.table.get(key)
+        if known is None:
+            if inputs == node.inputs:
+                known = self.table[key] = node
+            else:
+                known = self(node.op, inputs, node.attrs)
+        return known
+
+    def swapped(self, node: Node) -> Node | None:
+        """The binary ``node`` with its operands exchanged, where that has its normal form here already."""
+        other = self.table.get((node.op, node.inputs[::-1], node.attrs))
+        return other if other in self.rank else None
+
+    def step(self, node: Node) -> tuple[Node, str] | None:
+        """The result of the first rule that fires at ``node``, and its name."""
+        for r in self.candidates(node):
+            out = r.apply(node, self)
+            if out is None:
+                continue
+            out = self.fit(out, node.shape)
+            if out.shape != node.shape or out.dtype is not node.dtype:
+                raise RewriteError(f"rule {r.name} ({r.algebra}) made {node.dtype}{list(node.shape)} into {out.dtype}{list(out.shape)}")
+            if out is not node:
+                self.fired[r.name] += 1
+                self.fuel -= 1
+                if self.fuel < 0:
+                    raise RewriteError(f"rules run without end: {', '.join(name for name, _ in self.fired.most_common(8))}")
+                return out, r.name
+        return None
+
+    def settle_rank(self, node: Node) -> None:
+        """Ranks ``node``, whose inputs are ranked: inputs by index, then everything else by a hash of its structure, constants last.
+
+        Built from integers and CRCs alone, so that no process's hash seed plays a part. A leaf's storage has no stable name: leaves of
+        one shape and type rank alike.
+        """
+        name, attrs = node.op.name, node.attrs
+        if name == "input":
+            self.rank[node] = attrs[0]
+        elif name == "const":
+            self.rank[node] = (1 << 65) + zlib.crc32(repr(attrs).encode())
+        else:
+            text = repr(attrs[1:] if name == "leaf" else attrs) if attrs else ""
+            rank = self.rank
+            structure = hash((zlib.crc32(name.encode()), zlib.crc32(text.encode()), *[rank[i] for i in node.inputs]))
+            rank[node] = (1 << 64) + structure  # a hash lies within 63 bits and a sign

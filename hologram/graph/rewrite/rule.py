@@ -1,0 +1,180 @@
+"""Rewrite rules: written as patterns or as functions, and sets of them, indexed by op.
+
+A rule has a name, its algebra in words, and a guarantee: ``exact`` (the same bits, NaNs being one class), ``standard`` (NaN, Inf and -0 keep their
+meaning, 2 ULP) or ``fast`` (finite values, reassociation)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hologram.dtypes import DType
+from hologram.errors import RewriteError
+from hologram.graph.rewrite.pattern import Apply, Bindings, Literal, Pattern, Var, free
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.ir.node import Node
+from hologram.ir.op import Op
+from hologram.support.precision import GUARANTEES
+
+RuleFunction = Callable[[Node, "Rewriter"], Node | None]
+
+
+# (builder, element type) -> graph outputs on which a rule is tried by the generated tests; () where the type does not fit
+Examples = Callable[["Rewriter", DType], Iterable[Node]]
+
+
+class PatternRule(Rule):
+    """``pattern`` = ``build``, both in the language of :mod:`hologram.graph.rewrite.pattern`; ``build`` may be ``f(b, <variables by name>)``.
+
+    ``kinds``: dtype kinds that the pattern's untyped variables take. ``where(<variables by name>)``: a further condition on the nodes. A number
+    on the right takes the node's own type where nothing beside it has one.
+    """
+
+    __slots__ = ("pattern", "result", "kinds", "where", "_build_names", "_where_names", "_forms")
+
+    def __init__(
+        self, name: str, algebra: str, guarantee: str, pattern: Apply, build: Any, kinds: str | None, where: Callable[..., bool] | None
+    ) -> None:
+        super().__init__(name, algebra, guarantee)
+        bound = {v.name: v for v in pattern.variables()}
+        self.pattern, self.kinds, self.where = pattern, kinds, where
+        self.result = build if isinstance(build, Pattern) or callable(build) else Literal(build)
+        self._build_names = () if isinstance(self.result, Pattern) else _parameters(self.result)[1:]
+        self._where_names = _parameters(where) if where is not None else ()
+        used = free(self.result, bound) if isinstance(self.result, Pattern) else sorted({*self._build_names} - {*bound})
+        unknown = sorted({*used, *({*self._where_names} - {*bound})})
+        if unknown:
+            raise RewriteError(f"rule {name}: {', '.join(unknown)} does not occur in its pattern")
+        self._forms: list[Apply] | None = None
+
+    @property
+    def forms(self) -> list[Apply]:
+        """The pattern with commutative operands in every order."""
+        if self._forms is None:
+            self._forms = self.pattern.alternatives()  # type: ignore[assignment]
+        return self._forms  # type: ignore[return-value]
+
+    def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
+        return self.pattern.op == op.name and any(all(map(_could_match, f.inputs, inputs)) for f in self.forms)
+
+    def apply(self, node: Node, b: Rewriter) -> Node | None:
+        for form in self.forms:
+            m: Bindings = {}
+            if form.match(node, m) and self._admits(m):
+                if isinstance(self.result, Pattern):
+                    return self.result.build(m, b, node.dtype)
+                return self.result(b, *[m[n] for n in self._build_names])
+        return None
+
+    def _admits(self, m: Bindings) -> bool:
+        if self.kinds is not None:
+            for v in self.pattern.variables():
+                if v.kinds is None and m[v.name].dtype.kind not in self.kinds:
+                    return False
+        return self.where is None or self.where(*[m[n] for n in self._where_names])
+
+
+class FunctionRule(Rule):
+    """A rewrite written as a function, for ops with attributes. See :func:`rule_fn`."""
+
+    __slots__ = ("ops", "over", "among", "function", "examples")
+
+    def __init__(
+        self, name: str, algebra: str, guarantee: str, function: RuleFunction, ops: tuple[str, ...], over: Any, among: Any, examples: Examples
+    ) -> None:
+        super().__init__(name, algebra, guarantee)
+        self.function, self.ops, self.over, self.among, self.examples = function, ops, over, among, examples
+
+    def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
+        if not _named(op, self.ops) or self.over is not None and not (inputs and _named(inputs[0], self.over)):
+            return False
+        return self.among is None or any(_named(i, self.among) for i in inputs)
+
+    def apply(self, node: Node, b: Rewriter) -> Node | None:
+        return self.function(node, b)
+
+
+def rule(
+    name: str, algebra: str, guarantee: str, pattern: Apply, build: Any, *, kinds: str | None = None, where: Callable[..., bool] | None = None
+) -> PatternRule:
+    """A rule in algebra: ``rule("mul-one", "x * 1 = x", "exact", x * 1, x)``.
+
+    Raises :class:`RewriteError` for a variable on the right, or in ``where``, that the left does not bind.
+    """
+    return PatternRule(name, algebra, guarantee, pattern, build, kinds, where)
+
+
+def rule_fn(
+    ops: Iterable[str],
+    name: str,
+    algebra: str,
+    guarantee: str,
+    *,
+    examples: Examples,
+    over: Iterable[str] | None = None,
+    among: Iterable[str] | None = None,
+) -> Callable[[RuleFunction], FunctionRule]:
+    """Decorates ``f(node, b) -> Node | None`` into a rule.
+
+    It is tried at nodes whose op is named in ``ops``, whose first input's op is in ``over`` and any of whose inputs is in ``among``. ``@kind``
+    stands for all ops of that kind, ``@word`` for those with that word in their algebra.
+    """
+
+    def decorate(function: RuleFunction) -> FunctionRule:
+        return FunctionRule(
+            name, algebra, guarantee, function, tuple(ops), None if over is None else tuple(over), None if among is None else tuple(among), examples
+        )
+
+    return decorate
+
+
+def _named(op: Op, names: Iterable[str]) -> bool:
+    return any(n == op.name or n[0] == "@" and (n[1:] == op.kind or n[1:] in op.algebra) for n in names)
+
+
+def _could_match(pattern: Pattern, op: Op) -> bool:
+    if isinstance(pattern, Apply):
+        return pattern.op == op.name
+    return op.name == "const" if isinstance(pattern, Literal) or isinstance(pattern, Var) and pattern.const else True
+
+
+def _parameters(f: Any) -> tuple[str, ...]:
+    code = f.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+class RuleSet:
+    """Rules in their order, indexed for each precision by a node's op and its inputs' ops."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        doubled = [n for n, k in Counter(r.name for r in self.rules).items() if k > 1]
+        if doubled:
+            raise RewriteError(f"two rules are called {', '.join(doubled)}")
+        self._index: dict[str, dict[Any, tuple[Rule, ...]]] = {p: {} for p in GUARANTEES}
+
+    def at(self, precision: str) -> list[Rule]:
+        """The rules whose guarantee is strong enough for ``precision``."""
+        if precision not in GUARANTEES:
+            raise ValueError(f"precision {precision!r} is none of {', '.join(GUARANTEES)}")
+        allowed = GUARANTEES[: GUARANTEES.index(precision) + 1]
+        return [r for r in self.rules if r.guarantee in allowed]
+
+    def index(self, precision: str) -> Callable[[Node], tuple[Rule, ...]]:
+        """A function from a node to the rules that could fire there."""
+        rules, known = self.at(precision), self._index[precision]
+
+        def candidates(node: Node) -> tuple[Rule, ...]:
+            inputs = node.inputs
+            if len(inputs) < 4:
+                key: Any = (node.op, *[i.op for i in inputs])
+            else:  # any number of inputs: which ops occur must do
+                key = (node.op, inputs[0].op, frozenset(i.op for i in inputs))
+            got = known.get(key)
+            if got is None:
+                ops = [i.op for i in inputs]
+                got = known[key] = tuple(r for r in rules if r.relevant(node.op, ops))
+            return got
+
+        return candidates

@@ -1,0 +1,1 @@
+"""Complex numbers: their ops, how other ops split into real and imaginary parts, and functions of a complex variable."""

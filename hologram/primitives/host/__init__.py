@@ -1,0 +1,1 @@
+"""Host ops: factorizations, Fourier transforms and callbacks, which routines outside of kernels run."""

@@ -1,0 +1,1 @@
+"""Elementwise ops: those with machine instructions, and those that decompose into them."""
