@@ -6,6 +6,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
+from hologram.linalg.decompositions import cholesky
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.manipulation import concat
@@ -36,8 +37,6 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
 
     ``shape`` is without the vectors' axis, by default what ``mean`` and ``cov`` broadcast to. NaN where ``cov`` is not positive definite.
     """
-    from hologram.linalg.decompositions import cholesky
-
     to = float_type(dtype, "multivariate_normal")
     work = dtypes.compute_type(to)
     m, c = as_type(mean, work, "multivariate_normal"), as_type(cov, work, "multivariate_normal")
