@@ -22,9 +22,13 @@ __all__ = ["polyfit"]
 
 
 def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None) -> Tensor:
-    """The polynomial of degree ``deg`` with the least sum of squares of ``w * (p(x) - y)``; for ``y`` of shape (n, k) k of them, in columns.
+    """Polynomial of degree ``deg`` with the least sum of squares of ``w * (p(x) - y)``: deg + 1 coefficients, the highest power first.
 
-    Columns of powers are scaled to length 1; singular values up to ``rcond`` times the largest, by default n ε, count as 0.
+    For ``y`` of shape (n, k) there are k polynomials, in columns. Columns of powers are scaled to length 1; singular values up to ``rcond`` times
+    the largest, by default n ε, count as 0. Raises ShapeError for points that do not pair, or a negative degree.
+
+    >>> hnp.round(hnp.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1), 3)
+    Tensor([2., 1.], dtype=float32)
     """
     weights = 1.0 if w is None else w
     nodes, dtype, _ = promoted("polyfit", [wrap(array(v, "polyfit")) for v in (x, y, weights)], dtypes.to_inexact)

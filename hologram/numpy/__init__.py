@@ -1,6 +1,13 @@
 """The NumPy-like namespace: the Python Array API standard, 2024.12, and the NumPy names people expect beside it.
 
-Every function takes Tensors, NumPy arrays and Python scalars, and gives Tensors.
+Every function takes Tensors, NumPy arrays, nested lists and Python scalars, and gives Tensors. What holds for all is not said by each:
+
+- Types: floats without a ``dtype`` are float32, integers int64. Arrays promote by the Array API's table, an integer with a float to the float's
+  type; a Python scalar is weak, and takes the type of an array of its kind (:func:`result_type`).
+- Views: what is called a view shares memory with its argument where NumPy's would: an assignment to elements of one changes the other.
+- Errors (:mod:`hologram.errors`): AxisOutOfRange for an axis that is not there, ShapeError for shapes that do not broadcast, DTypeError for types
+  that are not taken, ArgumentError for what is no array, TracedValueError where a value is needed that is being traced.
+- Examples assume ``import hologram.numpy as hnp`` and ``import numpy as np``.
 """
 
 import importlib

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage
-from hologram.backends.cpu.native.dispatch import register_buffer_class
-from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.native import storage
+from hologram.backends.native.dispatch import register_buffer_class
+from hologram.backends.native.module import why_not_native
 from hologram.backends.residence import on_host
 from hologram.dlpack import capsule
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
@@ -28,7 +28,7 @@ def _exporter() -> type:
     """The base class of buffers: up to Python 3.11 the buffer protocol is native code's to have, from 3.12 on ``__buffer__`` is enough."""
     if sys.version_info >= (3, 12) or why_not_native() is not None:
         return object
-    from hologram.backends.cpu.native import native_storage
+    from hologram.backends.native import native_storage
 
     made: type = native_storage.exporter(lambda buffer: buffer.to_numpy())
     return made
@@ -38,11 +38,17 @@ _Exporter: Any = _exporter()
 
 
 class Buffer(_Exporter):
-    """A one-dimensional array of ``size`` elements of ``dtype`` at a fixed address.
+    """One-dimensional array of ``size`` elements of ``dtype`` at a fixed address, that ops read and write in place.
 
     Executors make buffers (:meth:`Executor.allocate`, :meth:`Executor.allocate_boundary`), :meth:`wrap` makes one of an array. What is read
     through :meth:`to_numpy`, DLPack, the buffer protocol or ``__array_interface__`` is this very memory. After :meth:`free`, or the end of
     the executor, every use raises FreedBufferError; memory that arrays still view stays theirs until they die.
+
+    >>> array = np.array([1, 2, 3], np.float32)
+    >>> buffer = hg.Buffer.wrap(array)
+    >>> buffer.fill(7)
+    >>> array
+    array([7., 7., 7.], dtype=float32)
     """
 
     __slots__ = ("_storage", "_executor", "_aval", "_pool", "_class_index", "_handle", "_end", "__weakref__")
@@ -103,10 +109,12 @@ class Buffer(_Exporter):
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The element type, a NumPy dtype."""
         return self._aval.dtype.np
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements."""
         return self._aval.nbytes
 
     @property
@@ -116,10 +124,12 @@ class Buffer(_Exporter):
 
     @property
     def is_boundary(self) -> bool:
+        """Whether the memory is a page of the executor's pool."""
         return self._pool == "boundary"
 
     @property
     def is_linear(self) -> bool:
+        """Whether the memory is a span of its own in the linear pool."""
         return self._pool == "linear"
 
     @property

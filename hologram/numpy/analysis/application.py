@@ -23,7 +23,15 @@ __all__ = ["apply_along_axis", "apply_over_axes", "piecewise", "vectorize"]
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
-    """``func1d(row, *args, **options)`` of every row along ``axis``, all at once by ``vmap``; the result's axes stand where ``axis`` was."""
+    """Applies a function to every vector along ``axis``, all at once by :func:`hologram.vmap`.
+
+    ``func1d(vector, *args, **options)`` gives an array; its axes stand where ``axis`` was. Raises ArgumentError for what is no function, and what
+    ``vmap`` raises.
+
+    >>> hnp.apply_along_axis(lambda v: v - v.mean(), 1, [[1.0, 3.0], [2.0, 6.0]])
+    Tensor([[-1.,  1.],
+            [-2.,  2.]], dtype=float32)
+    """
     as_function(func1d, "apply_along_axis")
     t = wrap(array(arr, "apply_along_axis"))
     a = axis_of(axis, t.ndim, "apply_along_axis")
@@ -36,7 +44,13 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Tensor:
-    """``func(a, axis)`` for one of ``axes`` after the other; an axis that it removes comes back with extent 1."""
+    """Applies ``func(a, axis)`` over one of ``axes`` after the other; an axis that it removes comes back with extent 1.
+
+    Raises ArgumentError for what is no function, ShapeError where a result has another number of axes.
+
+    >>> hnp.apply_over_axes(hnp.sum, [[1, 2], [3, 4]], [0, 1])
+    Tensor([[10]], dtype=int64)
+    """
     as_function(func, "apply_over_axes")
     t = wrap(array(a, "apply_over_axes"))
     for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
@@ -51,9 +65,14 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Tenso
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **options: Any) -> Tensor:
-    """By element the last function whose condition holds, else the one more function at the end, else 0; functions may be numbers.
+    """Evaluates a piecewise function: by element the last of ``funclist`` whose condition holds, else the one more at its end, else 0.
 
-    Every function sees all of ``x``. The result has the type of ``x``.
+    Functions are called with all of ``x``, ``args`` and ``options``, and may be numbers. The result has shape and type of ``x``. Raises
+    ArgumentError where the numbers of functions and conditions do not fit.
+
+    >>> x = hnp.asarray([-2.0, 0.5, 3.0])
+    >>> hnp.piecewise(x, [x < 0, x > 1], [-1.0, lambda v: v * v, 0.0])
+    Tensor([-1.,  0.,  9.], dtype=float32)
     """
     t = wrap(array(x, "piecewise"))
     conditions = condlist if isinstance(condlist, (tuple, list)) and (not condlist or not isinstance(condlist[0], (bool, int))) else [condlist]
@@ -74,7 +93,11 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **opti
 
 
 def vectorize(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
-    """``pyfunc``, a function of scalars, as a function of arrays that broadcast: one ``vmap`` over all elements."""
+    """Makes a function of scalars one of arrays, which broadcast: one :func:`hologram.vmap` over all elements.
+
+    >>> hnp.vectorize(lambda a, b: hnp.where(a > b, a - b, a + b))([1, 2, 3], 2)
+    Tensor([3, 4, 1], dtype=int64)
+    """
 
     @wraps(pyfunc)
     def function(*args: Any) -> Any:

@@ -32,8 +32,16 @@ def _vectors(what: str, *args: Any) -> list[Tensor]:
 
 
 def convolve(x: Any, v: Any, /, mode: str = "full") -> Tensor:
-    """``result[k] = sum of x[i] * v[k - i]``: at all places where the two overlap (``full``), so many as the longer one has (``same``), or where the
-    shorter one is inside (``valid``)."""
+    """Convolution of two vectors: ``result[k] = sum of x[i] * v[k - i]``.
+
+    ``mode``: at all places where the two overlap (``full``, n + m - 1 elements), so many as the longer one has (``same``), or where the shorter one
+    is inside (``valid``). Raises ShapeError for what are no vectors with elements, ArgumentError for another mode.
+
+    >>> hnp.convolve([1, 2, 3], [1, 1])
+    Tensor([1, 3, 5, 3], dtype=int64)
+    >>> hnp.convolve([1, 2, 3], [1, 1], mode="valid")
+    Tensor([3, 5], dtype=int64)
+    """
     a, b = _vectors("convolve", x, v)
     n, m = (operator.index(t.shape[0]) for t in (a, b))
     if n == 0 or m == 0:
@@ -53,7 +61,13 @@ def convolve(x: Any, v: Any, /, mode: str = "full") -> Tensor:
 
 
 def correlate(x: Any, v: Any, /, mode: str = "valid") -> Tensor:
-    """``result[k] = sum of x[i + k] * v[i]``; see :func:`convolve`."""
+    """Cross-correlation of two vectors: ``result[k] = sum of x[i + k] * v[i]``.
+
+    ``mode`` and errors are those of :func:`convolve`. Complex numbers are not conjugated, as they are in NumPy.
+
+    >>> hnp.correlate([1, 2, 3], [0, 1], mode="valid")
+    Tensor([2, 3], dtype=int64)
+    """
     a, b = _vectors("correlate", x, v)
     if a.shape[0] >= b.shape[0]:
         return convolve(a, flip(b), mode)
@@ -61,7 +75,14 @@ def correlate(x: Any, v: Any, /, mode: str = "valid") -> Tensor:
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
-    """The piecewise linear function through the points ``(xp, fp)``, ``xp`` ascending; beyond them ``left`` and ``right``, by default the ends."""
+    """Piecewise linear interpolation at ``x`` through the points ``(xp, fp)``, ``xp`` ascending.
+
+    The result has the shape of ``x``. Beyond the points it is ``left`` and ``right``, by default the first and the last value. Raises ShapeError for
+    points of more than one axis.
+
+    >>> hnp.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 20.0])
+    Tensor([ 5. , 17.5, 20. ], dtype=float32)
+    """
     (at, xs, ys), _, _ = promoted("interp", (x, xp, fp), dtypes.to_inexact)
     points, knots, heights = wrap(at), wrap(xs), wrap(ys)
     if len(xs.shape) != 1 or xs.shape != ys.shape or xs.shape[0] == 0:
@@ -77,7 +98,16 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 
 
 def gradient(x: Any, *spacing: Any, axis: Any = None) -> Any:
-    """Central differences along every axis (or those named), one-sided at the ends. ``spacing`` is one distance, one an axis, or coordinates."""
+    """Slopes by central differences along every axis, or along ``axis``; one-sided at the ends.
+
+    ``spacing`` is one distance, one for each axis, or coordinates along each. One axis gives an array, several a list. Raises ShapeError for an
+    axis of fewer than two elements, ArgumentError for spacings of another number.
+
+    >>> hnp.gradient([1.0, 4.0, 9.0, 16.0])
+    Tensor([3., 4., 6., 7.], dtype=float32)
+    >>> hnp.gradient([0.0, 2.0, 8.0], [0.0, 1.0, 2.0])
+    Tensor([2., 4., 6.], dtype=float32)
+    """
     node = array(x, "gradient")
     t = wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
     named = range(t.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -109,7 +139,13 @@ def _slope(t: Tensor, axis: int, spacing: Any) -> Tensor:
 
 
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """The integral by the trapezoidal rule of ``y`` along ``axis`` at the coordinates ``x``, or at distances ``dx``."""
+    """Integral along ``axis`` by the trapezoidal rule, at the coordinates ``x`` or at distances ``dx``.
+
+    >>> hnp.trapezoid([1.0, 2.0, 3.0])
+    Tensor(4., dtype=float32)
+    >>> hnp.trapezoid([1.0, 2.0, 3.0], [0.0, 1.0, 3.0])
+    Tensor(6.5, dtype=float32)
+    """
     t = wrap(array(y, "trapezoid"))
     values = moveaxis(t, axis_of(axis, t.ndim, "trapezoid"), -1)
     width: Any = dx
@@ -120,14 +156,24 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
 
 
 def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    """Differences of neighbours of ``x`` flattened, between what is put before and after them."""
+    """Differences of neighbours of ``x`` flattened, after ``to_begin`` and before ``to_end``.
+
+    >>> hnp.ediff1d([1, 4, 9], to_begin=0)
+    Tensor([0, 3, 5], dtype=int64)
+    """
     values = wrap(array(x, "ediff1d")).reshape(-1)
     parts = [to_begin, diff(values), to_end]
     return concat([wrap(array_as(p, values._aval()[1], "ediff1d")).reshape(-1) for p in parts if p is not None])
 
 
 def unwrap(x: Any, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Tensor:
-    """Angles made continuous along ``axis``: jumps of more than ``discont``, at least half a period, are taken back by whole periods."""
+    """Makes angles continuous along ``axis``: jumps of more than ``discont``, at least half a period, are taken back by whole periods.
+
+    Angles are in radians unless ``period`` says otherwise. Shape and float type are those of ``x``.
+
+    >>> hnp.unwrap([0.0, 170.0, -170.0], period=360.0)
+    Tensor([  0., 170., 190.], dtype=float32)
+    """
     node = array(x, "unwrap")
     t = wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
     rows = moveaxis(t, axis_of(axis, t.ndim, "unwrap"), -1)
@@ -141,7 +187,13 @@ def unwrap(x: Any, /, discont: float | None = None, axis: int = -1, *, period: f
 
 
 def polyval(p: Any, x: Any, /) -> Tensor:
-    """The polynomial with coefficients ``p``, the highest first, at ``x``: Horner's rule."""
+    """Value at ``x`` of the polynomial with coefficients ``p``, the highest power first, by Horner's rule.
+
+    The result has the shape of ``x``. Raises ShapeError for coefficients of more than one axis.
+
+    >>> hnp.polyval([1, 0, -2], [0, 1, 3])
+    Tensor([-2, -1,  7], dtype=int64)
+    """
     coefficients, at = wrap(array(p, "polyval")), wrap(array(x, "polyval"))
     if coefficients.ndim != 1:
         raise located(ShapeError(f"polyval takes coefficients of one axis, not shape {list(coefficients.shape)}"))
@@ -152,7 +204,15 @@ def polyval(p: Any, x: Any, /) -> Tensor:
 
 
 def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of every element of ``x``, from the highest down, or up if ``increasing``."""
+    """Vandermonde matrix (n, N): the powers of each element of ``x``, from the highest down, or up if ``increasing``.
+
+    ``N`` is by default n. Raises ShapeError for what is no vector.
+
+    >>> hnp.vander([1, 2, 3], 3)
+    Tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]], dtype=int64)
+    """
     (values,) = _vectors("vander", x)
     n = values.shape[0] if N is None else N
     powers = arange(n) if increasing else arange(n - 1, -1, -1)

@@ -38,24 +38,46 @@ def _aligned(what: str, p: Any, q: Any) -> list[Tensor]:
 
 
 def polyadd(p: Any, q: Any, /) -> Tensor:
+    """Sum of two polynomials, given by coefficients with the highest power first.
+
+    >>> hnp.polyadd([1, 2, 3], [10, 0])
+    Tensor([ 1, 12,  3], dtype=int64)
+    """
     a, b = _aligned("polyadd", p, q)
     return a + b
 
 
 def polysub(p: Any, q: Any, /) -> Tensor:
+    """Difference of two polynomials, given by coefficients with the highest power first.
+
+    >>> hnp.polysub([1, 2, 3], [10, 0])
+    Tensor([ 1, -8,  3], dtype=int64)
+    """
     a, b = _aligned("polysub", p, q)
     return a - b
 
 
 def polymul(p: Any, q: Any, /) -> Tensor:
-    """The product; leading zeros stay, since the shape does not depend on values."""
+    """Product of two polynomials, given by coefficients with the highest power first.
+
+    Leading zeros stay, since the shape does not depend on values.
+
+    >>> hnp.polymul([1, 1], [1, -1])
+    Tensor([ 1,  0, -1], dtype=int64)
+    """
     a, b = _coefficients("polymul", p, q)
     return convolve(a, b)
 
 
 def polydiv(p: Any, q: Any, /) -> tuple[Tensor, Tensor]:
-    """Quotient and remainder. The first coefficient of ``q`` is not zero; the remainder has one coefficient fewer than ``q``, or as many as ``p``
-    where those are fewer, and at least one."""
+    """Quotient and remainder of two polynomials, given by coefficients with the highest power first; floats.
+
+    The first coefficient of ``q`` is not zero. The remainder has one coefficient fewer than ``q``, or as many as ``p`` where those are fewer, and at
+    least one. Raises ShapeError for polynomials without coefficients.
+
+    >>> hnp.polydiv([1, 0, -1], [1, 1])
+    (Tensor([ 1., -1.], dtype=float32), Tensor([0.], dtype=float32))
+    """
     a, b = _coefficients("polydiv", p, q, inexact=True)
     n, m = operator.index(a.shape[0]), operator.index(b.shape[0])
     if n == 0 or m == 0:
@@ -71,7 +93,13 @@ def polydiv(p: Any, q: Any, /) -> tuple[Tensor, Tensor]:
 
 
 def polyder(p: Any, m: int = 1) -> Tensor:
-    """The ``m``-th derivative."""
+    """``m``-th derivative of a polynomial, given by coefficients with the highest power first.
+
+    Raises ArgumentError for a negative ``m``.
+
+    >>> hnp.polyder([1, 0, -2, 5])
+    Tensor([ 3,  0, -2], dtype=int64)
+    """
     (a,) = _coefficients("polyder", p)
     if integer(m, "polyder", "a number of times") < 0:
         raise located(ArgumentError(f"polyder: derivative number {m}"))
@@ -82,7 +110,14 @@ def polyder(p: Any, m: int = 1) -> Tensor:
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
-    """The ``m``-th antiderivative, with the constants ``k``: one for all or one for each integration, 0 for None."""
+    """``m``-th antiderivative of a polynomial, given by coefficients with the highest power first; floats.
+
+    ``k`` are the constants: one for all, or one for each integration, 0 for None. Raises ArgumentError for a negative ``m``, ShapeError for
+    constants of another number.
+
+    >>> hnp.polyint([3, 0], k=1)
+    Tensor([1.5, 0. , 1. ], dtype=float32)
+    """
     (a,) = _coefficients("polyint", p, inexact=True)
     if integer(m, "polyint", "a number of times") < 0:
         raise located(ArgumentError(f"polyint: antiderivative number {m}"))
@@ -98,7 +133,11 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
 
 
 def poly(zeros_: Any, /) -> Tensor:
-    """The polynomial with the leading coefficient 1 and these zeros."""
+    """Coefficients, the highest power first, of the polynomial with these zeros whose leading coefficient is 1.
+
+    >>> hnp.poly([1.0, 2.0])
+    Tensor([ 1., -3.,  2.], dtype=float32)
+    """
     (z,) = _coefficients("poly", zeros_, inexact=True)
     one = full((1,), 1.0, dtype=z.dtype)
     product = one
@@ -108,6 +147,12 @@ def poly(zeros_: Any, /) -> Tensor:
 
 
 def roots(p: Any, /) -> Tensor:
-    """The zeros, which may be complex: eigenvalues of the companion matrix. Reads values, so it raises TracedValueError while tracing."""
+    """Zeros of a polynomial, given by coefficients with the highest power first; complex where one is.
+
+    They are the eigenvalues of the companion matrix. Reads values, so it raises TracedValueError while tracing.
+
+    >>> hnp.sort(hnp.roots([1.0, 0.0, -4.0]))
+    Tensor([-2.,  2.], dtype=float32)
+    """
     (a,) = _coefficients("roots", p)
     return tensor(np.roots(a._view("roots, whose result's size depends on the values,")))

@@ -98,29 +98,64 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: 
 
 
 def quantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """The value below which a share ``q``, from 0 to 1, of the elements is; NaN where an element is. Axes of ``q`` come first."""
+    """The values below which the shares ``q``, from 0 to 1, of the elements over ``axis`` are.
+
+    The axes of ``q`` come first in the result. Between two elements ``method`` decides: ``linear``, ``lower``, ``higher``, ``midpoint`` or
+    ``nearest``. NaN where an element is NaN. Floats keep their type, integers give float32. Raises ShapeError over no elements, ArgumentError
+    for another method.
+
+    >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], 0.5)
+    Tensor(2.5, dtype=float32)
+    >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.75], method="lower")
+    Tensor([1., 3.], dtype=float32)
+    """
     return _quantile(x, q, axis, method, keepdims, False, "quantile")
 
 
 def nanquantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """:func:`quantile` of the elements that are not NaN; NaN where all are.
+
+    >>> hnp.nanquantile([1.0, hnp.nan, 3.0], 0.5)
+    Tensor(2., dtype=float32)
+    """
     return _quantile(x, q, axis, method, keepdims, True, "nanquantile")
 
 
 def percentile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """:func:`quantile` with ``q`` from 0 to 100."""
+    """:func:`quantile` with shares ``q`` in percent, from 0 to 100.
+
+    >>> hnp.percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25)
+    Tensor(2., dtype=float32)
+    """
     return _quantile(x, _share(q, "percentile") / 100, axis, method, keepdims, False, "percentile")
 
 
 def nanpercentile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """:func:`percentile` of the elements that are not NaN; NaN where all are.
+
+    >>> hnp.nanpercentile([1.0, hnp.nan, 3.0], 50)
+    Tensor(2., dtype=float32)
+    """
     return _quantile(x, _share(q, "nanpercentile") / 100, axis, method, keepdims, True, "nanpercentile")
 
 
 def median(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The middle element, or the mean of the two in the middle; NaN where an element is."""
+    """Median over ``axis``: the middle element, or the mean of the two in the middle. NaN where an element is NaN.
+
+    Floats keep their type, integers give float32. Raises ShapeError over no elements.
+
+    >>> hnp.median([[3, 1, 2], [4, 6, 5]], axis=1)
+    Tensor([2., 5.], dtype=float32)
+    """
     return _quantile(x, 0.5, axis, "linear", keepdims, False, "median")
 
 
 def nanmedian(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """:func:`median` of the elements that are not NaN; NaN where all are.
+
+    >>> hnp.nanmedian([3.0, hnp.nan, 1.0])
+    Tensor(2., dtype=float32)
+    """
     return _quantile(x, 0.5, axis, "linear", keepdims, True, "nanmedian")
 
 
@@ -140,18 +175,38 @@ def _filled(x: Any, value: float, what: str) -> tuple[Tensor, Tensor | None]:
 
 
 def nansum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over ``axis`` of the elements that are not NaN; 0 where all are. Types are those of :func:`sum`.
+
+    >>> hnp.nansum([1.0, hnp.nan, 3.0])
+    Tensor(4., dtype=float32)
+    """
     return plain.sum(_filled(x, 0.0, "nansum")[0], axis, dtype, keepdims)
 
 
 def nanprod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Product over ``axis`` of the elements that are not NaN; 1 where all are. Types are those of :func:`prod`.
+
+    >>> hnp.nanprod([2.0, hnp.nan, 3.0])
+    Tensor(6., dtype=float32)
+    """
     return plain.prod(_filled(x, 1.0, "nanprod")[0], axis, dtype, keepdims)
 
 
 def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running sums along ``axis``, of ``x`` flattened for None; NaN counts as 0.
+
+    >>> hnp.nancumsum([1.0, hnp.nan, 3.0])
+    Tensor([1., 1., 4.], dtype=float32)
+    """
     return plain.cumsum(_filled(x, 0.0, "nancumsum")[0], axis, dtype)
 
 
 def nancumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running products along ``axis``, of ``x`` flattened for None; NaN counts as 1.
+
+    >>> hnp.nancumprod([2.0, hnp.nan, 3.0])
+    Tensor([2., 2., 6.], dtype=float32)
+    """
     return plain.cumprod(_filled(x, 1.0, "nancumprod")[0], axis, dtype)
 
 
@@ -163,20 +218,38 @@ def _extreme(reduce: Callable[..., Tensor], x: Any, least: float, axis: Any, kee
 
 
 def nanmax(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Maximum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are.
+
+    >>> hnp.nanmax([1.0, hnp.nan, 3.0])
+    Tensor(3., dtype=float32)
+    """
     return _extreme(plain.max, x, float("-inf"), axis, keepdims, "nanmax")
 
 
 def nanmin(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Minimum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are.
+
+    >>> hnp.nanmin([1.0, hnp.nan, 3.0])
+    Tensor(1., dtype=float32)
+    """
     return _extreme(plain.min, x, float("inf"), axis, keepdims, "nanmin")
 
 
 def nanargmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the largest element is that is no NaN; the first place where all are."""
+    """Index of the largest element along ``axis`` that is not NaN; int64. Where all are NaN 0, and no error as in NumPy.
+
+    >>> hnp.nanargmax([1.0, hnp.nan, 3.0])
+    Tensor(2, dtype=int64)
+    """
     return plain.argmax(_filled(x, float("-inf"), "nanargmax")[0], axis, keepdims)
 
 
 def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the smallest element is that is no NaN; the first place where all are."""
+    """Index of the smallest element along ``axis`` that is not NaN; int64. Where all are NaN 0, and no error as in NumPy.
+
+    >>> hnp.nanargmin([hnp.nan, 2.0, 1.0])
+    Tensor(2, dtype=int64)
+    """
     return plain.argmin(_filled(x, float("inf"), "nanargmin")[0], axis, keepdims)
 
 
@@ -193,6 +266,11 @@ def _mean_without_nans(t: Tensor, axis: Any, keepdims: bool) -> Tensor:
 
 
 def nanmean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types are those of :func:`mean`.
+
+    >>> hnp.nanmean([1.0, hnp.nan, 3.0])
+    Tensor(2., dtype=float32)
+    """
     t, result = _wide(x, "nanmean")
     return _mean_without_nans(t, axis, keepdims).astype(result)
 
@@ -205,11 +283,21 @@ def _variance_without_nans(t: Tensor, axis: Any, keepdims: bool, ddof: float) ->
 
 
 def nanvar(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+    """Variance over ``axis`` of the elements that are not NaN, divided by their count less ``ddof``; NaN where that is not positive.
+
+    >>> hnp.nanvar([1.0, hnp.nan, 3.0])
+    Tensor(1., dtype=float32)
+    """
     t, result = _wide(x, "nanvar")
     return _variance_without_nans(t, axis, keepdims, ddof).astype(dtypes.real_of(result))
 
 
 def nanstd(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+    """Standard deviation over ``axis`` of the elements that are not NaN: the square root of :func:`nanvar`.
+
+    >>> hnp.nanstd([1.0, hnp.nan, 3.0])
+    Tensor(1., dtype=float32)
+    """
     t, result = _wide(x, "nanstd")
     return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(dtypes.real_of(result))
 
@@ -218,7 +306,15 @@ def nanstd(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float =
 
 
 def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Tensor:
-    """The covariance matrix of variables that are rows (columns unless ``rowvar``), those of ``y`` after those of ``x``."""
+    """Covariance matrix (n, n) of n variables.
+
+    Variables are the rows of ``x``, the columns unless ``rowvar``; those of ``y`` follow. Sums are divided by the count less 1, less 0 for
+    ``bias``, or less ``ddof``. One variable gives a scalar. Raises ShapeError for more than two axes.
+
+    >>> hnp.cov([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])
+    Tensor([[ 1., -2.],
+            [-2.,  4.]], dtype=float32)
+    """
     parts = [_variables(v, rowvar) for v in (x, y) if v is not None]
     rows = concat(parts, axis=0)
     centred = rows - plain.mean(rows, 1, keepdims=True)
@@ -236,7 +332,12 @@ def _variables(x: Any, rowvar: bool) -> Tensor:
 
 
 def corrcoef(x: Any, y: Any = None, /, rowvar: bool = True) -> Tensor:
-    """The matrix of correlations."""
+    """Correlation matrix (n, n) of n variables, given as to :func:`cov`; elements lie between -1 and 1.
+
+    >>> hnp.corrcoef([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])
+    Tensor([[ 1., -1.],
+            [-1.,  1.]], dtype=float32)
+    """
     matrix = cov(x, y, rowvar)
     if matrix.ndim == 0:
         return matrix / matrix

@@ -26,27 +26,47 @@ def _window(weights: Callable[..., Any], M: int, *shape: float) -> Tensor:
 
 
 def bartlett(M: int) -> Tensor:
-    """A triangle that is zero at both ends."""
+    """Bartlett window of ``M`` samples, float32: a triangle that is zero at both ends.
+
+    >>> hnp.bartlett(5)
+    Tensor([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _window(np.bartlett, M)
 
 
 def blackman(M: int) -> Tensor:
-    """``0.42 - 0.5*cos(2πn/(M-1)) + 0.08*cos(4πn/(M-1))``."""
+    """Blackman window of ``M`` samples, float32: ``0.42 - 0.5*cos(2πn/(M-1)) + 0.08*cos(4πn/(M-1))``.
+
+    >>> hnp.round(hnp.blackman(5), 2)
+    Tensor([-0.  ,  0.34,  1.  ,  0.34, -0.  ], dtype=float32)
+    """
     return _window(np.blackman, M)
 
 
 def hamming(M: int) -> Tensor:
-    """``0.54 - 0.46*cos(2πn/(M-1))``."""
+    """Hamming window of ``M`` samples, float32: ``0.54 - 0.46*cos(2πn/(M-1))``.
+
+    >>> hnp.hamming(3)
+    Tensor([0.08, 1.  , 0.08], dtype=float32)
+    """
     return _window(np.hamming, M)
 
 
 def hanning(M: int) -> Tensor:
-    """``0.5 - 0.5*cos(2πn/(M-1))``."""
+    """Hann window of ``M`` samples, float32: ``0.5 - 0.5*cos(2πn/(M-1))``.
+
+    >>> hnp.hanning(5)
+    Tensor([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _window(np.hanning, M)
 
 
 def i0(x: Any) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
+    """Modified Bessel function of the first kind, of order 0, by element; :mod:`hologram.special` has its kin.
+
+    >>> hnp.i0([0.0, 1.0])
+    Tensor([1.       , 1.2660658], dtype=float32)
+    """
     (node,), _, weak = promoted("i0", (x,), dtypes.to_inexact, keep=True)
     return unscaled_bessel(wrap(node, weak), _i0e)
 
@@ -57,5 +77,9 @@ def unscaled_bessel(x: Tensor, scaled: Callable[[Any], Tensor]) -> Tensor:
 
 
 def kaiser(M: int, beta: float) -> Tensor:
-    """``i0(beta*sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``."""
+    """Kaiser window of ``M`` samples, float32: ``i0(beta*sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``.
+
+    >>> hnp.kaiser(3, 2.0)
+    Tensor([0.43867627, 1.        , 0.43867627], dtype=float32)
+    """
     return _window(np.kaiser, M, number(beta, "kaiser", "beta"))

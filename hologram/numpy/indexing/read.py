@@ -365,8 +365,16 @@ def take_axis(node: Node, indices: Any, axis: int, what: str, beyond: str = "rai
 
 
 def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str | None = None) -> Tensor:
-    """``x`` at ``indices`` along ``axis`` (of ``x`` flattened for None). Computed indices out of range are clamped; known ones raise, unless ``mode``
-    is ``clip``."""
+    """Elements, or slices, of ``x`` at ``indices`` along ``axis``; of ``x`` flattened for None.
+
+    The indices' axes take the place of ``axis``; negative ones count from the end. Known indices out of range raise IndexOutOfRange, unless
+    ``mode`` is ``clip``; computed ones, those of Tensors, are clamped. Raises DTypeError for indices that are not integers.
+
+    >>> hnp.take([10, 20, 30], [2, 0])
+    Tensor([30, 10], dtype=int64)
+    >>> hnp.take([[1, 2], [3, 4]], 1, axis=1)
+    Tensor([2, 4], dtype=int64)
+    """
     node = array(x, "take")
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
@@ -379,7 +387,16 @@ def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str | None =
 
 
 def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
-    """For each place of ``indices``, the element of ``x`` there with the index along ``axis`` (of ``x`` flattened for None) replaced."""
+    """Gathers along ``axis``: for each position of ``indices`` the element of ``x`` there, its index along ``axis`` replaced.
+
+    ``indices`` has the axes of ``x``, and broadcasts with it beside ``axis``; for None ``x`` is flattened. Known indices out of range raise
+    IndexOutOfRange. Raises ShapeError for other axes, DTypeError for indices that are not integers.
+
+    >>> x = hnp.asarray([[30, 10], [20, 40]])
+    >>> hnp.take_along_axis(x, hnp.argsort(x, axis=1), axis=1)
+    Tensor([[10, 30],
+            [20, 40]], dtype=int64)
+    """
     node, flat = along_axis(x, indices, axis, False, "take_along_axis")
     return wrap(record(take_row, (reshaped(node, (prod(node.shape),)), flat), (0,)))
 
@@ -404,11 +421,23 @@ def along_axis(x: Any, indices: Any, axis: int | None, drop: bool, what: str) ->
 
 
 def compress(condition: Any, x: Any, /, axis: int | None = None) -> Tensor:
-    """The slices of ``x`` along ``axis`` where ``condition``, whose values must be known, holds."""
+    """Slices of ``x`` along ``axis`` at which ``condition``, a vector of known values, is not zero; elements for None.
+
+    Raises TracedValueError for a traced ``condition``.
+
+    >>> hnp.compress([True, False, True], [10, 20, 30])
+    Tensor([10, 30], dtype=int64)
+    """
     mask = condition._view("compress") if type(condition) is Tensor else np.asarray(condition)
     return take(x, np.flatnonzero(mask), axis=axis)
 
 
 def extract(condition: Any, x: Any, /) -> Tensor:
-    """The elements of ``x`` where ``condition``, whose values must be known, holds."""
+    """Elements of ``x`` at which ``condition``, whose values must be known, is not zero: a vector.
+
+    Raises TracedValueError for a traced ``condition``.
+
+    >>> hnp.extract([[True, False], [False, True]], [[1, 2], [3, 4]])
+    Tensor([1, 4], dtype=int64)
+    """
     return compress((condition if type(condition) is Tensor else np.asarray(condition)).reshape(-1), x)

@@ -73,27 +73,61 @@ class Place:
         return where(_inside(node, chosen, values.ndim), values, fill_value)
 
     def set(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by ``values``, which broadcast to their shape.
+
+        >>> hnp.zeros(3).at[1].set(5)
+        Tensor([0., 5., 0.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, rows.scatter_set, mode)
 
     def add(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with ``values`` added to the elements; an element that is named twice gets both. Of bool "or".
+
+        >>> hnp.zeros(3).at[np.array([0, 0, 2])].add(1)
+        Tensor([2., 0., 1.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_add, rows.scatter_max), mode)
 
     def subtract(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with ``values`` subtracted from the elements, as :meth:`add`.
+
+        >>> hnp.zeros(3).at[1].subtract(2)
+        Tensor([ 0., -2.,  0.], dtype=float32)
+        """
         return self.add(-_as_type_of(self._of, values), mode=mode)
 
     def multiply(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements multiplied by ``values``, as :meth:`add`. Of bool "and".
+
+        >>> hnp.ones(3).at[1:].multiply(4)
+        Tensor([1., 4., 4.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_mul, rows.scatter_min), mode)
 
     mul = multiply
 
     def divide(self, values: Any, *, mode: str | None = None) -> Tensor:
-        """``x`` over the product of all values for a place."""
+        """The Tensor over the product of all ``values`` for an element.
+
+        >>> hnp.ones(3).at[0].divide(2)
+        Tensor([0.5, 1. , 1. ], dtype=float32)
+        """
         return self._of / Place(full_like(self._of, 1), self._key).multiply(values, mode=mode)
 
     def min(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by the smaller of themselves and ``values``.
+
+        >>> hnp.ones(3).at[0].min(-1)
+        Tensor([-1.,  1.,  1.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, rows.scatter_min, mode)
 
     def max(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by the larger of themselves and ``values``.
+
+        >>> hnp.ones(3).at[0].max(7)
+        Tensor([7., 1., 1.], dtype=float32)
+        """
         return _updated(self._of, self._key, values, rows.scatter_max, mode)
 
 
@@ -232,7 +266,15 @@ def _scattered(node: Node, chosen: Selection, values: Tensor, op: Op, drop: bool
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) -> Tensor:
-    """``x`` with ``values`` at the places that ``indices`` name along ``axis``: the inverse of ``take_along_axis``. The result is new."""
+    """``x`` with ``values`` at the positions that ``indices`` name along ``axis``: the inverse of :func:`take_along_axis`.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. Computed indices out of range are dropped. Raises as
+    :func:`take_along_axis` does.
+
+    >>> hnp.put_along_axis([[1, 2], [3, 4]], [[1], [0]], 9, axis=1)
+    Tensor([[1, 9],
+            [9, 4]], dtype=int64)
+    """
     t = wrap(array(x, "put_along_axis"))
     node, flat = along_axis(t, indices, axis, True, "put_along_axis")
     new = _to_shape(_as_type_of(t, values), flat.shape)
@@ -241,8 +283,14 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
 
 
 def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
-    """``x`` with ``values``, repeated as needed, at the places ``indices`` of ``x`` flattened. The result is new. ``mode`` is as for ``at``, or
-    ``raise``, which is its default."""
+    """``x`` with ``values``, repeated as needed, at the positions ``indices`` of ``x`` flattened.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. ``mode`` is as for ``Tensor.at``, or ``raise``, the default.
+    Raises IndexOutOfRange for known indices out of range, ShapeError for no values.
+
+    >>> hnp.put([1, 2, 3, 4], [0, -1], [8, 9])
+    Tensor([8, 2, 3, 9], dtype=int64)
+    """
     t = wrap(array(x, "put"))
     flat = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
     new = _as_type_of(t, values).reshape(-1)
@@ -255,7 +303,14 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
 
 
 def place(x: Any, mask: Any, values: Any, /) -> Tensor:
-    """``x`` with ``values``, one after the other and repeated as needed, where ``mask`` holds. The result is new."""
+    """``x`` with ``values``, one after the other and repeated as needed, where ``mask`` is not zero.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. Raises ShapeError for a mask of another shape, and for no
+    values.
+
+    >>> hnp.place([1, 2, 3, 4], [True, False, True, True], [8, 9])
+    Tensor([8, 2, 9, 8], dtype=int64)
+    """
     t, there = wrap(array(x, "place")), wrap(cast_node(array(mask, "place"), dtypes.bool_))
     if t.shape != there.shape:
         raise located(ShapeError(f"place: a mask of shape {list(there.shape)} for an array of shape {list(t.shape)}"))
@@ -267,9 +322,13 @@ def place(x: Any, mask: Any, values: Any, /) -> Tensor:
 
 
 def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> Tensor:
-    """``x`` with ``values``, repeated as needed, where all indices are equal; with ``wrap``, again below in tall matrices. The result is new.
+    """``x`` with ``values``, repeated as needed, on its main diagonal; with ``wrap`` again below in tall matrices.
 
-    Raises ShapeError for fewer than two axes, and for more than two of different extents.
+    The result is new: unlike NumPy's, ``x`` does not change. Raises ShapeError for fewer than two axes, and for more than two of different extents.
+
+    >>> hnp.fill_diagonal([[1, 2], [3, 4]], 0)
+    Tensor([[0, 2],
+            [3, 0]], dtype=int64)
     """
     t = _tensor(x, "fill_diagonal")
     if t.ndim < 2 or (t.ndim > 2 and len(set(t.shape)) > 1):

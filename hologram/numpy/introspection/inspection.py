@@ -45,4 +45,9 @@ class Information:
 
 
 def __array_namespace_info__() -> Information:
+    """What the namespace can do, as the Array API asks: capabilities, default device, devices, default types, types.
+
+    >>> hnp.__array_namespace_info__().default_dtypes()["real floating"]
+    dtype('float32')
+    """
     return Information()

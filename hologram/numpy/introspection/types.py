@@ -61,14 +61,26 @@ class IntegerLimits:
 
 
 def finfo(type: Any, /) -> FloatLimits:
-    """The limits of a float type, of a complex type's parts, or of a Tensor's."""
+    """Limits of a float type, of a complex type's parts, or of a Tensor's type: bits, eps, max, min, smallest_normal.
+
+    Raises ValueError for other types.
+
+    >>> hnp.finfo(hnp.float32).eps
+    1.1920928955078125e-07
+    >>> hnp.finfo("bfloat16").max
+    3.3895313892515355e+38
+    """
     d = _type_of(type)
     of = ml_dtypes.finfo(d)
     return FloatLimits(of.bits, float(of.eps), float(of.max), float(of.min), float(of.smallest_normal), d)
 
 
 def iinfo(type: Any, /) -> IntegerLimits:
-    """The limits of an integer type, or of a Tensor's."""
+    """Limits of an integer type, or of a Tensor's type: bits, max, min. Raises ValueError for other types.
+
+    >>> hnp.iinfo(hnp.int8).max
+    127
+    """
     d = _type_of(type)
     of = np.iinfo(d)
     return IntegerLimits(of.bits, int(of.max), int(of.min), d)
@@ -80,7 +92,16 @@ def _type_of(x: Any) -> np.dtype:
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
-    """The type that these arrays, Python scalars and types promote to."""
+    """Type that arrays, Python scalars and types promote to: the Array API's table; an integer takes a float's type.
+
+    A Python scalar is weak: it takes the type of an array of its kind. Unlike in NumPy float32 with int64 is float32. Raises ArgumentError for no
+    arguments, DTypeError for an unknown type. Also called ``promote_types``.
+
+    >>> hnp.result_type(hnp.int8, hnp.int32), hnp.result_type(hnp.float32, hnp.int64)
+    (dtype('int32'), dtype('float32'))
+    >>> hnp.result_type(np.zeros(2, np.float16), 1.5)
+    dtype('float16')
+    """
     if not arrays_and_dtypes:
         raise located(ArgumentError("result_type takes at least one array or type"))
     operands: list[Any] = []
@@ -97,7 +118,11 @@ promote_types = result_type
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion takes the type, or the array's type, ``from_`` to ``to``."""
+    """Whether the type ``from_``, or that of an array, promotes to ``to`` without a change of that.
+
+    >>> hnp.can_cast(hnp.int8, hnp.int64), hnp.can_cast(hnp.float64, hnp.float32)
+    (True, False)
+    """
     target = element_type(to)
     try:
         return dtypes.promote(element_type(result_type(from_)), target) is target
@@ -106,7 +131,13 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether ``dtype`` is of ``kind``: a type, a kind's name as in the Array API, or a tuple of either."""
+    """Whether ``dtype`` is of ``kind``: a type, a kind's name as in the Array API, or a tuple of either.
+
+    The names are ``bool``, ``signed integer``, ``unsigned integer``, ``integral``, ``real floating``, ``complex floating``, ``numeric``.
+
+    >>> hnp.isdtype(hnp.int8, "integral"), hnp.isdtype(hnp.int8, (hnp.int16, "bool"))
+    (True, False)
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     d = element_type(dtype)
