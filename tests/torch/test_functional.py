@@ -229,7 +229,7 @@ def test_labels_out_of_range_are_not_silent() -> None:
         (lambda x: F.binary_cross_entropy(x, x[0]), ShapeError, "binary_cross_entropy: a target of shape"),
         (lambda x: F.tanh(x.to("meta")), DeviceError, r"tanh: argument \[0\] is on meta"),
         (lambda x: F.tanh(x.to_sparse()), ArgumentError, r"tanh: argument \[0\] has layout torch.sparse_coo"),
-        (lambda x: F.tanh(x.to(torch.float8_e4m3fn)), DTypeError, r"tanh: argument \[0\]: torch.float8_e4m3fn has no counterpart"),
+        (lambda x: F.tanh(x.to(torch.float8_e4m3fnuz)), DTypeError, r"tanh: argument \[0\]: torch.float8_e4m3fnuz has no counterpart"),
     ],
 )
 def test_errors_name_the_operation(call: Any, error: type[HologramError], message: str) -> None:

@@ -328,7 +328,7 @@ def test_derivatives_keep_a_block_of_scores() -> None:
 @pytest.mark.parametrize("keys", [900, 1030, 1300])
 def test_causal_in_parts(keys: int) -> None:
     """Keys behind a part cost it nothing."""
-    rows = nn.attention.MOST_PARTS * nn.attention.PART + 6
+    rows = nn.attention.MAX_PARTS * nn.attention.MIN_QUERIES + 6
     q, k, v = _arrays((2, rows, 16), (2, keys, 16), (2, keys, 8))
 
     def causal(q: Any, k: Any, v: Any) -> Any:
@@ -336,7 +336,7 @@ def test_causal_in_parts(keys: int) -> None:
 
     _near(hg.jit(causal)(q, k, v), formula(q, k, v, lambda s: np.where(np.tri(rows, keys, dtype=bool), s / 4, -np.inf)))
     scores = [int(n.inputs[0].size) for n in hg.make_graph(causal)(q, k, v).nodes() if n.op.name == "reduce_max"]
-    assert len(scores) == nn.attention.MOST_PARTS and sum(scores) < 0.75 * 2 * rows * keys
+    assert len(scores) == nn.attention.MAX_PARTS and sum(scores) < 0.75 * 2 * rows * keys
 
 
 def test_queries_without_elements_see_all_keys_alike() -> None:

@@ -1,4 +1,4 @@
-"""A partitioned FX graph as one Python function: compiled segments on the addresses of tensors, and calls of PyTorch between them."""
+"""Program writer: a partitioned FX graph as the text of one Python function, which calls compiled segments and PyTorch."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import torch
 from torch import fx
 
 from hologram.ir.strides import contiguous_strides, own_movement
-from hologram_torch.compile.partition import Analysis, Segment
+from hologram_torch.compile.fx_types import TensorType
+from hologram_torch.compile.partition import Partition, Segment
 from hologram_torch.compile.simplify import is_token
-from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, Cuda, Host, target
-from hologram_torch.compile.values import TensorType
+from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, CpuTarget, CudaTarget, target
 
 
-def like(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """``x`` with these strides and of this type: itself, or a copy."""
+def conform(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """``x`` with these strides and of this type: itself where it has them, else a copy."""
     if x.dtype is dtype and (x.stride() == strides or 0 in shape):
         return x
     return torch.empty_strided(shape, strides, dtype=dtype, device=x.device).copy_(x)
 
 
-class Writer:
-    """Writes the text of the function, and what its names mean."""
+class ProgramWriter:
+    """Writes the text of the function, and collects the values of its global names."""
 
-    def __init__(self, module: fx.GraphModule, analysis: Analysis, precision: str) -> None:
-        self.module, self.analysis, self.precision = module, analysis, precision
+    def __init__(self, module: fx.GraphModule, partition: Partition, precision: str) -> None:
+        self.module, self.partition, self.precision = module, partition, precision
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"hg_like": like}
+        self.names: dict[str, Any] = {"hg_conform": conform}
         self.executables: list[Any] = []
-        self._targets: dict[str, Host | Cuda] = {}
+        self._targets: dict[str, CpuTarget | CudaTarget] = {}
         self._variables = 0
         self._contiguous: dict[fx.Node, str] = {}
         self._known: dict[tuple[type, Any], str] = {}
@@ -39,15 +39,15 @@ class Writer:
         self.assigned: set[fx.Node] = set()  # assignments to arguments in whose memory the values are computed
 
     def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
-        """The function: of a list of arguments, which it empties, to a tuple of results."""
+        """Writes and compiles the function: it takes a list of arguments, which it empties, and returns a tuple of results."""
         self._arguments()
-        for segments, others in self.analysis.stages:
+        for segments, others in self.partition.stages:
             for segment in segments:
                 self._segment(segment)
             for node in others:
                 if node not in self.assigned:
                     self._by_torch(node)
-        results = [self._value(x) for x in self.analysis.results]
+        results = [self._value(x) for x in self.partition.results]
         text = "\n    ".join(["def call(args):", *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
         exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
         call = self.names["call"]
@@ -56,13 +56,13 @@ class Writer:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Where segments are computed."""
+        """The devices of the segments."""
         return tuple(self._targets)
 
     # --- names -------------------------------------------------------------------------------------------------------------
 
     def _name(self, value: Any, hint: str) -> str:
-        """A global name for a value, one for equal values of one type where they can be compared."""
+        """A global name for a value; equal values of one type share a name."""
         try:
             key = (type(value), value)
             found = self._known.get(key)
@@ -74,14 +74,14 @@ class Writer:
         return found
 
     def _variable(self, hint: str) -> str:
-        """A new name for what a call has."""
+        """A new name for a local value."""
         self._variables += 1
         return f"hg_{hint}_{self._variables}"
 
     def _value(self, x: Any) -> str:
         """The expression of an argument or result in the function."""
         if isinstance(x, fx.Node):
-            of = self.analysis.types[x]
+            of = self.partition.types[x]
             return repr(of) if isinstance(of, (bool, int)) else x.name
         if isinstance(x, tuple):  # which ops of higher order tell from a list
             return f"({''.join(self._value(v) + ', ' for v in x)})"
@@ -96,12 +96,12 @@ class Writer:
     # --- statements --------------------------------------------------------------------------------------------------------
 
     def _arguments(self) -> None:
-        names = [p.name for p in self.analysis.placeholders]
+        names = [p.name for p in self.partition.placeholders]
         if names:
             self.lines.append(f"{', '.join(names)}, = args")
             self.lines.append("args.clear()")
-        for p in self.analysis.placeholders:
-            of = self.analysis.types[p]
+        for p in self.partition.placeholders:
+            of = self.partition.types[p]
             if isinstance(of, TensorType) and of.lazy:
                 self.lines.append(f"{p.name} = {p.name}.resolve_conj().resolve_neg()")
             if isinstance(of, TensorType) and p.name.startswith("tangents") and not is_token(p):
@@ -110,13 +110,15 @@ class Writer:
             self.names[node.name] = operator.attrgetter(node.target)(self.module)
 
     def _conform(self, name: str, of: TensorType) -> None:
-        """Writes that a value is as the graph has it: kernels of PyTorch may give other strides, or, where those of their arguments differ, another
-        type."""
+        """Writes that a value is made to have the strides and the type that the graph promises.
+
+        Kernels of PyTorch may give other strides, or, where their arguments' strides differ, another type.
+        """
         shape, strides, dtype = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
-        self.lines.append(f"if {name}.stride() != {strides} or {name}.dtype is not {dtype}: {name} = hg_like({name}, {shape}, {strides}, {dtype})")
+        self.lines.append(f"if {name}.stride() != {strides} or {name}.dtype is not {dtype}: {name} = hg_conform({name}, {shape}, {strides}, {dtype})")
 
     def _address(self, node: fx.Node) -> str:
-        of = self.analysis.types[node]
+        of = self.partition.types[node]
         if own_movement(of.shape, of.strides) is None:
             name = f"{node.name}_c"
             if name not in self._ready:
@@ -129,18 +131,18 @@ class Writer:
         if segment.outputs:
             self._compiled(segment)
         for x, base in segment.views:
-            of, start = self.analysis.types[x], self.analysis.types[x].offset - self.analysis.types[base].offset
+            of, start = self.partition.types[x], self.partition.types[x].offset - self.partition.types[base].offset
             offset = str(start) if base in segment.outputs else f"{base.name}.storage_offset() + {start}"
             self.lines.append(f"{x.name} = {base.name}.as_strided({self._name(of.shape, 'n')}, {self._name(of.strides, 'n')}, {offset})")
 
-    def _target(self, device: str) -> Host | Cuda:
+    def _target(self, device: str) -> CpuTarget | CudaTarget:
         if device not in self._targets:
             self._targets[device] = target(device)
         return self._targets[device]
 
     def _compiled(self, segment: Segment) -> None:
         there = self._target(segment.device)
-        program = there.compile(self.analysis.record(segment), self.precision)
+        program = there.compile(self.partition.record(segment), self.precision)
         self.executables.append(program.executable)
         sources = self._sources(segment, there)
         gapped: list[tuple[fx.Node, str]] = []
@@ -157,13 +159,13 @@ class Writer:
         self._call(program, there, sources, targets)
         self.lines += after
         for node, made in gapped:
-            of = self.analysis.types[node]
+            of = self.partition.types[node]
             options = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
-            self.lines.append(f"{node.name} = hg_like({made}, {', '.join(options)})")
+            self.lines.append(f"{node.name} = hg_conform({made}, {', '.join(options)})")
 
-    def _call(self, program: Compiled, there: Host | Cuda, sources: list[str], targets: list[tuple[str, int]]) -> None:
-        """Writes the call of a program and copies of what it does not compute. ``sources`` and ``targets`` are expressions of addresses, and these go
-        with the bytes there."""
+    def _call(self, program: Compiled, there: CpuTarget | CudaTarget, sources: list[str], targets: list[tuple[str, int]]) -> None:
+        """Writes the call of a program, and copies of results that it does not compute. ``sources`` and ``targets`` are expressions of addresses;
+        targets have their numbers of bytes."""
         written: dict[int, str] = {}
         copies: list[str] = []
         for (to, nbytes), (kind, index) in zip(targets, program.outputs, strict=True):
@@ -176,23 +178,23 @@ class Writer:
             self.lines.append(f"{self._name(program.run, 'run')}({', '.join(sources + [written[i] for i in range(len(written))])})")
         self.lines += copies
 
-    def _sources(self, segment: Segment, there: Host | Cuda) -> list[str]:
-        """Expressions of the addresses of the inputs; scalars on the CPU are brought to another device first."""
-        away = [x for x in segment.inputs if self.analysis.types[x].device != segment.device]
+    def _sources(self, segment: Segment, there: CpuTarget | CudaTarget) -> list[str]:
+        """Expressions of the addresses of the inputs; scalars on the CPU are copied to another device first."""
+        away = [x for x in segment.inputs if self.partition.types[x].device != segment.device]
         if not away:
             return [self._address(x) for x in segment.inputs]
-        carry = there.carry([self.analysis.types[x].dtype.itemsize for x in away])
+        transfer = there.scalar_transfer([self.partition.types[x].dtype.itemsize for x in away])
         name = self._variable("scalars")
-        self.lines.append(f"{name} = {self._name(carry, 'carry')}({', '.join(self._address(x) for x in away)})")
+        self.lines.append(f"{name} = {self._name(transfer, 'transfer')}({', '.join(self._address(x) for x in away)})")
         self.lines.append(f"{name}_at = {name}.data_ptr()")
-        carried = {x: f"{name}_at + {SCALAR_BYTES * i}" for i, x in enumerate(away)}
-        return [carried.get(x) or self._address(x) for x in segment.inputs]
+        transferred = {x: f"{name}_at + {SCALAR_BYTES * i}" for i, x in enumerate(away)}
+        return [transferred.get(x) or self._address(x) for x in segment.inputs]
 
-    def _donated(self, segment: Segment, program: Compiled, there: Host | Cuda) -> dict[fx.Node, str]:
-        """Arguments in whose memory outputs are computed that become their new values; by both names the arguments go from then on."""
+    def _donated(self, segment: Segment, program: Compiled, there: CpuTarget | CudaTarget) -> dict[fx.Node, str]:
+        """Donated arguments: outputs that become the new values of arguments and are computed in the arguments' memory."""
         found: dict[fx.Node, str] = {}
         for node, (kind, index) in zip(segment.outputs, program.outputs, strict=False):
-            assignment = self.analysis.overwritten(segment, node)
+            assignment = self.partition.overwritten(segment, node)
             if assignment is None or kind != "computed" or self._nbytes(node) >= there.max_donated_bytes:
                 continue
             argument: Any = assignment.args[0]
@@ -202,24 +204,24 @@ class Writer:
                 self.assigned.add(assignment)
         return found
 
-    def _allocate(self, node: fx.Node, gapped: list[tuple[fx.Node, str]], there: Host | Cuda) -> str:
-        """Writes the allocation of an output; one whose strides leave gaps is computed in C order first, and noted in ``gapped``."""
-        of = self.analysis.types[node]
+    def _allocate(self, node: fx.Node, gapped: list[tuple[fx.Node, str]], there: CpuTarget | CudaTarget) -> str:
+        """Writes the allocation of an output. One whose strides leave gaps is computed in C order first, and noted in ``gapped``."""
+        of = self.partition.types[node]
         name, strides = node.name, of.strides
-        if not self.analysis.is_dense(node):
+        if not self.partition.is_dense(node):
             name, strides = node.name + "_c", contiguous_strides(of.shape)
             gapped.append((node, name))
-        kept = there.kept(of.shape, strides, of.dtype, self._nbytes(node))
-        if kept is not None:
-            self.lines.append(f"{name} = {self._name(kept, 'kept')}()")
+        allocator = there.mapped_allocator(of.shape, strides, of.dtype, self._nbytes(node))
+        if allocator is not None:
+            self.lines.append(f"{name} = {self._name(allocator, 'allocator')}()")
         else:
             options = self._name(of.shape, "n"), self._name(strides, "n"), self._name(of.dtype, "t")
             self.lines.append(f"{name} = {self._name(there.empty, 'empty')}({', '.join(options)})")
         return name
 
     def _nbytes(self, node: fx.Node) -> int:
-        size = self.analysis.types[node].dtype.itemsize
-        for n in self.analysis.output_layout(node).base:
+        size = self.partition.types[node].dtype.itemsize
+        for n in self.partition.output_layout(node).base:
             size *= n
         return size
 
@@ -229,12 +231,12 @@ class Writer:
             self.lines.append(f"{node.name} = {arguments[0]}[{arguments[1]}]")
         else:
             self.lines.append(f"{node.name} = {self._name(node.target, 'op')}({', '.join(arguments)})")
-        of = self.analysis.types[node]
+        of = self.partition.types[node]
         if isinstance(of, TensorType) and not is_token(node):
             if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._conform(node.name, of)
 
     def _is_complex(self, node: fx.Node) -> bool:
-        of = self.analysis.types[node]
+        of = self.partition.types[node]
         return isinstance(of, TensorType) and of.dtype.is_complex

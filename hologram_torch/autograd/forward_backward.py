@@ -1,4 +1,4 @@
-"""A program as a forward half, which also gives what is kept, and a backward half, which reads it."""
+"""Forward and backward halves of a program: the forward half also gives the values that the backward half reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hologram_torch.autograd.min_cut import kept_values
 from hologram_torch.autograd.program import Program, chosen_among, replaying
 
 
-class Training:
+class ForwardBackward:
     """``program`` differentiated with respect to the arguments that are ``differentiated``.
 
     - ``forward``: the program with more results, which the backward half reads; the first ``count`` are the program's own.
@@ -70,7 +70,7 @@ class Training:
 
 
 def _linearised(program: Program, values: Sequence[Any], differentiated: Sequence[bool]) -> Linearised:
-    """The program at ``values``, to be pulled back to the differentiated arguments."""
+    """Linearises the program at ``values`` with respect to the differentiated arguments."""
 
     def of_wanted(*chosen: Any) -> list[Any]:
         return list(program.function(*chosen_among(values, differentiated, chosen)))
@@ -79,7 +79,7 @@ def _linearised(program: Program, values: Sequence[Any], differentiated: Sequenc
 
 
 def _pulled(made: Linearised, cotangents: Sequence[Any]) -> list[Node]:
-    """Torch's cotangents of the inputs from those of the results that have some."""
+    """Computes torch's cotangents of the inputs from the cotangents of the differentiable results."""
     given = iter([array_node(hnp.conj(c), "cotangent")[0] for c in cotangents])
     pulled = made.backward([next(given) if has_tangents(y.dtype) else y for y in made.results])
     return [array_node(hnp.conj(wrap(x)), "cotangent")[0] for x in pulled]

@@ -1,4 +1,4 @@
-"""What is known of the values in an FX graph before it runs: shapes, strides and types, as numbers."""
+"""Types of the values in an FX graph: shapes, strides and element types, with numbers in the place of symbols."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Sizes = Mapping[Any, Any]  # values of symbols
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``; ``lazy`` where a conjugation or negation of it
-    is pending."""
+    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``. ``lazy``: a conjugation or negation of it is
+    pending."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -32,7 +32,7 @@ class UnknownSize(Exception):
 
 
 def number(x: Any, sizes: Sizes) -> Any:
-    """A number for a symbolic one. Raises UnknownSize where the symbols' values do not tell it."""
+    """The number that a symbolic one has for these sizes. Raises UnknownSize where they do not tell it."""
     if not isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return x
     value = x.node.expr.subs(sizes)
@@ -44,7 +44,7 @@ def number(x: Any, sizes: Sizes) -> Any:
 
 
 def typed(val: Any, sizes: Sizes) -> Any:
-    """What ``node.meta["val"]`` says: a TensorType for a tensor, a number for a number, and lists of them."""
+    """The type of ``node.meta["val"]``: a TensorType for a tensor, a number for a number, lists of these for lists."""
     if isinstance(val, torch.Tensor):
         shape = tuple(number(n, sizes) for n in val.shape)
         if val.layout is not torch.strided:
@@ -57,7 +57,7 @@ def typed(val: Any, sizes: Sizes) -> Any:
 
 
 def sizes_of(placeholders: Sequence[fx.Node], args: Sequence[Any]) -> dict[Any, Any]:
-    """The values that symbols have in a call."""
+    """The values of the symbols in one call."""
     found: dict[Any, Any] = {}
 
     def note(symbolic: Any, value: Any) -> None:
