@@ -12,6 +12,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import FloatFormat
 
+# of narrow floats, in the names of helpers
+NARROW = {dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float8_e4m3fn: "e4m3", dtypes.float8_e5m2: "e5m2"}
 _EXTREMES = """\
 f{n} hg_{which}_f{n}(const f{n} a, const f{n} b) {{ /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
@@ -126,10 +128,9 @@ def _saturating(real: str, signed: bool, bits: int) -> tuple[str, str]:
     return name, f"{to} {name}(const {real} x) {{\n{body}}}\n"
 
 
-_8_BITS = (("e4m3", dtypes.float8_e4m3fn.format), ("e5m2", dtypes.float8_e5m2.format))
 HELPERS: dict[str, str] = {
     **_PLAIN,
-    **dict(make(name, form) for name, form in _8_BITS for make in (_from_8_bits, _to_8_bits)),
+    **dict(make(name, d.format) for d, name in NARROW.items() if d.bits == 8 for make in (_from_8_bits, _to_8_bits)),
     **{
         f"hg_{which}_f{n}": _EXTREMES.format(which=which, n=n, joint=joint, order=order)
         for which, joint, order in (("max", "&", ">"), ("min", "|", "<"))
