@@ -50,6 +50,17 @@ u16 hg_f32_to_bf16(const f32 x) {
   return (u16)((x != x ? bits | 0x400000u : bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 """,
+    "hg_popcount_u32": """\
+u32 hg_popcount_u32(const u32 x) { /* sums of neighbours, in fields twice as wide each time */
+  const u32 pairs = x - ((x >> 1) & 0x55555555u), fours = (pairs & 0x33333333u) + ((pairs >> 2) & 0x33333333u);
+  return (((fours + (fours >> 4)) & 0x0F0F0F0Fu) * 0x01010101u) >> 24;
+}
+""",
+    "hg_popcount_u64": """\
+u64 hg_popcount_u64(const u64 x) {
+  return (u64)(hg_popcount_u32((u32)x) + hg_popcount_u32((u32)(x >> 32)));
+}
+""",
     "hg_odd_f32": """\
 f32 hg_odd_f32(const f64 x) { /* inexact results have their last bit set, so that a second rounding is as good as one */
   const f32 near = (f32)x;

@@ -161,6 +161,8 @@ and_ = _row("and", 2, np.bitwise_and, "biu", {"biu": "and {t} {0}, {1}"}, "({t})
 or_ = _row("or", 2, np.bitwise_or, "biu", {"biu": "or {t} {0}, {1}"}, "({t})({0} | {1})", algebra=_CAI, symbol="|")
 xor = _row("xor", 2, np.bitwise_xor, "biu", {"biu": "xor {t} {0}, {1}"}, "({t})({0} ^ {1})", algebra=_CA, symbol="^")
 not_ = _row("not", 1, np.invert, "biu", {"biu": "xor {t} {0}, {ones}"}, {"b": "!{0}", "iu": "({t})~{0}"}, algebra=_algebra("involution"), symbol="~")
+# how many bits are 1, of unsigned integers
+popcount = _row("popcount", 1, np.bitwise_count, "u", {"u": _intrinsic("ctpop", 1)}, "({t})hg_popcount_{w}({0})", cost=2)
 
 
 def _infer_select(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
