@@ -63,7 +63,11 @@ class FloatFormat(NamedTuple):
 
 
 class DType:
-    """An element type: ``kind`` is one of ``b i u f c``, ``bits`` counts storage bits (bool is stored as one byte)."""
+    """An element type: ``kind`` is one of ``b i u f c``, ``bits`` counts storage bits (bool is stored as one byte).
+
+    >>> hg.dtypes.bfloat16.kind, hg.dtypes.bfloat16.bits
+    ('f', 16)
+    """
 
     __slots__ = ("name", "kind", "bits", "itemsize", "np", "bit_type", "code", "rank", "_format")
 
@@ -84,6 +88,7 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a float type, of reals."""
         return self.kind == "f"
 
     @property
@@ -104,10 +109,12 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is an integer type, signed or not; bool is none."""
         return self.kind in "iu"
 
     @property
     def is_complex(self) -> bool:
+        """Whether it is a complex type."""
         return self.kind == "c"
 
 
@@ -159,6 +166,9 @@ def of(x: Any) -> DType:
     """The :class:`DType` that ``x`` names: a DType, a NumPy dtype or scalar type, a name, or bool/int/float/complex.
 
     Raises ``TypeError`` where Hologram has no such type.
+
+    >>> hg.dtypes.of("bfloat16"), hg.dtypes.of(np.int8), hg.dtypes.of(float)
+    (bfloat16, int8, float32)
     """
     if type(x) is DType:
         return x
@@ -183,7 +193,11 @@ def of(x: Any) -> DType:
 
 
 def of_scalar(x: bool | int | float | complex) -> DType:
-    """The default type of a Python scalar that meets no array."""
+    """Default type of a Python scalar that meets no array.
+
+    >>> hg.dtypes.of_scalar(1), hg.dtypes.of_scalar(1.5)
+    (int64, float32)
+    """
     return {bool: bool_, int: default_int, float: default_float, complex: default_complex}[type(x)]
 
 
@@ -195,10 +209,13 @@ def _refuse_8_bits(a: DType, b: DType) -> None:
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """The common type of two arrays: the Array API's table within a kind; an integer takes the float's type.
+    """Common type of two arrays: the Array API's table within a kind; an integer takes the float's type.
 
     uint64 with a signed integer gives float32's kind no say: as in JAX it promotes to the default float; bfloat16 with
     float16 gives float32. As in JAX an 8-bit float promotes with bools and integers alone. Raises DTypeError for it beside other floats.
+
+    >>> hg.dtypes.promote(hg.dtypes.int8, hg.dtypes.uint8), hg.dtypes.promote(hg.dtypes.int64, hg.dtypes.float16)
+    (int16, float16)
     """
     if a is b:
         return a
@@ -226,7 +243,11 @@ def promote(a: DType, b: DType) -> DType:
 
 @cache
 def promote_weak(strong: DType, weak: DType) -> DType:
-    """The type of an array of type ``strong`` with a Python scalar whose default is ``weak``. Raises DTypeError for 8-bit floats with ``complex``."""
+    """Type of an array of type ``strong`` with a Python scalar whose own default is ``weak``. Raises DTypeError for 8-bit floats with ``complex``.
+
+    >>> hg.dtypes.promote_weak(hg.dtypes.float16, hg.dtypes.float32)
+    float16
+    """
     if weak.rank <= strong.rank or (weak.kind == "i" and strong.kind in "iu"):
         return strong
     if weak.is_complex and strong.is_float:
@@ -237,18 +258,30 @@ def promote_weak(strong: DType, weak: DType) -> DType:
 
 @cache
 def to_inexact(d: DType) -> DType:
-    """The type that a function such as ``exp`` computes in: floats stay, everything else becomes the default float."""
+    """Type that a function such as ``exp`` computes in: floats stay, everything else becomes the default float.
+
+    >>> hg.dtypes.to_inexact(hg.dtypes.int64)
+    float32
+    """
     return d if d.is_float or d.is_complex else default_float
 
 
 @cache
 def real_of(d: DType) -> DType:
-    """The type of a complex number's parts; a real type is its own."""
+    """Type of a complex number's parts; a real type is its own.
+
+    >>> hg.dtypes.real_of(hg.dtypes.complex128)
+    float64
+    """
     return {complex64: float32, complex128: float64}.get(d, d)
 
 
 def loses_part(a: DType, b: DType) -> bool:
-    """Whether values of type ``a`` as ``b`` lose their imaginary part; bool tells a number from zero."""
+    """Whether values of type ``a`` as ``b`` lose their imaginary part; bool tells a number from zero.
+
+    >>> hg.dtypes.loses_part(hg.dtypes.complex64, hg.dtypes.float32)
+    True
+    """
     return a.is_complex and b.kind in "iuf"
 
 
@@ -274,5 +307,9 @@ def _to_odd_float32(x: Any) -> Any:
 
 @cache
 def compute_type(d: DType) -> DType:
-    """The type arithmetic is done in: narrow floats compute in float32."""
+    """Type that arithmetic is done in: narrow floats compute in float32.
+
+    >>> hg.dtypes.compute_type(hg.dtypes.bfloat16)
+    float32
+    """
     return float32 if d.is_narrow_float else d

@@ -21,6 +21,12 @@ listeners: list[Callable[[], None]] = []  # called when a field has changed on w
 
 @dataclass(slots=True)
 class Settings:
+    """Every switch, one field each; :data:`settings` is the one that counts. An unknown field is an AttributeError.
+
+    >>> hg.settings.settings.cache_limit == hg.settings.cache_limit
+    True
+    """
+
     debug: int = 0  # HOLOGRAM_DEBUG
     num_threads: int = 0  # HOLOGRAM_NUM_THREADS; 0: what affinity and the cgroup quota allow
     cache: bool = True  # HOLOGRAM_CACHE: the disk cache of object code
@@ -72,7 +78,12 @@ settings = Settings(**{n: _parse(_environment_names.get(n, n), getattr(_default,
 
 @contextlib.contextmanager
 def override(**changes: Any) -> Iterator[Settings]:
-    """Sets fields of :data:`settings` for a block."""
+    """Context manager that sets fields of :data:`settings` for a block, and puts them back. Raises AttributeError for an unknown field.
+
+    >>> with hg.settings.override(num_threads=1):
+    ...     hg.settings.num_threads
+    1
+    """
     before = {k: getattr(settings, k) for k in changes}
     try:
         for k, v in changes.items():

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram import numpy as hnp
 from hologram.errors import ArgumentError
-from hologram.nn.normalisation import log_softmax, softmax
-from hologram.numpy.arguments import weakly, wrap
+from hologram.numpy.analysis.windows import i0, unscaled_bessel
+from hologram.numpy.arguments import cast, floats, weakly, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.reductions import logsumexp
 from hologram.primitives import TABLE
@@ -27,6 +28,7 @@ from hologram.support.user_lines import located
 from hologram.trace.apply import elementwise, promoted, unary_operator
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
+from hologram.transform.api import stop_gradient
 
 __all__ = [
     "betaln", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "expit", "gammaln", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "log_softmax",
@@ -34,23 +36,43 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _row(name: str, about: str) -> Callable[[Any], Tensor]:
-    function = unary_operator(TABLE[name])
-    function.__doc__ = about
+def _row(name: str, about: str, at: str, result: str, op: str | None = None) -> Callable[[Any], Tensor]:
+    """The function of the row ``op`` of the op table, by default that called ``name``. Its example: at ``at`` it is ``result``."""
+    function = unary_operator(TABLE[op or name])
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__doc__ = f"""{about}
+
+The result has the shape and float type of ``x``, float32 for integers. Raises DTypeError for complex numbers.
+
+>>> hg.special.{name}({at})
+Tensor({result}, dtype=float32)
+"""
     return function
 
 
-erf = _row("erf", "The error function.")
-erfc = _row("erfc", "``1 - erf(x)``.")
-erfcx = _row("erfcx", "``exp(x**2) * erfc(x)``.")
-erfinv = _row("erfinv", "The inverse of ``erf``; NaN beyond -1 and 1.")
-expit = _row("sigmoid", "``1 / (1 + exp(-x))``.")
-gammaln = _row("lgamma", "``log(|gamma(x)|)``; infinite at 0, -1, -2, …")
-digamma = _row("digamma", "The derivative of ``gammaln``; NaN at -1, -2, …")
-i0e = _row("i0e", "``exp(-|x|) * i0(x)``.")
-i1e = _row("i1e", "``exp(-|x|) * i1(x)``.")
-ndtr = _row("ndtr", "The distribution function of the standard normal distribution.")
-ndtri = _row("ndtri", "The inverse of ``ndtr``; NaN beyond 0 and 1.")
+erf = _row(
+    "erf",
+    "Error function: the probability that a normal number of variance 1/2 lies within ``x`` of 0, with the sign of ``x``.",
+    "[0.0, 1.0]",
+    "[0.       , 0.8427008]",
+)
+erfc = _row("erfc", "Complementary error function: ``1 - erf(x)``, accurate for large ``x``.", "[0.0, 5.0]", "[1.0000000e+00, 1.5374598e-12]")
+erfcx = _row("erfcx", "Scaled complementary error function: ``exp(x**2) * erfc(x)``.", "[0.0, 50.0]", "[1.        , 0.01128154]")
+erfinv = _row("erfinv", "Inverse error function; NaN beyond -1 and 1.", "[0.0, 0.5]", "[0.        , 0.47693628]")
+expit = _row("expit", "Logistic function: ``1 / (1 + exp(-x))``.", "[0.0, 2.0]", "[0.5     , 0.880797]", "sigmoid")
+gammaln = _row(
+    "gammaln",
+    "Logarithm of the gamma function's magnitude: ``log(|gamma(x)|)``; infinite at 0, -1, -2, …",
+    "[1.0, 5.0]",
+    "[0.       , 3.1780539]",
+    "lgamma",
+)
+digamma = _row("digamma", "Digamma function, the derivative of :func:`gammaln`; NaN at -1, -2, …", "[1.0, 2.0]", "[-0.5772157 ,  0.42278433]")
+i0e = _row("i0e", "Scaled modified Bessel function of the first kind, of order 0: ``exp(-|x|) * i0(x)``.", "[0.0, 100.0]", "[1.        , 0.03994438]")
+i1e = _row("i1e", "Scaled modified Bessel function of the first kind, of order 1: ``exp(-|x|) * i1(x)``.", "[0.0, 100.0]", "[0.        , 0.03974415]")
+ndtr = _row("ndtr", "Distribution function of the standard normal distribution.", "[0.0, 1.96]", "[0.5      , 0.9750021]")
+ndtri = _row("ndtri", "Inverse of :func:`ndtr`; NaN beyond 0 and 1.", "[0.5, 0.975]", "[0.       , 1.9599644]")
 
 
 def _floats(what: str, *args: Any) -> list[Tensor]:
@@ -60,7 +82,13 @@ def _floats(what: str, *args: Any) -> list[Tensor]:
 
 
 def polygamma(n: int, x: Any) -> Tensor:
-    """The ``n``-th derivative of ``digamma``, for a known ``n`` from 0 to 30. Raises ArgumentError for another one."""
+    """Polygamma function: the ``n``-th derivative of :func:`digamma`, for a known ``n`` from 0 to 30.
+
+    Raises ArgumentError for another ``n``, DTypeError for complex numbers.
+
+    >>> hg.special.polygamma(1, [1.0, 2.0])
+    Tensor([1.644934  , 0.64493406], dtype=float32)
+    """
     try:
         order = operator.index(n)
     except TypeError:
@@ -72,30 +100,33 @@ def polygamma(n: int, x: Any) -> Tensor:
 
 
 def betaln(a: Any, b: Any) -> Tensor:
-    """The logarithm of the beta function of positive numbers. Errors are those of the three ``gammaln`` that it is made of."""
+    """Logarithm of the beta function of positive numbers, which broadcast.
+
+    Errors are those of the three :func:`gammaln` that it is made of.
+
+    >>> hg.special.betaln([1.0, 2.0], 3.0)
+    Tensor([-1.0986123, -2.4849067], dtype=float32)
+    """
     x, y = _floats("betaln", a, b)
     return gammaln(x) + gammaln(y) - gammaln(x + y)
 
 
-def i0(x: Any) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
-    (t,) = _floats("i0", x)
-    return _unscaled(t, i0e)
-
-
 def i1(x: Any) -> Tensor:
-    """The modified Bessel function of the first kind, of order 1."""
+    """Modified Bessel function of the first kind, of order 1.
+
+    >>> hg.special.i1([0.0, 1.0])
+    Tensor([0.       , 0.5651591], dtype=float32)
+    """
     (t,) = _floats("i1", x)
-    return _unscaled(t, i1e)
-
-
-def _unscaled(t: Tensor, scaled: Callable[[Any], Tensor]) -> Tensor:
-    """``exp(|t|) * scaled(t)``; |t| with the slope at 0 that the scaled functions' derivatives take for granted, sign(0) = 0."""
-    return FUNCTIONS["exp"](t * FUNCTIONS["sign"](t)) * scaled(t)
+    return unscaled_bessel(t, i1e)
 
 
 def logit(p: Any) -> Tensor:
-    """``log(p / (1 - p))``, the inverse of ``expit``; all digits count near 0 and near 1/2."""
+    """Logit: ``log(p / (1 - p))``, the inverse of :func:`expit`; all digits count near 0 and near 1/2.
+
+    >>> hg.special.logit([0.5, 0.9])
+    Tensor([0.       , 2.1972244], dtype=float32)
+    """
     (t,) = _floats("logit", p)
     middle = FUNCTIONS["abs"](t - 0.5) < 0.25
     near = FUNCTIONS["atanh"](where(middle, (t - 0.5) * 2.0, 0.0)) * 2.0
@@ -104,7 +135,11 @@ def logit(p: Any) -> Tensor:
 
 
 def log_ndtr(x: Any) -> Tensor:
-    """``log(ndtr(x))``, finite where ``ndtr`` underflows."""
+    """Logarithm of the standard normal distribution function: ``log(ndtr(x))``, finite where :func:`ndtr` underflows.
+
+    >>> hg.special.log_ndtr([0.0, -100.0])
+    Tensor([-6.9314718e-01, -5.0055244e+03], dtype=float32)
+    """
     (t,) = _floats("log_ndtr", x)
     negative = t < 0
     low, high = where(negative, t, 0.0), where(negative, 0.0, t)
@@ -113,23 +148,39 @@ def log_ndtr(x: Any) -> Tensor:
 
 
 def xlogy(x: Any, y: Any) -> Tensor:
-    """``x * log(y)``, 0 for ``x = 0``. The derivative by ``x`` is ``log(y)``, for ``x = 0`` too."""
+    """``x * log(y)``, 0 for ``x = 0``; the arguments broadcast. The derivative by ``x`` is ``log(y)``, for ``x = 0`` too.
+
+    >>> hg.special.xlogy([0.0, 2.0], [0.0, 3.0])
+    Tensor([0.       , 2.1972246], dtype=float32)
+    """
     return elementwise(TABLE["xlogy"], x, y)
 
 
 def xlog1py(x: Any, y: Any) -> Tensor:
-    """``x * log1p(y)``, 0 for ``x = 0``. The derivative by ``x`` is ``log1p(y)``, for ``x = 0`` too."""
+    """``x * log1p(y)``, 0 for ``x = 0``; the arguments broadcast. The derivative by ``x`` is ``log1p(y)``, for ``x = 0`` too.
+
+    >>> hg.special.xlog1py([0.0, 2.0], [-1.0, 2.0])
+    Tensor([0.       , 2.1972246], dtype=float32)
+    """
     return elementwise(TABLE["xlog1py"], x, y)
 
 
 def entr(x: Any) -> Tensor:
-    """``-x * log(x)``, 0 at 0 and minus infinity below."""
+    """Elementwise entropy: ``-x * log(x)``, 0 at 0 and minus infinity below.
+
+    >>> hg.special.entr([0.0, 0.5, -1.0])
+    Tensor([-0.       ,  0.3465736,       -inf], dtype=float32)
+    """
     (t,) = _floats("entr", x)
     return where(t < 0, -np.inf, -xlogy(t, where(t < 0, 1.0, t)))
 
 
 def rel_entr(x: Any, y: Any) -> Tensor:
-    """``x * log(x / y)`` of positive numbers; 0 for ``x = 0 <= y``, infinite elsewhere."""
+    """Elementwise relative entropy: ``x * log(x / y)`` of positive numbers, which broadcast; 0 for ``x = 0 <= y``, infinite elsewhere.
+
+    >>> hg.special.rel_entr([0.5, 0.0], [0.25, 0.5])
+    Tensor([0.3465736, 0.       ], dtype=float32)
+    """
     a, b = _floats("rel_entr", x, y)
     inside = (a >= 0) & (b > 0)
     share = where(inside, a, 1.0)
@@ -139,7 +190,49 @@ def rel_entr(x: Any, y: Any) -> Tensor:
 
 
 def kl_div(x: Any, y: Any) -> Tensor:
-    """``rel_entr(x, y) - x + y``."""
+    """Elementwise Kullback-Leibler divergence: ``rel_entr(x, y) - x + y``.
+
+    >>> hg.special.kl_div([0.5, 0.0], [0.25, 0.5])
+    Tensor([0.09657359, 0.5       ], dtype=float32)
+    """
     a, b = _floats("kl_div", x, y)
     infinite = FUNCTIONS["isinf"](rel_entr(a, b))
     return where(infinite, np.inf, rel_entr(a, b) - a + b)
+
+
+# --- softmax ---------------------------------------------------------------------------------------------------------
+
+
+def softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = None) -> Tensor:
+    """Softmax: ``exp(x) / sum(exp(x))`` over ``axis``, without overflow.
+
+    ``where``, bool and broadcast with ``x``, says which elements take part; the others get 0, and so does all of a row of which none does. Shape and
+    float type are those of ``x``; integers become float32. Raises DTypeError for complex numbers.
+
+    >>> hg.special.softmax([0.0, 1.0, 2.0])
+    Tensor([0.09003057, 0.24472845, 0.6652409 ], dtype=float32)
+    >>> hg.special.softmax([0.0, 0.0, 2.0], where=[True, True, False])
+    Tensor([0.5, 0.5, 0. ], dtype=float32)
+    """
+    values, dtype = floats(x, "softmax")
+    if where is not None:
+        values = hnp.where(where, values, -hnp.inf)
+    top = stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+    if where is not None:
+        top = hnp.where(top == -hnp.inf, 0.0, top)
+    exponentials = hnp.exp(values - top)
+    total = hnp.sum(exponentials, axis=axis, keepdims=True)
+    if where is not None:
+        total = hnp.where(total == 0, 1.0, total)
+    return cast(exponentials / total, dtype)
+
+
+def log_softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1) -> Tensor:
+    """Logarithm of the softmax: ``x - log(sum(exp(x)))`` over ``axis``, without overflow. Types and errors are those of :func:`softmax`.
+
+    >>> hg.special.log_softmax([0.0, 1.0, 2.0])
+    Tensor([-2.4076061 , -1.407606  , -0.40760604], dtype=float32)
+    """
+    values, dtype = floats(x, "log_softmax")
+    shifted = values - stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+    return cast(shifted - hnp.log(hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)), dtype)

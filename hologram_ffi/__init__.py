@@ -53,7 +53,11 @@ __all__ = [
 
 
 def get_version() -> str:
-    """Hologram's version."""
+    """Hologram's version: a text.
+
+    >>> hologram_ffi.get_version() == hg.__version__
+    True
+    """
     return __version__
 
 

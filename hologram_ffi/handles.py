@@ -65,7 +65,11 @@ def end(executor: Executor) -> None:
 
 
 def clear_all_registries() -> None:
-    """Releases every handle, ends the executors and frees the buffers."""
+    """Releases every handle, ends the executors and frees the buffers.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> hologram_ffi.clear_all_registries()
+    """
     for t in tensors.objects():
         tensors.drop(t)
     for e in executors.objects():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from json import dumps
+from textwrap import fill
 from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError
@@ -36,11 +39,34 @@ def function(name: str) -> Callable[..., float | None]:
         return returned
 
     run.__name__ = run.__qualname__ = name
-    run.__doc__ = f"{row.meaning} Executor and buffers are handles."
-    if _numbers(row):
-        run.__doc__ += " ``n`` may also stand before the numbers, where these are floats."
+    run.__doc__ = _documentation(row, name)
     run.__signature__ = row.signature  # type: ignore[attr-defined]
     return run
+
+
+def _documentation(row: Row, name: str) -> str:
+    facts = "Executor and buffers of float32 are handles. "
+    if _numbers(row):
+        facts += "``n`` may also stand before the numbers, where these are floats. "
+    facts += f"Raises HandleError, and what :func:`hologram.ops.{name}` raises."
+    return f"{row.meaning}\n\n{fill(facts, 120)}\n\n{_example(row, name)}\n"
+
+
+def _example(row: Row, name: str) -> str:
+    values, result = row.example
+    names = [p.name if isinstance(p, Array) else None for p in row.parameters if p is not row.result]
+    shown = [n or repr(v) for n, v in zip_longest(names, values)]
+    lines = ["executor = hologram_ffi.new_executor()"]
+    for buffer, value in zip(names, values, strict=False):
+        if buffer:
+            lines.append(f"{buffer} = hologram_ffi.executor_allocate_buffer(executor, {len(value)})")
+            lines.append(f'hologram_ffi.buffer_copy_from_slice(executor, {buffer}, "{value}")')
+    lines.append(f"{row.result.name} = hologram_ffi.executor_allocate_buffer(executor, {LEAST_RESULT if row.gives_number else len(result)})")
+    lines.append(f"hologram_ffi.{name}({', '.join(row.call('executor', shown))})")
+    said = str(float(result)) if row.gives_number else repr(dumps([float(x) for x in result]))
+    if not row.gives_number:
+        lines.append(f"hologram_ffi.buffer_to_vec(executor, {row.result.name})")
+    return "".join(f">>> {line}\n" for line in lines) + said + "\n>>> hologram_ffi.executor_cleanup(executor)"
 
 
 def _numbers(row: Row) -> list[str]:

@@ -27,12 +27,34 @@ _is_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 
 
 def tensor_from_buffer(buffer: int, shape: str) -> int:
-    """A tensor over the first elements of a buffer, in C order. Raises ShapeError where the buffer is too small."""
+    """Tensor over the first elements of a buffer, in C order: its handle. ``shape`` is a JSON list.
+
+    Raises HandleError, ArgumentError for another text, ShapeError where the buffer is too small.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_shape(tensor)
+    '[2, 2]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(StridedTensor(buffers.get(buffer), integers(shape, "shape")))
 
 
 def tensor_from_buffer_with_strides(buffer: int, shape: str, strides: str) -> int:
-    """A tensor over a buffer with strides in elements. Raises ShapeError where elements would lie outside of the buffer."""
+    """Tensor over a buffer with strides in elements: its handle. ``shape`` and ``strides`` are JSON lists.
+
+    Raises HandleError, ArgumentError for another text, ShapeError where elements would lie outside of the buffer.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer_with_strides(buffer, "[2]", "[2]")
+    >>> hologram_ffi.tensor_is_contiguous(tensor)
+    False
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(StridedTensor(buffers.get(buffer), integers(shape, "shape"), integers(strides, "strides")))
 
 
@@ -40,40 +62,117 @@ def tensor_from_buffer_with_strides(buffer: int, shape: str, strides: str) -> in
 
 
 def tensor_shape(tensor: int) -> str:
+    """Shape of a tensor, a JSON list. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_shape(tensor)
+    '[2, 2]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return json.dumps(tensors.get(tensor).shape)
 
 
 def tensor_strides(tensor: int) -> str:
+    """Strides of a tensor in elements, a JSON list. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_strides(tensor)
+    '[2, 1]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return json.dumps(tensors.get(tensor).strides)
 
 
 def tensor_offset(tensor: int) -> int:
-    """Elements before the first."""
+    """Number of elements in the buffer before the tensor's first one. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_offset(tensor)
+    0
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.get(tensor).offset
 
 
 def tensor_ndim(tensor: int) -> int:
+    """Number of axes. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_ndim(tensor)
+    2
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.get(tensor).ndim
 
 
 def tensor_numel(tensor: int) -> int:
+    """Number of elements. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_numel(tensor)
+    4
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.get(tensor).numel
 
 
 def tensor_is_contiguous(tensor: int) -> bool:
-    """Whether the elements follow each other in C order."""
+    """Whether the elements follow each other in C order. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_is_contiguous(tensor)
+    True
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.get(tensor).is_contiguous
 
 
 def tensor_buffer(tensor: int) -> int:
-    """The handle of the buffer below. The caller releases that of a buffer which was made for the tensor."""
+    """Handle of the buffer below a tensor. The caller releases that of a buffer which was made for the tensor.
+
+    Raises HandleError and FreedBufferError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_buffer(tensor) == buffer
+    True
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     buffer = tensors.get(tensor).buffer
     buffer._memory()  # a freed one has no handle any more
     return buffers.add(buffer)
 
 
 def tensor_cleanup(tensor: int) -> None:
-    """Releases the handle. The buffer stays, unless it was made for the tensor and no one asked for it."""
+    """Releases the handle. The buffer stays, unless it was made for the tensor and no one asked for it. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_cleanup(tensor)
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     tensors.release(tensor)
 
 
@@ -81,32 +180,92 @@ def tensor_cleanup(tensor: int) -> None:
 
 
 def tensor_transpose(tensor: int) -> int:
-    """The transpose of a matrix."""
+    """Transpose of a matrix: the handle of a view. Raises HandleError, ShapeError for other tensors.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_strides(hologram_ffi.tensor_transpose(tensor))
+    '[1, 2]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(tensor).transpose())
 
 
 def tensor_permute(tensor: int, order: str) -> int:
-    """Axis ``i`` of the view is axis ``order[i]``, a JSON list."""
+    """Permutes the axes: axis ``i`` of the view, whose handle this gives, is axis ``order[i]``, a JSON list.
+
+    Raises HandleError, ShapeError where ``order`` does not name each axis once.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_strides(hologram_ffi.tensor_permute(tensor, "[1, 0]"))
+    '[1, 2]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(tensor).permute(integers(order, "order")))
 
 
 def tensor_select(tensor: int, dim: int, index: int) -> int:
-    """The elements at one index of an axis, which vanishes."""
+    """The elements at one index of an axis, which vanishes: the handle of a view.
+
+    Raises HandleError, AxisOutOfRange, IndexOutOfRange.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_shape(hologram_ffi.tensor_select(tensor, 0, 1))
+    '[2]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(tensor).select(dim, index))
 
 
 def tensor_narrow(tensor: int, dim: int, start: int, length: int) -> int:
-    """``length`` elements of an axis from ``start`` on."""
+    """``length`` elements of an axis from ``start`` on: the handle of a view. Raises HandleError, AxisOutOfRange, IndexOutOfRange.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_shape(hologram_ffi.tensor_narrow(tensor, 1, 0, 1))
+    '[2, 1]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(tensor).narrow(dim, start, length))
 
 
 def tensor_slice(tensor: int, dim: int, start: int, end: int, step: int = 1) -> int:
-    """The elements ``start, start + step, …`` of an axis before ``end``."""
+    """The elements ``start, start + step, …`` of an axis before ``end``: the handle of a view.
+
+    Raises HandleError, AxisOutOfRange, IndexOutOfRange.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_shape(hologram_ffi.tensor_slice(tensor, 1, 0, 2, 2))
+    '[2, 1]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(tensor).slice(dim, start, end, step))
 
 
 def tensor_view_1d(tensor: int) -> int:
-    """All elements on one axis. Raises ShapeError where they do not follow each other."""
+    """All elements on one axis: the handle of a view. Raises HandleError, ShapeError where they do not follow each other.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_shape(hologram_ffi.tensor_view_1d(tensor))
+    '[4]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(tensor).view_1d())
 
 
@@ -114,19 +273,52 @@ def tensor_view_1d(tensor: int) -> int:
 
 
 def tensor_contiguous(executor: int, tensor: int) -> int:
-    """A tensor whose elements follow each other: over the same buffer if they do, else a copy in a new one."""
+    """Tensor whose elements follow each other: over the same buffer if they do, else a copy in a new one. Its handle. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> turned = hologram_ffi.tensor_contiguous(executor, hologram_ffi.tensor_transpose(tensor))
+    >>> hologram_ffi.buffer_to_vec(executor, hologram_ffi.tensor_buffer(turned))
+    '[1.0, 3.0, 2.0, 4.0]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     found = tensors.get(tensor)
     whole = found.contiguous(executors.get(executor))
     return tensors.add(StridedTensor(whole.buffer, whole.shape, None, whole.offset))
 
 
 def tensor_reshape(executor: int, tensor: int, shape: str) -> int:
-    """The elements in C order in another shape, copied to a new buffer only where they do not follow each other."""
+    """The elements in C order in another shape, copied to a new buffer only where they do not follow each other: a handle.
+
+    Raises HandleError, ShapeError where the numbers of elements differ.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_shape(hologram_ffi.tensor_reshape(executor, tensor, "[4, 1]"))
+    '[4, 1]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(tensor).reshape(executors.get(executor), integers(shape, "shape")))
 
 
 def tensor_matmul(executor: int, a: int, b: int) -> int:
-    """The product of two matrices, in a new buffer."""
+    """Product of two matrices, in a new buffer: the handle of a tensor.
+
+    Raises HandleError, ShapeError where the shapes do not fit, DTypeError for different types.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> product = hologram_ffi.tensor_matmul(executor, tensor, tensor)
+    >>> hologram_ffi.buffer_to_vec(executor, hologram_ffi.tensor_buffer(product))
+    '[7.0, 10.0, 15.0, 22.0]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     return tensors.add(tensors.get(a).matmul(executors.get(executor), tensors.get(b)))
 
 
@@ -134,7 +326,16 @@ def tensor_matmul(executor: int, a: int, b: int) -> int:
 
 
 def tensor_is_broadcast_compatible_with(a: int, b: int) -> bool:
-    """Whether the shapes have a common one."""
+    """Whether two tensors' shapes broadcast. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> hologram_ffi.tensor_is_broadcast_compatible_with(tensor, hologram_ffi.tensor_select(tensor, 0, 0))
+    True
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     try:
         broadcast_shapes(tensors.get(a).shape, tensors.get(b).shape)
     except ShapeError:
@@ -143,7 +344,11 @@ def tensor_is_broadcast_compatible_with(a: int, b: int) -> bool:
 
 
 def tensor_broadcast_shapes(a: str, b: str) -> str:
-    """The common shape of two shapes. Raises ShapeError where there is none."""
+    """Common shape of two shapes, JSON lists. Raises ArgumentError for other texts, ShapeError where there is none.
+
+    >>> hologram_ffi.tensor_broadcast_shapes("[2, 1]", "[3]")
+    '[2, 3]'
+    """
     return json.dumps(broadcast_shapes(integers(a, "a shape"), integers(b, "a shape")))
 
 
@@ -164,7 +369,17 @@ class _Capsule:
 
 
 def tensor_to_dlpack(executor: int, tensor: int) -> Any:
-    """A DLPack capsule over the memory, which it keeps alive: no copy."""
+    """DLPack capsule over the memory of a tensor, which it keeps alive: no copy. Raises HandleError, ArgumentError for read-only memory.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> capsule = hologram_ffi.tensor_to_dlpack(executor, tensor)
+    >>> hologram_ffi.tensor_shape(hologram_ffi.tensor_from_dlpack_capsule(executor, capsule))
+    '[2, 2]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     executors.get(executor)
     try:
         return tensors.get(tensor).to_numpy().__dlpack__()
@@ -173,7 +388,19 @@ def tensor_to_dlpack(executor: int, tensor: int) -> Any:
 
 
 def tensor_from_dlpack_capsule(executor: int, capsule: Any) -> int:
-    """A tensor over the memory of a DLPack capsule, C-contiguous and on the CPU, which is used up: no copy."""
+    """Tensor over the memory of a DLPack capsule, C-contiguous and on the CPU, which is used up: its handle, no copy.
+
+    Raises HandleError, DeviceError for memory of other devices, ArgumentError for what is no fresh capsule.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> buffer = hologram_ffi.executor_allocate_buffer(executor, 4)
+    >>> hologram_ffi.buffer_copy_from_slice(executor, buffer, "[1, 2, 3, 4]")
+    >>> tensor = hologram_ffi.tensor_from_buffer(buffer, "[2, 2]")
+    >>> capsule = hologram_ffi.tensor_to_dlpack(executor, tensor)
+    >>> hologram_ffi.tensor_shape(hologram_ffi.tensor_from_dlpack_capsule(executor, capsule))
+    '[2, 2]'
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     executors.get(executor)
     legacy = bool(_is_capsule(capsule, b"dltensor"))  # of a version that cannot say that its memory is read-only
     try:
@@ -186,12 +413,24 @@ def tensor_from_dlpack_capsule(executor: int, capsule: Any) -> int:
 
 
 def tensor_dlpack_device_type(executor: int) -> int:
-    """The DLPack number of the kind of device that buffers lie on: 1, the CPU."""
+    """DLPack number of the kind of device that buffers lie on: 1, the CPU. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> hologram_ffi.tensor_dlpack_device_type(executor)
+    1
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     executors.get(executor)
     return DLPACK_CPU
 
 
 def tensor_dlpack_device_id(executor: int) -> int:
-    """The number of the device that buffers lie on: 0."""
+    """Number of the device that buffers lie on: 0. Raises HandleError.
+
+    >>> executor = hologram_ffi.new_executor()
+    >>> hologram_ffi.tensor_dlpack_device_id(executor)
+    0
+    >>> hologram_ffi.executor_cleanup(executor)
+    """
     executors.get(executor)
     return 0

@@ -1,7 +1,10 @@
 """Hologram for PyTorch: ``torch.compile(model, backend="hologram")``, zero-copy conversion, and what else torch's users reach Hologram by.
 
-Importing it makes the backend known to torch, and ``device="hologram"`` unless torch has a GPU (:mod:`hologram_torch.devices` says why). When torch
-imports it, because a program compiles for the backend by its name, it changes nothing. Names are imported when they are first used.
+Importing it makes the backend known to torch, and ``device="hologram"`` unless torch has a GPU (:mod:`hologram_torch.api.device` says why). When
+torch imports it, because a program compiles for the backend by its name, it changes nothing. Names are imported when they are first used.
+
+The code stands in packages: ``api`` (what users call), ``autograd`` (programs with derivatives), ``compile`` (the backend of ``torch.compile``),
+``eager`` (``device="hologram"``), ``aten`` (the table of ATen's ops) and ``bridge`` (values that cross). The other modules here are public names.
 """
 
 from __future__ import annotations
@@ -16,36 +19,36 @@ if TYPE_CHECKING:
     from hologram.sdk.buffer import Buffer
     from hologram.sdk.executor import Executor
     from hologram_torch import aten, functional, interop, library, nn, utils
+    from hologram_torch.api.buffers import buffer_to_tensor, create_executor_for_tensor, match_device, tensor_to_buffer, validate_tensor_compatible
+    from hologram_torch.api.conversion import Conversion, convert
+    from hologram_torch.api.device import device, get_backend, is_available, list_available_backends, set_backend
+    from hologram_torch.api.wrapping import wrap
+    from hologram_torch.bridge.interop import from_torch, to_torch
     from hologram_torch.compile.backend import backend
     from hologram_torch.compile.report import Explanation, explain
-    from hologram_torch.conversion import Conversion, convert
-    from hologram_torch.devices import device, get_backend, is_available, list_available_backends, set_backend
-    from hologram_torch.interop import from_torch, to_torch
-    from hologram_torch.utils import buffer_to_tensor, create_executor_for_tensor, match_device, tensor_to_buffer, validate_tensor_compatible
-    from hologram_torch.wrapping import wrap
 
 _WHERE = {
     "BackendType": "hologram.sdk.backend",
     "Buffer": "hologram.sdk.buffer",
-    "Conversion": "hologram_torch.conversion",
+    "Conversion": "hologram_torch.api.conversion",
     "Executor": "hologram.sdk.executor",
     "Explanation": "hologram_torch.compile",
     "backend": "hologram_torch.compile",
-    "buffer_to_tensor": "hologram_torch.utils",
-    "convert": "hologram_torch.conversion",
-    "create_executor_for_tensor": "hologram_torch.utils",
-    "device": "hologram_torch.devices",
+    "buffer_to_tensor": "hologram_torch.api.buffers",
+    "convert": "hologram_torch.api.conversion",
+    "create_executor_for_tensor": "hologram_torch.api.buffers",
+    "device": "hologram_torch.api.device",
     "explain": "hologram_torch.compile",
-    "from_torch": "hologram_torch.interop",
-    "get_backend": "hologram_torch.devices",
-    "is_available": "hologram_torch.devices",
-    "list_available_backends": "hologram_torch.devices",
-    "match_device": "hologram_torch.utils",
-    "set_backend": "hologram_torch.devices",
-    "tensor_to_buffer": "hologram_torch.utils",
-    "to_torch": "hologram_torch.interop",
-    "validate_tensor_compatible": "hologram_torch.utils",
-    "wrap": "hologram_torch.wrapping",
+    "from_torch": "hologram_torch.bridge.interop",
+    "get_backend": "hologram_torch.api.device",
+    "is_available": "hologram_torch.api.device",
+    "list_available_backends": "hologram_torch.api.device",
+    "match_device": "hologram_torch.api.buffers",
+    "set_backend": "hologram_torch.api.device",
+    "tensor_to_buffer": "hologram_torch.api.buffers",
+    "to_torch": "hologram_torch.bridge.interop",
+    "validate_tensor_compatible": "hologram_torch.api.buffers",
+    "wrap": "hologram_torch.api.wrapping",
 }
 _MODULES = ("aten", "functional", "interop", "library", "nn", "utils")
 

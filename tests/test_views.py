@@ -21,7 +21,7 @@ import hologram.numpy as hnp
 from hologram import errors
 from hologram.errors import ReadOnlyError
 from hologram.ir.interpreter import evaluate
-from hologram.numpy import views
+from hologram.numpy.indexing import views
 
 # --- which functions give views --------------------------------------------------------------------------------------
 

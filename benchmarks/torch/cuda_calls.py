@@ -17,7 +17,7 @@ from torch._C._dynamo import guards
 
 from benchmarks.device_calls import IdleApi
 from hologram.backends.cuda import device as cuda_device
-from hologram_torch import cuda
+from hologram_torch.bridge import cuda
 from hologram_torch.compile import targets
 from hologram_torch.compile.backend import make_backend
 

@@ -21,10 +21,13 @@ from hologram.trace.recorder import cast_node, constant, record
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """``true_fun(*operands)`` where the scalar ``pred`` holds, else ``false_fun(*operands)``; one of them runs.
+    """Conditional: ``true_fun(*operands)`` where the scalar ``pred`` holds, else ``false_fun(*operands)``; one of them runs.
 
     Both are traced, and give results of one structure, and of the same shapes and types. ``pred`` is a bool, or a number that stands for
     ``pred != 0``. Raises ShapeError, DTypeError or TreeError where branches differ.
+
+    >>> hg.cond(hnp.asarray(3.0) > 2, lambda x: x * 10, lambda x: x, hnp.asarray(7.0))
+    Tensor(70., dtype=float32)
     """
     node, _ = as_node(pred, "cond: the predicate")
     if node.shape:
@@ -36,9 +39,12 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """``branches[index](*operands)``, the scalar integer ``index`` clamped into range; one branch runs.
+    """Multi-way branch: ``branches[index](*operands)``, the scalar integer ``index`` clamped into range; one branch runs.
 
     All are traced, and give results of one structure, and of the same shapes and types. Raises as :func:`cond` does.
+
+    >>> hg.switch(1, [hnp.sin, hnp.square, hnp.exp], hnp.asarray(3.0))
+    Tensor(9., dtype=float32)
     """
     branches = [as_function(b, "switch") for b in items(branches, "switch", "functions")]
     if not branches:

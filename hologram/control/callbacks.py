@@ -25,7 +25,7 @@ VMAP_METHODS = (None, "sequential", "expand_dims", "broadcast_all")
 
 
 def pure_callback(function: Callable[..., Any], result_shape_dtypes: Any, /, *args: Any, vmap_method: str | None = None, **options: Any) -> Any:
-    """``function(*args, **options)`` as an op: a Python function that is called, with the GIL, when the program runs.
+    """Calls a Python function as an op: ``function(*args, **options)``, with the GIL, when the program runs.
 
     ``function`` gets NumPy arrays in the place of the arguments' leaves, and gives a pytree of arrays of the shapes and element types that
     ``result_shape_dtypes`` has: a pytree of :class:`ShapeDtypeStruct` or of anything with ``shape`` and ``dtype``. It is pure: it may be called
@@ -37,6 +37,9 @@ def pure_callback(function: Callable[..., Any], result_shape_dtypes: Any, /, *ar
 
     What it raises reaches whoever runs the program. Results of another structure raise TreeError, of other shapes ShapeError, of other types
     DTypeError.
+
+    >>> hg.pure_callback(np.sort, hg.ShapeDtypeStruct((3,), "int64"), hnp.asarray([3, 1, 2]))
+    Tensor([1, 2, 3], dtype=int64)
     """
     as_function(function, "pure_callback")
     if vmap_method not in VMAP_METHODS:

@@ -26,7 +26,7 @@ _INTEGERS = (int, np.integer)
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1
 ) -> tuple[Any, Any]:
-    """``carry, y = f(carry, x)`` for every ``x`` along the first axis of ``xs``; gives the last carry and the stacked ys.
+    """Loop over slices: ``carry, y = f(carry, x)`` for every ``x`` along the first axis of ``xs``; gives the last carry and the stacked ys.
 
     - ``init``: a pytree. The carry keeps its structure, shapes and types; a Python number adopts the type that comes back.
     - ``xs``: a pytree whose leaves share the extent of their first axis, or None; then ``length`` says how many steps there are.
@@ -34,6 +34,9 @@ def scan(
     - ``unroll`` is accepted and ignored: the compiler decides.
 
     Raises ShapeError, DTypeError or TreeError where the carry does not come back as it went in, and ArgumentError for lengths that differ.
+
+    >>> hg.scan(lambda carry, x: (carry + x, carry * x), 0, hnp.asarray([1, 2, 3]))
+    (Tensor(6, dtype=int64), Tensor([0, 2, 9], dtype=int64))
     """
     carry, sequence = Operands(init, "scan", "init"), Operands(xs, "scan", "xs")
     steps = _length(sequence, length)
@@ -65,10 +68,13 @@ def scan(
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
-    """``value = body_fun(value)`` as long as ``cond_fun(value)`` holds; gives the last value.
+    """Loop with a condition: ``value = body_fun(value)`` as long as ``cond_fun(value)`` holds; gives the last value.
 
-    ``value`` is a pytree that keeps its structure, shapes and types; ``cond_fun`` gives a scalar bool. Raises ShapeError, DTypeError or
-    TreeError where one of these does not hold.
+    ``value`` is a pytree that keeps its structure, shapes and types; ``cond_fun`` gives a scalar bool. Forward-mode derivatives go through it,
+    reverse-mode ones raise DifferentiationError. Raises ShapeError, DTypeError or TreeError where one of these does not hold.
+
+    >>> hg.while_loop(lambda x: x < 100, lambda x: x * 2, 3)
+    Tensor(192, dtype=int64)
     """
     carry = Operands(init_val, "while_loop", "init_val")
     if jit_is_disabled():
@@ -97,10 +103,13 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None) -> Any:
-    """``value = body_fun(i, value)`` for i from ``lower`` up to, not including, ``upper``; gives the last value.
+    """Counted loop: ``value = body_fun(i, value)`` for i from ``lower`` up to, not including, ``upper``; gives the last value.
 
     With integers of Python or NumPy as bounds the loop is a scan, and reverse-mode derivatives go through it; with Tensors it is a while loop.
     ``unroll`` is accepted and ignored. Raises as :func:`scan` does.
+
+    >>> hg.fori_loop(0, 5, lambda i, total: total + i, 0)
+    Tensor(10, dtype=int64)
     """
     as_function(body_fun, "fori_loop")
     hnp = namespace()

@@ -14,14 +14,26 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies (n,) of the elements of a transform of ``n`` samples ``d`` apart: 0, 1, …, and then the negative ones, over ``n d``."""
+    """Frequencies (n,) of the elements of :func:`fft` of ``n`` samples ``d`` apart: 0, 1, …, and then the negative ones, over ``n d``.
+
+    In cycles per unit of ``d``; float32 unless ``dtype`` says otherwise. Raises ShapeError for fewer than one sample.
+
+    >>> hg.fft.fftfreq(4, d=0.5)
+    Tensor([ 0. ,  0.5, -1. , -0.5], dtype=float32)
+    """
     n = elements(n, "fftfreq")
     steps = hnp.arange(n, dtype=dtype or hnp.float32, device=device)
     return hnp.where(steps < (n + 1) // 2, steps, steps - n) / (n * d)
 
 
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies (n // 2 + 1,) of the elements of a transform of ``n`` real samples ``d`` apart."""
+    """Frequencies (n // 2 + 1,) of the elements of :func:`rfft` of ``n`` real samples ``d`` apart: 0, 1, … over ``n d``.
+
+    In cycles per unit of ``d``; float32 unless ``dtype`` says otherwise. Raises ShapeError for fewer than one sample.
+
+    >>> hg.fft.rfftfreq(4, d=0.5)
+    Tensor([0. , 0.5, 1. ], dtype=float32)
+    """
     n = elements(n, "rfftfreq")
     return hnp.arange(n // 2 + 1, dtype=dtype or hnp.float32, device=device) / (n * d)
 
@@ -33,10 +45,18 @@ def _rolled(x: Any, axes: Any, what: str, inverse: bool) -> Tensor:
 
 
 def fftshift(x: Any, /, axes: Any = None) -> Tensor:
-    """``x`` with the frequency 0 in the middle of ``axes``, by default all."""
+    """Moves the frequency 0 to the middle of ``axes``, by default all. Shape and type are those of ``x``.
+
+    >>> hg.fft.fftshift([0, 1, -2, -1])
+    Tensor([-2, -1,  0,  1], dtype=int64)
+    """
     return _rolled(x, axes, "fftshift", False)
 
 
 def ifftshift(x: Any, /, axes: Any = None) -> Tensor:
-    """The inverse of :func:`fftshift`."""
+    """Inverse of :func:`fftshift`: moves the frequency 0 from the middle to the front.
+
+    >>> hg.fft.ifftshift([-2, -1, 0, 1])
+    Tensor([ 0,  1, -2, -1], dtype=int64)
+    """
     return _rolled(x, axes, "ifftshift", True)

@@ -141,32 +141,66 @@ def _one(n: Any) -> Sequence[Any] | None:
 
 
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The transform along ``axis``: ``yₖ = Σⱼ xⱼ exp(-2πi jk/n)``."""
+    """Discrete Fourier transform along ``axis``: ``yₖ = Σⱼ xⱼ exp(-2πi jk/n)``.
+
+    Complex, in the precision of ``x``; integers become complex64. ``n`` cuts the axis, or fills it with zeros. ``norm``: ``backward`` divides the
+    inverse by n, ``forward`` this transform, ``ortho`` both by √n. Raises ShapeError for no elements, ArgumentError for another norm. So do all
+    transforms.
+
+    >>> hg.fft.fft([1.0, 0.0, -1.0, 0.0])
+    Tensor([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
+    """
     return _complex("fft", x, _one(n), (axis,), norm, False)
 
 
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The inverse of :func:`fft`."""
+    """Inverse discrete Fourier transform along ``axis``: the inverse of :func:`fft`, whose arguments it takes.
+
+    >>> hg.fft.ifft([0.0, 2.0, 0.0, 2.0])
+    Tensor([ 1.+0.j,  0.+0.j, -1.+0.j,  0.+0.j], dtype=complex64)
+    """
     return _complex("ifft", x, _one(n), (axis,), norm, True)
 
 
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The first n // 2 + 1 elements of the transform of a real array along ``axis``; the others are their conjugates."""
+    """Discrete Fourier transform of a real array along ``axis``: its first n // 2 + 1 elements, of which the others are conjugates.
+
+    Other arguments, types and errors are those of :func:`fft`; DTypeError for complex numbers.
+
+    >>> hg.fft.rfft([1.0, 0.0, -1.0, 0.0])
+    Tensor([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
+    """
     return _from_real("rfft", x, _one(n), (axis,), _norm(norm, "rfft"))
 
 
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The inverse of :func:`rfft`: ``n`` real elements, by default 2 (m - 1) for m that are given."""
+    """Inverse of :func:`rfft`: ``n`` real elements, by default 2 (m - 1) for m that are given.
+
+    Other arguments and errors are those of :func:`fft`.
+
+    >>> hg.fft.irfft([0.0, 2.0, 0.0])
+    Tensor([ 1.,  0., -1.,  0.], dtype=float32)
+    """
     return _to_real("irfft", _operand(x, "irfft", "c"), _one(n), (axis,), _norm(norm, "irfft"))
 
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The real transform, of ``n`` elements, of an array of which ``x`` is the first half and the other half holds conjugates."""
+    """Real transform, of ``n`` elements, of an array of which ``x`` is the first half and the other half holds conjugates.
+
+    ``n`` is by default 2 (m - 1) for m that are given. Other arguments and errors are those of :func:`fft`.
+
+    >>> hg.fft.hfft([0.0, 1.0, 0.0])
+    Tensor([ 2.,  0., -2.,  0.], dtype=float32)
+    """
     return _to_real("hfft", conjugated(_operand(x, "hfft", "c")), _one(n), (axis,), OPPOSITE[_norm(norm, "hfft")])
 
 
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The inverse of :func:`hfft`."""
+    """Inverse of :func:`hfft`, of a real array: n // 2 + 1 complex elements. Arguments and errors are those of :func:`rfft`.
+
+    >>> hg.fft.ihfft([2.0, 0.0, -2.0, 0.0])
+    Tensor([0.-0.j, 1.-0.j, 0.-0.j], dtype=complex64)
+    """
     return wrap(conjugated(node_of(_from_real("ihfft", x, _one(n), (axis,), OPPOSITE[_norm(norm, "ihfft")]))))
 
 
@@ -174,40 +208,83 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "b
 
 
 def fftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
-    """:func:`fft` along each of ``axes``, by default all, or the last as many as ``s`` has sizes."""
+    """Discrete Fourier transform along several axes: :func:`fft` along each of ``axes``, by default all, or the last as many as ``s`` has sizes.
+
+    ``s`` cuts the axes, or fills them with zeros. ``norm``, types and errors are those of :func:`fft`.
+
+    >>> hg.fft.fftn([[1.0, 1.0], [1.0, 1.0]])
+    Tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _complex("fftn", x, s, axes, norm, False)
 
 
 def ifftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
-    """The inverse of :func:`fftn`."""
+    """Inverse discrete Fourier transform along several axes: the inverse of :func:`fftn`, whose arguments it takes.
+
+    >>> hg.fft.ifftn([[4.0, 0.0], [0.0, 0.0]])
+    Tensor([[1.+0.j, 1.+0.j],
+            [1.+0.j, 1.+0.j]], dtype=complex64)
+    """
     return _complex("ifftn", x, s, axes, norm, True)
 
 
 def rfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
-    """:func:`rfft` along the last of ``axes``, :func:`fft` along the others."""
+    """Discrete Fourier transform of a real array along several axes: :func:`rfft` along the last of ``axes``, :func:`fft` along the others.
+
+    Arguments are those of :func:`fftn`; DTypeError for complex numbers.
+
+    >>> hg.fft.rfftn([[1.0, 1.0], [1.0, 1.0]]).shape
+    (2, 2)
+    """
     return _from_real("rfftn", x, s, axes, _norm(norm, "rfftn"))
 
 
 def irfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
-    """The inverse of :func:`rfftn`."""
+    """Inverse of :func:`rfftn`: a real array. ``s`` says how many elements it has along the last axis, by default 2 (m - 1) for m that are given.
+
+    >>> hg.fft.irfftn([[4.0, 0.0], [0.0, 0.0]])
+    Tensor([[1., 1.],
+            [1., 1.]], dtype=float32)
+    """
     return _to_real("irfftn", _operand(x, "irfftn", "c"), s, axes, _norm(norm, "irfftn"))
 
 
 def fft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
-    """:func:`fftn` along two axes."""
+    """Discrete Fourier transform along two axes, by default the last: :func:`fftn` there.
+
+    >>> hg.fft.fft2([[1.0, 2.0], [3.0, 4.0]])
+    Tensor([[10.+0.j, -2.+0.j],
+            [-4.+0.j,  0.+0.j]], dtype=complex64)
+    """
     return _complex("fft2", x, s, axes, norm, False)
 
 
 def ifft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
-    """The inverse of :func:`fft2`."""
+    """Inverse discrete Fourier transform along two axes: the inverse of :func:`fft2`.
+
+    >>> hg.fft.ifft2([[10.0, -2.0], [-4.0, 0.0]])
+    Tensor([[1.+0.j, 2.+0.j],
+            [3.+0.j, 4.+0.j]], dtype=complex64)
+    """
     return _complex("ifft2", x, s, axes, norm, True)
 
 
 def rfft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
-    """:func:`rfftn` along two axes."""
+    """Discrete Fourier transform of a real array along two axes, by default the last: :func:`rfftn` there.
+
+    >>> hg.fft.rfft2([[1.0, 2.0], [3.0, 4.0]])
+    Tensor([[10.+0.j, -2.+0.j],
+            [-4.+0.j,  0.+0.j]], dtype=complex64)
+    """
     return _from_real("rfft2", x, s, axes, _norm(norm, "rfft2"))
 
 
 def irfft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Tensor:
-    """The inverse of :func:`rfft2`."""
+    """Inverse of :func:`rfft2`: a real array.
+
+    >>> hg.fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])
+    Tensor([[1., 2.],
+            [3., 4.]], dtype=float32)
+    """
     return _to_real("irfft2", _operand(x, "irfft2", "c"), s, axes, _norm(norm, "irfft2"))

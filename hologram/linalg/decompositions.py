@@ -38,19 +38,29 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Any, /, upper: bool = False) -> Tensor:
-    """The lower triangular ``L`` with ``x = L L*`` of Hermitian positive definite matrices (…, n, n), or if ``upper`` the ``U`` with ``x = U* U``.
+    """Cholesky factor: the lower triangular ``L`` with ``x = L L*`` of Hermitian positive definite matrices (…, n, n).
 
-    Reads the lower triangle. A matrix that is not positive definite gives NaNs.
+    If ``upper`` the ``U`` with ``x = U* U``. Reads the lower triangle. A matrix that is not positive definite gives NaNs, where NumPy raises. Raises
+    ShapeError for matrices that are not square.
+
+    >>> hg.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+    Tensor([[2., 0.],
+            [1., 2.]], dtype=float32)
     """
     lower = factors.cholesky(square(x, "cholesky"))
     return adjoint(lower) if upper else lower
 
 
 def qr(x: Any, /, mode: str = "reduced") -> QRResult:
-    """``x = Q R`` of matrices (…, m, n): with k = min(m, n), ``Q`` (…, m, k) and ``R`` (…, k, n), or if ``mode`` is
-    ``complete`` (…, m, m) and (…, m, n).
+    """QR decomposition ``x = Q R`` of matrices (…, m, n): a named tuple ``(Q, R)``.
+
+    With k = min(m, n), ``Q`` is (…, m, k) and ``R`` (…, k, n), or if ``mode`` is ``complete`` (…, m, m) and (…, m, n). Signs are LAPACK's.
 
     Raises ArgumentError for another mode, and ShapeError where it is not known which of m and n is the larger.
+
+    >>> Q, R = hg.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
+    >>> hnp.allclose(Q @ R, [[3.0, 1.0], [4.0, 2.0]]), R.shape
+    (Tensor(True, dtype=bool), (2, 2))
     """
     choice(mode, "qr", "mode", ("reduced", "complete"))
     matrix = matrices(x, "qr")
@@ -70,7 +80,15 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
 
 
 def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
-    """``x = U diag(S) Vh`` of matrices (…, m, n); ``U`` and ``Vh`` square, or if not ``full_matrices`` with k = min(m, n) columns and rows."""
+    """Singular value decomposition ``x = U diag(S) Vh`` of matrices (…, m, n): a named tuple ``(U, S, Vh)``.
+
+    ``S`` (…, min(m, n)) is descending; ``U`` and ``Vh`` are square, or if not ``full_matrices`` with k = min(m, n) columns and rows. Derivatives
+    take singular values to be distinct.
+
+    >>> found = hg.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], full_matrices=False)
+    >>> found.S, found.U.shape
+    (Tensor([4., 3.], dtype=float32), (3, 2))
+    """
     matrix = matrices(x, "svd")
     m, n = extents(matrix)
     s, u, vh = factors.svd(matrix, "full" if full_matrices and m != n else "reduced")
@@ -78,16 +96,33 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
 
 
 def svdvals(x: Any, /) -> Tensor:
-    """The singular values (…, min(m, n)) of matrices (…, m, n), descending."""
+    """Singular values (…, min(m, n)) of matrices (…, m, n), descending.
+
+    >>> hg.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]])
+    Tensor([4., 3.], dtype=float32)
+    """
     return factors.svd(matrices(x, "svdvals"), "values")[0]
 
 
 def eigh(x: Any, /) -> EighResult:
-    """Eigenvalues and eigenvectors of Hermitian matrices (…, n, n), of which the lower triangle is read."""
+    """Eigenvalues and eigenvectors of Hermitian matrices (…, n, n): a named tuple ``(eigenvalues, eigenvectors)``.
+
+    Values (…, n) are real and ascending, vectors (…, n, n) are columns. Reads the lower triangle. Derivatives take eigenvalues to be distinct.
+    Raises ShapeError for matrices that are not square.
+
+    >>> hg.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvalues
+    Tensor([1., 2.], dtype=float32)
+    """
     values, adjoint_vectors = factors.eigh(square(x, "eigh"), True)
     return EighResult(values, adjoint(adjoint_vectors))
 
 
 def eigvalsh(x: Any, /) -> Tensor:
-    """The eigenvalues (…, n) of Hermitian matrices (…, n, n), ascending; reads the lower triangle."""
+    """Eigenvalues (…, n) of Hermitian matrices (…, n, n), ascending; reads the lower triangle.
+
+    Raises ShapeError for matrices that are not square.
+
+    >>> hg.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])
+    Tensor([1., 3.], dtype=float32)
+    """
     return factors.eigh(square(x, "eigvalsh"), False)[0]

@@ -78,7 +78,15 @@ def _power_mean(size: Tensor, axes: tuple[int, ...], order: float) -> Tensor:
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:  # noqa: A002 - the standard's name
-    """``(Σ |x|**ord)**(1/ord)`` over ``axis``, by default over all; the largest for inf, the smallest for -inf, how many are not 0 for 0."""
+    """Norms of vectors along ``axis``, by default of all elements: ``(Σ |x|**ord)**(1/ord)``.
+
+    The largest magnitude for inf, the smallest for -inf, how many elements are not 0 for 0. Floats keep their type, integers give float32.
+
+    >>> hg.linalg.vector_norm([3.0, 4.0])
+    Tensor(5., dtype=float32)
+    >>> hg.linalg.vector_norm([[3.0, -4.0], [1.0, 0.0]], axis=1, ord=1)
+    Tensor([7., 1.], dtype=float32)
+    """
     a = _numbers(x, "vector_norm")
     axes = axes_of(axis, a.ndim, "vector_norm")
     size = hnp.abs(a)
@@ -99,8 +107,16 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:  # noqa: A002 - the standard's name
-    """Norms (…) of matrices (…, m, n): ``fro``, ``nuc`` (the sum of singular values), 1 and -1 (largest and smallest sum of absolute values in a
-    column), inf and -inf (in a row), 2 and -2 (largest and smallest singular value). Raises ArgumentError for another order."""
+    """Norms (…) of matrices (…, m, n), in the type of their parts.
+
+    ``ord``: ``fro``, ``nuc`` (the sum of singular values), 1 and -1 (largest and smallest sum of absolute values in a column), inf and -inf (in a
+    row), 2 and -2 (largest and smallest singular value). Raises ArgumentError for another order, ShapeError for fewer than two axes.
+
+    >>> hg.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]])
+    Tensor(5., dtype=float32)
+    >>> hg.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord=2)
+    Tensor(4., dtype=float32)
+    """
     a = matrices(x, "matrix_norm")
     if ord == "fro":
         return vector_norm(a, axis=(-2, -1), keepdims=keepdims)
@@ -116,7 +132,15 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
 
 
 def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A002 - NumPy's name
-    """NumPy's norm: of the vectors along one axis, of the matrices along two, of all elements (or of a vector or matrix) for None."""
+    """Norm, as NumPy's: of the vectors along one axis, of the matrices along two, of all elements (or of a vector or matrix) for None.
+
+    ``ord`` is that of :func:`vector_norm` or :func:`matrix_norm`. Raises ArgumentError for another order, ShapeError for more than two axes.
+
+    >>> hg.linalg.norm([3.0, 4.0])
+    Tensor(5., dtype=float32)
+    >>> hg.linalg.norm([[3.0, 4.0], [6.0, 8.0]], axis=1)
+    Tensor([ 5., 10.], dtype=float32)
+    """
     a = _numbers(x, "norm")
     if axis is None and ord is None:
         return vector_norm(a, keepdims=keepdims)

@@ -19,17 +19,30 @@ __all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "multi_dot", "oute
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
-    """The diagonals (…, k) of matrices (…, m, n), ``offset`` above the main one."""
+    """The diagonals (…, k) of matrices (…, m, n), ``offset`` above the main one. A read-only view.
+
+    >>> hg.linalg.diagonal([[1, 2], [3, 4]])
+    Tensor([1, 4], dtype=int64)
+    """
     return hnp.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sums (…) of the diagonals of matrices (…, m, n)."""
+    """Trace: the sums (…) of the diagonals of matrices (…, m, n), ``offset`` above the main one. Types are those of :func:`hologram.numpy.sum`.
+
+    >>> hg.linalg.trace([[1, 2], [3, 4]])
+    Tensor(5, dtype=int64)
+    """
     return hnp.trace(x, offset, -2, -1, dtype)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    """Every product (m, n) of an element of the vector (m,) with one of the vector (n,). Raises ShapeError for other arrays."""
+    """Outer product (m, n): every product of an element of the vector (m,) with one of the vector (n,). Raises ShapeError for other arrays.
+
+    >>> hg.linalg.outer([1, 2], [3, 4, 5])
+    Tensor([[ 3,  4,  5],
+            [ 6,  8, 10]], dtype=int64)
+    """
     a, b = wrap(array(x1, "outer")), wrap(array(x2, "outer"))
     if a.ndim != 1 or b.ndim != 1:
         raise located(ShapeError(f"outer takes vectors, not shapes {list(a.shape)} and {list(b.shape)}"))
@@ -37,7 +50,11 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """The vector products along ``axis``, of extent 3, of arrays that broadcast. Raises ShapeError for other extents."""
+    """Cross product of vectors along ``axis``, of extent 3; the other axes broadcast. Raises ShapeError for other extents.
+
+    >>> hg.linalg.cross([1, 0, 0], [0, 1, 0])
+    Tensor([0, 0, 1], dtype=int64)
+    """
     a, b = wrap(array(x1, "cross")), wrap(array(x2, "cross"))
     shape = broadcast_shapes("cross", [a._aval()[0], b._aval()[0]])
     at = axis_of(axis, len(shape), "cross")
@@ -50,9 +67,12 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 
 def multi_dot(arrays: Sequence[Any], /) -> Tensor:
-    """The product of matrices, of which the first and the last may be vectors, in the order of fewest multiplications.
+    """Product of several matrices, of which the first and the last may be vectors, in the order of fewest multiplications.
 
     Cormen et al., *Introduction to Algorithms*, 15.2. Raises ArgumentError for fewer than two, ShapeError where they do not fit.
+
+    >>> hg.linalg.multi_dot([hnp.ones((2, 3)), hnp.ones((3, 4)), hnp.ones(4)])
+    Tensor([12., 12.], dtype=float32)
     """
     given = [wrap(array(x, "multi_dot")) for x in items(arrays, "multi_dot")]
     if len(given) < 2:

@@ -54,7 +54,13 @@ def _right_sides(what: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, bool]
 
 
 def solve(x1: Any, x2: Any, /) -> Tensor:
-    """``x`` with ``x1 x = x2``, for matrices ``x1`` (…, n, n) and ``x2`` (…, n, k), or one vector (n,)."""
+    """Solves ``x1 x = x2`` for matrices ``x1`` (…, n, n) and ``x2`` (…, n, k), or one vector (n,).
+
+    A singular matrix gives infinities or NaNs, where NumPy raises. Raises ShapeError where the shapes do not fit.
+
+    >>> hg.linalg.solve([[2.0, 1.0], [0.0, 4.0]], [4.0, 8.0])
+    Tensor([1., 2.], dtype=float32)
+    """
     a, b, column = _right_sides("solve", *alike("solve", square(x1, "solve"), x2))
     out = hnp.matrix_transpose(factors.lu_solve(a, *factors.lu(a), hnp.matrix_transpose(b)))
     return out[..., 0] if column else out
@@ -71,10 +77,13 @@ def triangular_solve(
     unit_diagonal: bool = False,
     left_side: bool = True,
 ) -> Tensor:
-    """``x`` with ``op(a) x = b``, or ``x op(a) = b`` unless ``left_side``, for triangular matrices ``a`` (…, n, n), of which one triangle is read.
+    """Solves ``op(a) x = b``, or ``x op(a) = b`` unless ``left_side``, for triangular matrices ``a`` (…, n, n), of which one triangle is read.
 
     ``op`` transposes and conjugates as asked; ``unit_diagonal`` takes the diagonal to be ones. ``b`` is (…, n, k) ((…, k, n) unless
-    ``left_side``), or one vector (n,).
+    ``left_side``), or one vector (n,). Raises ShapeError where the shapes do not fit.
+
+    >>> hg.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0], lower=True)
+    Tensor([1., 2.], dtype=float32)
     """
     matrix, right = alike("triangular_solve", square(a, "triangular_solve"), b)
     if conjugate_a:
@@ -90,14 +99,28 @@ def triangular_solve(
 
 
 def inv(x: Any, /) -> Tensor:
-    """The inverses of matrices (…, n, n)."""
+    """Inverses of matrices (…, n, n). A singular matrix gives infinities or NaNs, where NumPy raises.
+
+    Raises ShapeError for matrices that are not square.
+
+    >>> hg.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
+    Tensor([[0.5 , 0.  ],
+            [0.  , 0.25]], dtype=float32)
+    """
     a = square(x, "inv")
     unit = hnp.broadcast_to(hnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     return factors.lu_solve(a, *factors.lu(a), unit, transposed=True)  # row i of the inverse, times a, is row i of the identity
 
 
 def det(x: Any, /) -> Tensor:
-    """The determinants (…) of matrices (…, n, n). First and second derivatives are those of the polynomial that it is, of singular matrices too."""
+    """Determinants (…) of matrices (…, n, n).
+
+    First and second derivatives are those of the polynomial that it is, of singular matrices too. Raises ShapeError for matrices that are not
+    square.
+
+    >>> hg.linalg.det([[2.0, 0.0], [0.0, 4.0]])
+    Tensor(8., dtype=float32)
+    """
     return _det(square(x, "det"))
 
 
@@ -116,7 +139,13 @@ def _det_jvp(primals: tuple[Tensor], tangents: tuple[Tensor]) -> tuple[Tensor, T
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
-    """Sign and logarithm of the determinants (…) of matrices (…, n, n): 0 and -inf for a singular one."""
+    """Sign and logarithm of the magnitude of determinants (…) of matrices (…, n, n): a named tuple ``(sign, logabsdet)``.
+
+    A singular matrix has 0 and -inf. Raises ShapeError for matrices that are not square.
+
+    >>> hg.linalg.slogdet([[2.0, 0.0], [0.0, -4.0]])
+    SlogdetResult(sign=Tensor(-1., dtype=float32), logabsdet=Tensor(2.0794415, dtype=float32))
+    """
     packed, pivots = factors.lu(square(x, "slogdet"))
     diagonal = factors.diagonal(packed)
     sizes = hnp.abs(diagonal)
@@ -138,7 +167,11 @@ def _threshold(s: Tensor, m: Any, n: Any, rtol: Any) -> Tensor:
 
 
 def matrix_rank(x: Any, /, rtol: Any = None) -> Tensor:
-    """How many singular values (int64, (…)) of matrices (…, m, n) exceed ``rtol`` times the largest; by default max(m, n) ε."""
+    """Rank of matrices (…, m, n): how many singular values exceed ``rtol`` times the largest, by default max(m, n) ε; int64 (…).
+
+    >>> hg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
+    Tensor(1, dtype=int64)
+    """
     a = matrices(x, "matrix_rank")
     m, n = extents(a)
     if 0 in (m, n):
@@ -167,9 +200,13 @@ def _pinv_jvp(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -
 
 
 def pinv(x: Any, /, rtol: Any = None) -> Tensor:
-    """The pseudo-inverses (…, n, m) of matrices (…, m, n), without singular values up to ``rtol`` times the largest, by default max(m, n) ε.
+    """Pseudo-inverses (…, n, m) of matrices (…, m, n), without singular values up to ``rtol`` times the largest, by default max(m, n) ε.
 
     The derivative takes the rank to be constant.
+
+    >>> hg.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
+    Tensor([[0.5, 0. ],
+            [0. , 0. ]], dtype=float32)
     """
     a = matrices(x, "pinv")
     m, n = extents(a)
@@ -179,10 +216,15 @@ def pinv(x: Any, /, rtol: Any = None) -> Tensor:
 
 
 def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
-    """The ``x`` of least norm that minimises ``|a x - b|``, for one matrix ``a`` (m, n) and ``b`` (m, k) or (m,).
+    """Least squares: the ``x`` of least norm that minimises ``|a x - b|``, for one matrix ``a`` (m, n) and ``b`` (m, k) or (m,).
 
-    Singular values up to ``rcond`` times the largest, by default max(m, n) ε, count as 0. ``residuals`` is empty unless the rank is n and m > n;
-    which is not known under ``jit``: there it is always the sum of squares.
+    A named tuple ``(x, residuals, rank, s)``. Singular values up to ``rcond`` times the largest, by default max(m, n) ε, count as 0. ``residuals``
+    is empty unless the rank is n and m > n; which is not known under ``jit``: there it is always the sum of squares. Raises ShapeError where the
+    shapes do not fit.
+
+    >>> found = hg.linalg.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
+    >>> hnp.round(found.x, 3), found.rank
+    (Tensor([1., 2.], dtype=float32), Tensor(2, dtype=int64))
     """
     matrix, right = alike("lstsq", matrices(a, "lstsq"), b)
     if matrix.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
@@ -197,7 +239,14 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
-    """Square matrices (…, m, m) to the power of the integer ``n``, by repeated squaring; of the inverse where it is negative."""
+    """Square matrices (…, m, m) to the power of the integer ``n``, by repeated squaring; of the inverse where it is negative.
+
+    Integers become float32. Raises ShapeError for matrices that are not square, ArgumentError for what is no integer.
+
+    >>> hg.linalg.matrix_power([[1, 1], [0, 1]], 5)
+    Tensor([[1., 5.],
+            [0., 1.]], dtype=float32)
+    """
     try:
         power = operator.index(n)
     except TypeError:

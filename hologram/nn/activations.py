@@ -13,8 +13,7 @@ from typing import Any
 
 from hologram import numpy as hnp
 from hologram.errors import ShapeError
-from hologram.nn.arguments import cast, floats
-from hologram.numpy.arguments import axis_of
+from hologram.numpy.arguments import axis_of, cast, floats
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 
@@ -40,25 +39,43 @@ def _activation(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 @_activation
 def relu(x: Any) -> Tensor:
-    """``max(x, 0)``; NaN stays."""
+    """Rectified linear unit: ``max(x, 0)``; NaN stays.
+
+    Shape and float type are those of ``x``; integers become float32. Raises DTypeError for complex numbers. So do all activations.
+
+    >>> hg.nn.relu([-1.0, 0.0, 2.0])
+    Tensor([0., 0., 2.], dtype=float32)
+    """
     return hnp.where(x <= 0, 0.0, x)
 
 
 @_activation
 def relu6(x: Any) -> Tensor:
-    """``min(max(x, 0), 6)``; NaN stays."""
+    """Rectified linear unit up to 6: ``min(max(x, 0), 6)``; NaN stays. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.relu6([-1.0, 2.0, 9.0])
+    Tensor([0., 2., 6.], dtype=float32)
+    """
     return hnp.where(x <= 0, 0.0, hnp.where(x > 6, 6.0, x))
 
 
 @_activation
 def hard_tanh(x: Any) -> Tensor:
-    """``x`` between -1 and 1; NaN stays."""
+    """Hyperbolic tangent made of lines: ``x`` limited to -1 and 1; NaN stays. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.hard_tanh([-3.0, 0.5, 3.0])
+    Tensor([-1. ,  0.5,  1. ], dtype=float32)
+    """
     return hnp.where(x <= -1, -1.0, hnp.where(x > 1, 1.0, x))
 
 
 @_activation
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Tensor:
-    """``x``, times ``negative_slope`` where it is not above 0."""
+    """Leaky rectified linear unit: ``x``, times ``negative_slope`` where it is not above 0. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.leaky_relu([-2.0, 3.0], negative_slope=0.5)
+    Tensor([-1.,  3.], dtype=float32)
+    """
     return hnp.where(x > 0, x, negative_slope * x)
 
 
@@ -69,19 +86,35 @@ def _expm1_below_0(x: Tensor) -> Tensor:
 
 @_activation
 def elu(x: Any, alpha: Any = 1.0) -> Tensor:
-    """``x`` above 0, else ``alpha * (exp(x) - 1)`` (Clevert et al. 2015)."""
+    """Exponential linear unit: ``x`` above 0, else ``alpha * (exp(x) - 1)`` (Clevert et al. 2015). Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.elu([-1.0, 2.0])
+    Tensor([-0.63212055,  2.        ], dtype=float32)
+    """
     return hnp.where(x > 0, x, alpha * _expm1_below_0(x))
 
 
 @_activation
 def celu(x: Any, alpha: Any = 1.0) -> Tensor:
-    """``x`` above 0, else ``alpha * (exp(x / alpha) - 1)``, smooth for every ``alpha`` above 0 (Barron 2017)."""
+    """Continuously differentiable exponential linear unit: ``x`` above 0, else ``alpha * (exp(x / alpha) - 1)`` (Barron 2017).
+
+    Smooth for every ``alpha`` above 0. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.celu([-1.0, 2.0], alpha=2.0)
+    Tensor([-0.78693867,  2.        ], dtype=float32)
+    """
     return hnp.where(x > 0, x, alpha * _expm1_below_0(x / alpha))
 
 
 @_activation
 def selu(x: Any) -> Tensor:
-    """The ``elu`` that keeps mean 0 and variance 1 from layer to layer (Klambauer et al. 2017)."""
+    """Scaled exponential linear unit: the :func:`elu` that keeps mean 0 and variance 1 from layer to layer (Klambauer et al. 2017).
+
+    Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.selu([-1.0, 2.0])
+    Tensor([-1.1113307,  2.101402 ], dtype=float32)
+    """
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return scale * hnp.where(x > 0, x, alpha * _expm1_below_0(x))
 
@@ -91,19 +124,31 @@ def selu(x: Any) -> Tensor:
 
 @_activation
 def sigmoid(x: Any) -> Tensor:
-    """``1 / (1 + exp(-x))``."""
+    """Logistic function: ``1 / (1 + exp(-x))``, without overflow. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.sigmoid([0.0, 2.0])
+    Tensor([0.5     , 0.880797], dtype=float32)
+    """
     return hnp.sigmoid(x)
 
 
 @_activation
 def tanh(x: Any) -> Tensor:
-    """The hyperbolic tangent."""
+    """Hyperbolic tangent. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.tanh([0.0, 1.0])
+    Tensor([0.       , 0.7615941], dtype=float32)
+    """
     return hnp.tanh(x)
 
 
 @_activation
 def silu(x: Any) -> Tensor:
-    """``x * sigmoid(x)``, also called swish."""
+    """Sigmoid linear unit, also called swish: ``x * sigmoid(x)``. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.silu([0.0, 2.0])
+    Tensor([0.      , 1.761594], dtype=float32)
+    """
     return x * hnp.sigmoid(x)
 
 
@@ -112,9 +157,15 @@ swish = silu
 
 @_activation
 def gelu(x: Any, approximate: bool = True) -> Tensor:
-    """``x`` times the normal distribution function at ``x`` (Hendrycks and Gimpel 2016).
+    """Gaussian error linear unit: ``x`` times the normal distribution function at ``x`` (Hendrycks and Gimpel 2016).
 
-    ``approximate``: ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``, at most 5e-4 away; otherwise exact.
+    ``approximate``: ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``, at most 5e-4 away; otherwise exact. Types and errors are those of
+    :func:`relu`.
+
+    >>> hg.nn.gelu([-1.0, 1.0])
+    Tensor([-0.158808,  0.841192], dtype=float32)
+    >>> hg.nn.gelu([-1.0, 1.0], approximate=False)
+    Tensor([-0.15865526,  0.8413447 ], dtype=float32)
     """
     if not approximate:
         return 0.5 * x * hnp.erfc(x * -math.sqrt(0.5))
@@ -125,24 +176,42 @@ def gelu(x: Any, approximate: bool = True) -> Tensor:
 
 @_activation
 def softplus(x: Any) -> Tensor:
-    """``log(1 + exp(x))`` without overflow."""
+    """Smooth rectifier: ``log(1 + exp(x))``, without overflow. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.softplus([0.0, 100.0])
+    Tensor([  0.6931472, 100.       ], dtype=float32)
+    """
     return hnp.logaddexp(x, 0.0)
 
 
 @_activation
 def log_sigmoid(x: Any) -> Tensor:
-    """``log(sigmoid(x))`` without overflow."""
+    """Logarithm of the logistic function: ``log(sigmoid(x))``, without overflow. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.log_sigmoid([0.0, -100.0])
+    Tensor([  -0.6931472, -100.       ], dtype=float32)
+    """
     return -hnp.logaddexp(-x, 0.0)
 
 
 @_activation
 def mish(x: Any) -> Tensor:
-    """``x * tanh(softplus(x))`` (Misra 2019)."""
+    """Self-regularized activation: ``x * tanh(softplus(x))`` (Misra 2019). Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.mish([-1.0, 1.0])
+    Tensor([-0.30340147,  0.8650984 ], dtype=float32)
+    """
     return x * hnp.tanh(hnp.logaddexp(x, 0.0))
 
 
 def glu(x: Any, /, axis: int = -1) -> Tensor:
-    """The gated linear unit: the first half of ``x`` along ``axis`` times the sigmoid of the second. Raises ShapeError for an odd extent."""
+    """Gated linear unit: the first half of ``x`` along ``axis`` times the sigmoid of the second.
+
+    Types are those of :func:`relu`. Raises ShapeError for an odd extent.
+
+    >>> hg.nn.glu([1.0, 2.0, 0.0, 100.0])
+    Tensor([0.5, 2. ], dtype=float32)
+    """
     values, dtype = floats(x, "glu")
     axis = axis_of(axis, values.ndim, "glu")
     if values.shape[axis] % 2 != 0:

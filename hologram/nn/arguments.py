@@ -7,34 +7,18 @@ import operator
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
-from hologram import dtypes
-from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DTypeError
+from hologram.errors import ArgumentError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int
-from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.arguments import permuted, reshaped
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
-__all__ = ["SpaceFormat", "by_rank", "cast", "floats", "integers", "space_format"]
+__all__ = ["SpaceFormat", "by_rank", "integers", "space_format"]
 
 P = ParamSpec("P")
-
-
-def floats(x: Any, what: str) -> tuple[Tensor, DType]:
-    """``x`` in the type it is computed in (float32 for narrow floats), and the type of the result. Raises DTypeError for complex numbers."""
-    node = array(x, what)
-    if node.dtype.is_complex:
-        raise located(DTypeError(f"{what}: takes real numbers, not {node.dtype.name}"))
-    node = cast_node(node, dtypes.to_inexact(node.dtype))
-    return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
-
-
-def cast(x: Tensor, dtype: DType) -> Tensor:
-    return wrap(cast_node(array(x, "cast"), dtype))
 
 
 def integers(what: str, name: str, value: Any, count: int, least: int) -> tuple[int, ...]:
@@ -86,23 +70,30 @@ def space_format(what: str, rank: int, name: str | None) -> SpaceFormat:
     return SpaceFormat(rank, name is not None and choice(name, what, "data_format", (first, last)) == last)
 
 
-def by_rank(name: str, f: Callable[Concatenate[str, int, P], Tensor]) -> list[Callable[P, Tensor]]:
+def by_rank(name: str, f: Callable[Concatenate[str, int, P], Tensor], of_one: str, of_three: str) -> list[Callable[P, Tensor]]:
     """The functions ``name1d``, ``name2d`` and ``name3d`` that ``f(what, rank, ...)`` is for one, two and three space axes.
 
-    ``f`` is documented for two. Its parameter ``data_format``, by default None, has the format with channels first as the default of each.
+    ``f`` is documented for two; ``of_one`` and ``of_three`` are examples for one and three. Its parameter ``data_format``, by default None, has the
+    format with channels first as the default of each.
     """
-    return [_of_rank(f"{name}{rank}d", rank, f, f"{name}2d") for rank in (1, 2, 3)]
+    described = {1: ("one space axis", of_one), 3: ("three space axes", of_three)}
+    functions = []
+    for rank in (1, 2, 3):
+        first, last = formats(rank)
+        doc = f.__doc__
+        if rank in described:
+            axes, example = described[rank]
+            doc = f'As :func:`{name}2d`, with {axes}; ``data_format`` is ``"{first}"`` or ``"{last}"``.\n\n{example}\n'
+        functions.append(_of_rank(f"{name}{rank}d", rank, f, doc))
+    return functions
 
 
-def _of_rank(name: str, rank: int, f: Callable[Concatenate[str, int, P], Tensor], like: str) -> Callable[P, Tensor]:
+def _of_rank(name: str, rank: int, f: Callable[Concatenate[str, int, P], Tensor], doc: str | None) -> Callable[P, Tensor]:
     def function(*args: P.args, **options: P.kwargs) -> Tensor:
         return f(name, rank, *args, **options)
 
-    first, last = formats(rank)
-    counted = {1: "one space axis", 3: "three space axes"}.get(rank)
     _, _, *parameters = inspect.signature(f).parameters.values()
-    shown = [p.replace(default=first) if p.name == "data_format" else p for p in parameters]
+    shown = [p.replace(default=formats(rank)[0]) if p.name == "data_format" else p for p in parameters]
     function.__signature__ = inspect.Signature(shown, return_annotation=Tensor)  # type: ignore[attr-defined]
-    function.__name__, function.__qualname__, function.__module__ = name, name, f.__module__
-    function.__doc__ = f'As :func:`{like}`, with {counted}; ``data_format`` is ``"{first}"`` or ``"{last}"``.' if counted else f.__doc__
+    function.__name__, function.__qualname__, function.__module__, function.__doc__ = name, name, f.__module__, doc
     return function

@@ -12,9 +12,8 @@ from hologram import numpy as hnp
 from hologram.control.loops import scan
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import Int
-from hologram.nn.arguments import floats
 from hologram.nn.normalisation import softmax
-from hologram.numpy.arguments import array, wrap
+from hologram.numpy.arguments import array, floats, wrap
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 from hologram.transform.checkpoint import checkpoint
@@ -26,16 +25,25 @@ MOST_PARTS = 4
 
 
 def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal: bool = False, scale: Any = None, rows: int | None = None) -> Tensor:
-    """``softmax(scale * q @ k.T) @ v`` for queries (..., L, E), keys (..., S, E) and values (..., S, V): (..., L, V).
+    """Scaled dot-product attention: ``softmax(scale * q @ k.T) @ v`` (Vaswani et al. 2017).
 
-    ``mask`` broadcasts with (..., L, S): bools tell which keys a query sees, floats are added to the scores. ``is_causal``: query i sees the
-    keys 0 to i. A query that bools let see no key gets zeros, one to all of whose scores -inf is added NaN. ``scale`` is ``1 / sqrt(E)`` for
-    None. The result has the type of ``q``.
+    Queries (..., L, E), keys (..., S, E) and values (..., S, V) give (..., L, V), in the type of ``q``. ``mask`` broadcasts with (..., L, S): bools
+    tell which keys a query sees, floats are added to the scores. ``is_causal``: query i sees the keys 0 to i. A query that bools let see no key gets
+    zeros, one to all of whose scores -inf is added NaN. ``scale`` is ``1 / sqrt(E)`` for None.
 
     ``rows``: queries go by so many at a time, in a loop (:func:`hologram.scan`), and derivatives compute the scores of each block again, in every
     precision. None and 0: as compilation finds best, which keeps no large scores in memory either, except in ``exact``. Values are the same.
 
-    Raises ShapeError where the shapes do not fit, ArgumentError for a mask of integers or negative ``rows``.
+    Raises ShapeError where the shapes do not fit, ArgumentError for a mask of integers or negative ``rows``, DTypeError for complex numbers.
+
+    >>> q = hnp.asarray([[0.0, 0.0], [9.0, 0.0]])
+    >>> k, v = hnp.asarray([[9.0, 0.0], [0.0, 9.0]]), hnp.asarray([[1.0], [3.0]])
+    >>> hg.nn.dot_product_attention(q, k, v)
+    Tensor([[2.],
+            [1.]], dtype=float32)
+    >>> hg.nn.dot_product_attention(q, k, v, is_causal=True)
+    Tensor([[1.],
+            [1.]], dtype=float32)
     """
     queries, dtype = floats(q, "dot_product_attention")
     keys, _ = floats(k, "dot_product_attention")

@@ -34,12 +34,20 @@ def _convolution(
     groups: int = 1,
     data_format: str | None = None,
 ) -> Tensor:
-    """Sums over windows of ``x`` (N, C, H, W), which may lack N, by weights ``w`` (O, C / groups, KH, KW), plus ``b`` (O): (N, O, H', W').
+    """Convolution of images (a cross-correlation): sums over windows of ``x`` by weights ``w``, plus the bias ``b``.
 
-    ``stride``, ``padding`` (of zeros, on both sides) and ``dilation`` are integers, or one for each space axis; ``padding`` may be ``"valid"``, which
-    is none, or ``"same"``, with which H' = H for a stride of 1. With ``groups`` the channels of ``x`` and of the result are cut in so many parts,
-    each convolved on its own. ``data_format`` says how ``x`` and the result lie: ``"NCHW"`` or ``"NHWC"``; weights lie alike in both.
-    Narrow floats are summed in float32 and rounded once. Raises ShapeError where the shapes do not fit or no window does.
+    ``x`` (N, C, H, W), which may lack N, ``w`` (O, C / groups, KH, KW) and ``b`` (O) give (N, O, H', W') in their common type. ``stride``,
+    ``padding`` (of zeros, on both sides) and ``dilation`` are integers, or one for each space axis; ``padding`` may be ``"valid"``, which is none,
+    or ``"same"``, with which H' = H for a stride of 1. With ``groups`` the channels of ``x`` and of the result are cut in so many parts, each
+    convolved on its own. ``data_format`` says how ``x`` and the result lie: ``"NCHW"`` or ``"NHWC"``; weights lie alike in both. narrow floats are
+    summed in float32 and rounded once.
+
+    Raises ShapeError where the shapes do not fit or no window does, ArgumentError for other options, DTypeError for complex numbers.
+
+    >>> x = hnp.reshape(hnp.arange(9.0), (1, 3, 3))
+    >>> hg.nn.conv2d(x, hnp.ones((1, 1, 2, 2)))
+    Tensor([[[ 8., 12.],
+             [20., 24.]]], dtype=float32)
     """
     layout = space_format(what, rank, data_format)
     (image, weights), _, weak = _factors(what, rank, x, w)
@@ -73,10 +81,17 @@ def _transposed(
     groups: int = 1,
     data_format: str | None = None,
 ) -> Tensor:
-    """The transpose of :func:`conv2d` with respect to its input: ``x`` (N, C, H, W), ``w`` (C, O / groups, KH, KW), ``b`` (O) give (N, O, H', W').
+    """Transposed convolution of images: the transpose of :func:`conv2d` with respect to its input.
 
-    H' is ``(H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1``; ``output_padding`` is less than the stride or the dilation.
+    ``x`` (N, C, H, W), which may lack N, ``w`` (C, O / groups, KH, KW) and ``b`` (O) give (N, O, H', W'), where H' is ``(H - 1) * stride - 2 *
+    padding + dilation * (KH - 1) + output_padding + 1``; ``output_padding`` is less than the stride or the dilation. The other arguments are those
+    of :func:`conv2d`.
+
     Raises ShapeError where the shapes do not fit, ArgumentError for an ``output_padding`` that is too large.
+
+    >>> x = hnp.asarray([[[1.0, 2.0]]])
+    >>> hg.nn.conv_transpose2d(x, hnp.ones((1, 1, 1, 2)), stride=(1, 2))
+    Tensor([[[1., 1., 2., 2.]]], dtype=float32)
     """
     layout = space_format(what, rank, data_format)
     (image, weights), _, weak = _factors(what, rank, x, w)
@@ -103,8 +118,18 @@ def _transposed(
     return _finished(what, out, b, layout, lacks, weak)
 
 
-conv1d, conv2d, conv3d = by_rank("conv", _convolution)
-conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank("conv_transpose", _transposed)
+conv1d, conv2d, conv3d = by_rank(
+    "conv",
+    _convolution,
+    of_one=">>> hg.nn.conv1d([[1.0, 2.0, 3.0]], hnp.ones((1, 1, 2)))\nTensor([[3., 5.]], dtype=float32)",
+    of_three=">>> hg.nn.conv3d(hnp.ones((1, 4, 4, 4)), hnp.ones((2, 1, 3, 3, 3))).shape\n(2, 2, 2, 2)",
+)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank(
+    "conv_transpose",
+    _transposed,
+    of_one=">>> hg.nn.conv_transpose1d([[1.0, 2.0]], hnp.ones((1, 1, 2)))\nTensor([[1., 3., 2.]], dtype=float32)",
+    of_three=">>> hg.nn.conv_transpose3d(hnp.ones((1, 2, 2, 2)), hnp.ones((1, 1, 2, 2, 2)), stride=2).shape\n(1, 4, 4, 4)",
+)
 
 
 def _factors(what: str, rank: int, x: Any, w: Any) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.errors import DTypeError, ShapeError
-from hologram.nn.arguments import cast, floats
 from hologram.nn.normalisation import log_softmax
-from hologram.numpy.arguments import array, axis_of, element_type, wrap
+from hologram.numpy.arguments import array, axis_of, cast, element_type, floats, wrap
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.tensor import Tensor
@@ -35,15 +34,26 @@ def _is_class(labels: Any, classes: Any, axis: int, what: str) -> Tensor:
 
 
 def one_hot(labels: Any, classes: int, /, axis: int = -1, dtype: Any = dtypes.float32) -> Tensor:
-    """1 at each label along a new ``axis`` of extent ``classes``, 0 elsewhere; a label out of range gives zeros."""
+    """One-hot code: 1 at each label along a new ``axis`` of extent ``classes``, 0 elsewhere; a label out of range gives zeros.
+
+    The result is float32 unless ``dtype`` says otherwise. Raises DTypeError for labels that are not integers.
+
+    >>> hg.nn.one_hot([2, 0], 3)
+    Tensor([[0., 0., 1.],
+            [1., 0., 0.]], dtype=float32)
+    """
     return cast(_is_class(labels, classes, axis, "one_hot"), element_type(dtype))
 
 
 def cross_entropy(logits: Any, labels: Any, /, axis: int = -1, reduction: str = "mean") -> Tensor:
-    """The cross entropy of softmax(``logits``) over ``axis`` and ``labels``.
+    """Cross entropy of ``softmax(logits)`` over ``axis`` and ``labels``.
 
-    ``labels`` are integers of the shape of ``logits`` without ``axis`` (one out of range has loss 0), or floats of the shape of ``logits``:
-    one-hot, or the probabilities of the classes. Raises ShapeError for labels of another shape.
+    ``labels`` are integers of the shape of ``logits`` without ``axis`` (one out of range has loss 0), or floats of the shape of ``logits``: one-hot,
+    or the probabilities of the classes. ``reduction``: ``mean``, ``sum``, or ``none`` for the loss of each example. The float type is that of
+    ``logits``. Raises ShapeError for labels of another shape, ArgumentError for another reduction.
+
+    >>> hg.nn.cross_entropy([[0.0, 0.0], [0.0, 5.0]], [0, 1], reduction="none")
+    Tensor([0.6931472 , 0.00671535], dtype=float32)
     """
     values, dtype = floats(logits, "cross_entropy")
     axis = axis_of(axis, values.ndim, "cross_entropy")
@@ -61,7 +71,14 @@ def cross_entropy(logits: Any, labels: Any, /, axis: int = -1, reduction: str = 
 
 
 def sigmoid_binary_cross_entropy(logits: Any, labels: Any, /, reduction: str = "mean") -> Tensor:
-    """``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))`` without overflow; ``labels`` from 0 to 1."""
+    """Binary cross entropy of ``sigmoid(logits)`` and ``labels`` from 0 to 1, without overflow.
+
+    ``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``; the arguments broadcast. ``reduction``: ``mean``, ``sum``, or
+    ``none`` for the loss of each example. Raises ArgumentError for another reduction, DTypeError for complex numbers.
+
+    >>> hg.nn.sigmoid_binary_cross_entropy([0.0, 3.0], [1, 1], reduction="none")
+    Tensor([0.6931472 , 0.04858735], dtype=float32)
+    """
     values, dtype = floats(logits, "sigmoid_binary_cross_entropy")
     target, _ = floats(labels, "sigmoid_binary_cross_entropy")
     losses = target * hnp.logaddexp(-values, 0.0) + (1 - target) * hnp.logaddexp(values, 0.0)
@@ -75,13 +92,26 @@ def _errors(predictions: Any, targets: Any, what: str) -> tuple[Tensor, dtypes.D
 
 
 def mse(predictions: Any, targets: Any, /, reduction: str = "mean") -> Tensor:
-    """The squared error."""
+    """Mean squared error of ``predictions`` and ``targets``, which broadcast; in their common float type.
+
+    ``reduction``: ``mean``, ``sum``, or ``none`` for the loss of each element. Raises ArgumentError for another reduction, DTypeError for complex
+    numbers.
+
+    >>> hg.nn.mse([1.0, 2.0], [1.0, 4.0])
+    Tensor(2., dtype=float32)
+    """
     error, dtype = _errors(predictions, targets, "mse")
     return cast(_reduced(error * error, reduction, "mse"), dtype)
 
 
 def huber(predictions: Any, targets: Any, /, delta: float = 1.0, reduction: str = "mean") -> Tensor:
-    """Half the squared error up to ``delta``, beyond it ``delta`` times (the error less ``delta / 2``) (Huber 1964)."""
+    """Huber loss: half the squared error up to ``delta``, beyond it ``delta`` times (the error less ``delta / 2``) (Huber 1964).
+
+    Arguments, types and errors are those of :func:`mse`.
+
+    >>> hg.nn.huber([0.5, 4.0], [0.0, 0.0], reduction="none")
+    Tensor([0.125, 3.5  ], dtype=float32)
+    """
     error, dtype = _errors(predictions, targets, "huber")
     size = hnp.abs(error)
     square = hnp.minimum(size, delta)

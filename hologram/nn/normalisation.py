@@ -5,39 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import numpy as hnp
-from hologram.nn.arguments import cast, floats
+from hologram.numpy.arguments import cast, floats
 from hologram.numpy.reductions import logsumexp
+from hologram.special import log_softmax, softmax
 from hologram.trace.tensor import Tensor
-from hologram.transform.api import stop_gradient
 
 __all__ = ["layer_norm", "log_softmax", "logsumexp", "rms_norm", "softmax", "standardize"]
 
 Axes = int | tuple[int, ...] | None
-
-
-def softmax(x: Any, /, axis: Axes = -1, where: Any = None) -> Tensor:
-    """``exp(x) / sum(exp(x))`` over ``axis``, without overflow.
-
-    ``where``, bool and broadcast with ``x``, says which elements take part; the others get 0, and so does all of a row of which none does.
-    """
-    values, dtype = floats(x, "softmax")
-    if where is not None:
-        values = hnp.where(where, values, -hnp.inf)
-    top = stop_gradient(hnp.max(values, axis=axis, keepdims=True))
-    if where is not None:
-        top = hnp.where(top == -hnp.inf, 0.0, top)
-    exponentials = hnp.exp(values - top)
-    total = hnp.sum(exponentials, axis=axis, keepdims=True)
-    if where is not None:
-        total = hnp.where(total == 0, 1.0, total)
-    return cast(exponentials / total, dtype)
-
-
-def log_softmax(x: Any, /, axis: Axes = -1) -> Tensor:
-    """``x - log(sum(exp(x)))`` over ``axis``, without overflow."""
-    values, dtype = floats(x, "log_softmax")
-    shifted = values - stop_gradient(hnp.max(values, axis=axis, keepdims=True))
-    return cast(shifted - hnp.log(hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)), dtype)
 
 
 def _standardized(values: Tensor, axis: Axes, epsilon: float) -> Tensor:
@@ -46,19 +21,37 @@ def _standardized(values: Tensor, axis: Axes, epsilon: float) -> Tensor:
 
 
 def standardize(x: Any, /, axis: Axes = -1, epsilon: float = 1e-5) -> Tensor:
-    """``x`` less its mean, over its standard deviation, along ``axis``; ``epsilon`` is added to the variance."""
+    """Standardizes along ``axis``: ``x`` less its mean, over its standard deviation; ``epsilon`` is added to the variance.
+
+    Types and errors are those of :func:`softmax`.
+
+    >>> hg.nn.standardize([1.0, 2.0, 3.0])
+    Tensor([-1.2247356,  0.       ,  1.2247356], dtype=float32)
+    """
     values, dtype = floats(x, "standardize")
     return cast(_standardized(values, axis, epsilon), dtype)
 
 
 def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: Axes = -1, epsilon: float = 1e-5) -> Tensor:
-    """:func:`standardize`, then times ``weight`` and plus ``bias``, which broadcast with ``x`` (Ba et al. 2016)."""
+    """Layer normalization: :func:`standardize`, then times ``weight`` and plus ``bias``, which broadcast with ``x`` (Ba et al. 2016).
+
+    The float type is that of ``x``. Raises ShapeError where they do not broadcast.
+
+    >>> hg.nn.layer_norm([1.0, 2.0, 3.0], weight=2.0, bias=1.0)
+    Tensor([-1.4494712,  1.       ,  3.4494712], dtype=float32)
+    """
     values, dtype = floats(x, "layer_norm")
     return cast(_affine(_standardized(values, axis, epsilon), weight, bias), dtype)
 
 
 def rms_norm(x: Any, /, weight: Any = None, axis: Axes = -1, epsilon: float = 1e-6) -> Tensor:
-    """``x`` over the root of its mean square along ``axis``, times ``weight`` (Zhang and Sennrich 2019); ``epsilon`` is added to the mean."""
+    """Root mean square normalization: ``x`` over the root of its mean square along ``axis``, times ``weight`` (Zhang and Sennrich 2019).
+
+    ``epsilon`` is added to the mean. The float type is that of ``x``. Raises ShapeError where ``weight`` does not broadcast.
+
+    >>> hg.nn.rms_norm([3.0, 4.0])
+    Tensor([0.8485281, 1.1313708], dtype=float32)
+    """
     values, dtype = floats(x, "rms_norm")
     return cast(_affine(values * hnp.rsqrt(hnp.mean(values * values, axis=axis, keepdims=True) + epsilon), weight, None), dtype)
 

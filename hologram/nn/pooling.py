@@ -12,8 +12,8 @@ from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, prod
-from hologram.nn.arguments import by_rank, cast, floats, integers, space_format
-from hologram.numpy.arguments import array, reshaped, wrap
+from hologram.nn.arguments import by_rank, integers, space_format
+from hologram.numpy.arguments import array, cast, floats, reshaped, wrap
 from hologram.primitives.movement import pad
 from hologram.primitives.reductions import argmax, lowest, reduce_max
 from hologram.support.user_lines import located
@@ -103,11 +103,17 @@ def _max_pool(
     *,
     data_format: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of ``x`` (N, C, H, W), which may lack N; NaN if there is one.
+    """Max pooling: the largest element of each window of ``x`` (N, C, H, W), which may lack N; NaN if there is one.
 
     ``stride`` is ``kernel_size`` for None. ``padding``, at most half of the kernel, puts elements below all others around ``x``. With ``ceil_mode``
-    a last window may reach beyond the padding if it starts before it. The derivative is that of the first of the window's extremes, row by row.
+    a last window may reach beyond the padding if it starts before it. ``data_format`` is ``"NCHW"`` or ``"NHWC"``. The type is that of ``x``. The
+    derivative is that of the first of the window's extremes, row by row.
+
     Raises ArgumentError for a padding that is too wide, ShapeError where no window fits.
+
+    >>> hg.nn.max_pool2d(hnp.reshape(hnp.arange(16.0), (1, 4, 4)), 2)
+    Tensor([[[ 5.,  7.],
+             [13., 15.]]], dtype=float32)
     """
     layout = space_format(what, rank, data_format)
     image, lacks = layout.channels_first(_image(what, rank, x))
@@ -166,8 +172,15 @@ def _avg_pool(
     *,
     data_format: str | None = None,
 ) -> Tensor:
-    """The mean of each window of ``x`` (N, C, H, W), which may lack N. Zeros of the ``padding`` count if ``count_include_pad``; what a window of
-    ``ceil_mode`` has beyond the padding never does. Narrow floats are summed in float32. Raises as :func:`max_pool2d` does."""
+    """Average pooling: the mean of each window of ``x`` (N, C, H, W), which may lack N.
+
+    Zeros of the ``padding`` count if ``count_include_pad``; what a window of ``ceil_mode`` has beyond the padding never does. The other arguments
+    and errors are those of :func:`max_pool2d`. The float type is that of ``x``; narrow floats are summed in float32.
+
+    >>> hg.nn.avg_pool2d(hnp.reshape(hnp.arange(16.0), (1, 4, 4)), 2)
+    Tensor([[[ 2.5,  4.5],
+             [10.5, 12.5]]], dtype=float32)
+    """
     layout = space_format(what, rank, data_format)
     wide, dtype = floats(wrap(_image(what, rank, x)), what)
     image, lacks = layout.channels_first(array(wide, what))
@@ -178,9 +191,15 @@ def _avg_pool(
 
 
 def _adaptive(what: str, rank: int, x: Any, output_size: Any, *, data_format: str | None = None) -> Tensor:
-    """Means of parts of ``x`` (N, C, H, W), which may lack N, so many that the result has the space ``output_size``, an integer or one an axis; None
-    keeps an axis. Of m parts of n elements part i is that from ``floor(i * n / m)`` to ``ceil((i + 1) * n / m)``.
-    Raises ShapeError where an extent is empty or symbolic."""
+    """Average pooling to a given size: means of parts of ``x`` (N, C, H, W), which may lack N.
+
+    There are so many parts that the result has the space ``output_size``, an integer or one an axis; None keeps an axis. Of m parts of n elements
+    part i is that from ``floor(i * n / m)`` to ``ceil((i + 1) * n / m)``. The float type is that of ``x``. Raises ShapeError where an extent is
+    empty or symbolic.
+
+    >>> hg.nn.adaptive_avg_pool2d(hnp.reshape(hnp.arange(16.0), (1, 4, 4)), (1, 2))
+    Tensor([[[6.5, 8.5]]], dtype=float32)
+    """
     layout = space_format(what, rank, data_format)
     wide, dtype = floats(wrap(_image(what, rank, x)), what)
     image, lacks = layout.channels_first(array(wide, what))
@@ -212,6 +231,21 @@ def _parts_mean(what: str, x: Tensor, axis: int, m: int) -> Tensor:
 
 # --- by the number of space axes -------------------------------------------------------------------------------------
 
-max_pool1d, max_pool2d, max_pool3d = by_rank("max_pool", _max_pool)
-avg_pool1d, avg_pool2d, avg_pool3d = by_rank("avg_pool", _avg_pool)
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_rank("adaptive_avg_pool", _adaptive)
+max_pool1d, max_pool2d, max_pool3d = by_rank(
+    "max_pool",
+    _max_pool,
+    of_one=">>> hg.nn.max_pool1d([[1.0, 3.0, 2.0, 0.0]], 2)\nTensor([[3., 2.]], dtype=float32)",
+    of_three=">>> hg.nn.max_pool3d(hnp.ones((1, 4, 4, 4)), 2).shape\n(1, 2, 2, 2)",
+)
+avg_pool1d, avg_pool2d, avg_pool3d = by_rank(
+    "avg_pool",
+    _avg_pool,
+    of_one=">>> hg.nn.avg_pool1d([[1.0, 3.0, 2.0, 0.0]], 2)\nTensor([[2., 1.]], dtype=float32)",
+    of_three=">>> hg.nn.avg_pool3d(hnp.ones((1, 4, 4, 4)), 2).shape\n(1, 2, 2, 2)",
+)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_rank(
+    "adaptive_avg_pool",
+    _adaptive,
+    of_one=">>> hg.nn.adaptive_avg_pool1d([[1.0, 3.0, 2.0, 0.0]], 2)\nTensor([[2., 1.]], dtype=float32)",
+    of_three=">>> hg.nn.adaptive_avg_pool3d(hnp.ones((1, 4, 4, 4)), (2, 2, None)).shape\n(1, 2, 2, 4)",
+)

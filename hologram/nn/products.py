@@ -15,13 +15,17 @@ __all__ = ["dot_general"]
 
 
 def dot_general(a: Any, b: Any, /, dimension_numbers: Any, preferred_element_type: Any = None) -> Tensor:
-    """The products of ``a`` and ``b`` summed over pairs of axes, as JAX's ``lax.dot_general``.
+    """Products of ``a`` and ``b`` summed over pairs of axes, in batches: JAX's ``lax.dot_general``.
 
     ``dimension_numbers`` is ``((axes of a, axes of b) to sum over, (axes of a, axes of b) to keep as batches)``. The result has the batch axes, then
     the other axes of ``a``, then those of ``b``. ``preferred_element_type`` is its type, as in ``hologram.numpy.matmul``.
 
     Raises ArgumentError for other dimension numbers, AxisOutOfRange for an axis that is not there, ShapeError for one named twice and for pairs of
     different extents, DTypeError for a preferred type of a lesser kind.
+
+    >>> a, b = hnp.ones((5, 2, 3)), hnp.ones((5, 3, 4))
+    >>> hg.nn.dot_general(a, b, (((2,), (1,)), ((0,), (0,)))).shape
+    (5, 2, 4)
     """
     x, y = array(a, "dot_general"), array(b, "dot_general")
     try:

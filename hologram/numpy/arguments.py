@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import AxisOutOfRange, ShapeError
+from hologram.errors import AxisOutOfRange, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.support.user_lines import located
 from hologram.trace.apply import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.checks import extent, integer, shape_of
-from hologram.trace.convert import element_type
+from hologram.trace.convert import element_type, tensor
 from hologram.trace.recorder import cast_node, record, whole_cast
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "alike", "array", "array_as", "axes_of", "axis_of", "cast_to", "element_type", "extent", "extent_node", "permuted", "reshaped", "shape_of",
-    "spread", "weakly", "wrap",
+    "alike", "array", "array_as", "axes_of", "axis_of", "cast", "cast_to", "element_type", "extent", "extent_node", "floats", "permuted", "reshaped",
+    "shape_of", "spread", "weakly", "wrap",
 ]  # fmt: skip
 
 
 def array(x: Any, what: str) -> Node:
     """Anything array-like as a node; a Python scalar, or a weak Tensor, in its kind's default type. Nested lists become arrays."""
     if isinstance(x, (list, tuple)):
-        from hologram.trace.convert import tensor
-
         x = tensor(x)
     node, dtype, weak = operand(x, what)
     return node_as(node, weak_default(dtype) if weak else dtype)
@@ -44,8 +43,6 @@ def weakly(x: Any, what: str) -> Tensor:
 def array_as(x: Any, dtype: DType, what: str) -> Node:
     """Anything array-like as a node of type ``dtype``; numbers are rounded once."""
     if isinstance(x, (list, tuple)):
-        from hologram.trace.convert import tensor
-
         return node_of(tensor(x, dtype=dtype))
     return cast_node(node_of(weakly(x, what)), dtype)
 
@@ -91,3 +88,16 @@ def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
 def cast_to(node: Node, dtype: Any) -> Node:
     """``node`` as the user's ``dtype``; as it is for None. Raises DTypeError where imaginary parts would be lost."""
     return node if dtype is None else whole_cast(node, element_type(dtype))
+
+
+def floats(x: Any, what: str) -> tuple[Tensor, DType]:
+    """``x`` in the type it is computed in (float32 for narrow floats), and the type of the result. Raises DTypeError for complex numbers."""
+    node = array(x, what)
+    if node.dtype.is_complex:
+        raise located(DTypeError(f"{what}: takes real numbers, not {node.dtype.name}"))
+    node = cast_node(node, dtypes.to_inexact(node.dtype))
+    return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
+
+
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    return wrap(cast_node(array(x, "cast"), dtype))

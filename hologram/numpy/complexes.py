@@ -13,7 +13,7 @@ from hologram import dtypes
 from hologram.ir.node import Node
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.creation import zeros
-from hologram.numpy.views import frozen, viewed
+from hologram.numpy.indexing.views import frozen, viewed
 from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
 from hologram.trace.convert import element_type
@@ -39,13 +39,21 @@ def squared_modulus(t: Tensor) -> Tensor:
 
 
 def real(x: Any, /) -> Tensor:
-    """The real part, a view; of a real array the array itself."""
+    """Real part, a view in the type of the parts; of a real array the array itself.
+
+    >>> hnp.real([1 + 2j, 3])
+    Tensor([1., 3.], dtype=float32)
+    """
     node = array(x, "real")
     return viewed(x, node, real_part(node))
 
 
 def imag(x: Any, /) -> Tensor:
-    """The imaginary part; of a real array zeros, to which nobody may assign."""
+    """Imaginary part, a view in the type of the parts; of a real array zeros, to which nobody may assign.
+
+    >>> hnp.imag([1 + 2j, 3])
+    Tensor([2., 0.], dtype=float32)
+    """
     node = array(x, "imag")
     if node.dtype.is_complex:
         return viewed(x, node, record(complexes.imag, (node,)))
@@ -53,7 +61,11 @@ def imag(x: Any, /) -> Tensor:
 
 
 def conj(x: Any, /) -> Tensor:
-    """The complex conjugate; of a real array the array itself."""
+    """Complex conjugate of each element; a real array itself. Also called ``conjugate``.
+
+    >>> hnp.conj([1 + 2j, 3])
+    Tensor([1.-2.j, 3.-0.j], dtype=complex64)
+    """
     return wrap(conjugated(array(x, "conj")))
 
 
@@ -61,7 +73,13 @@ conjugate = conj
 
 
 def angle(x: Any, /, deg: bool = False) -> Tensor:
-    """The angle from the positive real axis, from -π to π; in degrees if ``deg``. Of a negative real number π."""
+    """Angle of each element from the positive real axis in radians, from -π to π; in degrees if ``deg``.
+
+    The result has the float type of the parts; the angle of a negative real number is π.
+
+    >>> hnp.angle([1j, -1.0], deg=True)
+    Tensor([ 90., 180.], dtype=float32)
+    """
     node = array(x, "angle")
     if not node.dtype.is_complex:
         node = cast_node(node, dtypes.to_inexact(node.dtype))
@@ -73,22 +91,38 @@ def angle(x: Any, /, deg: bool = False) -> Tensor:
 
 
 def iscomplex(x: Any, /) -> Tensor:
-    """Whether each element has an imaginary part other than 0."""
+    """Whether each element has an imaginary part other than 0; bool.
+
+    >>> hnp.iscomplex([1 + 2j, 3])
+    Tensor([ True, False], dtype=bool)
+    """
     return imag(x) != 0
 
 
 def isreal(x: Any, /) -> Tensor:
-    """Whether each element's imaginary part is 0."""
+    """Whether each element's imaginary part is 0; bool.
+
+    >>> hnp.isreal([1 + 2j, 3])
+    Tensor([False,  True], dtype=bool)
+    """
     return imag(x) == 0
 
 
 def iscomplexobj(x: Any, /) -> bool:
-    """Whether the elements, or the number, are of a complex type."""
+    """Whether the elements of an array, or a number, are of a complex type, whatever their values.
+
+    >>> hnp.iscomplexobj([1 + 0j]), hnp.iscomplexobj(1.5)
+    (True, False)
+    """
     if isinstance(x, (bool, int, float, complex)):
         return isinstance(x, complex)
     return element_type(x.dtype).is_complex if hasattr(x, "dtype") else array(x, "iscomplexobj").dtype.is_complex
 
 
 def isrealobj(x: Any, /) -> bool:
-    """Whether the elements, or the number, are of a real type."""
+    """Whether the elements of an array, or a number, are of a real type.
+
+    >>> hnp.isrealobj([1 + 0j]), hnp.isrealobj(1.5)
+    (False, True)
+    """
     return not iscomplexobj(x)

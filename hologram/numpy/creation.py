@@ -32,7 +32,15 @@ array_ = tensor  # numpy.array copies
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
-    """An array of one value; by default of the value's own type."""
+    """An array of one value.
+
+    ``fill_value`` is a number, or an array that broadcasts to ``shape``; ``dtype`` is by default its own type. Raises ShapeError where it does not
+    broadcast, DeviceError for a device that is not there.
+
+    >>> hnp.full((2, 2), 7)
+    Tensor([[7, 7],
+            [7, 7]], dtype=int64)
+    """
     extents = shape_of(shape, "full")
     if type(fill_value) in SCALARS:
         node = constant(fill_value, dtypes.of_scalar(fill_value) if dtype is None else element_type(dtype))
@@ -41,15 +49,34 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+    """An array of zeros, by default float32 (NumPy: float64).
+
+    It occupies no memory until something reads it. Raises DTypeError for an unknown element type, DeviceError for a device that is not there.
+
+    >>> hnp.zeros((2, 3))
+    Tensor([[0., 0., 0.],
+            [0., 0., 0.]], dtype=float32)
+    """
     return full(shape, 0.0, dtype=dtype or dtypes.default_float, device=device)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+    """An array of ones, by default float32 (NumPy: float64).
+
+    It occupies no memory until something reads it. Raises DTypeError for an unknown element type, DeviceError for a device that is not there.
+
+    >>> hnp.ones(3, dtype=hnp.int8)
+    Tensor([1, 1, 1], dtype=int8)
+    """
     return full(shape, 1.0, dtype=dtype or dtypes.default_float, device=device)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
-    """Zeros: uninitialised memory cannot be seen."""
+    """An array of zeros, as :func:`zeros`: uninitialised memory cannot be seen.
+
+    >>> hnp.empty(2)
+    Tensor([0., 0.], dtype=float32)
+    """
     return zeros(shape, dtype=dtype, device=device)
 
 
@@ -61,20 +88,39 @@ def _like(x: Any, what: str) -> tuple[Shape, DType]:
 
 
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
-    """An array of one value with the shape, or ``shape``, and type of ``x``."""
+    """An array of one value with the shape and type of ``x``, where ``shape`` and ``dtype`` do not say otherwise.
+
+    >>> hnp.full_like([1, 2], 2.7)
+    Tensor([2, 2], dtype=int64)
+    """
     own_shape, own = _like(x, "full_like")
     return full(own_shape if shape is None else shape, fill_value, dtype=dtype or own, device=device)
 
 
 def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
+    """Zeros with the shape and type of ``x``, where ``shape`` and ``dtype`` do not say otherwise.
+
+    >>> hnp.zeros_like([1.5, 2.5])
+    Tensor([0., 0.], dtype=float32)
+    """
     return full_like(x, 0, dtype, device=device, shape=shape)
 
 
 def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
+    """Ones with the shape and type of ``x``, where ``shape`` and ``dtype`` do not say otherwise.
+
+    >>> hnp.ones_like([1, 2], dtype=hnp.float64)
+    Tensor([1., 1.], dtype=float64)
+    """
     return full_like(x, 1, dtype, device=device, shape=shape)
 
 
 def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
+    """Zeros with the shape and type of ``x``, as :func:`zeros_like`.
+
+    >>> hnp.empty_like([1, 2])
+    Tensor([0, 0], dtype=int64)
+    """
     return zeros_like(x, dtype, device=device, shape=shape)
 
 
@@ -95,7 +141,16 @@ def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Tensor:
-    """``start, start + step, …`` before ``stop``; with one argument, from 0 up to it."""
+    """Numbers at equal steps: ``start, start + step, …`` before ``stop``; with one argument, from 0 up to it.
+
+    int64 where all are integers, else float32, unless ``dtype`` says otherwise. Under ``jit(dynamic=…)`` one argument may be an extent.
+    Raises ShapeError for a step of 0, ArgumentError for what is no finite number, such as a traced value.
+
+    >>> hnp.arange(4)
+    Tensor([0, 1, 2, 3], dtype=int64)
+    >>> hnp.arange(0, 1, 0.25)
+    Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float32)
+    """
     if stop is None:
         start, stop = 0, start
     if isinstance(stop, Expr) and start == 0 and step == 1:
@@ -114,8 +169,16 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
 
 
 def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """``num`` numbers at equal distances; the last is ``stop`` exactly if ``endpoint``. The ends are scalars, complex ones too; Tensors have
-    derivatives."""
+    """``num`` numbers at equal distances from ``start`` to ``stop``, which is the last one exactly if ``endpoint``.
+
+    The ends are scalars, complex ones too, or Tensors, through which derivatives go. The result is float32 or complex64 unless ``dtype`` says
+    otherwise. Raises ShapeError for ends with axes.
+
+    >>> hnp.linspace(0, 1, 5)
+    Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    >>> hnp.linspace(0, 1, 4, endpoint=False)
+    Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float32)
+    """
     n = integer(num, "linspace", "a number of elements")
     gaps = n - 1 if endpoint else n
     if type(start) is Tensor or type(stop) is Tensor:
@@ -167,17 +230,35 @@ def _band(matrix: Any, k: int, op: Any) -> Node:
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor:
-    """Ones on the ``k``-th diagonal, zeros beside it."""
+    """Matrix (n_rows, n_cols) with ones on the ``k``-th diagonal, zeros beside it; float32 by default.
+
+    A positive ``k`` is above the main diagonal. ``n_cols`` is ``n_rows`` for None.
+
+    >>> hnp.eye(2, 3, k=1)
+    Tensor([[0., 1., 0.],
+            [0., 0., 1.]], dtype=float32)
+    """
     node = cast_node(_band((n_rows, n_rows if n_cols is None else n_cols), k, ew.eq), element_type(dtype or dtypes.default_float))
     return put(wrap(node), device)
 
 
 def identity(n: int, dtype: Any = None) -> Tensor:
+    """The identity matrix (n, n); float32 by default.
+
+    >>> hnp.identity(2)
+    Tensor([[1., 0.],
+            [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
-    """Ones on and below the ``k``-th diagonal."""
+    """Matrix (N, M) with ones on and below the ``k``-th diagonal; float32 by default.
+
+    >>> hnp.tri(2, 3)
+    Tensor([[1., 0., 0.],
+            [1., 1., 0.]], dtype=float32)
+    """
     return wrap(cast_node(_band((N, N if M is None else M), k, ew.le), element_type(dtype or dtypes.default_float)))
 
 
@@ -190,17 +271,39 @@ def _triangle(x: Any, k: int, op: Any, what: str) -> Tensor:
 
 
 def tril(x: Any, /, k: int = 0) -> Tensor:
-    """``x`` with zeros above the ``k``-th diagonal."""
+    """Lower triangle: matrices (…, m, n) with zeros above the ``k``-th diagonal. Raises ShapeError for fewer than two axes.
+
+    >>> hnp.tril([[1, 2], [3, 4]])
+    Tensor([[1, 0],
+            [3, 4]], dtype=int64)
+    """
     return _triangle(x, k, ew.le, "tril")
 
 
 def triu(x: Any, /, k: int = 0) -> Tensor:
-    """``x`` with zeros below the ``k``-th diagonal."""
+    """Upper triangle: matrices (…, m, n) with zeros below the ``k``-th diagonal. Raises ShapeError for fewer than two axes.
+
+    >>> hnp.triu([[1, 2], [3, 4]])
+    Tensor([[1, 2],
+            [0, 4]], dtype=int64)
+    """
     return _triangle(x, k, ew.ge, "triu")
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
-    """The coordinates of a grid, one array for each axis."""
+    """Coordinates of a grid: a list of arrays, one for each axis, all of the grid's shape.
+
+    ``indexing`` is ``xy``, with which the second axis of the result is that of the first array, or ``ij``. Raises ShapeError for arrays of more
+    than one axis, ArgumentError for another ``indexing``.
+
+    >>> x, y = hnp.meshgrid([1, 2, 3], [10, 20])
+    >>> x
+    Tensor([[1, 2, 3],
+            [1, 2, 3]], dtype=int64)
+    >>> y
+    Tensor([[10, 10, 10],
+            [20, 20, 20]], dtype=int64)
+    """
     choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
     nodes = [array(x, "meshgrid") for x in arrays]
     if any(len(x.shape) > 1 for x in nodes):

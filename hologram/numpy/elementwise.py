@@ -13,6 +13,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
+from hologram.numpy.elementwise_docs import docstring
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import elementwise as ew
 from hologram.trace import arithmetic
@@ -103,7 +104,8 @@ def _functions() -> dict[str, Callable[..., Tensor]]:
             continue
         function = _binary(op) if op.arity == 2 else _rounding(op) if op.name in _ROUNDINGS else unary_operator(op)
         function.__name__ = function.__qualname__ = names[0]
-        function.__doc__ = f"Elementwise ``{names[0]}``, as NumPy's." if hasattr(np, names[0]) else f"Elementwise ``{names[0]}``."
+        function.__module__ = "hologram.numpy"
+        function.__doc__ = docstring(op, names, keeps_integers=op.name in _ROUNDINGS, takes_complex=op.name in ("max", "min", "round"))
         made |= dict.fromkeys(names, function)
     return made
 
@@ -112,7 +114,16 @@ FUNCTIONS = _functions()  # not globals of this module: some have the names of b
 
 
 def power(x1: Any, x2: Any, /) -> Tensor:
-    """``x1 ** x2``; a static whole exponent becomes products."""
+    """Power ``x1 ** x2``.
+
+    ``x1`` and ``x2`` broadcast. The result has their common type. A whole Python number as exponent becomes products. NaN for a negative
+    float to a fractional power. Raises DTypeError for bool, and for integers to a negative Python number. Also called ``pow``.
+
+    >>> hnp.power([1, 2, 3], 2)
+    Tensor([1, 4, 9], dtype=int64)
+    >>> hnp.power([1.0, 2.0, 3.0], 0.5)
+    Tensor([1.       , 1.4142135, 1.7320508], dtype=float32)
+    """
     return arithmetic.power(x1, x2)
 
 
@@ -120,6 +131,11 @@ pow = power
 
 
 def positive(x: Any, /) -> Tensor:
+    """Each element itself, ``+x``: a Tensor of the shape and type of ``x``.
+
+    >>> hnp.positive([-1, 2])
+    Tensor([-1,  2], dtype=int64)
+    """
     return weakly(x, "positive")
 
 
@@ -132,7 +148,15 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """``x`` held between ``min`` and ``max``, either of which may be None."""
+    """Elements limited to the range from ``min`` to ``max``.
+
+    Either bound may be None, and an array that broadcasts with ``x``. The result has the common type; NaN stays.
+
+    >>> hnp.clip([-1, 2, 7], 0, 5)
+    Tensor([0, 2, 5], dtype=int64)
+    >>> hnp.clip([-1.5, 0.5], min=0)
+    Tensor([0. , 0.5], dtype=float32)
+    """
     result = +weakly(x, "clip")
     if min is not None:
         result = FUNCTIONS["maximum"](result, min)
@@ -147,23 +171,58 @@ def _logical(op: Op, *args: Any) -> Tensor:
 
 
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
+    """Whether both ``x1`` and ``x2`` are not zero.
+
+    The operands, of any types, broadcast; the result is bool.
+
+    >>> hnp.logical_and([True, 2, 0], [1, 0, 0])
+    Tensor([ True, False, False], dtype=bool)
+    """
     return _logical(ew.and_, x1, x2)
 
 
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
+    """Whether ``x1`` or ``x2`` is not zero.
+
+    The operands, of any types, broadcast; the result is bool.
+
+    >>> hnp.logical_or([True, 2, 0], [1, 0, 0])
+    Tensor([ True,  True, False], dtype=bool)
+    """
     return _logical(ew.or_, x1, x2)
 
 
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
+    """Whether exactly one of ``x1`` and ``x2`` is not zero.
+
+    The operands, of any types, broadcast; the result is bool.
+
+    >>> hnp.logical_xor([True, 2, 0], [1, 0, 0])
+    Tensor([False,  True, False], dtype=bool)
+    """
     return _logical(ew.xor, x1, x2)
 
 
 def logical_not(x: Any, /) -> Tensor:
+    """Whether ``x`` is zero: bool, of the shape of ``x``.
+
+    >>> hnp.logical_not([0.0, 1.5])
+    Tensor([ True, False], dtype=bool)
+    """
     return _logical(ew.not_, x)
 
 
 def round(x: Any, /, decimals: int = 0) -> Tensor:
-    """Rounds halves to even, both parts of complex numbers; ``decimals`` as NumPy's."""
+    """Rounds to ``decimals`` decimals, halves to even.
+
+    Shape and type are those of ``x``; of complex numbers both parts are rounded. Negative ``decimals`` round to tens, hundreds and so on.
+    Also called ``around``.
+
+    >>> hnp.round([0.5, 1.5, 1.25])
+    Tensor([0., 2., 1.], dtype=float32)
+    >>> hnp.round([12.5, 17.0], -1)
+    Tensor([10., 20.], dtype=float32)
+    """
     rint = FUNCTIONS["rint"]
     if decimals == 0:
         return rint(x)
@@ -179,6 +238,13 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
 
 
 def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:
+    """Quotient rounded down and remainder: ``(x1 // x2, x1 % x2)``.
+
+    The operands broadcast; both results have their common type. Raises DTypeError for bool and complex numbers.
+
+    >>> hnp.divmod([7, -7], 3)
+    (Tensor([ 2, -3], dtype=int64), Tensor([1, 2], dtype=int64))
+    """
     return FUNCTIONS["floor_divide"](x1, x2), FUNCTIONS["remainder"](x1, x2)
 
 
@@ -197,7 +263,13 @@ def log_of_sum(a: Tensor, b: Tensor, exp: Callable[[Any], Tensor], scale: float)
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
-    """``log(exp(x1) + exp(x2))`` without overflow."""
+    """``log(exp(x1) + exp(x2))``, without overflow.
+
+    The operands broadcast. The result has their common float type, float32 for integers.
+
+    >>> hnp.logaddexp([0.0, 1000.0], [0.0, 999.0])
+    Tensor([6.93147182e-01, 1.00031323e+03], dtype=float32)
+    """
     return log_of_sum(*_float_pair("logaddexp", x1, x2), FUNCTIONS["exp"], 1.0)
 
 
@@ -205,7 +277,13 @@ _SINC = [(-1) ** n / math.factorial(2 * n + 1) for n in range(10)]  # of sin(y) 
 
 
 def sinc(x: Any, /) -> Tensor:
-    """``sin(πx) / (πx)``, 1 at 0; a polynomial around 0, so that derivatives of every order the terms reach hold there."""
+    """``sin(πx) / (πx)``, 1 at zero.
+
+    The result has the float type of ``x``, float32 for integers. A polynomial is used around 0, so derivatives hold there too.
+
+    >>> hnp.sinc([0.0, 0.5, 1.5])
+    Tensor([ 1.        ,  0.63661975, -0.21220659], dtype=float32)
+    """
     y = weakly(x, "sinc") * np.pi
     small = FUNCTIONS["abs"](y) < 1
     square = where(small, y * y, 0.0)
@@ -214,10 +292,24 @@ def sinc(x: Any, /) -> Tensor:
 
 
 def degrees(x: Any, /) -> Tensor:
+    """Radians in degrees: ``x * 180 / π``.
+
+    The result has the float type of ``x``, float32 for integers. Also called ``rad2deg``.
+
+    >>> hnp.degrees([0.0, hnp.pi])
+    Tensor([  0., 180.], dtype=float32)
+    """
     return FUNCTIONS["multiply"](x, 180.0 / np.pi)
 
 
 def radians(x: Any, /) -> Tensor:
+    """Degrees in radians: ``x * π / 180``.
+
+    The result has the float type of ``x``, float32 for integers. Also called ``deg2rad``.
+
+    >>> hnp.radians([0, 180])
+    Tensor([0.       , 3.1415927], dtype=float32)
+    """
     return FUNCTIONS["multiply"](x, np.pi / 180.0)
 
 
@@ -225,7 +317,14 @@ rad2deg, deg2rad = degrees, radians
 
 
 def nan_to_num(x: Any, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """``x`` with NaN and the infinities replaced, by default by 0 and the type's largest and smallest values; in both parts of complex numbers."""
+    """Replaces NaN and the infinities by numbers.
+
+    NaN becomes ``nan``, the infinities ``posinf`` and ``neginf``, for None the type's largest and smallest values; in both parts of complex
+    numbers. Shape and type are those of ``x``; integers are themselves.
+
+    >>> hnp.nan_to_num([1.0, hnp.nan, hnp.inf], posinf=9.0)
+    Tensor([1., 0., 9.], dtype=float32)
+    """
     x = weakly(x, "nan_to_num")
     dtype = x._aval()[1]
     if dtype.is_complex:
@@ -247,7 +346,13 @@ def limits(dtype: DType) -> tuple[float, float]:
 
 
 def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether ``|x1 - x2| <= atol + rtol * |x2|``."""
+    """Whether elements are close: ``|x1 - x2| <= atol + rtol * |x2|``.
+
+    The operands broadcast; the result is bool. An infinity is close to itself alone, NaN to NaN only with ``equal_nan``.
+
+    >>> hnp.isclose([1.0, 2.0, hnp.nan], [1.000001, 2.1, hnp.nan], equal_nan=True)
+    Tensor([ True, False,  True], dtype=bool)
+    """
     a, b = _float_pair("isclose", x1, x2)
     close = (FUNCTIONS["abs"](a - b) <= atol + rtol * FUNCTIONS["abs"](b)) & FUNCTIONS["isfinite"](b)
     close = close | (a == b)
@@ -255,14 +360,28 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """``x`` as ``dtype``: floats to integers truncate and saturate, NaN gives 0. ``x`` itself where that is its type and ``copy`` is False."""
+    """Elements converted to ``dtype``.
+
+    Floats to integers truncate and saturate, NaN gives 0, where NumPy leaves these open; integers wrap around; to bool is ``x != 0``. Gives
+    ``x`` itself where it has the type and ``copy`` is False. Raises DTypeError for an element type that Hologram does not have.
+
+    >>> hnp.astype([1.7, -300.0, hnp.nan], hnp.int8)
+    Tensor([   1, -128,    0], dtype=int8)
+    """
     node = node_of(weakly(x, "astype"))
     new = cast_to(node, dtype)
     return x if new is node and not copy and type(x) is Tensor and not x._weak else wrap(new)
 
 
 def copy(x: Any, /) -> Tensor:
-    """Another Tensor of the values of ``x``: an assignment to elements of one does not change the other."""
+    """Another Tensor of the values of ``x``: an assignment to elements of one does not change the other.
+
+    >>> a = hnp.asarray([1, 2])
+    >>> b = hnp.copy(a)
+    >>> b[0] = 5
+    >>> a, b
+    (Tensor([1, 2], dtype=int64), Tensor([5, 2], dtype=int64))
+    """
     return wrap(array(x, "copy"))
 
 

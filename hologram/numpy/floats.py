@@ -54,14 +54,27 @@ def _apart(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def frexp(x: Any, /) -> tuple[Tensor, Tensor]:
-    """``m, e`` (int32) with ``x = m * 2**e`` and ``0.5 <= |m| < 1``; zeros, infinities and NaN are themselves, with exponent 0."""
+    """Significand and exponent: ``m, e`` with ``x = m * 2**e`` and ``0.5 <= |m| < 1``.
+
+    ``m`` has the float type of ``x``, ``e`` is int32. Zeros, infinities and NaN are themselves, with exponent 0. Raises DTypeError for complex
+    numbers.
+
+    >>> hnp.frexp([8.0, 0.75])
+    (Tensor([0.5 , 0.75], dtype=float32), Tensor([4, 0], dtype=int32))
+    """
     t, result = _float(x, "frexp")
     m, e = _apart(t)
     return m.astype(result), e
 
 
 def ldexp(x1: Any, x2: Any, /) -> Tensor:
-    """``x1 * 2**x2`` for an integer ``x2``, rounded once. Raises DTypeError for an ``x2`` of floats."""
+    """``x1 * 2**x2`` for integers ``x2``, rounded once; the operands broadcast.
+
+    The result has the float type of ``x1``. Raises DTypeError for an ``x2`` of floats, and for complex numbers.
+
+    >>> hnp.ldexp([0.5, 1.5], [4, 1])
+    Tensor([8., 3.], dtype=float32)
+    """
     t, result = _float(x1, "ldexp")
     by = array(x2, "ldexp")
     if by.dtype.kind not in "biu":
@@ -77,7 +90,11 @@ def ldexp(x1: Any, x2: Any, /) -> Tensor:
 
 
 def spacing(x: Any, /) -> Tensor:
-    """The distance to the next number away from zero, with the sign of ``x``. float32 and float64."""
+    """Distance to the next representable number away from zero, with the sign of ``x``; float32 or float64.
+
+    >>> hnp.spacing([1.0, -1024.0])
+    Tensor([ 1.1920929e-07, -1.2207031e-04], dtype=float32)
+    """
     node = array(x, "spacing")
     t = wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
     return FUNCTIONS["nextafter"](t, where(t < 0, -np.inf, np.inf).astype(t.dtype)) - t

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.control.loops import while_loop
 from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.creation import broadcast_common
@@ -42,7 +43,6 @@ def _magnitudes(what: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, Any]:
 
 def _divisor(a: Tensor, b: Tensor) -> Tensor:
     """The greatest common divisor of unsigned integers. Euclid's algorithm, as a loop of the compiled program."""
-    from hologram.control.loops import while_loop
 
     def step(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         a, b = pair
@@ -52,20 +52,37 @@ def _divisor(a: Tensor, b: Tensor) -> Tensor:
 
 
 def gcd(x1: Any, x2: Any, /) -> Tensor:
-    """The greatest common divisor, not negative; gcd(0, 0) is 0. That of smallest integers alone (and 0) wraps to the smallest integer."""
+    """Greatest common divisor, not negative; gcd(0, 0) is 0.
+
+    The operands broadcast; the result has their common type. That of smallest integers alone (and 0) wraps to the smallest integer. Raises
+    DTypeError for other types than integers.
+
+    >>> hnp.gcd([12, 7], 18)
+    Tensor([6, 1], dtype=int64)
+    """
     a, b, dtype = _magnitudes("gcd", x1, x2)
     return _divisor(a, b).astype(dtype)
 
 
 def lcm(x1: Any, x2: Any, /) -> Tensor:
-    """The least common multiple, not negative unless it wraps; 0 where an argument is 0."""
+    """Least common multiple, not negative unless it wraps around; 0 where an operand is 0.
+
+    The operands broadcast; the result has their common type. Raises DTypeError for other types than integers.
+
+    >>> hnp.lcm([4, 7], 6)
+    Tensor([12, 42], dtype=int64)
+    """
     a, b, dtype = _magnitudes("lcm", x1, x2)
     divisor = _divisor(a, b)
     return (a // where(divisor == 0, 1, divisor) * b).astype(dtype)
 
 
 def bitwise_count(x: Any, /) -> Tensor:
-    """How many bits of the absolute value are 1; uint8."""
+    """Number of 1 bits in the absolute value of each element; uint8. Raises DTypeError for other types than integers and bool.
+
+    >>> hnp.bitwise_count([7, 8, -3])
+    Tensor([3, 1, 2], dtype=uint8)
+    """
     node = array(x, "bitwise_count")
     if node.dtype.kind == "b":
         return wrap(cast_node(node, dtypes.uint8))
@@ -80,7 +97,14 @@ def _bit_order(order: str, what: str) -> bool:
 
 
 def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Tensor:
-    """Whether eight neighbours along ``axis`` (of ``x`` flattened for None) are zero or not, as the bits of one uint8; zeros fill the last one."""
+    """Packs truth values into bits: eight neighbours along ``axis`` (of ``x`` flattened for None) become one uint8.
+
+    An element counts as 1 where it is not zero; zeros fill the last byte. ``bitorder``: the first neighbour is the highest bit (``big``) or the
+    lowest (``little``). Raises DTypeError for floats, ArgumentError for another order.
+
+    >>> hnp.packbits([1, 0, 1, 0, 0, 0, 0, 0, 1])
+    Tensor([160, 128], dtype=uint8)
+    """
     big = _bit_order(bitorder, "packbits")
     node = array(x, "packbits")
     if node.dtype.kind not in "biu":
@@ -95,9 +119,13 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Tenso
 
 
 def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Tensor:
-    """The bits of uint8 elements along ``axis`` (of ``x`` flattened for None), as uint8.
+    """Unpacks uint8 elements along ``axis`` (of ``x`` flattened for None) into their bits, uint8.
 
-    ``count`` is how many to give: zeros beyond those that are there; negative, so many fewer than all.
+    ``count`` is how many to give: zeros beyond those that are there; negative, so many fewer than all. ``bitorder`` is that of :func:`packbits`.
+    Raises DTypeError for other types than uint8.
+
+    >>> hnp.unpackbits(np.array([160], np.uint8))
+    Tensor([1, 0, 1, 0, 0, 0, 0, 0], dtype=uint8)
     """
     big = _bit_order(bitorder, "unpackbits")
     node = array(x, "unpackbits")

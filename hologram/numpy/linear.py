@@ -16,9 +16,9 @@ from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import alike, array, axis_of, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.complexes import conjugated
 from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.indexing.views import viewed
 from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
-from hologram.numpy.views import viewed
 from hologram.primitives.reductions import reduce_any, reduce_sum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
@@ -67,12 +67,19 @@ def _product_sum(a: Node, b: Node, result: DType, axis: int = -1) -> Node:
 
 
 def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
-    """The product of matrices ``(…, m, k)`` and ``(…, k, n)``, whose leading axes broadcast; a vector is a row, or a column.
+    """Matrix product of ``(…, m, k)`` and ``(…, k, n)``, whose leading axes broadcast; a vector is a row, or a column.
 
-    Sums of narrow floats run in float32 and are rounded once. ``preferred_element_type``, here and in the other products, is the type of the
-    result, in which products and sums are computed where it is the wider: int32 for int8, float32 for bfloat16.
+    The result ``(…, m, n)`` has the common type. Sums of narrow floats run in float32 and are rounded once. ``preferred_element_type``, here and in
+    the other products, is the type of the result, in which products and sums are computed where it is the wider: int32 for int8, float32 for
+    bfloat16.
 
     Raises ShapeError where the extents do not fit, DTypeError for a preferred type of a lesser kind (integers for floats, reals for complex).
+
+    >>> hnp.matmul([[1, 2], [3, 4]], [[5], [6]])
+    Tensor([[17],
+            [39]], dtype=int64)
+    >>> hnp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
+    Tensor([3., 7.], dtype=float32)
     """
     (a, b), dtype, weak = _factors("matmul", (x1, x2), preferred_element_type)
     if not a.shape or not b.shape:
@@ -90,7 +97,13 @@ def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, preferred_element_type: Any = None) -> Tensor:
-    """The sum along ``axis`` of the products of ``x1``, conjugated, and ``x2``."""
+    """Dot products of vectors along ``axis``: the sum of ``conj(x1) * x2``.
+
+    The other axes broadcast; ``preferred_element_type`` is as for :func:`matmul`. Raises ShapeError where the vectors' extents differ.
+
+    >>> hnp.vecdot([[1, 2], [3, 4]], [1, 10])
+    Tensor([21, 43], dtype=int64)
+    """
     (a, b), dtype, weak = _factors("vecdot", (x1, x2), preferred_element_type)
     moved = []
     for node in (conjugated(a), b):
@@ -102,7 +115,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, preferred_element_type: Any =
 
 
 def dot(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
-    """NumPy's dot: a product with a scalar, else the sum over the last axis of ``x1`` and the last but one of ``x2``."""
+    """Dot product, as NumPy's: a product with a scalar, else the sum over the last axis of ``x1`` and the last but one of ``x2``.
+
+    Of matrices :func:`matmul`. ``preferred_element_type`` and errors are as there.
+
+    >>> hnp.dot([1, 2, 3], [4, 5, 6])
+    Tensor(32, dtype=int64)
+    """
     a, b = array(x1, "dot"), array(x2, "dot")
     if not a.shape or not b.shape:
         return _scaled("dot", x1, x2, preferred_element_type)
@@ -112,7 +131,13 @@ def dot(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
 
 
 def inner(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
-    """The sum of products over the last axes."""
+    """Inner product: the sum of products over the last axes of both, whose other axes follow each other.
+
+    ``preferred_element_type`` is as for :func:`matmul`. Raises ShapeError where the last extents differ.
+
+    >>> hnp.inner([[1, 2], [3, 4]], [10, 1])
+    Tensor([12, 34], dtype=int64)
+    """
     a, b = array(x1, "inner"), array(x2, "inner")
     if not a.shape or not b.shape:
         return _scaled("inner", x1, x2, preferred_element_type)
@@ -128,13 +153,27 @@ def _scaled(what: str, x1: Any, x2: Any, preferred: Any) -> Tensor:
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    """Every product of an element of ``x1`` with one of ``x2``."""
+    """Outer product (m, n): every product of an element of ``x1`` with one of ``x2``, both flattened.
+
+    >>> hnp.outer([1, 2], [3, 4, 5])
+    Tensor([[ 3,  4,  5],
+            [ 6,  8, 10]], dtype=int64)
+    """
     a, b = map(wrap, alike((x1, x2), "outer"))
     return FUNCTIONS["multiply"](a.reshape((-1, 1)), b.reshape((1, -1)))
 
 
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2, *, preferred_element_type: Any = None) -> Tensor:
-    """The sum of products over ``axes``: the last n of ``x1`` with the first n of ``x2``, or a pair of sequences."""
+    """Sum of products over ``axes``: the last n of ``x1`` with the first n of ``x2``, or a pair of sequences of axes.
+
+    The other axes of ``x1`` come first, then those of ``x2``. ``preferred_element_type`` is as for :func:`matmul`. Raises ShapeError where extents
+    of a pair differ, an axis is named twice, or the axes do not pair.
+
+    >>> hnp.tensordot([[1, 2], [3, 4]], [[5, 6], [7, 8]], axes=2)
+    Tensor(70, dtype=int64)
+    >>> hnp.tensordot([[1, 2], [3, 4]], [10, 1], axes=([0], [0]))
+    Tensor([13, 24], dtype=int64)
+    """
     a, b = array(x1, "tensordot"), array(x2, "tensordot")
     na, nb = len(a.shape), len(b.shape)
     if isinstance(axes, int):
@@ -252,10 +291,19 @@ def _in_columns(terms: Sequence[_Term], kept: Labels, summed: Labels) -> bool:
 
 
 def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = None) -> Tensor:
-    """NumPy's einsum: ``...`` stands for leading axes that broadcast, an index that one operand names twice for its diagonal.
+    """Sum of products by index notation, as NumPy's einsum.
 
-    Three operands or more are multiplied pair by pair, the cheapest first.
+    ``...`` stands for leading axes that broadcast, an index that one operand names twice for its diagonal. Without ``->`` the result has the
+    indices that occur once, in alphabetical order. Three operands or more are multiplied pair by pair, the cheapest first.
+    ``preferred_element_type`` is as for :func:`matmul`.
+
     Raises ArgumentError where the subscripts do not parse, ShapeError where they do not fit the operands.
+
+    >>> hnp.einsum("ij,jk->ik", [[1, 2], [3, 4]], [[1, 0], [0, 1]])
+    Tensor([[1, 2],
+            [3, 4]], dtype=int64)
+    >>> hnp.einsum("ii", [[1, 2], [3, 4]])
+    Tensor(5, dtype=int64)
     """
     if not isinstance(subscripts, str):
         raise located(ArgumentError(f"einsum: the first argument is subscripts such as 'ij,jk->ik', not {type(subscripts).__name__}"))
@@ -306,5 +354,11 @@ def _distinct(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
 
 
 def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
-    """The sums of the diagonals that two axes span: see :func:`~hologram.numpy.manipulation.diagonal`."""
+    """Trace: the sum of a diagonal of the matrices whose rows lie along ``axis1`` and whose columns lie along ``axis2``.
+
+    ``offset`` and errors are those of :func:`diagonal`, the types those of :func:`sum`.
+
+    >>> hnp.trace([[1, 2], [3, 4]])
+    Tensor(5, dtype=int64)
+    """
     return sum(diagonal(x, offset, axis1, axis2), -1, dtype=dtype)

@@ -16,8 +16,8 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import broadcast_common
-from hologram.numpy.indexing import sliced, take_axis
-from hologram.numpy.views import element, is_contiguous, is_reshaped_in_place, viewed
+from hologram.numpy.indexing.read import sliced, take_axis
+from hologram.numpy.indexing.views import element, is_contiguous, is_reshaped_in_place, viewed
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
@@ -37,9 +37,14 @@ __all__ = [
 
 
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
-    """``x`` in another shape, C order; one extent may be -1. A view where it can be one, unless ``copy``.
+    """The elements in another shape, in C order.
 
-    Raises ShapeError where ``copy`` is False and it cannot.
+    One extent may be -1: it follows from the others. The result is a view where it can be one, unless ``copy``. Raises ShapeError where the
+    numbers of elements differ, or ``copy`` is False and a copy is needed.
+
+    >>> hnp.reshape([1, 2, 3, 4, 5, 6], (2, -1))
+    Tensor([[1, 2, 3],
+            [4, 5, 6]], dtype=int64)
     """
     node = array(x, "reshape")
     wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
@@ -63,13 +68,24 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
 
 
 def ravel(x: Any, /) -> Tensor:
-    """``x`` with one axis, in C order: a view where the elements lie so, else a copy."""
+    """Flattens to one axis, in C order: a view where the elements lie so, else a copy.
+
+    >>> hnp.ravel([[1, 2], [3, 4]])
+    Tensor([1, 2, 3, 4], dtype=int64)
+    """
     node = array(x, "ravel")
     new = reshaped(node, (prod(node.shape),))
     return viewed(x, node, new) if is_contiguous(x) else wrap(new)
 
 
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
+    """Permutes the axes: axis ``i`` of the result is axis ``axes[i]`` of ``x``. A view.
+
+    Raises ShapeError where ``axes`` does not name each axis once.
+
+    >>> hnp.permute_dims(hnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     node = array(x, "permute_dims")
     order = [axis_of(a, len(node.shape), "permute_dims") for a in items(axes, "permute_dims", "axes")]
     if sorted(order) != list(range(len(node.shape))):
@@ -78,7 +94,15 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
 
 
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in the order ``axes``, by default reversed."""
+    """Reverses the axes, or puts them in the order ``axes``. A view.
+
+    Raises ShapeError where ``axes`` does not name each axis once.
+
+    >>> hnp.transpose([[1, 2, 3], [4, 5, 6]])
+    Tensor([[1, 4],
+            [2, 5],
+            [3, 6]], dtype=int64)
+    """
     if axes is not None:
         return permute_dims(x, axes)
     node = array(x, "transpose")
@@ -86,10 +110,22 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
+    """Transposes the matrices in the last two axes. A view.
+
+    Raises AxisOutOfRange for fewer than two axes.
+
+    >>> hnp.matrix_transpose(hnp.zeros((5, 2, 3))).shape
+    (5, 3, 2)
+    """
     return swapaxes(x, -1, -2)
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
+    """Exchanges two axes. A view.
+
+    >>> hnp.swapaxes(hnp.zeros((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
     node = array(x, "swapaxes")
     order = list(range(len(node.shape)))
     a, b = axis_of(axis1, len(order), "swapaxes"), axis_of(axis2, len(order), "swapaxes")
@@ -98,6 +134,13 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
 
 
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
+    """Moves axes to other positions; the rest keep their order. A view.
+
+    ``source`` and ``destination`` are an axis each, or sequences of as many. Raises ShapeError where they do not pair.
+
+    >>> hnp.moveaxis(hnp.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     node = array(x, "moveaxis")
     n = len(node.shape)
     sources, targets = ([axis_of(a, n, "moveaxis") for a in (v if isinstance(v, (tuple, list)) else (v,))] for v in (source, destination))
@@ -110,7 +153,15 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
 
 
 def squeeze(x: Any, /, axis: Any = None) -> Tensor:
-    """``x`` without axes of extent 1: all of them, or those named. Raises ShapeError where a named one is longer."""
+    """Removes axes of extent 1: all of them, or those named. A view.
+
+    Raises ShapeError where a named axis is longer.
+
+    >>> hnp.squeeze(hnp.zeros((1, 3, 1))).shape
+    (3,)
+    >>> hnp.squeeze(hnp.zeros((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
     node = array(x, "squeeze")
     axes = [i for i, n in enumerate(node.shape) if n == 1] if axis is None else axes_of(axis, len(node.shape), "squeeze")
     if any(node.shape[a] != 1 for a in axes):
@@ -119,7 +170,11 @@ def squeeze(x: Any, /, axis: Any = None) -> Tensor:
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
-    """``x`` with axes of extent 1 at the places ``axis`` of the result."""
+    """Adds axes of extent 1, at the positions ``axis`` of the result: an integer or a tuple. A view.
+
+    >>> hnp.expand_dims([1, 2, 3], axis=0)
+    Tensor([[1, 2, 3]], dtype=int64)
+    """
     node = array(x, "expand_dims")
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = axes_of(axis, len(node.shape) + count, "expand_dims")
@@ -128,21 +183,44 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
 
 
 def atleast_1d(x: Any, /) -> Tensor:
+    """At least one axis: a scalar becomes a vector of one element. A view. Takes one array, where NumPy takes several.
+
+    >>> hnp.atleast_1d(5)
+    Tensor([5], dtype=int64)
+    """
     node = array(x, "atleast_1d")
     return viewed(x, node, node if node.shape else reshaped(node, (1,)))
 
 
 def atleast_2d(x: Any, /) -> Tensor:
+    """At least two axes: a vector becomes a row. A view. Takes one array, where NumPy takes several.
+
+    >>> hnp.atleast_2d([1, 2])
+    Tensor([[1, 2]], dtype=int64)
+    """
     node = array(x, "atleast_2d")
     return viewed(x, node, node if len(node.shape) > 1 else reshaped(node, (1, *(node.shape or (1,)))))
 
 
 def atleast_3d(x: Any, /) -> Tensor:
+    """At least three axes: a vector (n,) becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1). A view.
+
+    >>> hnp.atleast_3d([1, 2]).shape
+    (1, 2, 1)
+    """
     x = atleast_2d(x) if len(array(x, "atleast_3d").shape) != 1 else expand_dims(x, 0)
     return x if x.ndim > 2 else expand_dims(x, -1)
 
 
 def broadcast_to(x: Any, /, shape: Any) -> Tensor:
+    """Stretches ``x`` to ``shape``: a read-only view that occupies no memory of its own.
+
+    Raises ShapeError where ``x`` does not broadcast to ``shape``.
+
+    >>> hnp.broadcast_to([1, 2], (2, 2))
+    Tensor([[1, 2],
+            [1, 2]], dtype=int64)
+    """
     node, target = array(x, "broadcast_to"), shape_of(shape, "broadcast_to")
     if broadcast_shapes("broadcast_to", [node.shape, target]) != target:
         raise located(ShapeError(f"broadcast_to: {list(node.shape)} does not stretch to {list(target)}"))
@@ -153,13 +231,24 @@ _STRETCHED = "broadcasting gives several elements one place: copy it first, or a
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
+    """Stretches arrays to their common shape: a list of views, read-only where elements repeat.
+
+    Raises ShapeError where the shapes do not broadcast.
+
+    >>> [a.shape for a in hnp.broadcast_arrays([[1], [2]], [1, 2, 3])]
+    [(2, 3), (2, 3)]
+    """
     nodes = [array(x, "broadcast_arrays") for x in arrays]
     wide = broadcast_common(nodes, "broadcast_arrays")
     return [viewed(x, n, w, why="" if n is w else _STRETCHED) for x, n, w in zip(arrays, nodes, wide, strict=True)]
 
 
 def broadcast_shapes_(*shapes: Any) -> Shape:
-    """The common shape of arrays of these shapes."""
+    """The common shape of arrays of these shapes, a tuple. Raises ShapeError where there is none.
+
+    >>> hnp.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
     return broadcast_shapes("broadcast_shapes", [shape_of(s, "broadcast_shapes") for s in shapes])
 
 
@@ -177,7 +266,15 @@ def _joined(nodes: Sequence[Node], axis: int) -> Node:
 
 
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
-    """The arrays one after the other along ``axis``; flattened first where it is None."""
+    """Joins arrays along an existing axis; for ``axis`` None they are flattened first.
+
+    The other extents agree; the result has the arrays' common type. Raises ShapeError where extents differ, or for no arrays.
+
+    >>> hnp.concat([[1, 2], [3.5]])
+    Tensor([1. , 2. , 3.5], dtype=float32)
+    >>> hnp.concat([[[1, 2]], [[3, 4]]], axis=1)
+    Tensor([[1, 2, 3, 4]], dtype=int64)
+    """
     nodes = _common(arrays, "concat")
     if axis is None:
         nodes, axis = [reshaped(x, (prod(x.shape),)) for x in nodes], 0
@@ -185,15 +282,34 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
 
 
 def concatenate(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
+    """Joins arrays along an existing axis: NumPy's name of :func:`concat`.
+
+    >>> hnp.concatenate([[1, 2], [3]])
+    Tensor([1, 2, 3], dtype=int64)
+    """
     return concat(arrays, axis=axis)
 
 
 def append(x: Any, values: Any, axis: int | None = None) -> Tensor:
+    """Joins ``values`` to the end of ``x`` along ``axis``; both are flattened for None.
+
+    The result is new, in the common type. Raises ShapeError where extents other than ``axis`` differ.
+
+    >>> hnp.append([1, 2], [3, 4])
+    Tensor([1, 2, 3, 4], dtype=int64)
+    """
     return concat((x, values), axis=axis)
 
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Tensor:
-    """The arrays, all of one shape, along a new axis."""
+    """Joins arrays of one shape along a new axis, at the position ``axis`` of the result.
+
+    The result has their common type. Raises ShapeError where the shapes differ, or for no arrays.
+
+    >>> hnp.stack([[1, 2], [3, 4]], axis=1)
+    Tensor([[1, 3],
+            [2, 4]], dtype=int64)
+    """
     nodes = _common(arrays, "stack")
     shape = nodes[0].shape
     if any(x.shape != shape for x in nodes):
@@ -203,24 +319,53 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Tensor:
 
 
 def vstack(arrays: Sequence[Any]) -> Tensor:
+    """Joins arrays as rows, along the first axis; vectors are rows.
+
+    >>> hnp.vstack([[1, 2], [3, 4]])
+    Tensor([[1, 2],
+            [3, 4]], dtype=int64)
+    """
     return concat([atleast_2d(x) for x in items(arrays, "vstack")], axis=0)
 
 
 def hstack(arrays: Sequence[Any]) -> Tensor:
+    """Joins arrays along the second axis; vectors one after the other.
+
+    >>> hnp.hstack([[1, 2], [3]])
+    Tensor([1, 2, 3], dtype=int64)
+    >>> hnp.hstack([[[1], [2]], [[3], [4]]])
+    Tensor([[1, 3],
+            [2, 4]], dtype=int64)
+    """
     parts = [atleast_1d(x) for x in items(arrays, "hstack")]
     return concat(parts, axis=0 if parts and parts[0].ndim == 1 else 1)
 
 
 def dstack(arrays: Sequence[Any]) -> Tensor:
+    """Joins arrays along the third axis, which :func:`atleast_3d` gives those without one.
+
+    >>> hnp.dstack([[1, 2], [3, 4]]).shape
+    (1, 2, 2)
+    """
     return concat([atleast_3d(x) for x in items(arrays, "dstack")], axis=2)
 
 
 def column_stack(arrays: Sequence[Any]) -> Tensor:
+    """Joins vectors, and matrices of as many rows, as columns of a matrix.
+
+    >>> hnp.column_stack([[1, 2], [3, 4]])
+    Tensor([[1, 3],
+            [2, 4]], dtype=int64)
+    """
     return concat([expand_dims(x, 1) if array(x, "column_stack").ndim == 1 else x for x in items(arrays, "column_stack")], axis=1)
 
 
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of ``x`` along ``axis``, which they lack: views, or of one axis its elements."""
+    """Splits ``x`` into its slices along ``axis``: a tuple of views without that axis.
+
+    >>> hnp.unstack([[1, 2], [3, 4]])
+    (Tensor([1, 2], dtype=int64), Tensor([3, 4], dtype=int64))
+    """
     node = array(x, "unstack")
     a = axis_of(axis, len(node.shape), "unstack")
     rest = (*node.shape[:a], *node.shape[a + 1 :])
@@ -229,7 +374,16 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
-    """Parts of ``x``, views: ``sections`` of them, as equal as can be, or cut at the given indices."""
+    """Splits ``x`` along ``axis`` into parts of about equal extent, or at indices: a list of views.
+
+    ``sections`` is the number of parts, of which the first ones are longer by one where it does not divide the extent, or a sequence of the
+    indices at which to cut. Raises ArgumentError for fewer than one part.
+
+    >>> hnp.array_split([1, 2, 3, 4, 5], 2)
+    [Tensor([1, 2, 3], dtype=int64), Tensor([4, 5], dtype=int64)]
+    >>> [len(part) for part in hnp.array_split([1, 2, 3, 4, 5], [1, 3])]
+    [1, 2, 2]
+    """
     node = array(x, "split")
     a = axis_of(axis, len(node.shape), "split")
     n = operator.index(node.shape[a])
@@ -246,7 +400,13 @@ def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
 
 
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """As :func:`array_split`, but a number of sections must divide the axis."""
+    """Splits ``x`` along ``axis`` into equal parts, or at indices: a list of views.
+
+    As :func:`array_split`, but raises ShapeError where a number of sections does not divide the extent.
+
+    >>> hnp.split([1, 2, 3, 4], 2)
+    [Tensor([1, 2], dtype=int64), Tensor([3, 4], dtype=int64)]
+    """
     if not has_items(sections):
         shape, sections = array(x, "split").shape, integer(sections, "split", "a number of sections")
         n = shape[axis_of(axis, len(shape), "split")]
@@ -259,7 +419,12 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
 
 
 def flip(x: Any, /, axis: Any = None) -> Tensor:
-    """``x`` with the order along ``axis`` reversed; along all axes for None."""
+    """Reverses the order along ``axis``, an integer or a tuple; along all axes for None. A view.
+
+    >>> hnp.flip([[1, 2], [3, 4]], axis=1)
+    Tensor([[2, 1],
+            [4, 3]], dtype=int64)
+    """
     node = turned = array(x, "flip")
     for a in axes_of(axis, len(node.shape), "flip"):
         turned = sliced(turned, a, node.shape[a] - 1, -1, -1)
@@ -267,15 +432,34 @@ def flip(x: Any, /, axis: Any = None) -> Tensor:
 
 
 def flipud(x: Any, /) -> Tensor:
+    """Reverses the order of the rows, the first axis. A view.
+
+    >>> hnp.flipud([[1, 2], [3, 4]])
+    Tensor([[3, 4],
+            [1, 2]], dtype=int64)
+    """
     return flip(x, axis=0)
 
 
 def fliplr(x: Any, /) -> Tensor:
+    """Reverses the order of the columns, the second axis. A view. Raises AxisOutOfRange for a vector.
+
+    >>> hnp.fliplr([[1, 2], [3, 4]])
+    Tensor([[2, 1],
+            [4, 3]], dtype=int64)
+    """
     return flip(x, axis=1)
 
 
 def rot90(x: Any, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-    """``x`` turned by ``k`` quarter turns from the first of ``axes`` towards the second."""
+    """Rotates by ``k`` quarter turns, from the first of ``axes`` towards the second. A view.
+
+    Raises ArgumentError unless ``axes`` are two.
+
+    >>> hnp.rot90([[1, 2], [3, 4]])
+    Tensor([[2, 4],
+            [1, 3]], dtype=int64)
+    """
     if len(pair := items(axes, "rot90", "axes")) != 2:
         raise located(ArgumentError(f"rot90 takes two axes, not {len(pair)}"))
     a, b = pair
@@ -298,7 +482,17 @@ def _rolled(node: Node, shift: int, axis: int) -> Node:
 
 
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
-    """``x`` turned round by ``shift`` along ``axis``; flattened for None."""
+    """Shifts elements along ``axis`` by ``shift`` places; what leaves at one end comes in at the other.
+
+    ``axis`` may be a tuple, and ``shift`` too; for None the elements are shifted as if flattened. The result, of the shape of ``x``, is new.
+    Raises ShapeError where the numbers of shifts and axes differ.
+
+    >>> hnp.roll([1, 2, 3, 4], 1)
+    Tensor([4, 1, 2, 3], dtype=int64)
+    >>> hnp.roll([[1, 2], [3, 4]], 1, axis=1)
+    Tensor([[2, 1],
+            [4, 3]], dtype=int64)
+    """
     node = array(x, "roll")
     if axis is None:
         return wrap(reshaped(_rolled(reshaped(node, (prod(node.shape),)), integer(shift, "roll", "a shift"), 0), node.shape))
@@ -312,7 +506,15 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
 
 
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
-    """Each element of ``axis`` (of ``x`` flattened for None) ``repeats`` times in a row: a number, or one for each element."""
+    """Repeats each element along ``axis``, or of ``x`` flattened for None.
+
+    ``repeats`` is a number, or one for each element, whose values must be known. Raises ArgumentError for anything else.
+
+    >>> hnp.repeat([1, 2], 2)
+    Tensor([1, 1, 2, 2], dtype=int64)
+    >>> hnp.repeat([1, 2], [1, 3])
+    Tensor([1, 2, 2, 2], dtype=int64)
+    """
     node = array(x, "repeat")
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
@@ -328,7 +530,14 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
 
 
 def tile(x: Any, repetitions: Any, /) -> Tensor:
-    """``x`` laid out ``repetitions`` times along each axis."""
+    """Repeats the whole array along each axis, as many times as ``repetitions`` says: a number or a sequence.
+
+    >>> hnp.tile([1, 2], 2)
+    Tensor([1, 2, 1, 2], dtype=int64)
+    >>> hnp.tile([1, 2], (2, 1))
+    Tensor([[1, 2],
+            [1, 2]], dtype=int64)
+    """
     node = array(x, "tile")
     times: list[Any] = list(shape_of(repetitions, "tile"))
     shape: list[Any] = [1] * (len(times) - len(node.shape)) + list(node.shape)
@@ -400,9 +609,16 @@ def _filled(node: Node, widths: list[tuple[int, int]], fills: list[tuple[Node, N
 
 
 def pad(x: Any, /, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    """``x`` with borders of the given widths: a constant, the edge, the reflection (``reflect``, ``symmetric``), or wrapped round.
+    """Adds borders around an array.
 
-    ``constant_values`` may be one number, a pair for what is before and after, or a pair for each axis, as ``pad_width`` may.
+    ``pad_width`` is a number, a pair (before, after), or a pair for each axis. ``mode``: ``constant``, ``edge``, ``reflect`` (without the edge
+    itself), ``symmetric`` (with it), ``wrap``. ``constant_values`` is given as the widths are. Raises ArgumentError for another mode, ShapeError
+    for negative widths, widths of another number of axes, and for more elements than a mode reaches.
+
+    >>> hnp.pad([1, 2, 3], (1, 2))
+    Tensor([0, 1, 2, 3, 0, 0], dtype=int64)
+    >>> hnp.pad([1, 2, 3], 2, mode="reflect")
+    Tensor([3, 2, 1, 2, 3, 2, 1], dtype=int64)
     """
     node = array(x, "pad")
     widths = _widths(pad_width, len(node.shape))
@@ -446,7 +662,15 @@ def _repeated(node: Node, axis: int, times: int) -> Node:
 
 
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """The differences of neighbours along ``axis``, ``n`` times, ``prepend`` and ``append`` being put at the ends first."""
+    """Differences of neighbours along ``axis``, taken ``n`` times.
+
+    The extent shrinks by ``n``. ``prepend`` and ``append`` are put at the ends first: numbers, or arrays. Of bool whether neighbours differ.
+
+    >>> hnp.diff([1, 4, 9, 16])
+    Tensor([3, 5, 7], dtype=int64)
+    >>> hnp.diff([1, 4, 9, 16], n=2)
+    Tensor([2, 2], dtype=int64)
+    """
     node = array(x, "diff")
     a = axis_of(axis, len(node.shape), "diff")
     if n == 0 and prepend is None and append is None:
@@ -471,7 +695,16 @@ def _at_end(part: Any, node: Node, axis: int) -> Tensor:
 
 
 def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The ``offset``-th diagonals of the matrices whose rows lie along ``axis1`` and whose columns lie along ``axis2``, as the last axis."""
+    """The diagonals of matrices, as the last axis: a read-only view.
+
+    The matrices' rows lie along ``axis1``, their columns along ``axis2``; a positive ``offset`` is above the main diagonal. Raises ShapeError for
+    fewer than two axes, ArgumentError for one axis named twice.
+
+    >>> hnp.diagonal([[1, 2, 3], [4, 5, 6]])
+    Tensor([1, 5], dtype=int64)
+    >>> hnp.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
+    Tensor([2, 6], dtype=int64)
+    """
     node = array(x, "diagonal")
     ndim = len(node.shape)
     if ndim < 2:

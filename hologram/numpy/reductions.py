@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -76,14 +77,29 @@ def _folded(op: Op, combine: str, node: Node, axis: Any, keepdims: bool, initial
 
 
 def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """The sum over ``axis`` of the elements for which ``where`` holds, and of ``initial``; 0 over no elements. bool and small integers are summed
-    in 64 bits."""
+    """Sum over ``axis``: an integer, a tuple of them, or None for all.
+
+    ``where`` (bool, broadcast with ``x``) says which elements count; ``initial`` is added; over no elements the sum is 0. bool and small integers
+    are summed in int64 or uint64, floats in their own type (16-bit floats in float32, rounded once), unless ``dtype`` says otherwise.
+    ``keepdims`` leaves summed axes in place with extent 1. Raises ShapeError for an ``initial`` with axes.
+
+    >>> hnp.sum([[1, 2], [3, 4]])
+    Tensor(10, dtype=int64)
+    >>> hnp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
+    Tensor([4., 6.], dtype=float32)
+    """
     node = _included(_accumulated(x, dtype, "sum"), where, 0, "sum")
     return _folded(rows.reduce_sum, "add", node, axis, keepdims, initial, "sum")
 
 
 def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """The product over ``axis``, as :func:`sum`; 1 over no elements."""
+    """Product over ``axis``: an integer, a tuple of them, or None for all.
+
+    Arguments, types and errors are those of :func:`sum`; over no elements the product is 1.
+
+    >>> hnp.prod([[1, 2], [3, 4]], axis=1)
+    Tensor([ 2, 12], dtype=int64)
+    """
     node = _included(_accumulated(x, dtype, "prod"), where, 1, "prod")
     return _folded(rows.reduce_prod, "multiply", node, axis, keepdims, initial, "prod")
 
@@ -95,12 +111,28 @@ def _extreme(op: Op, combine: str, x: Any, axis: Any, keepdims: bool, initial: A
 
 
 def max(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """The largest of ``initial`` and the elements for which ``where`` holds; NaN wins. Raises ShapeError over no elements without ``initial``."""
+    """Maximum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN.
+
+    The result has the type of ``x``. ``where`` (bool, broadcast with ``x``) says which elements count, ``initial`` is one more element; ``where``
+    needs it. Raises ShapeError over no elements without ``initial``, ArgumentError for ``where`` without it. Also called ``amax``.
+
+    >>> hnp.max([[1, 5], [3, 4]], axis=0)
+    Tensor([3, 5], dtype=int64)
+    >>> hnp.max([-3, -1], initial=0)
+    Tensor(0, dtype=int64)
+    """
     return _extreme(rows.reduce_max, "maximum", x, axis, keepdims, initial, where, "max")
 
 
 def min(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """The smallest of ``initial`` and the elements for which ``where`` holds; NaN wins. Raises ShapeError over no elements without ``initial``."""
+    """Minimum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN.
+
+    Arguments and errors are those of :func:`max`. Also called ``amin``.
+
+    >>> hnp.min([[1, 5], [3, 4]], axis=1, keepdims=True)
+    Tensor([[1],
+            [3]], dtype=int64)
+    """
     return _extreme(rows.reduce_min, "minimum", x, axis, keepdims, initial, where, "min")
 
 
@@ -108,31 +140,63 @@ amax, amin = max, min
 
 
 def ptp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Range of values over ``axis``: the maximum less the minimum, in the type of ``x``. Raises DTypeError for bool.
+
+    >>> hnp.ptp([[1, 5], [3, 4]], axis=1)
+    Tensor([4, 1], dtype=int64)
+    """
     return max(x, axis, keepdims) - min(x, axis, keepdims)
 
 
 def any(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
-    """Whether any element, of those for which ``where`` holds, is not zero."""
+    """Whether any element over ``axis`` is not zero; bool. False over no elements.
+
+    ``where`` (bool, broadcast with ``x``) says which elements count.
+
+    >>> hnp.any([[0, 1], [0, 0]], axis=1)
+    Tensor([ True, False], dtype=bool)
+    """
     return wrap(_reduce(rows.reduce_any, _included(cast_node(array(x, "any"), dtypes.bool_), where, False, "any"), axis, keepdims, "any"))
 
 
 def all(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
-    """Whether no element, of those for which ``where`` holds, is zero."""
+    """Whether no element over ``axis`` is zero; bool. True over no elements.
+
+    ``where`` (bool, broadcast with ``x``) says which elements count.
+
+    >>> hnp.all([[0, 1], [2, 3]], axis=1)
+    Tensor([False,  True], dtype=bool)
+    """
     return wrap(_reduce(rows.reduce_all, _included(cast_node(array(x, "all"), dtypes.bool_), where, True, "all"), axis, keepdims, "all"))
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether all elements are close; see :func:`~hologram.numpy.elementwise.isclose`."""
+    """Whether all elements are close, as :func:`isclose` says: a bool scalar Tensor.
+
+    >>> hnp.allclose([1.0, 2.0], [1.0, 2.000001])
+    Tensor(True, dtype=bool)
+    """
     return all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
 def array_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether shapes and all elements are equal."""
+    """Whether two arrays have one shape and equal elements: a bool scalar Tensor. NaN equals nothing.
+
+    >>> hnp.array_equal([1, 2], [1, 2])
+    Tensor(True, dtype=bool)
+    >>> hnp.array_equal([1, 2], [[1, 2]])
+    Tensor(False, dtype=bool)
+    """
     a, b = (array(x, "array_equal") for x in with_tensors((x1, x2), "array_equal"))
     return all(FUNCTIONS["equal"](wrap(a), wrap(b))) if a.shape == b.shape else full((), False)
 
 
 def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Number of elements over ``axis`` that are not zero; int64.
+
+    >>> hnp.count_nonzero([[0, 1], [2, 3]], axis=1)
+    Tensor([1, 2], dtype=int64)
+    """
     return sum(wrap(cast_node(array(x, "count_nonzero"), dtypes.bool_)), axis, keepdims=keepdims)
 
 
@@ -145,12 +209,24 @@ def _arg(op: Op, x: Any, axis: int | None, keepdims: bool) -> Tensor:
 
 
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the largest element is, the first of equals; in ``x`` flattened for ``axis`` None."""
+    """Index of the largest element along ``axis``, the first of equals; int64. In ``x`` flattened for None.
+
+    NaN counts as the largest. Raises ShapeError over no elements.
+
+    >>> hnp.argmax([[1, 5], [4, 3]], axis=1)
+    Tensor([1, 0], dtype=int64)
+    """
     return _arg(rows.argmax, x, axis, keepdims)
 
 
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the smallest element is, the first of equals; in ``x`` flattened for ``axis`` None."""
+    """Index of the smallest element along ``axis``, the first of equals; int64. In ``x`` flattened for None.
+
+    NaN counts as the smallest. Raises ShapeError over no elements.
+
+    >>> hnp.argmin([[1, 5], [4, 3]])
+    Tensor(0, dtype=int64)
+    """
     return _arg(rows.argmin, x, axis, keepdims)
 
 
@@ -187,7 +263,16 @@ def _mean_of(node: Node, mask: Any, axis: Any, keepdims: bool, correction: float
 
 
 def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
-    """The mean over ``axis`` of the elements for which ``where`` holds; NaN over no elements."""
+    """Mean over ``axis``: an integer, a tuple of them, or None for all. NaN over no elements.
+
+    ``where`` (bool, broadcast with ``x``) says which elements count. Floats keep their type, 16-bit ones are averaged in float32; integers give
+    float32 (NumPy: float64), unless ``dtype`` says otherwise.
+
+    >>> hnp.mean([[1, 2], [3, 4]], axis=0)
+    Tensor([2., 3.], dtype=float32)
+    >>> hnp.mean([1.0, 2.0, 9.0], where=[True, True, False])
+    Tensor(1.5, dtype=float32)
+    """
     node, result = _inexact(x, dtype, "mean")
     return wrap(cast_node(_mean_of(node, where, axis, keepdims, 0.0, "mean"), result))
 
@@ -214,21 +299,41 @@ def _measure_of_spread(what: str, finish: Callable[[Node], Node], doc: str) -> C
         return wrap(cast_node(finish(_mean_of(squares, where, axis, keepdims, less, what)), dtypes.real_of(result)))
 
     measure.__name__ = measure.__qualname__ = what
-    measure.__doc__ = doc
+    measure.__doc__ = inspect.cleandoc(doc)
     return measure
 
 
 var = _measure_of_spread(
     "var",
     lambda variance: variance,
-    """The variance over ``axis``, of complex numbers that of both parts together, divided by the count less ``correction`` (NumPy's
-    ``ddof``); of the elements for which ``where`` holds.""",
+    """Variance over ``axis``: the mean of squared distances from the mean; of complex numbers that of both parts together.
+
+    The sum is divided by the count less ``correction``, which NumPy calls ``ddof``; by default less 0. ``where`` (bool, broadcast with ``x``) says
+    which elements count. Types are those of :func:`mean`, of complex numbers the type of their parts. Raises ArgumentError for both names at once.
+
+    >>> hnp.var([1.0, 2.0, 3.0, 4.0])
+    Tensor(1.25, dtype=float32)
+    >>> hnp.var([[1.0, 3.0], [2.0, 6.0]], axis=1, correction=1)
+    Tensor([2., 8.], dtype=float32)
+    """,
 )
-std = _measure_of_spread("std", lambda variance: record(ew.sqrt, (variance,)), """The square root of :func:`var`.""")
+std = _measure_of_spread(
+    "std",
+    lambda variance: record(ew.sqrt, (variance,)),
+    """Standard deviation over ``axis``: the square root of :func:`var`, whose arguments it takes.
+
+    >>> hnp.std([[1.0, 3.0], [2.0, 6.0]], axis=1)
+    Tensor([1., 2.], dtype=float32)
+    """,
+)
 
 
 def average(x: Any, /, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean weighted by ``weights``, which broadcast with ``x``."""
+    """Mean over ``axis``, weighted by ``weights``, which broadcast with ``x``; :func:`mean` without them.
+
+    >>> hnp.average([1.0, 2.0, 3.0], weights=[3, 1, 0])
+    Tensor(1.25, dtype=float32)
+    """
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
     values, shares = broadcast_arrays(x, weights)
@@ -236,7 +341,13 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, keepdims: bool = F
 
 
 def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """``log(sum(exp(x)))`` without overflow."""
+    """``log(sum(exp(x)))`` over ``axis``, without overflow.
+
+    The result has the float type of ``x``, float32 for integers. Raises ShapeError over no elements.
+
+    >>> hnp.logsumexp([1000.0, 1000.0])
+    Tensor(1000.6932, dtype=float32)
+    """
     node, result = _inexact(x, None, "logsumexp")
     values = wrap(node)
     top = max(values, axis, keepdims=True)
@@ -259,22 +370,43 @@ def _scan(op: Op, node: Node, axis: int | None, what: str, reverse: bool = False
 
 
 def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None, *, reverse: bool = False) -> Tensor:
-    """Running sums along ``axis`` (of ``x`` flattened for None), from the other end if ``reverse``."""
+    """Running sums along ``axis``; of ``x`` flattened for None.
+
+    The shape is that of ``x``; bool and small integers are summed in int64 or uint64, unless ``dtype`` says otherwise. ``reverse``, which NumPy
+    does not have, sums from the other end.
+
+    >>> hnp.cumsum([1, 2, 3])
+    Tensor([1, 3, 6], dtype=int64)
+    >>> hnp.cumsum([1, 2, 3], reverse=True)
+    Tensor([6, 5, 3], dtype=int64)
+    """
     return wrap(_scan(rows.cumsum, _accumulated(x, dtype, "cumsum"), axis, "cumsum", reverse))
 
 
 def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None, *, reverse: bool = False) -> Tensor:
-    """Running products along ``axis`` (of ``x`` flattened for None), from the other end if ``reverse``."""
+    """Running products along ``axis``; of ``x`` flattened for None. Types and ``reverse`` are as for :func:`cumsum`.
+
+    >>> hnp.cumprod([1, 2, 3, 4])
+    Tensor([ 1,  2,  6, 24], dtype=int64)
+    """
     return wrap(_scan(rows.cumprod, _accumulated(x, dtype, "cumprod"), axis, "cumprod", reverse))
 
 
 def cummax(x: Any, /, axis: int | None = None, *, reverse: bool = False) -> Tensor:
-    """Running maxima along ``axis``."""
+    """Running maxima along ``axis``, of ``x`` flattened for None; from the other end if ``reverse``. Shape and type are those of ``x``.
+
+    >>> hnp.cummax([1, 3, 2, 5])
+    Tensor([1, 3, 3, 5], dtype=int64)
+    """
     return wrap(_scan(rows.cummax, array(x, "cummax"), axis, "cummax", reverse))
 
 
 def cummin(x: Any, /, axis: int | None = None, *, reverse: bool = False) -> Tensor:
-    """Running minima along ``axis``."""
+    """Running minima along ``axis``, of ``x`` flattened for None; from the other end if ``reverse``. Shape and type are those of ``x``.
+
+    >>> hnp.cummin([4, 3, 5, 1])
+    Tensor([4, 3, 3, 1], dtype=int64)
+    """
     return wrap(_scan(rows.cummin, array(x, "cummin"), axis, "cummin", reverse))
 
 
@@ -291,10 +423,22 @@ def _cumulative(scan: Any, start: int, x: Any, axis: int | None, dtype: Any, inc
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """Running sums, with a 0 in front if ``include_initial``."""
+    """Running sums along ``axis``, with a 0 in front if ``include_initial``, which makes it longer by one.
+
+    ``axis`` may be left out for a vector. Raises ShapeError without it for other arrays.
+
+    >>> hnp.cumulative_sum([1, 2, 3], include_initial=True)
+    Tensor([0, 1, 3, 6], dtype=int64)
+    """
     return _cumulative(cumsum, 0, x, axis, dtype, include_initial, "cumulative_sum")
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """Running products, with a 1 in front if ``include_initial``."""
+    """Running products along ``axis``, with a 1 in front if ``include_initial``, which makes it longer by one.
+
+    ``axis`` may be left out for a vector. Raises ShapeError without it for other arrays.
+
+    >>> hnp.cumulative_prod([1, 2, 3])
+    Tensor([1, 2, 6], dtype=int64)
+    """
     return _cumulative(cumprod, 1, x, axis, dtype, include_initial, "cumulative_prod")

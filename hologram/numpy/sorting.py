@@ -17,7 +17,7 @@ from hologram.numpy.arguments import array, axis_of, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.elementwise import where as chosen
-from hologram.numpy.indexing import take
+from hologram.numpy.indexing.read import take
 from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
@@ -45,26 +45,53 @@ def _sorted(op: Op, x: Any, axis: int | None, descending: bool, stable: bool) ->
 
 
 def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """``x`` in order along ``axis`` (flattened for None). NaNs come last, or first if ``descending``."""
+    """Sorts along ``axis``; ``x`` flattened for None. The result is new.
+
+    Shape and type are those of ``x``. NaNs come last, or first if ``descending``, which NumPy does not have. Always stable.
+
+    >>> hnp.sort([3, 1, 2])
+    Tensor([1, 2, 3], dtype=int64)
+    >>> hnp.sort([3.0, hnp.nan, 1.0], descending=True)
+    Tensor([nan,  3.,  1.], dtype=float32)
+    """
     return _sorted(rows.sort, x, axis, descending, stable)
 
 
 def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """The indices that sort ``x``; equal elements keep their order."""
+    """Indices that sort ``x`` along ``axis``, of ``x`` flattened for None; int64. Equal elements keep their order.
+
+    >>> hnp.argsort([30, 10, 20])
+    Tensor([1, 2, 0], dtype=int64)
+    """
     return _sorted(rows.argsort, x, axis, descending, stable)
 
 
 def partition(x: Any, kth: Any, /, axis: int | None = -1) -> Tensor:
-    """``x`` sorted, which puts the ``kth`` elements in their place, too."""
+    """Puts the ``kth`` elements where sorting would. Sorts the whole axis, which does that too; ``kth`` is not used.
+
+    >>> hnp.partition([3, 1, 2], 1)
+    Tensor([1, 2, 3], dtype=int64)
+    """
     return sort(x, axis)
 
 
 def argpartition(x: Any, kth: Any, /, axis: int | None = -1) -> Tensor:
+    """Indices that :func:`partition` ``x`` along ``axis``: those of :func:`argsort`; ``kth`` is not used.
+
+    >>> hnp.argpartition([30, 10, 20], 1)
+    Tensor([1, 2, 0], dtype=int64)
+    """
     return argsort(x, axis)
 
 
 def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
-    """The order by the last of ``keys``, among equals by the one before it, and so on."""
+    """Indices (n,) that sort by several keys: by the last one, among equals by the one before it, and so on.
+
+    Raises ShapeError for keys that are not vectors, ArgumentError for none.
+
+    >>> hnp.lexsort(([2, 1, 3], [1, 1, 0]))
+    Tensor([2, 1, 0], dtype=int64)
+    """
     order: Tensor | None = None
     for key in items(keys, "lexsort", "keys"):
         values = wrap(array(key, "lexsort"))
@@ -90,7 +117,16 @@ def _less(a: Tensor, b: Tensor) -> Tensor:
 
 
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
-    """Where the elements of ``x2`` would go in the sorted ``x1``: before equal ones (``left``), or after them (``right``). A binary search."""
+    """Indices at which the elements of ``x2`` would be inserted into the sorted vector ``x1``; int64, of the shape of ``x2``.
+
+    ``side`` says whether before equal elements (``left``) or after them (``right``); ``sorter`` are indices that sort ``x1``. A binary search;
+    NaN is the largest. Raises ShapeError where ``x1`` has not one axis, ArgumentError for another side.
+
+    >>> hnp.searchsorted([10, 20, 30], [20, 25])
+    Tensor([1, 2], dtype=int64)
+    >>> hnp.searchsorted([10, 20, 30], [20, 25], side="right")
+    Tensor([2, 2], dtype=int64)
+    """
     choice(side, "searchsorted", "side", ("left", "right"))
     (a, v), _, _ = promoted("searchsorted", (x1, x2))
     if len(a.shape) != 1:
@@ -111,7 +147,14 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
-    """The bin of every element: ``bins[i - 1] <= x < bins[i]``, or with the equality at the other end if ``right``. Known ``bins`` may descend."""
+    """Index of the bin that each element falls into; int64, of the shape of ``x``.
+
+    Bin i is ``bins[i - 1] <= x < bins[i]``, or with the equality at the other end if ``right``; 0 and ``len(bins)`` are outside. Bins whose
+    values are known may descend. Raises ShapeError for bins of more than one axis.
+
+    >>> hnp.digitize([0.5, 1.0, 9.0], [0.0, 1.0, 2.0])
+    Tensor([1, 2, 3], dtype=int64)
+    """
     edges = bins if type(bins) is Tensor else np.asarray(bins)
     if edges.ndim != 1:
         raise located(ShapeError(f"digitize takes bins of one axis, not shape {list(edges.shape)}"))
@@ -121,7 +164,12 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
-    """Whether every element of ``x1`` is among those of ``x2``."""
+    """Whether each element of ``x1`` is among those of ``x2``, or is not if ``invert``; bool, of the shape of ``x1``.
+
+    >>> hnp.isin([[1, 2], [3, 4]], [2, 4])
+    Tensor([[False,  True],
+            [False,  True]], dtype=bool)
+    """
     (a, b), _, _ = promoted("isin", (x1, x2))
     elements, test = wrap(a), sort(wrap(b), None)
     if test.size == 0:
@@ -143,8 +191,14 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
 @overload
 def where(condition: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Tensor, ...]: ...
 def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None = None, fill_value: int = 0) -> Any:
-    """``x1`` where ``condition`` holds, else ``x2``; the other one's NaNs and infinities do no harm. Without them
-    :func:`nonzero` of ``condition``."""
+    """Selects by element: ``x1`` where ``condition`` is not zero, else ``x2``.
+
+    All three broadcast; the result has the values' common type. NaNs and infinities of the value that is not chosen do no harm, in derivatives
+    neither. Without values :func:`nonzero` of ``condition``, whose ``size`` and ``fill_value`` these are. Raises ArgumentError for one value.
+
+    >>> hnp.where([True, False], [1, 2], 0)
+    Tensor([1, 0], dtype=int64)
+    """
     if x1 is None and x2 is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     if x1 is None or x2 is None or size is not None:
@@ -153,7 +207,16 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /, *, size: int | None
 
 
 def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Tensor, ...]:
-    """For each axis the indices of what is not zero. With ``size`` so many of them, filled up, which works while tracing, too."""
+    """Indices of the elements that are not zero: a tuple with one int64 vector an axis.
+
+    With ``size`` there are so many of them, cut off or filled up with ``fill_value``, which works while tracing, too. Raises TracedValueError
+    while tracing without ``size``, ShapeError for a scalar.
+
+    >>> hnp.nonzero([[0, 1], [2, 0]])
+    (Tensor([0, 1], dtype=int64), Tensor([1, 0], dtype=int64))
+    >>> hnp.nonzero([0, 5, 6], size=3, fill_value=-1)
+    (Tensor([ 1,  2, -1], dtype=int64),)
+    """
     node = array(x, "nonzero")
     if not node.shape:
         raise located(ShapeError("nonzero takes at least one axis"))
@@ -171,10 +234,21 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
 
 
 def flatnonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> Tensor:
+    """Indices of the elements of ``x`` flattened that are not zero; ``size`` and ``fill_value`` as for :func:`nonzero`.
+
+    >>> hnp.flatnonzero([[0, 1], [2, 0]])
+    Tensor([1, 2], dtype=int64)
+    """
     return nonzero(wrap(array(x, "flatnonzero")).reshape(-1), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(x: Any, /) -> Tensor:
+    """Indices of the elements that are not zero, as rows of an int64 matrix. Raises TracedValueError while tracing.
+
+    >>> hnp.argwhere([[0, 1], [2, 0]])
+    Tensor([[0, 1],
+            [1, 0]], dtype=int64)
+    """
     return tensor(np.argwhere(_values(x, "argwhere")))
 
 
@@ -208,7 +282,16 @@ def unique(
     *,
     equal_nan: bool = True,
 ) -> Any:
-    """The different elements of ``x``, sorted, and what else is asked for."""
+    """The different elements of ``x``, sorted; with ``axis`` the different slices.
+
+    A tuple with what else is asked for: where each is first, which one each element of ``x`` is, how often each is there. With ``equal_nan``
+    all NaNs are one. Raises TracedValueError while tracing.
+
+    >>> hnp.unique([3, 1, 3])
+    Tensor([1, 3], dtype=int64)
+    >>> hnp.unique([3, 1, 3], return_counts=True)
+    (Tensor([1, 3], dtype=int64), Tensor([1, 2], dtype=int64))
+    """
     wanted: Any = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
     values = _values(x, "unique")
     if axis is not None:
@@ -218,35 +301,81 @@ def unique(
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """Different elements, sorted, every NaN one of its own; where each is first; which one each element of ``x`` is; how often each is there."""
+    """The different elements, sorted, with ``indices`` of the first of each, ``inverse_indices`` and ``counts``: a named tuple.
+
+    Every NaN is one of its own. Raises TracedValueError while tracing.
+
+    >>> found = hnp.unique_all([3, 1, 3])
+    >>> found.values, found.inverse_indices
+    (Tensor([1, 3], dtype=int64), Tensor([1, 0, 1], dtype=int64))
+    """
     return UniqueAll(*(tensor(a) for a in np.unique(_values(x, "unique_all"), True, True, True, equal_nan=False)))
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
+    """The different elements, sorted, and how often each is there: a named tuple ``(values, counts)``.
+
+    Every NaN is one of its own. Raises TracedValueError while tracing.
+
+    >>> hnp.unique_counts([3, 1, 3]).counts
+    Tensor([1, 2], dtype=int64)
+    """
     return UniqueCounts(*(tensor(a) for a in np.unique(_values(x, "unique_counts"), return_counts=True, equal_nan=False)))
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The different elements, sorted, and which one each element of ``x`` is: a named tuple ``(values, inverse_indices)``.
+
+    Every NaN is one of its own. Raises TracedValueError while tracing.
+
+    >>> hnp.unique_inverse([3, 1, 3]).inverse_indices
+    Tensor([1, 0, 1], dtype=int64)
+    """
     return UniqueInverse(*(tensor(a) for a in np.unique(_values(x, "unique_inverse"), return_inverse=True, equal_nan=False)))
 
 
 def unique_values(x: Any, /) -> Tensor:
+    """The different elements, sorted; every NaN is one of its own. Raises TracedValueError while tracing.
+
+    >>> hnp.unique_values([3, 1, 3])
+    Tensor([1, 3], dtype=int64)
+    """
     return tensor(np.unique(_values(x, "unique_values"), equal_nan=False))
 
 
 def union1d(x1: Any, x2: Any, /) -> Tensor:
+    """Set union: the different elements of both arrays, sorted. Raises TracedValueError while tracing.
+
+    >>> hnp.union1d([1, 2], [2, 3])
+    Tensor([1, 2, 3], dtype=int64)
+    """
     return tensor(np.union1d(_values(x1, "union1d"), _values(x2, "union1d")))
 
 
 def intersect1d(x1: Any, x2: Any, /) -> Tensor:
+    """Set intersection: the different elements that are in both arrays, sorted. Raises TracedValueError while tracing.
+
+    >>> hnp.intersect1d([1, 2], [2, 3])
+    Tensor([2], dtype=int64)
+    """
     return tensor(np.intersect1d(_values(x1, "intersect1d"), _values(x2, "intersect1d")))
 
 
 def setdiff1d(x1: Any, x2: Any, /) -> Tensor:
+    """Set difference: the different elements of ``x1`` that are not in ``x2``, sorted. Raises TracedValueError while tracing.
+
+    >>> hnp.setdiff1d([1, 2, 1], [2, 3])
+    Tensor([1], dtype=int64)
+    """
     return tensor(np.setdiff1d(_values(x1, "setdiff1d"), _values(x2, "setdiff1d")))
 
 
 def setxor1d(x1: Any, x2: Any, /) -> Tensor:
+    """Symmetric set difference: the different elements that are in one of the arrays alone, sorted. Raises TracedValueError while tracing.
+
+    >>> hnp.setxor1d([1, 2], [2, 3])
+    Tensor([1, 3], dtype=int64)
+    """
     return tensor(np.setxor1d(_values(x1, "setxor1d"), _values(x2, "setxor1d")))
 
 
@@ -254,8 +383,16 @@ def setxor1d(x1: Any, x2: Any, /) -> Tensor:
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Tensor:
-    """How often every integer from 0 up is in ``x``, or the sums of its weights. ``length``, needed while tracing, fixes the result's; what is
-    beyond it does not count."""
+    """Counts how often each integer from 0 up is in the vector ``x``: int64, or the float sums of ``weights``.
+
+    The result has the length of the largest integer plus 1, at least ``minlength``; or ``length``, beyond which nothing counts, and which is
+    needed while tracing. Raises DTypeError for what is no vector of integers, ArgumentError for negative ones without ``length``.
+
+    >>> hnp.bincount([0, 2, 2, 3])
+    Tensor([1, 0, 2, 1], dtype=int64)
+    >>> hnp.bincount([0, 2, 2], weights=[0.5, 1.0, 1.5])
+    Tensor([0.5, 0. , 2.5], dtype=float32)
+    """
     node = array(x, "bincount")
     if not node.dtype.is_integer or len(node.shape) != 1:
         raise located(DTypeError(f"bincount takes integers along one axis, not {node.dtype}{list(node.shape)}"))
@@ -280,7 +417,14 @@ def _counted_in(x: Tensor) -> np.dtype:
 
 
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
-    """The edges of ``bins`` bins of equal width over ``range``, by default from the least to the largest element; or ``bins`` themselves."""
+    """Edges (bins + 1,) of ``bins`` bins of equal width over ``range``, by default from the least element to the largest.
+
+    Edges that are given as ``bins`` come back as an array. The names of rules that NumPy takes are not known. Raises ArgumentError for fewer
+    than one bin, ShapeError for edges of more than one axis.
+
+    >>> hnp.histogram_bin_edges([1.0, 3.0, 2.0], bins=4)
+    Tensor([1. , 1.5, 2. , 2.5, 3. ], dtype=float32)
+    """
     if not isinstance(bins, (int, np.integer)):
         edges = wrap(array(bins, "histogram"))
         if edges.ndim != 1:
@@ -304,7 +448,15 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
 
 
 def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, Tensor]:
-    """How many elements, or the sum of their weights, every bin holds; and the bins' edges. The last bin includes its upper edge."""
+    """Histogram: how many elements, or the sum of their ``weights``, each bin holds, and the bins' edges.
+
+    ``bins`` and ``range`` are those of :func:`histogram_bin_edges`. A bin includes its lower edge, the last one its upper edge too. With
+    ``density`` the integral over all bins is 1. Counts are int64, sums have the weights' type.
+
+    >>> counts, edges = hnp.histogram([1.0, 2.0, 2.5, 4.0], bins=3)
+    >>> counts, edges
+    (Tensor([1, 2, 1], dtype=int64), Tensor([1., 2., 3., 4.], dtype=float32))
+    """
     edges = histogram_bin_edges(x, bins, range)
     last = edges.shape[0] - 1
     place, inside = _bins(edges, wrap(array(x, "histogram")).reshape(-1))
@@ -326,9 +478,15 @@ def _bins(edges: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
-    """How many points, the rows of ``sample``, every cell of a grid holds, or the sum of their weights; and the edges along every axis.
+    """Histogram of points in d dimensions, the rows of ``sample`` (n, d): counts of the cells of a grid, and a list of the edges of each axis.
 
-    ``bins`` is a number, or a number or edges for every axis; ``range`` None or a pair for every axis. The counts are floats.
+    ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats; ``weights`` and
+    ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
+
+    >>> counts, edges = hnp.histogramdd([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]], bins=2)
+    >>> counts
+    Tensor([[1., 0.],
+            [0., 2.]], dtype=float32)
     """
     points = wrap(array(sample, "histogramdd"))
     points = points if points.ndim > 1 else points.reshape((-1, 1))
@@ -358,7 +516,14 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
 
 
 def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """:func:`histogramdd` of points with the coordinates ``x`` and ``y``. One array of edges is for both axes."""
+    """Histogram of points in the plane with the coordinates ``x`` and ``y``: ``(counts, edges of x, edges of y)``.
+
+    As :func:`histogramdd`; one number or array of edges is for both axes.
+
+    >>> hnp.histogram2d([0.0, 1.0, 1.0], [0.0, 1.0, 0.9], bins=2)[0]
+    Tensor([[1., 0.],
+            [0., 2.]], dtype=float32)
+    """
     if not isinstance(bins, (int, np.integer)) and not (isinstance(bins, (tuple, list)) and len(bins) == 2):
         bins = [bins, bins]
     points = concat([wrap(array(v, "histogram2d")).reshape((-1, 1)) for v in (x, y)], axis=1)

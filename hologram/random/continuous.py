@@ -98,7 +98,15 @@ def _in_range(u: Tensor, low: Tensor, high: Tensor) -> Tensor:
 
 
 def uniform(key: Any, shape: Any = None, dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Tensor:
-    """Uniform in ``[minval, maxval)``: where rounding would give ``maxval``, the number next to it; ``minval`` where the range is empty."""
+    """Uniform distribution on ``[minval, maxval)``.
+
+    ``shape`` is by default that to which the ends broadcast; floats, float32 unless ``dtype`` says otherwise. Where rounding would give ``maxval``,
+    the number next to it; ``minval`` where the range is empty. Raises DTypeError for another type than a float, ShapeError where the ends do not
+    broadcast to ``shape``. So do all distributions of floats.
+
+    >>> hg.random.uniform(hg.random.key(0), (3,), minval=-1.0, maxval=1.0)
+    Tensor([ 0.895334  ,  0.95715976, -0.33541703], dtype=float32)
+    """
     to, extents = float_type(dtype, "uniform"), result_shape(shape, "uniform", minval, maxval)
     if type(minval) in (int, float) and type(maxval) in (int, float) and (minval, maxval) == (0, 1):
         return unit(key, extents, to, "uniform")
@@ -132,13 +140,25 @@ def _normal(key: Any, extents: Shape, work: DType, loc: Any, scale: Any, what: s
 
 
 def normal(key: Any, shape: Any = None, dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0) -> Tensor:
-    """The normal distribution of mean ``loc`` and standard deviation ``scale``."""
+    """Normal distribution of mean ``loc`` and standard deviation ``scale``. Shape, types and errors are those of :func:`uniform`.
+
+    Differentiable in the parameters, as are all distributions of floats.
+
+    >>> hg.random.normal(hg.random.key(0), (3,))
+    Tensor([ 1.622642  ,  2.0252647 , -0.43359435], dtype=float32)
+    """
     to, work = _types(dtype, "normal")
     return as_type(_normal(key, result_shape(shape, "normal", loc, scale), work, loc, scale, "normal"), to, "normal")
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The standard normal distribution given that it lies between ``lower`` and ``upper``; in float64 up to 38 deviations out."""
+    """Standard normal distribution given that it lies between ``lower`` and ``upper``; in float64 up to 38 deviations out.
+
+    Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.truncated_normal(hg.random.key(0), 1.0, 2.0, (3,))
+    Tensor([1.0298384, 1.012104 , 1.4915372], dtype=float32)
+    """
     what = "truncated_normal"
     to, work = _types(dtype, what)
     low, high = (as_type(as_type(x, to, what), work, what) for x in (lower, upper))
@@ -155,34 +175,54 @@ def _exponential(key: Any, extents: Shape, work: DType, what: str) -> Tensor:
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """The exponential distribution of rate 1."""
+    """Exponential distribution of rate 1. Types and errors are those of :func:`uniform`.
+
+    >>> hg.random.exponential(hg.random.key(0), (3,))
+    Tensor([2.950128  , 3.8434246 , 0.40390354], dtype=float32)
+    """
     to, work = _types(dtype, "exponential")
     return as_type(_exponential(key, shape_of(shape, "exponential"), work, "exponential"), to, "exponential")
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """The standard Gumbel distribution."""
+    """Gumbel distribution of location 0 and scale 1. Types and errors are those of :func:`uniform`.
+
+    >>> hg.random.gumbel(hg.random.key(0), (3,))
+    Tensor([ 2.9233725 ,  3.8326175 , -0.09689324], dtype=float32)
+    """
     to, work = _types(dtype, "gumbel")
     u = open_unit(key, shape_of(shape, "gumbel"), work, "gumbel")
     return as_type(-elementwise(mathematics.log, -elementwise(mathematics.log, u)), to, "gumbel")
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """The Laplace distribution of mean 0 and scale 1."""
+    """Laplace distribution of mean 0 and scale 1. Types and errors are those of :func:`uniform`.
+
+    >>> hg.random.laplace(hg.random.key(0), (3,))
+    Tensor([ 2.2569816 ,  3.1502788 , -0.40859547], dtype=float32)
+    """
     to, work = _types(dtype, "laplace")
     u = _between(key, shape_of(shape, "laplace"), work, -below_one(work), 1.0, "laplace")
     return as_type(elementwise(ew.copysign, elementwise(mathematics.log1p, -elementwise(ew.abs_, u)), u), to, "laplace")
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """The logistic distribution of mean 0 and scale 1."""
+    """Logistic distribution of mean 0 and scale 1. Types and errors are those of :func:`uniform`.
+
+    >>> hg.random.logistic(hg.random.key(0), (3,))
+    Tensor([ 2.896376 ,  3.8217716, -0.6978392], dtype=float32)
+    """
     to, work = _types(dtype, "logistic")
     u = open_unit(key, shape_of(shape, "logistic"), work, "logistic")
     return as_type(elementwise(mathematics.log, u) - elementwise(mathematics.log1p, -u), to, "logistic")
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """The standard Cauchy distribution."""
+    """Cauchy distribution of median 0 and scale 1. Types and errors are those of :func:`uniform`.
+
+    >>> hg.random.cauchy(hg.random.key(0), (3,))
+    Tensor([ 6.0274944, 14.837922 , -0.5817225], dtype=float32)
+    """
     to, work = _types(dtype, "cauchy")
     u = _between(key, shape_of(shape, "cauchy"), work, -below_one(work), 1.0, "cauchy")
     return as_type(elementwise(mathematics.tan, u * (math.pi / 2)), to, "cauchy")
@@ -196,22 +236,40 @@ def _of_exponential(f: Callable[..., Tensor], key: Any, shape: Any, dtype: Any, 
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The Pareto distribution of exponent ``b`` and least value 1."""
+    """Pareto distribution of exponent ``b`` and least value 1. Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.pareto(hg.random.key(0), 3.0, (3,))
+    Tensor([2.6734667, 3.6007478, 1.1441185], dtype=float32)
+    """
     return _of_exponential(lambda e, exponent: elementwise(mathematics.exp, e / exponent), key, shape, dtype, "pareto", b)
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The Weibull distribution."""
+    """Weibull distribution of the given scale and concentration (its exponent). Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.weibull_min(hg.random.key(0), 1.0, 2.0, (3,))
+    Tensor([1.7175937 , 1.9604654 , 0.63553405], dtype=float32)
+    """
     return _of_exponential(lambda e, size, power: size * e ** (1 / power), key, shape, dtype, "weibull_min", scale, concentration)
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The Rayleigh distribution: lengths of normal vectors in the plane."""
+    """Rayleigh distribution: lengths of normal vectors in the plane, of deviation ``scale``. Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.rayleigh(hg.random.key(0), 1.0, (3,))
+    Tensor([2.4290442, 2.7725167, 0.8987809], dtype=float32)
+    """
     return _of_exponential(lambda e, size: size * elementwise(ew.sqrt, e * 2.0), key, shape, dtype, "rayleigh", scale)
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Tensor:
-    """Exponentials of normal numbers of mean 0 and standard deviation ``sigma``."""
+    """Log-normal distribution: exponentials of normal numbers of mean 0 and standard deviation ``sigma``.
+
+    Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.lognormal(hg.random.key(0), 0.5, (3,))
+    Tensor([2.2508795, 2.752838 , 0.8050932], dtype=float32)
+    """
     to, work = _types(dtype, "lognormal")
     z = _normal(key, result_shape(shape, "lognormal", sigma), work, 0.0, sigma, "lognormal")
     return as_type(elementwise(mathematics.exp, z), to, "lognormal")

@@ -77,7 +77,13 @@ def _many_events(key: Any, mean: Tensor, few: Tensor) -> Tensor:
 
 
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The Poisson distribution of mean ``lam``, up to 2**60; -1 where ``lam`` is negative, NaN or larger."""
+    """Poisson distribution of mean ``lam``, up to 2**60; -1 where ``lam`` is negative, NaN or larger.
+
+    ``shape`` is by default that of ``lam``; int64 unless ``dtype`` says otherwise. Raises DTypeError for a type that is no integer.
+
+    >>> hg.random.poisson(hg.random.key(0), 3.0, (5,))
+    Tensor([2, 2, 2, 6, 3], dtype=int64)
+    """
     to, extents = _integer_type(dtype, "poisson"), result_shape(shape, "poisson", lam)
     mean = _parameter(lam, extents, "poisson")
     valid = (mean >= 0) & (mean <= 2.0**60)
@@ -92,7 +98,13 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Tensor:
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """How many trials with probability ``p`` it takes until the first success, at least 1; the greatest integer where ``p`` is 0."""
+    """Geometric distribution: how many trials with probability ``p`` it takes until the first success, at least 1.
+
+    The greatest integer where ``p`` is 0. ``shape`` is by default that of ``p``; int64 unless ``dtype`` says otherwise.
+
+    >>> hg.random.geometric(hg.random.key(0), 0.5, (5,))
+    Tensor([2, 3, 1, 1, 1], dtype=int64)
+    """
     to, extents = _integer_type(dtype, "geometric"), result_shape(shape, "geometric", p)
     return _trials(key, _parameter(p, extents, "geometric"), "geometric").astype(to)
 
@@ -130,7 +142,14 @@ def _many_successes(key: Any, n: Tensor, p: Tensor, few: Tensor) -> Tensor:
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """Successes among ``n`` trials with probability ``p``; -1 where ``n`` is not from 0 to 2**53, or ``p`` not from 0 to 1."""
+    """Binomial distribution: successes among ``n`` trials with probability ``p``; -1 where ``n`` is not from 0 to 2**53, or ``p`` not from 0 to 1.
+
+    ``shape`` is by default that to which ``n`` and ``p`` broadcast; int64 unless ``dtype`` says otherwise. Raises DTypeError for a type that is no
+    integer.
+
+    >>> hg.random.binomial(hg.random.key(0), 10, 0.5, (5,))
+    Tensor([5, 4, 5, 6, 6], dtype=int64)
+    """
     to, extents = _integer_type(dtype, "binomial"), result_shape(shape, "binomial", n, p)
     trials, chance = _floor(_parameter(n, extents, "binomial")), _parameter(p, extents, "binomial")
     valid = (trials >= 0) & (trials <= 2.0**53) & (chance >= 0) & (chance <= 1)
@@ -145,7 +164,11 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """-1 or 1 with equal probabilities."""
+    """Rademacher distribution: -1 or 1 with equal probabilities; int64 unless ``dtype`` says otherwise. Raises DTypeError for unsigned types.
+
+    >>> hg.random.rademacher(hg.random.key(0), (5,))
+    Tensor([-1, -1,  1,  1, -1], dtype=int64)
+    """
     to = dtypes.default_int if dtype is None else element_type(dtype)
     if to.kind not in "if":
         raise located(DTypeError(f"rademacher gives signed numbers, not {to}"))

@@ -13,7 +13,7 @@ from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int
 from hologram.numpy.arguments import array, axis_of, element_type, reshaped, wrap
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing import take, take_along_axis
+from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.reductions import argmax, cumsum
 from hologram.numpy.sorting import argsort, searchsorted
 from hologram.primitives.scalar import elementwise as ew
@@ -30,7 +30,11 @@ WIDE = dtypes.uint64
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Tensor:
-    """True with probability ``p``; bool."""
+    """Bernoulli distribution: True with probability ``p``; bool, of ``shape``, by default that of ``p``.
+
+    >>> hg.random.bernoulli(hg.random.key(0), 0.5, (4,))
+    Tensor([False, False,  True,  True], dtype=bool)
+    """
     u = unit(key, result_shape(shape, "bernoulli", p), dtypes.default_float, "bernoulli")
     return elementwise(ew.lt, u, wrap(cast_node(array(p, "bernoulli"), dtypes.default_float)))
 
@@ -89,7 +93,14 @@ def _bounds(minval: Any, maxval: Any, dtype: DType) -> tuple[Tensor, Tensor, boo
 
 
 def randint(key: Any, shape: Any = None, minval: Any = 0, maxval: Any = None, dtype: Any = None) -> Tensor:
-    """Uniform integers in ``[minval, maxval)``; ``minval`` where an array's range is empty."""
+    """Uniformly distributed integers in ``[minval, maxval)``; ``minval`` where an array's range is empty.
+
+    ``shape`` is by default that to which the ends broadcast; int64 unless ``dtype`` says otherwise. Raises DTypeError for a type that is no integer,
+    ArgumentError where no ``maxval`` is given or a known range is empty.
+
+    >>> hg.random.randint(hg.random.key(0), (4,), 0, 10)
+    Tensor([4, 2, 9, 5], dtype=int64)
+    """
     to = dtypes.default_int if dtype is None else element_type(dtype)
     if not to.is_integer:
         raise located(DTypeError(f"randint gives integers, not {to}"))
@@ -104,9 +115,12 @@ def randint(key: Any, shape: Any = None, minval: Any = 0, maxval: Any = None, dt
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Tensor:
-    """``x`` in random order along ``axis``, or ``0, …, x-1`` in random order for an integer ``x``.
+    """Random permutation: ``x`` in random order along ``axis``, or ``0, …, x-1`` in random order for an integer ``x``.
 
     ``independent`` orders every row along ``axis`` by itself. The order is that of 64 random bits for each place.
+
+    >>> hg.random.permutation(hg.random.key(0), 5)
+    Tensor([1, 0, 4, 3, 2], dtype=int64)
     """
     if type(x) is int:
         return argsort(bits(key, (count_of(x, "permutation"),), WIDE))
@@ -118,14 +132,22 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> T
 
 
 def shuffle(key: Any, x: Any, axis: int = 0) -> Tensor:
-    """``x`` in random order along ``axis``: a new Tensor, as Tensors do not change."""
+    """Shuffles ``x`` along ``axis``: a new Tensor, as Tensors do not change.
+
+    >>> hg.random.shuffle(hg.random.key(0), hnp.asarray([10, 20, 30]))
+    Tensor([20, 10, 30], dtype=int64)
+    """
     return permutation(key, x, axis)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Tensor:
-    """Indices along ``axis`` with probabilities ``softmax(logits)``, by the largest of logits plus Gumbel noise; int64.
+    """Categorical distribution: indices along ``axis`` with probabilities ``softmax(logits)``; int64.
 
-    ``shape``, to which the other axes of ``logits`` broadcast, is by default theirs.
+    ``shape``, to which the other axes of ``logits`` broadcast, is by default theirs. By the largest of logits plus Gumbel noise. Raises ShapeError
+    where they do not broadcast.
+
+    >>> hg.random.categorical(hg.random.key(0), [0.0, 1.0, 0.0], shape=(5,))
+    Tensor([1, 1, 1, 1, 2], dtype=int64)
     """
     node = array(logits, "categorical")
     node = cast_node(node, dtypes.compute_type(dtypes.to_inexact(node.dtype)))
@@ -157,9 +179,12 @@ def _check_enough(wanted: Int, n: Int) -> None:
 
 
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Tensor:
-    """Elements of ``a`` along ``axis`` (or of ``0, …, a-1`` for an integer), each with probability ``p``, uniform for None.
+    """Random sample: elements of ``a`` along ``axis`` (or of ``0, …, a-1`` for an integer), each with probability ``p``, uniform for None.
 
     Raises ArgumentError where more are wanted than there are, without replacement.
+
+    >>> hg.random.choice(hg.random.key(0), hnp.asarray([10, 20, 30]), (2,), replace=False)
+    Tensor([20, 10], dtype=int64)
     """
     extents = shape_of(shape, "choice")
     source = None if type(a) is int else wrap(array(a, "choice"))

@@ -86,19 +86,33 @@ def log_gamma(key: Any, a: Any, shape: Shape, what: str) -> Tensor:
 
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The gamma distribution of shape ``a`` and scale 1; NaN where ``a`` is not positive."""
+    """Gamma distribution of shape parameter ``a`` and scale 1; NaN where ``a`` is not positive.
+
+    ``shape`` is by default that of ``a``; types and errors are those of :func:`uniform`.
+
+    >>> hg.random.gamma(hg.random.key(0), 2.0, (3,))
+    Tensor([0.9645099 , 1.2409568 , 0.18460113], dtype=float32)
+    """
     to = float_type(dtype, "gamma")
     return _exp(log_gamma(key, a, result_shape(shape, "gamma", a), "gamma")).astype(to)
 
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The logarithm of :func:`gamma`, finite for small ``a``, too."""
+    """Logarithm of the gamma distribution: of :func:`gamma`, finite for small ``a``, too. Arguments, types and errors are those of it.
+
+    >>> hg.random.loggamma(hg.random.key(0), 0.01, (3,))
+    Tensor([-253.09569 ,   -8.777258,  -36.39545 ], dtype=float32)
+    """
     to = float_type(dtype, "loggamma")
     return log_gamma(key, a, result_shape(shape, "loggamma", a), "loggamma").astype(to)
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The beta distribution on [0, 1]."""
+    """Beta distribution of parameters ``a`` and ``b``, on [0, 1]. Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.beta(hg.random.key(0), 2.0, 3.0, (3,))
+    Tensor([0.6556729, 0.7272313, 0.3731908], dtype=float32)
+    """
     to, extents = float_type(dtype, "beta"), result_shape(shape, "beta", a, b)
     keys = split(key)
     x, y = log_gamma(keys[0], a, extents, "beta"), log_gamma(keys[1], b, extents, "beta")
@@ -106,13 +120,21 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Tens
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The chi-squared distribution of ``df`` degrees of freedom."""
+    """Chi-squared distribution of ``df`` degrees of freedom. Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.chisquare(hg.random.key(0), 3.0, (3,))
+    Tensor([1.1982386 , 1.6343243 , 0.12679806], dtype=float32)
+    """
     to, extents = float_type(dtype, "chisquare"), result_shape(shape, "chisquare", df)
     return (2 * _exp(log_gamma(key, as_type(df, WIDE, "chisquare") / 2, extents, "chisquare"))).astype(to)
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """Student's t distribution of ``df`` degrees of freedom."""
+    """Student's t distribution of ``df`` degrees of freedom. Shape, types and errors are those of :func:`uniform`.
+
+    >>> hg.random.t(hg.random.key(0), 5.0, (3,))
+    Tensor([ 2.237396  , -0.49215993,  0.41808584], dtype=float32)
+    """
     to, extents = float_type(dtype, "t"), result_shape(shape, "t", df)
     keys = split(key)
     half = as_type(df, WIDE, "t") / 2

@@ -96,24 +96,45 @@ def random_bits(key: Any, shape: Shape, dtype: DType, what: str) -> Node:
 
 
 def key(seed: Any) -> Tensor:
-    """The key of an integer ``seed``, taken modulo 2**64: ``uint32[2]``."""
+    """Random key of an integer ``seed``, taken modulo 2**64: ``uint32[2]``.
+
+    ``seed`` may be a Tensor. Raises ArgumentError for what is no integer.
+
+    >>> hg.random.key(7)
+    Tensor([0, 7], dtype=uint32)
+    """
     if type(seed) is int:
         return tensor([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=WORD)
     return wrap(_joined(_integer_words(seed, "key")))
 
 
 def split(key: Any, num: Any = 2) -> Tensor:
-    """``num`` (an integer or a shape) independent keys: ``uint32[*num, 2]``. ``key`` itself should not be used again."""
+    """Splits a key into ``num`` independent ones: ``uint32[*num, 2]``, for an integer or a shape. ``key`` itself should not be used again.
+
+    Raises DTypeError or ShapeError for what is no key, ShapeError for a negative number.
+
+    >>> a, b = hg.random.split(hg.random.key(7))
+    >>> hg.random.uniform(a), hg.random.uniform(b)
+    (Tensor(0.8673705, dtype=float32), Tensor(0.6751336, dtype=float32))
+    """
     return wrap(_joined(blocks(key, shape_of(num, "split"), "split")))
 
 
 def fold_in(key: Any, data: Any) -> Tensor:
-    """The key that ``key`` and the integer ``data`` make: a different one for each ``data``."""
+    """Key made of ``key`` and the integer ``data``, a different one for each ``data``: for the steps of a loop.
+
+    >>> hg.random.fold_in(hg.random.key(7), 3)
+    Tensor([ 276534068, 1641862660], dtype=uint32)
+    """
     return wrap(_joined(threefry(words_of(key, "fold_in"), _integer_words(data, "fold_in"))))
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = WORD) -> Tensor:
-    """Uniform bits of an unsigned type."""
+    """Uniformly distributed bits: unsigned integers, uint32 unless ``dtype`` says otherwise. Raises DTypeError for another type.
+
+    >>> hg.random.bits(hg.random.key(7), (2,), "uint8")
+    Tensor([11,  0], dtype=uint8)
+    """
     to = element_type(dtype)
     if to.kind != "u":
         raise located(DTypeError(f"bits gives unsigned integers, not {to}"))

@@ -21,7 +21,13 @@ from hologram.trace.tensor import Tensor
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The Dirichlet distribution: vectors whose elements are positive and sum to 1. ``shape`` is without their axis, by default that of ``alpha``."""
+    """Dirichlet distribution: vectors whose elements are positive and sum to 1.
+
+    ``shape`` is without their axis, by default that of ``alpha`` without its last. Types and errors are those of :func:`uniform`.
+
+    >>> hg.random.dirichlet(hg.random.key(0), [1.0, 2.0, 3.0])
+    Tensor([0.12975377, 0.604627  , 0.26561922], dtype=float32)
+    """
     to = float_type(dtype, "dirichlet")
     a = wrap(array(alpha, "dirichlet"))
     if a.ndim < 1:
@@ -32,9 +38,13 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Ten
 
 
 def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None) -> Tensor:
-    """The normal distribution of vectors of mean ``mean`` (…, n) and covariance ``cov`` (…, n, n), through its Cholesky factor.
+    """Normal distribution of vectors of mean ``mean`` (…, n) and covariance ``cov`` (…, n, n), through its Cholesky factor.
 
-    ``shape`` is without the vectors' axis, by default what ``mean`` and ``cov`` broadcast to. NaN where ``cov`` is not positive definite.
+    ``shape`` is without the vectors' axis, by default what ``mean`` and ``cov`` broadcast to. NaN where ``cov`` is not positive definite. Types are
+    those of :func:`uniform`. Raises ShapeError where the shapes do not fit.
+
+    >>> hg.random.multivariate_normal(hg.random.key(0), [0.0, 5.0], [[1.0, 0.5], [0.5, 1.0]])
+    Tensor([1.622642, 7.565252], dtype=float32)
     """
     from hologram.linalg.decompositions import cholesky
 
@@ -52,10 +62,13 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
 
 
 def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> Tensor:
-    """Uniform in the unit ball of the ``p``-norm in ``d`` dimensions.
+    """Uniform distribution in the unit ball of the ``p``-norm in ``d`` dimensions: vectors (*shape, d).
 
     The method is that of Barthe and others, A probabilistic approach to the geometry of the l_p^n-ball, 2005. ``p`` is a known number from 1 up;
-    ``shape`` is without the vectors' axis.
+    ``shape`` is without the vectors' axis. Types are those of :func:`uniform`. Raises ArgumentError for another ``p`` or ``d``.
+
+    >>> hg.random.ball(hg.random.key(0), 2)
+    Tensor([0.51301646, 0.81499517], dtype=float32)
     """
     to, extents, n = float_type(dtype, "ball"), shape_of(shape, "ball"), count_of(d, "ball")
     if type(p) not in (int, float) or not p >= 1:

@@ -17,7 +17,7 @@ from hologram.trace.jit import Jitted, jit
 
 
 def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
-    """``f``, a jitted function (another is jitted first), as it is for these arguments: a program that can be saved.
+    """Exports a function as a program that can be saved: ``f``, jitted if it is not yet, for the types of these arguments.
 
     ``args`` and ``options`` are those of a call; only their types count, and a :class:`~hologram.ShapeDtypeStruct` may stand for an array. Static
     arguments become part of the program, which is called without them; axes that ``jit`` was told are dynamic keep their symbols. Values that the
@@ -25,6 +25,13 @@ def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
 
     Raises ExportError for what a file cannot hold: a ``pure_callback``, a registered class among arguments or results; ArgumentError for what is
     no function.
+
+    >>> def scaled(x):
+    ...     return x * 2
+    >>> program = hg.export(scaled, hg.ShapeDtypeStruct((3,), "float32"))
+    >>> program
+    <program scaled(x: float32[3]) -> float32[3]>
+    >>> program.save("scaled.hg")
     """
     jitted = f if isinstance(f, Jitted) else jit(as_function(f, "export"))
     call = taken_apart(jitted._signature, args, options)

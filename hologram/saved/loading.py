@@ -31,10 +31,15 @@ _LONGEST_NAME = 200
 
 
 def load(file: Source, *, device: Any = None) -> Program:
-    """The program in ``file``: a path, a binary file open for reading, or bytes. Loading runs nothing and compiles nothing.
+    """Loads a saved program: from a path, a binary file open for reading, or bytes. Loading runs nothing and compiles nothing.
 
     ``device`` is where it will run, as for ``jit``. Raises ProgramFileError for a damaged file, one of another version of the format, and one
     that says what no program can; ArgumentError for what is no file, OSError for one that cannot be read.
+
+    >>> program = hg.export(hnp.negative, np.zeros(2, np.float32))
+    >>> loaded = hg.load(program.to_bytes())
+    >>> loaded(np.array([1.0, -2.0], np.float32))
+    Tensor([-1.,  2.], dtype=float32)
     """
     try:
         runs_on = None if device is None else resolve(device)

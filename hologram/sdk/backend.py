@@ -15,7 +15,11 @@ __all__ = [
 
 
 class BackendType(StrEnum):
-    """A backend. Members are strings: ``BackendType.CPU == "cpu"``."""
+    """Backends, an enumeration of strings: CPU, METAL, CUDA, OPENCL, AUTO.
+
+    >>> hg.backend.BackendType.CPU == "cpu"
+    True
+    """
 
     CPU = "cpu"
     METAL = "metal"
@@ -37,22 +41,38 @@ def _why_not(backend: BackendType) -> DeviceError | None:
 
 
 def is_metal_available() -> bool:
-    """Whether ``Executor("metal")`` can be had."""
+    """Whether ``Executor("metal")`` can be had.
+
+    >>> hg.backend.is_metal_available() == ("metal" in hg.devices())
+    True
+    """
     return _why_not(BackendType.METAL) is None
 
 
 def is_cuda_available() -> bool:
-    """Whether ``Executor("cuda")`` can be had."""
+    """Whether ``Executor("cuda")`` can be had.
+
+    >>> isinstance(hg.backend.is_cuda_available(), bool)
+    True
+    """
     return _why_not(BackendType.CUDA) is None
 
 
 def is_opencl_available() -> bool:
-    """Whether ``Executor("opencl")`` can be had, on a GPU or another OpenCL device."""
+    """Whether ``Executor("opencl")`` can be had, on a GPU or another OpenCL device.
+
+    >>> isinstance(hg.backend.is_opencl_available(), bool)
+    True
+    """
     return _why_not(BackendType.OPENCL) is None
 
 
 def get_default_backend() -> BackendType:
-    """What "auto" means on this machine: Metal, CUDA or a GPU with OpenCL, the first that is there, else the CPU."""
+    """Backend that "auto" means on this machine: Metal, CUDA or a GPU with OpenCL, the first that is there, else the CPU.
+
+    >>> hg.backend.get_default_backend() in hg.backend.BackendType
+    True
+    """
     return next((b for b in _PREFERRED if _is_preferred(b)), BackendType.CPU)
 
 
@@ -64,6 +84,9 @@ def validate_backend(name: Any) -> BackendType:
     """The backend of that name, which is there ("auto" always is).
 
     Raises BackendNameError for a name that no backend has, DeviceError for a backend that is not there, and says why.
+
+    >>> hg.backend.validate_backend("CPU")
+    <BackendType.CPU: 'cpu'>
     """
     backend = backend_of(name)
     reason = None if backend is BackendType.AUTO else _why_not(backend)

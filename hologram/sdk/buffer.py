@@ -38,11 +38,17 @@ _Exporter: Any = _exporter()
 
 
 class Buffer(_Exporter):
-    """A one-dimensional array of ``size`` elements of ``dtype`` at a fixed address.
+    """One-dimensional array of ``size`` elements of ``dtype`` at a fixed address, that ops read and write in place.
 
     Executors make buffers (:meth:`Executor.allocate`, :meth:`Executor.allocate_boundary`), :meth:`wrap` makes one of an array. What is read
     through :meth:`to_numpy`, DLPack, the buffer protocol or ``__array_interface__`` is this very memory. After :meth:`free`, or the end of
     the executor, every use raises FreedBufferError; memory that arrays still view stays theirs until they die.
+
+    >>> array = np.array([1, 2, 3], np.float32)
+    >>> buffer = hg.Buffer.wrap(array)
+    >>> buffer.fill(7)
+    >>> array
+    array([7., 7., 7.], dtype=float32)
     """
 
     __slots__ = ("_storage", "_executor", "_aval", "_pool", "_class_index", "_handle", "_end", "__weakref__")
@@ -103,10 +109,12 @@ class Buffer(_Exporter):
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The element type, a NumPy dtype."""
         return self._aval.dtype.np
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements."""
         return self._aval.nbytes
 
     @property
@@ -116,10 +124,12 @@ class Buffer(_Exporter):
 
     @property
     def is_boundary(self) -> bool:
+        """Whether the memory is a page of the executor's pool."""
         return self._pool == "boundary"
 
     @property
     def is_linear(self) -> bool:
+        """Whether the memory is a span of its own in the linear pool."""
         return self._pool == "linear"
 
     @property

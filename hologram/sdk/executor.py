@@ -24,6 +24,13 @@ class Executor:
     ``backend`` is "auto", "cpu", "cuda", "metal" or "opencl". Raises BackendNameError for another name, DeviceError, which says why, for a
     backend that is not there; "auto" takes the first that is: Metal, CUDA, a GPU with OpenCL, the CPU. On a device, elements of buffers stay there
     from op to op, until something reads or writes a buffer's memory (:mod:`hologram.sdk.resident`).
+
+    >>> with hg.Executor("cpu") as executor:
+    ...     a = executor.allocate(3)
+    ...     a.from_numpy([1, 2, 3])
+    ...     hg.ops.vector_add(executor, a, a, a)
+    ...     print(a.to_numpy())
+    [2. 4. 6.]
     """
 
     __slots__ = ("_device", "_backend", "_handle", "_pool", "_buffers", "__weakref__")

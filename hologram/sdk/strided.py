@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from hologram.errors import AxisOutOfRange, IndexOutOfRange, ShapeError
+from hologram.ir.strides import Strided, contiguous_strides
 from hologram.sdk.arguments import integer
 from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.executor import Executor
 from hologram.support.user_lines import located
 
 Ints = tuple[int, ...]
-MOST_AXES = 64  # NumPy's limit
+MAX_AXES = 64  # NumPy's limit
 
 
 class StridedTensor:
@@ -34,10 +35,9 @@ class StridedTensor:
         self.strides = contiguous_strides(self.shape) if strides is None else _counts(strides, "strides")
         if len(self.strides) != len(self.shape):
             raise located(ShapeError(f"a tensor of shape {list(self.shape)} has {len(self.shape)} strides, not {len(self.strides)}"))
-        if len(self.shape) > MOST_AXES or math.prod(max(n, 1) for n in self.shape) * buffer.dtype.itemsize > sys.maxsize:
-            raise located(ShapeError(f"a tensor has up to {MOST_AXES} axes, and fewer elements than {list(self.shape)}"))
-        last = offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
-        if self.numel and last >= buffer.size:
+        if len(self.shape) > MAX_AXES or math.prod(max(n, 1) for n in self.shape) * buffer.dtype.itemsize > sys.maxsize:
+            raise located(ShapeError(f"a tensor has up to {MAX_AXES} axes, and fewer elements than {list(self.shape)}"))
+        if self.numel and (last := self._geometry.last) >= buffer.size:
             raise located(
                 ShapeError(f"shape {list(self.shape)} with strides {list(self.strides)} ends at element {last} of a buffer of {buffer.size}")
             )
@@ -59,8 +59,7 @@ class StridedTensor:
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements follow each other in C order. Strides of axes of one element do not matter."""
-        expected = contiguous_strides(self.shape)
-        return self.numel == 0 or all(n == 1 or s == e for n, s, e in zip(self.shape, self.strides, expected, strict=True))
+        return self._geometry.is_contiguous
 
     def to_numpy(self) -> np.ndarray:
         """The elements as an array over the same memory. Raises FreedBufferError."""
@@ -71,8 +70,12 @@ class StridedTensor:
 
     # --- views ---------------------------------------------------------------------------------------------------------
 
-    def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int) -> StridedTensor:
-        return StridedTensor(self.buffer, shape, strides, offset)
+    @property
+    def _geometry(self) -> Strided:
+        return Strided(self.shape, self.strides, self.offset)
+
+    def _view(self, of: Strided) -> StridedTensor:
+        return StridedTensor(self.buffer, of.shape, of.strides, of.offset)
 
     def _axis(self, dim: Any, what: str) -> int:
         axis = integer(dim, what, "dim")
@@ -84,7 +87,7 @@ class StridedTensor:
         """Axis ``i`` of the view is axis ``order[i]``."""
         if sorted(order) != list(range(self.ndim)):
             raise located(ShapeError(f"permute: {list(order)} does not name the {self.ndim} axes once each"))
-        return self._view([self.shape[i] for i in order], [self.strides[i] for i in order], self.offset)
+        return self._view(self._geometry.permuted(order))
 
     def transpose(self) -> StridedTensor:
         """The transpose of a matrix."""
@@ -97,8 +100,7 @@ class StridedTensor:
         axis, i = self._axis(dim, "select"), integer(index, "select", "index")
         if not 0 <= i < self.shape[axis]:
             raise located(IndexOutOfRange(f"select: index {i} of axis {axis}, which has {self.shape[axis]} elements"))
-        rest = [k for k in range(self.ndim) if k != axis]
-        return self._view([self.shape[k] for k in rest], [self.strides[k] for k in rest], self.offset + i * self.strides[axis])
+        return self._view(self._geometry.selected(axis, i))
 
     def narrow(self, dim: int, start: int, length: int) -> StridedTensor:
         """``length`` elements of an axis from ``start`` on."""
@@ -113,15 +115,13 @@ class StridedTensor:
         first, stop, by = (integer(x, what, name) for x, name in ((start, "start"), (end, "end"), (step, "step")))
         if not 0 <= first <= stop <= self.shape[axis] or by < 1:
             raise located(IndexOutOfRange(f"{what}: {first} to {stop} in steps of {by} on axis {axis}, which has {self.shape[axis]} elements"))
-        shape, strides = list(self.shape), list(self.strides)
-        shape[axis], strides[axis] = -(-(stop - first) // by), self.strides[axis] * by
-        return self._view(shape, strides, self.offset + first * self.strides[axis])
+        return self._view(self._geometry.sliced(axis, first, stop, by))
 
     def view_1d(self) -> StridedTensor:
         """All elements on one axis. Raises ShapeError where they do not follow each other."""
         if not self.is_contiguous:
             raise located(ShapeError(f"view_1d: the elements of shape {list(self.shape)} with strides {list(self.strides)} do not follow each other"))
-        return self._view([self.numel], [1], self.offset)
+        return self._view(Strided((self.numel,), (1,), self.offset))
 
     # --- what may copy -------------------------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class StridedTensor:
             raise located(ShapeError(f"matmul takes matrices (m, k) and (k, n), not {list(self.shape)} and {list(other.shape)}"))
         (m, k), n = self.shape, other.shape[1]
         out = executor.allocate(m * n, self.buffer.dtype)
-        from hologram.sdk import ops
+        from hologram.sdk import ops  # late: loads the functions that ops are made of
 
         ops.gemm(executor, self._packed(executor), other._packed(executor), out, m, n, k)
         return StridedTensor(out, (m, n))
@@ -155,15 +155,6 @@ class StridedTensor:
         """A buffer that starts with the elements in C order."""
         whole = self.contiguous(executor)
         return whole.buffer if whole.offset == 0 else Buffer.wrap(whole.to_numpy())
-
-
-def contiguous_strides(shape: Sequence[int]) -> Ints:
-    """The strides of C order."""
-    out, step = [], 1
-    for n in reversed(shape):
-        out.append(step)
-        step *= n
-    return tuple(reversed(out))
 
 
 def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Ints:

@@ -34,23 +34,41 @@ def of_storage(storage: Any) -> Tensor:
 def tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A Tensor with a copy of ``data``: an array, a nested list, a Python scalar, anything with DLPack or the buffer protocol.
 
-    Python floats become float32 and integers int64 unless ``dtype`` says otherwise. Raises DTypeError for element types that
-    Hologram has not.
+    Python floats become float32 and integers int64 unless ``dtype`` says otherwise; arrays keep their type. Raises DTypeError for element types
+    that Hologram does not have, ArgumentError for what is no array, and for lists that are not rectangular. ``hologram.numpy.array`` is this.
+
+    >>> hg.tensor([[1, 2], [3, 4.5]])
+    Tensor([[1. , 2. ],
+            [3. , 4.5]], dtype=float32)
+    >>> hg.tensor(np.arange(3.0), dtype="float32")
+    Tensor([0., 1., 2.], dtype=float32)
     """
     return put(_made(data, dtype, borrow=False), device)
 
 
 def asarray(data: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
-    """As :func:`tensor`, but an array's memory is borrowed where type and layout allow, unless ``copy``.
+    """A Tensor of ``data``, without a copy where type and layout allow: an array's memory is borrowed, unless ``copy``.
 
     A Python float or complex number without a ``dtype`` stays weakly typed: beside an array it has the array's type, and all its digits.
-    A borrowed value is copied when an op is recorded on it: a later write to the source never changes a result.
+    A borrowed value is copied when an op is recorded on it: a later write to the source never changes a result. Raises as :func:`tensor` does,
+    and ArgumentError where ``copy`` is False and a copy is needed.
+
+    >>> hg.asarray([1, 2, 3])
+    Tensor([1, 2, 3], dtype=int64)
+    >>> hg.asarray(np.zeros(2)).dtype
+    dtype('float64')
     """
     return put(_made(data, dtype, borrow=not copy, strict=copy is False, weak=True), device)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """The array behind ``x.__dlpack__``, borrowed unless ``copy``; one on a CUDA device is copied there. Raises DeviceError for others' memory."""
+    """A Tensor of the array behind ``x.__dlpack__``: its memory is borrowed, unless ``copy``.
+
+    An array on a CUDA device is copied there. Raises ArgumentError for an object without ``__dlpack__``, DeviceError for memory of other devices.
+
+    >>> hg.from_dlpack(np.arange(3))
+    Tensor([0, 1, 2], dtype=int64)
+    """
     if type(x) is Tensor:
         return put(x, device)
     if not hasattr(x, "__dlpack__"):

@@ -19,7 +19,13 @@ __all__ = ["ShapeDtypeStruct", "eval_shape", "taken_apart"]
 
 
 class ShapeDtypeStruct:
-    """Shape and element type of an array, without the array. Raises ShapeError, ArgumentError and DTypeError for what describes none."""
+    """Shape and element type of an array, without the array: it may stand for one in :func:`eval_shape` and :func:`export`.
+
+    Raises ShapeError, ArgumentError and DTypeError for what describes no array.
+
+    >>> hg.ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
 
     __slots__ = ("shape", "dtype")
 
@@ -52,9 +58,13 @@ def taken_apart(signature: Signature, args: tuple[Any, ...], options: dict[str, 
 
 
 def eval_shape(f: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
-    """The structure of ``f(*args, **options)`` with a :class:`ShapeDtypeStruct` in the place of every array. Nothing is computed.
+    """Shapes and element types of the results of ``f(*args, **options)``, without computing anything.
 
-    Only the arguments' types count, and a :class:`ShapeDtypeStruct` may stand for an array. Raises ArgumentError for what is no function.
+    The structure of the result with a :class:`ShapeDtypeStruct` in the place of every array. Only the arguments' types count, and a
+    :class:`ShapeDtypeStruct` may stand for an array. Raises ArgumentError for what is no function, and what ``f`` raises.
+
+    >>> hg.eval_shape(hnp.matmul, hg.ShapeDtypeStruct((1000, 20), "float32"), np.ones((20, 3), np.float32))
+    ShapeDtypeStruct(shape=(1000, 3), dtype=float32)
     """
     signature = Signature(as_function(f, "eval_shape"), (), (), False)
     traced = trace_call(name_of(f), f, taken_apart(signature, args, options))

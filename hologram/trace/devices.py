@@ -17,28 +17,44 @@ forgetting: list[Callable[[], None]] = []  # of other packages: what forgets the
 
 
 def devices() -> Devices:
-    """The names of the devices that ``jit(device=…)`` takes: a list, whose ``missing`` says why others are not there. ``print`` shows both."""
+    """The names of the devices that ``jit(device=…)`` takes: a list, whose ``missing`` says why others are not there. ``print`` shows both.
+
+    >>> hg.devices()[0]
+    'cpu'
+    """
     return every_device()
 
 
 def default_device() -> str:
+    """The name of the device on which programs run unless ``jit`` or their arguments say otherwise.
+
+    >>> hg.default_device()
+    'cpu'
+    """
     return "cpu"
 
 
 def device_put(value: Any, device: Any = None) -> Any:
-    """The pytree ``value`` as Tensors on ``device``, where programs that read them then run; None is the CPU.
+    """Moves the leaves of a pytree to ``device``, as Tensors; programs that read them then run there. None is the CPU.
 
     Returns before the copies are done. What is there already is not copied. Raises DeviceError for a device that is not there, OutOfMemory where it
     has no room.
+
+    >>> moved = hg.device_put({"w": np.ones(2, np.float32)}, "cpu")
+    >>> moved["w"].device
+    'cpu'
     """
     name = device_name(device)
     return tree.map(lambda x: put(asarray(x), name), value)
 
 
 def set_num_threads(n: int) -> None:
-    """How many threads kernels may use, the caller's included; 0: what the machine allows. Results do not depend on it.
+    """Sets how many threads kernels may use, the caller's included; 0: what the machine allows. Results do not depend on it.
 
     Raises ArgumentError for what is no integer, or negative.
+
+    >>> hg.set_num_threads(1)
+    >>> hg.set_num_threads(0)
     """
     from hologram.backends.cpu.native.pool import set_num_threads
 
@@ -48,7 +64,10 @@ def set_num_threads(n: int) -> None:
 
 
 def clear_caches() -> None:
-    """Forgets compiled programs and gives back memory kept for results. The disk cache stays."""
+    """Forgets compiled programs and gives back memory kept for results. The disk cache stays.
+
+    >>> hg.clear_caches()
+    """
     lazy.clear()
     jit.clear_all()
     for forget in forgetting:

@@ -11,6 +11,15 @@ from hologram.trace.stages import Explanation
 
 
 def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:
-    """The function that, called as ``f`` would be, tells how ``f`` was reduced, fused, planned and compiled."""
+    """Shows how a function is compiled: called as ``f`` would be, the result tells how ``f`` was reduced, fused, planned and compiled.
+
+    Raises ArgumentError for what is no function.
+
+    >>> def double(x):
+    ...     return x + x
+    >>> report = hg.explain(double)(hnp.ones(3))
+    >>> [line for line in str(report).splitlines() if line.startswith("---")]
+    ['--- traced ---', '--- canonical ---', '--- kernels ---', '--- reduction ---', '--- memory ---', '--- cost ---']
+    """
     jitted = f if isinstance(f, Jitted) else jit(as_function(f, "explain"))
     return lambda *args, **options: Explanation(jitted.lower(*args, **options))

@@ -200,15 +200,26 @@ def jit(
     precision: str = "standard",
     dynamic: Dynamic = False,
 ) -> Any:
-    """``f`` compiled: traced at the first call with a signature (structure, shapes and types of the arguments, values of the static
-    ones), run as native code from then on. Without ``f`` a decorator with these options.
+    """Compiles a function to native code; without ``f`` a decorator with these options.
+
+    ``f`` is traced at the first call with a signature (structure, shapes and types of the arguments, values of the static ones), and run as native
+    code from then on.
 
     - ``static_argnums``, ``static_argnames``: arguments that are plain Python values while tracing; each value is a signature.
     - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
     - ``device``: where it runs, one of :func:`hologram.devices`; None: where the arguments are. Results stay there (see docs/gpu.md).
     - ``precision``: ``exact``, ``standard``, ``fast``, or ``tf32``: as ``standard``, and products of float32 may round their factors to TF32 on GPUs.
     - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size
-      (see docs/shapes.md). An axis or argument that a call does not have is an ArgumentError.
+      (see docs/shapes.md).
+
+    Raises ArgumentError for what is no function, and for an axis or argument that a call does not have; TracedValueError where ``f`` reads the value
+    of a traced argument.
+
+    >>> @hg.jit
+    ... def norm(x):
+    ...     return hnp.sqrt(hnp.sum(x * x))
+    >>> norm(np.array([3.0, 4.0], np.float32))
+    Tensor(5., dtype=float32)
     """
     choice(precision, "jit", "precision", PRECISIONS)
     try:
@@ -239,7 +250,16 @@ def jit_is_disabled() -> bool:
 
 @contextlib.contextmanager
 def disable_jit() -> Iterator[None]:
-    """For a block, jitted functions of this thread run as plain Python on lazy Tensors: breakpoints and prints work inside."""
+    """Context manager that runs jitted functions of this thread as plain Python on lazy Tensors: breakpoints and prints work inside.
+
+    >>> @hg.jit
+    ... def f(x):
+    ...     print("x is", x)
+    ...     return x + 1
+    >>> with hg.disable_jit():
+    ...     y = f(hg.tensor(1.0))
+    x is 1.0
+    """
     before = _disabled.depth
     try:
         _disabled.depth = before + 1

@@ -204,12 +204,23 @@ class _Miss:
 
 
 def evaluate(*trees: Any) -> None:
-    """Realises every Tensor in ``trees`` at once, in one call where they share work."""
+    """Computes every Tensor in the pytrees ``trees`` now, in one call where they share work. Returns None.
+
+    >>> x = hnp.ones(3)
+    >>> y = x * 2
+    >>> hg.eval(x, y)
+    """
     realise(*[x for t in trees for x in tree.leaves(t) if type(x) is Tensor])
 
 
 def block_until_ready(value: Any) -> Any:
-    """``value``, with every Tensor in it realised, and there. Raises DeviceError or OutOfMemory where a device that computes it failed."""
+    """Gives ``value``, a pytree, back once every Tensor in it is computed.
+
+    Raises DeviceError or OutOfMemory where a device that computes it failed.
+
+    >>> hg.block_until_ready(hnp.ones(2) + 1)
+    Tensor([2., 2.], dtype=float32)
+    """
     if not _is_ready(value):
         evaluate(value)
         for x in tree.leaves(value):

@@ -96,7 +96,14 @@ class Explanation:
 
 
 def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
-    """The function that, called as ``f`` would be, gives the graph that ``f`` traces to."""
+    """Traces a function: called as ``f`` would be, the result gives the graph of its ops. Nothing is computed.
+
+    >>> print(hg.make_graph(lambda x: hnp.sum(x * x))(hnp.ones(3)))
+    graph(%0: float32[3])
+      %1 = mul %0 %0               float32[3]
+      %2 = reduce_sum %1 axes=(0)  float32[]
+      return %2
+    """
     signature = Signature(as_function(f, "make_graph"), (), (), False)
 
     def graph_of(*args: Any, **options: Any) -> Graph:

@@ -13,7 +13,13 @@ from hologram.support.user_lines import located
 class Stream:
     """An order of work on a device, apart from all others: ``with stream:`` puts there what a thread calls for that device.
 
-    A call waits on the device, and nobody waits on the host, for work of other streams whose results it reads.
+    A call waits on the device, and nobody waits on the host, for work of other streams whose results it reads. Raises DeviceError for the CPU,
+    which has no streams, and for a device that is not there.
+
+    >>> hg.stream("cpu")
+    Traceback (most recent call last):
+        ...
+    hologram.errors.DeviceError: the CPU has no streams: name a device of hg.devices() (at ...)
     """
 
     __slots__ = ("_runtime", "_queue")

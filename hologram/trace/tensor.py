@@ -53,11 +53,25 @@ def _from_namespace(name: str) -> Callable[..., Any]:
 
 
 class Tensor:
+    """An array: shape, element type and device, and values that are computed when something reads them.
+
+    :func:`hologram.tensor`, :func:`hologram.asarray` and :mod:`hologram.numpy` make Tensors. Ops on them are recorded, and run together when a
+    value is needed: by ``print``, ``float``, ``bool``, ``np.asarray`` or :func:`hologram.eval`. Operators, indexing and assignment follow NumPy;
+    ``x.at[i].add(v)`` gives a changed copy. Inside :func:`hologram.jit` a Tensor stands for an argument; reading its value raises TracedValueError.
+
+    >>> x = hg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> (x + 1) @ x.T
+    Tensor([[ 8., 18.],
+            [14., 32.]], dtype=float32)
+    >>> x.shape, x.dtype, float(x.sum())
+    ((2, 2), dtype('float32'), 10.0)
+    """
+
     __slots__ = ("_node", "_storage", "_weak", "_alias", "__weakref__")
     _node: Node | None
     _storage: Any
     _weak: bool
-    _alias: Any  # how it shares elements with others (hologram.numpy.views); unset, so that it costs nothing, where it does not
+    _alias: Any  # how it shares elements with others (hologram.numpy.indexing.views); unset, so that it costs nothing, where it does not
 
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # == compares elementwise
@@ -82,15 +96,18 @@ class Tensor:
 
     @property
     def dtype(self) -> np.dtype:
+        """The element type, a NumPy dtype; of a weakly typed Tensor the default of its kind."""
         dtype = self._aval()[1]
         return (apply.weak_default(dtype) if self._weak else dtype).np
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self._aval()[0])
 
     @property
     def size(self) -> int:
+        """The number of elements; a symbol where it is unknown while tracing with ``dynamic``."""
         size: Any = 1
         for n in self._aval()[0]:
             size = size * n
@@ -98,10 +115,12 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
+        """Bytes of an element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements."""
         return self.size * self.itemsize
 
     @property
@@ -219,6 +238,7 @@ class Tensor:
         return self._scalar("item()").item(*index) if apply.is_wide(self) else self._view("item()").item(*index)
 
     def tolist(self) -> Any:
+        """The values as nested lists of Python scalars. Raises TracedValueError while tracing."""
         return self._scalar("tolist()").item() if apply.is_wide(self) else self._view("tolist()").tolist()
 
     def __bool__(self) -> bool:
@@ -302,7 +322,7 @@ class Tensor:
     # --- indexing ---
 
     def __getitem__(self, index: Any) -> Tensor:
-        return namespace(".indexing").index(self, index)
+        return namespace(".indexing.read").index(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """This Tensor, and every view of the same elements, has ``value`` at ``index`` from now on; what was computed before keeps its value.
@@ -311,12 +331,12 @@ class Tensor:
         Raises ReadOnlyError for those that NumPy does not let write either, and LeakedTracerError while tracing where a Tensor from outside of the
         trace would come to hold a traced value.
         """
-        namespace(".assignment").assign(self, index, value)
+        namespace(".indexing.assignment").assign(self, index, value)
 
     @property
     def at(self) -> Any:
         """``x.at[index].set(values)``, ``add``, ``multiply``, ``min``, ``max``, …: the Tensor with some elements changed."""
-        return namespace(".updates").Updates(self)
+        return namespace(".indexing.updates").Updates(self)
 
     # --- operators ---
 
@@ -410,9 +430,11 @@ class Tensor:
         return namespace().ravel(self.__copy__())
 
     def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:
+        """``hologram.numpy.reshape`` of this Tensor; the shape is one argument, or its extents are the arguments."""
         return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, copy=copy)
 
     def transpose(self, *axes: Any) -> Tensor:
+        """``hologram.numpy.transpose`` of this Tensor; the axes are one argument, or the arguments."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         return namespace().transpose(self, order)
 
@@ -430,10 +452,12 @@ class Tensor:
 
     @property
     def real(self) -> Tensor:
+        """The real part, a view; of a real Tensor itself."""
         return namespace().real(self)
 
     @property
     def imag(self) -> Tensor:
+        """The imaginary part, a view; of a real Tensor zeros, to which nobody may assign."""
         return namespace().imag(self)
 
 

@@ -15,7 +15,11 @@ from hologram.errors import TreeError
 
 
 class Treedef:
-    """The structure of a pytree: hashable, compared by structure. ``kind`` None is a leaf."""
+    """Structure of a pytree: hashable, compared by structure. ``kind`` None is a leaf.
+
+    >>> hg.tree.structure({"w": [1, 2]}) == hg.tree.structure({"w": [3, 4]})
+    True
+    """
 
     __slots__ = ("kind", "data", "children", "leaves", "_hash")
 
@@ -77,11 +81,18 @@ def register(
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] = (),
 ) -> type:
-    """Makes ``cls`` a container; usable as a class decorator on dataclasses.
+    """Registers a class as a pytree container; usable as a class decorator on dataclasses.
 
     ``flatten(x)`` gives ``(children, data)`` with hashable ``data``; ``unflatten(data, children)`` puts them together. A dataclass
     needs neither: its fields are the children, those named in ``meta_fields`` the data. Raises TreeError for a class that is
     registered already or cannot be taken apart.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> Pair = hg.tree.register(Pair, lambda p: ((p.a, p.b), None), lambda data, children: Pair(*children))
+    >>> hg.tree.leaves(Pair(1, [2, 3]))
+    [1, 2, 3]
     """
     if cls in _registered:
         raise TreeError(f"{cls.__name__} is registered already")
@@ -113,7 +124,11 @@ def _is_namedtuple(kind: type) -> bool:
 
 
 def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
-    """``(data, children)`` of a container, None for a leaf."""
+    """Data and children of a container, ``(data, children)``; None for a leaf.
+
+    >>> hg.tree.children_of([1, 2]), hg.tree.children_of(1)
+    ((None, [1, 2]), None)
+    """
     kind = type(x)
     if kind is tuple or kind is list:
         return None, x
@@ -137,9 +152,12 @@ def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
 
 
 def flatten(x: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
-    """The leaves of ``x`` from left to right, and its structure. ``is_leaf`` stops the descent where it holds.
+    """Flattens a pytree: its leaves from left to right, and its structure. ``is_leaf`` stops the descent where it holds.
 
     Raises TreeError for containers nested deeper than DEEPEST, as those that contain themselves are.
+
+    >>> hg.tree.flatten({"a": [1, 2], "b": 3})
+    ([1, 2, 3], {'a': [*, *], 'b': *})
     """
     leaves: list[Any] = []
     return leaves, _flatten(x, leaves, is_leaf, 0)
@@ -163,7 +181,12 @@ def _flatten(x: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None, d
 
 
 def unflatten(treedef: Treedef, leaves: Iterable[Any]) -> Any:
-    """The pytree of that structure with these leaves. Raises TreeError where their number is wrong."""
+    """Puts a pytree together from its structure and leaves. Raises TreeError where their number is wrong.
+
+    >>> leaves, structure = hg.tree.flatten({"a": [1, 2], "b": 3})
+    >>> hg.tree.unflatten(structure, [x * 10 for x in leaves])
+    {'a': [10, 20], 'b': 30}
+    """
     given = list(leaves)
     if len(given) != treedef.leaves:
         raise TreeError(f"{len(given)} leaves for a structure of {treedef.leaves}: {treedef}")
@@ -190,7 +213,11 @@ def _unflatten(treedef: Treedef, leaves: Any) -> Any:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """``f`` on the corresponding leaves of pytrees of one structure. Raises TreeError where structures differ."""
+    """Applies ``f`` to the corresponding leaves of pytrees of one structure. Raises TreeError where structures differ.
+
+    >>> hg.tree.map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+    """
     leaves, treedef = flatten(tree, is_leaf)
     columns = [leaves]
     for other in rest:
@@ -202,17 +229,29 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], b
 
 
 def leaves(tree: Any) -> list[Any]:
-    """The leaves of ``tree`` from left to right."""
+    """Leaves of a pytree, from left to right: a list.
+
+    >>> hg.tree.leaves({"a": [1, 2], "b": 3})
+    [1, 2, 3]
+    """
     return flatten(tree)[0]
 
 
 def structure(tree: Any) -> Treedef:
-    """The structure of ``tree``."""
+    """Structure of a pytree; leaves print as ``*``.
+
+    >>> hg.tree.structure({"a": [1, 2], "b": 3})
+    {'a': [*, *], 'b': *}
+    """
     return flatten(tree)[1]
 
 
 def paths(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """``(path, leaf)`` pairs, paths as one would write them in Python: ``["w"][0].scale``."""
+    """Paths and leaves of a pytree: ``(path, leaf)`` pairs, paths as one would write them in Python.
+
+    >>> hg.tree.paths({"w": [1, 2]})
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
     parts = children_of(tree)
     if parts is None:
         return [(prefix, tree)]

@@ -71,7 +71,13 @@ def _scalar_result(made: Linearised, what: str, holomorphic: bool) -> Node:
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The function that gives ``(f(*args), gradient)``; see :func:`grad`. With ``has_aux``: ``((value, aux), gradient)``."""
+    """Function that gives ``(f(*args), gradient)``: value and gradient of :func:`grad` in one pass. With ``has_aux``: ``((value, aux), gradient)``.
+
+    Arguments and errors are those of :func:`grad`.
+
+    >>> hg.value_and_grad(lambda x: x * x)(3.0)
+    (Tensor(9., dtype=float32), Tensor(6., dtype=float32))
+    """
     return Transformed(_value_and_grad, as_function(f, "value_and_grad"), argnums, has_aux, holomorphic)
 
 
@@ -86,7 +92,7 @@ def _value_and_grad(f: Function, given: Options, args: tuple[Any, ...], options:
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The gradient of ``f``, a function with a scalar float result, with respect to the positional arguments ``argnums``.
+    """Gradient function of ``f``, a function with a scalar float result, with respect to the positional arguments ``argnums``.
 
     The gradient has the structure, shapes and types of the argument; a sequence of argnums gives a tuple. With ``has_aux``, ``f`` returns
     ``(result, aux)`` and the gradient function ``(gradient, aux)``.
@@ -95,6 +101,9 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
     ``holomorphic`` is for complex functions of complex arguments, and gives ``df/dz``.
 
     Raises DifferentiationError for integer arguments, for results that are not one float, and for ops that have no derivative.
+
+    >>> hg.grad(lambda x: hnp.sum(x**3))(hnp.asarray([1.0, 2.0]))
+    Tensor([ 3., 12.], dtype=float32)
     """
     return Transformed(_grad, as_function(f, "grad"), argnums, has_aux, holomorphic)
 
@@ -105,7 +114,14 @@ def _grad(f: Function, given: Options, args: tuple[Any, ...], options: dict[str,
 
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """``(f(*primals), pull)``, where ``pull(cotangents of the results)`` is the tuple of the arguments' cotangents. With ``has_aux`` also aux."""
+    """Value and pullback: ``(f(*primals), pull)``, where ``pull(cotangents of the results)`` is the tuple of the arguments' cotangents.
+
+    With ``has_aux`` also aux. Raises DifferentiationError as :func:`grad` does.
+
+    >>> y, pull = hg.vjp(lambda a, b: a * b, hg.tensor(2.0), hg.tensor(5.0))
+    >>> y, pull(hg.tensor(1.0))
+    (Tensor(10., dtype=float32), (Tensor(5., dtype=float32), Tensor(2., dtype=float32)))
+    """
     made = Linearised(f, primals, "vjp", has_aux, reverse=True)
 
     def pullback(cotangents: Any) -> Any:
@@ -116,7 +132,13 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """``(f(*primals), its derivative in the direction of tangents)``; tangents have the primals' structure, shapes and types."""
+    """Value and directional derivative: ``(f(*primals), its derivative in the direction of tangents)``.
+
+    Tangents have the primals' structure, shapes and types. Raises ArgumentError where they do not, DifferentiationError for ops without a derivative.
+
+    >>> hg.jvp(hnp.sin, (hg.tensor(0.0),), (hg.tensor(2.0),))
+    (Tensor(0., dtype=float32), Tensor(2., dtype=float32))
+    """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise located(ArgumentError("jvp takes the primals, and the tangents, in a tuple or list"))
     results, pushed, structure = tangents_of(f, primals, lambda s, nodes, weak: cotangent_nodes(tuple(tangents), s, nodes, "jvp", weak=weak), "jvp")
@@ -124,7 +146,14 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def linearize(f: Function, *primals: Any) -> Any:
-    """``(f(*primals), push)``: ``push(*tangents)`` gives the results' tangents without evaluating ``f`` again."""
+    """Value and linear approximation: ``(f(*primals), push)``; ``push(*tangents)`` gives the results' tangents without evaluating ``f`` again.
+
+    Raises DifferentiationError as :func:`jvp` does.
+
+    >>> y, push = hg.linearize(lambda x: x * x, hg.tensor(3.0))
+    >>> y, push(hg.tensor(1.0))
+    (Tensor(9., dtype=float32), Tensor(6., dtype=float32))
+    """
     made = Linearised(f, primals, "linearize")
 
     def pushforward(*tangents: Any) -> Any:
@@ -134,7 +163,11 @@ def linearize(f: Function, *primals: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """``x``, through which no derivative passes; of a pytree every leaf."""
+    """``x`` as a constant for derivatives: none passes through it; of a pytree through no leaf.
+
+    >>> hg.grad(lambda x: x * hg.stop_gradient(x))(3.0)
+    Tensor(3., dtype=float32)
+    """
     return tree.map(_stopped, x)
 
 
@@ -181,9 +214,15 @@ def _split(stack: Node, nodes: Sequence[Node], last: bool) -> list[Node]:
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The Jacobian of ``f``, column by column: for each result and each argument an array of shape ``result.shape + argument.shape``, in the
-    structure of the results, each of whose leaves has the structure of the arguments. Best where there are fewer arguments than results. Arguments
-    are real, or complex if ``holomorphic``."""
+    """Jacobian function of ``f`` by forward mode, column by column: best where there are fewer arguments than results.
+
+    For each result and each argument there is an array of shape ``result.shape + argument.shape``, in the structure of the results, each of whose
+    leaves has the structure of the arguments. Arguments are real, or complex if ``holomorphic``. Raises DifferentiationError as :func:`grad` does.
+
+    >>> hg.jacfwd(lambda x: x * x)(hnp.asarray([1.0, 2.0]))
+    Tensor([[2., 0.],
+            [0., 4.]], dtype=float32)
+    """
     return Transformed(_jacfwd, as_function(f, "jacfwd"), argnums, has_aux, holomorphic)
 
 
@@ -200,7 +239,14 @@ def _jacfwd(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
 
 
 def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """As :func:`jacfwd`, row by row: best where there are fewer results than arguments. Results are real, or complex if ``holomorphic``."""
+    """Jacobian function of ``f`` by reverse mode, row by row: best where there are fewer results than arguments.
+
+    The result is that of :func:`jacfwd`. Results of ``f`` are real, or complex if ``holomorphic``.
+
+    >>> hg.jacrev(lambda x: hnp.cumsum(x))(hnp.asarray([1.0, 2.0]))
+    Tensor([[1., 0.],
+            [1., 1.]], dtype=float32)
+    """
     return Transformed(_jacrev, as_function(f, "jacrev"), argnums, has_aux, holomorphic)
 
 
@@ -228,6 +274,13 @@ def _rows(made: Linearised, basis: list[Node]) -> list[Node]:
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The second derivatives of ``f``: its gradient differentiated forwards."""
+    """Hessian function of ``f``: second derivatives, the gradient differentiated forwards. Shape ``argument.shape + argument.shape``.
+
+    Arguments and errors are those of :func:`grad`.
+
+    >>> hg.hessian(lambda x: hnp.sum(x**3))(hnp.asarray([1.0, 2.0]))
+    Tensor([[ 6.,  0.],
+            [ 0., 12.]], dtype=float32)
+    """
     as_function(f, "hessian")
     return jacfwd(jacrev(f, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

@@ -71,8 +71,15 @@ def _closure(level: Level, sources: Sequence[Node], results: Sequence[Node]) -> 
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f``, of which only arguments and results are kept for reverse mode: what is between is computed again, from the arguments, where the
-    derivative needs it. Values are the same; the memory plan shows that the inner values of the first pass are not alive in the second."""
+    """Rematerialization: ``f``, of which reverse mode keeps arguments and results only.
+
+    What is between is computed again, from the arguments, where the derivative needs it. Values are the same; the memory plan shows that the inner
+    values of the first pass are not alive in the second.
+
+    >>> f = hg.checkpoint(lambda x: hnp.sin(hnp.sin(x)))
+    >>> hg.grad(f)(0.0)
+    Tensor(1., dtype=float32)
+    """
     return Transformed(_checkpoint, as_function(f, "checkpoint"))
 
 

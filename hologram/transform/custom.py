@@ -239,10 +239,18 @@ class _Custom:
 
 
 class custom_jvp(_Custom):  # noqa: N801 - a decorator
-    """``f`` with a forward derivative of its own, from which reverse mode follows.
+    """Decorator that gives ``f`` a forward derivative of its own, from which reverse mode follows.
 
     ``@f.defjvp`` takes ``rule(*nondiff, primals, tangents)`` and gives ``(result, tangent of the result)``, linear in the tangents;
-    ``f.defjvps(rule_of_arg_0, …)`` takes, for each argument, None or ``rule(tangent, result, *primals)``, whose values add up.
+    ``f.defjvps(rule_of_arg_0, …)`` takes, for each argument, None or ``rule(tangent, result, *primals)``, whose values add up. ``nondiff_argnums``
+    are arguments that derivatives do not reach. Raises DifferentiationError where there is no rule, or its results do not fit.
+
+    >>> @hg.custom_jvp
+    ... def f(x):
+    ...     return hnp.abs(x)
+    >>> f.defjvps(lambda tangent, result, x: 10 * tangent)
+    >>> hg.grad(f)(-3.0)
+    Tensor(10., dtype=float32)
     """
 
     _what = "custom_jvp"
@@ -252,10 +260,13 @@ class custom_jvp(_Custom):  # noqa: N801 - a decorator
         self.jvp: Function | None = None
 
     def defjvp(self, rule: Function) -> Function:
+        """Sets the rule ``rule(*nondiff, primals, tangents)``, which gives ``(result, tangent of the result)``; usable as a decorator."""
         self.jvp = rule
         return rule
 
     def defjvps(self, *rules: Function | None) -> None:
+        """Sets, for each argument, None or a rule ``rule(tangent, result, *primals)``; what they give adds up."""
+
         def rule(*given: Any) -> Any:
             *plain, primals, tangents = given
             out = self(*_inserted(primals, self.nondiff, plain))
@@ -291,10 +302,17 @@ class _JvpRule(Rule):
 
 
 class custom_vjp(_Custom):  # noqa: N801 - a decorator
-    """``f`` with a reverse derivative of its own: ``f.defvjp(fwd, bwd)``.
+    """Decorator that gives ``f`` a reverse derivative of its own: ``f.defvjp(fwd, bwd)``.
 
     ``fwd(*args)`` gives ``(result, residuals)``; ``bwd(*nondiff, residuals, cotangents)`` the tuple of the arguments' cotangents, None for zero.
     Forward mode through ``f`` raises DifferentiationError; forward mode through its gradient differentiates ``fwd`` and ``bwd``.
+
+    >>> @hg.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda residuals, g: (hnp.clip(g, -1, 1),))
+    >>> hg.grad(lambda x: 5 * clipped(x))(2.0)
+    Tensor(1., dtype=float32)
     """
 
     _what = "custom_vjp"
@@ -305,6 +323,7 @@ class custom_vjp(_Custom):  # noqa: N801 - a decorator
         self.bwd: Function | None = None
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
+        """Sets the rules: ``fwd(*args)`` gives ``(result, residuals)``, ``bwd(*nondiff, residuals, cotangents)`` the arguments' cotangents."""
         self.fwd, self.bwd = fwd, bwd
 
     def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:

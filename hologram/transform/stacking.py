@@ -100,12 +100,15 @@ def _size(nodes: Sequence[Node], axes: Sequence[int | None], axis_size: Int | No
 
 
 def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Callable[..., Any]:
-    """``f`` on every example of a stack at once.
+    """Vectorizes ``f``: applies it to every example of a stack at once.
 
     ``in_axes`` says along which axis an argument's examples lie, None for an argument that all share; for positional arguments an integer, or a
     tuple with one entry an argument, each an integer, None or a pytree of them that may end early. Keyword arguments lie along axis 0.
     ``out_axes`` is the same for results; None is for one that does not depend on the example, and gives it once. A Python ``if`` cannot look
-    at an example's value. Raises TransformError for an op without a rule.
+    at an example's value. Raises ShapeError for stacks of different sizes, TransformError for an op without a rule.
+
+    >>> hg.vmap(hnp.dot, in_axes=(0, None))(hnp.asarray([[1, 2], [3, 4]]), hnp.asarray([10, 1]))
+    Tensor([12, 34], dtype=int64)
     """
     return Transformed(_vmap, as_function(f, "vmap"), in_axes, out_axes, axis_size)
 

@@ -15,18 +15,22 @@ from typing import Any
 
 from torch._ops import OpOverload
 
+from hologram_torch.aten.registry import table
+
 SUBJECTS = (
-    "bags", "complexes", "creation", "distances", "elementwise", "factorizations", "fourier", "indexing", "movement", "normalisation", "order",
-    "pooling", "products", "quantisation", "reductions", "sampling", "transformers",
+    "layers.bags", "layers.normalisation", "layers.pooling", "layers.sampling", "layers.transformers",
+    "linear_algebra.distances", "linear_algebra.factorizations", "linear_algebra.fourier", "linear_algebra.products",
+    "pointwise.complexes", "pointwise.elementwise", "pointwise.quantisation",
+    "reduce.order", "reduce.reductions",
+    "shapes.creation", "shapes.indexing", "shapes.movement",
 )  # fmt: skip
 
 
 @cache
 def _table() -> dict[str, Callable[..., Any]]:
+    """The table, whose rows are imported when one is first asked for."""
     for subject in SUBJECTS:
         import_module("hologram_torch.aten." + subject)
-    from hologram_torch.aten.registry import table
-
     return table
 
 

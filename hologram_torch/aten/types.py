@@ -10,7 +10,7 @@ import torch
 from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.trace.tensor import Tensor
-from hologram_torch.element_types import dtype_of, torch_dtype_of
+from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 
 _OF_SCALAR = {bool: torch.bool, int: torch.int64}
 

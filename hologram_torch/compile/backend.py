@@ -25,7 +25,7 @@ from hologram_torch.compile.values import UnknownSize, is_dynamic, sizes_of
 
 PLAIN_MODES = ("default", "reduce-overhead")  # what the backend does: a graph is one native call, on CUDA one launch
 MODES = (*PLAIN_MODES, "max-autotune", "max-autotune-no-cudagraphs")
-SIZES_KEPT = 64  # programs of one graph whose sizes vary
+MAX_SIZES = 64  # programs of one graph whose sizes vary
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ Observer = Callable[[str, fx.GraphModule, Any], None]
 
 
 class Options(NamedTuple):
-    """How graphs are compiled: one of :func:`hologram.jit`'s precisions, and whether parameters are held in graphs for inference."""
+    """How graphs are compiled: one of :func:`hologram.jit`'s precisions, and whether parameters are frozen in graphs for inference."""
 
     precision: str = "standard"
     freeze: bool = False
@@ -42,16 +42,16 @@ class Options(NamedTuple):
 
 def _compiled(stage: str, module: fx.GraphModule, sizes: Any, options: Options, static: Sequence[int], observe: Observer | None) -> Call:
     """One graph with known sizes as a function of a list. ``observe`` is told the stage, the graph, and the writer of its program (None for a
-    graph that PyTorch computes as a whole, because a size in it depends on values). The arguments ``static`` are held."""
+    graph that PyTorch computes as a whole, because a size in it depends on values). The arguments ``static`` are frozen."""
     if static:
-        return Frozen(static, lambda held: _written(stage, module, sizes, options, held, observe))
+        return Frozen(static, lambda frozen: _written(stage, module, sizes, options, frozen, observe))
     return _written(stage, module, sizes, options, {}, observe)
 
 
-def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, held: Mapping[int, torch.Tensor], observe: Observer | None) -> Call:
+def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, frozen: Mapping[int, torch.Tensor], observe: Observer | None) -> Call:
     placeholders = list(module.graph.find_nodes(op="placeholder"))
     try:
-        analysis = Analysis(module.graph, sizes, {placeholders[i]: x for i, x in held.items()})
+        analysis = Analysis(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()})
         writer = Writer(module, analysis, options.precision)
         call = writer.write()
     except UnknownSize:
@@ -64,7 +64,7 @@ def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, h
 def _for_each_size(module: fx.GraphModule, compile_for: Callable[[Any], Call]) -> Call:
     """A function that has one program for each set of sizes and strides that it is called with."""
     placeholders = list(module.graph.find_nodes(op="placeholder"))
-    programs = Recent(SIZES_KEPT)
+    programs = Recent(MAX_SIZES)
 
     def call(args: list[Any]) -> Any:
         key = tuple([(x.shape, x.stride()) if isinstance(x, torch.Tensor) else x for x in args])

@@ -10,7 +10,7 @@ from torch import fx
 from torch._ops import OpOverload
 
 import hologram as hg
-from hologram_torch.aten.indexing import ranges
+from hologram_torch.aten.shapes.indexing import ranges
 from hologram_torch.compile.values import Sizes, typed
 
 Evaluate = Callable[[fx.Node, Callable[[fx.Node], Any]], Any]

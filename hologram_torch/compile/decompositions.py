@@ -11,7 +11,7 @@ from torch._decomp import core_aten_decompositions, decomposition_table
 from torch._ops import OpOverload
 
 from hologram_torch.aten import lookup
-from hologram_torch.compile.foreach import foreach_decompositions
+from hologram_torch.aten.foreach import list_ops
 
 aten = torch.ops.aten
 
@@ -22,7 +22,8 @@ _SEEDED = torch.Tag.nondeterministic_seeded  # ops that draw random numbers are 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """From ops to functions that write them as others: torch's own, where the table of ATen ops has no row."""
     found = {op: write for op, write in {**decomposition_table, **core_aten_decompositions()}.items() if _wanted(op)}
-    return found | foreach_decompositions() | {aten.native_dropout.default: _dropout, torch.ops.prims.fma.default: _multiply_add}
+    lists = {of.op: of.on_each(of.packets[0]) for of in list_ops() if not of.op._schema.is_mutable and of.op._schema.returns}
+    return found | lists | {aten.native_dropout.default: _dropout, torch.ops.prims.fma.default: _multiply_add}
 
 
 def _wanted(op: Any) -> bool:

@@ -11,12 +11,12 @@ from torch import fx
 from torch._guards import TracingContext
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from hologram_torch.compile.layout import contiguous
+from hologram.ir.strides import contiguous_strides
+from hologram_torch.bridge.interop import to_numpy
 from hologram_torch.compile.targets import HOST
-from hologram_torch.interop import to_numpy
 
 Call = Callable[[list[Any]], Any]
-MOST_CHANGES = 8  # of the parameters of a graph, after which they are arguments: packing them again costs more than a call
+MAX_CHANGES = 8  # of the parameters of a graph, after which they are arguments: packing them again costs more than a call
 
 
 def parameters(graph: fx.Graph) -> list[int]:
@@ -48,26 +48,26 @@ def _count_step(optimiser: torch.optim.Optimizer, args: Any, options: Any) -> No
 
 
 class Frozen:
-    """A graph as a function of a list, where the arguments ``places`` are held. ``write`` gives the program for given values of those.
+    """A graph as a function of a list, where the arguments ``positions`` are frozen. ``write`` gives the program for given values of those.
 
-    Each call compares the address and the version counter of what it is given with those of what is held, and where any differs, holds what it is
+    Each call compares the address and the version counter of what it is given with those of what is frozen, and where any differs, holds what it is
     given. The version counts what PyTorch's operations and optimisers do to a tensor; it does not count writes past them: through ``.data``, or a
     tensor that was assigned to it, NumPy or DLPack.
     """
 
     _boxed_call = True
 
-    def __init__(self, places: Sequence[int], write: Callable[[Mapping[int, torch.Tensor]], Call]) -> None:
+    def __init__(self, positions: Sequence[int], write: Callable[[Mapping[int, torch.Tensor]], Call]) -> None:
         _count_fused_steps()
-        self._places, self._write, self._changes = places, write, 0
+        self._positions, self._write, self._changes = positions, write, 0
         self._state: tuple[list[tuple[int, int, int]], Call, Any] | None = None
 
     def __call__(self, args: list[Any]) -> Any:
         state = self._state
         if state is None:
             return self._renewed(args)(args)
-        for place, address, version in state[0]:
-            x = args[place]
+        for position, address, version in state[0]:
+            x = args[position]
             if x.data_ptr() != address or x._version != version:
                 return self._renewed(args)(args)
         return state[1](args)
@@ -75,14 +75,14 @@ class Frozen:
     def _renewed(self, args: list[Any]) -> Call:
         """The program for the values that the parameters have now."""
         # those of inference mode count no versions; aliases keep the memory, so that nothing else comes to be at its address
-        held = {i: args[i].detach() for i in self._places if not args[i].is_inference()} if self._changes < MOST_CHANGES else {}
+        frozen = {i: args[i].detach() for i in self._positions if not args[i].is_inference()} if self._changes < MAX_CHANGES else {}
         self._changes += 1
-        known = [(i, x.data_ptr(), x._version) for i, x in held.items()]
-        program = self._write(held)
-        self._state = known, program, held
+        known = [(i, x.data_ptr(), x._version) for i, x in frozen.items()]
+        program = self._write(frozen)
+        self._state = known, program, frozen
         return program
 
 
-def body_of(x: torch.Tensor, body: tuple[int, ...]) -> Any:
-    """A copy of the elements of a tensor that is in C order as an array of shape ``body``."""
-    return to_numpy(x.as_strided(body, contiguous(body))).copy()
+def base_array(x: torch.Tensor, base: tuple[int, ...]) -> Any:
+    """A copy of the elements of a tensor that is in C order as an array of shape ``base``."""
+    return to_numpy(x.as_strided(base, contiguous_strides(base))).copy()

@@ -18,19 +18,20 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
+from hologram.ir.strides import Movement, contiguous_strides, own_movement
 from hologram.trace.apply import node_of, wrap
 from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
-from hologram_torch.aten.factorizations import AMBIGUOUS
-from hologram_torch.aten.indexing import ranges
-from hologram_torch.aten.movement import LAYOUT_SENSITIVE
+from hologram_torch.aten.linear_algebra.factorizations import AMBIGUOUS
+from hologram_torch.aten.shapes.indexing import ranges
+from hologram_torch.aten.shapes.movement import LAYOUT_SENSITIVE
+from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
+from hologram_torch.bridge.strided import base_of, shown
 from hologram_torch.compile.control import FORMS, Bodies, Refused
-from hologram_torch.compile.frozen import body_of
-from hologram_torch.compile.layout import Layout, contiguous, layout_of
+from hologram_torch.compile.frozen import base_array
 from hologram_torch.compile.targets import HOST, why_not
 from hologram_torch.compile.values import Sizes, TensorType, typed
-from hologram_torch.element_types import dtype_of, torch_dtype_of
 
 _SEEDED = torch.Tag.nondeterministic_seeded
 _ASSIGN = torch.ops.aten.copy_.default
@@ -56,10 +57,10 @@ class Segment:
 class Analysis:
     """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: segments, one a
     device, and then the nodes of PyTorch that may need them. Numbers on the CPU that depend on no tensor (``portable``) are computed in each segment
-    that reads them. Arguments of ``held`` are constants with these values."""
+    that reads them. Arguments of ``frozen`` are constants with these values."""
 
-    def __init__(self, graph: fx.Graph, sizes: Sizes, held: Mapping[fx.Node, torch.Tensor]) -> None:
-        self.graph, self.held = graph, held
+    def __init__(self, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor]) -> None:
+        self.graph, self.frozen = graph, frozen
         self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes) for n in graph.nodes if n.op != "output"}
         self.bodies = Bodies(self.types, sizes, self._computed)
         self.placeholders = list(graph.find_nodes(op="placeholder"))
@@ -74,10 +75,10 @@ class Analysis:
 
     # --- what Hologram can compute -----------------------------------------------------------------------------------------
 
-    def layout(self, node: fx.Node) -> Layout:
+    def layout(self, node: fx.Node) -> Movement:
         """How the memory of a tensor is read: as it lies, where that is a contiguous array seen through movement, else as a contiguous copy."""
         of = self.types[node]
-        return layout_of(of.shape, of.strides) or layout_of(of.shape, contiguous(of.shape))  # type: ignore[return-value]
+        return own_movement(of.shape, of.strides) or _in_c_order(of.shape)
 
     def _try_all(self) -> None:
         """Records every node once, to know which ones Hologram has."""
@@ -157,7 +158,7 @@ class Analysis:
             if isinstance(of, TensorType):
                 if of.device != device and (of.device, of.shape) != (HOST, ()):
                     raise Refused(f"{x.name} is on {of.device}, and the result on {device}")
-                if op in LAYOUT_SENSITIVE and of.strides != contiguous(of.shape):
+                if op in LAYOUT_SENSITIVE and of.strides != contiguous_strides(of.shape):
                     raise Refused(f"it depends on the strides of {x.name}, which is not contiguous")
         return row
 
@@ -231,7 +232,7 @@ class Analysis:
     def _is_constant(self, node: fx.Node) -> bool:
         """Whether a segment may have the value in it: other layouts are copied for each call."""
         of = self.types[node]
-        return node in self.held and layout_of(of.shape, of.strides) is not None
+        return node in self.frozen and own_movement(of.shape, of.strides) is not None
 
     def _with_numbers(self, nodes: list[fx.Node]) -> list[fx.Node]:
         """``nodes``, and before them what is portable of what they read."""
@@ -286,8 +287,8 @@ class Analysis:
 
     def is_dense(self, node: fx.Node) -> bool:
         of = self.types[node]
-        found = layout_of(of.shape, of.strides)
-        return found is not None and found.dense
+        found = own_movement(of.shape, of.strides)
+        return found is not None and found.is_dense
 
     def overwritten(self, segment: Segment, node: fx.Node) -> fx.Node | None:
         """The assignment that makes an output the new value of an argument, where nothing but the segment reads the old value: it may be computed
@@ -310,10 +311,11 @@ class Analysis:
 
     # --- one segment -------------------------------------------------------------------------------------------------------
 
-    def output_layout(self, node: fx.Node) -> Layout:
+    def output_layout(self, node: fx.Node) -> Movement:
         """How a computed tensor lies: with the strides that torch promises where these leave no gaps, else in C order."""
         of = self.types[node]
-        return layout_of(of.shape, of.strides if self.is_dense(node) else contiguous(of.shape))  # type: ignore[return-value]
+        found = own_movement(of.shape, of.strides)
+        return found if found is not None and found.is_dense else _in_c_order(of.shape)
 
     def record(self, segment: Segment) -> Graph:
         """The segment as a graph of Hologram, of the bodies of its inputs to the bodies of its outputs."""
@@ -322,26 +324,33 @@ class Analysis:
             values: dict[fx.Node, Any] = {}
             for x in segment.inputs:
                 layout = self.layout(x)
-                values[x] = layout.seen(wrap(trace.input(layout.body, dtype_of(self.types[x].dtype))))
+                values[x] = shown(layout, wrap(trace.input(layout.base, dtype_of(self.types[x].dtype))))
             for x in segment.constants:
                 layout = self.layout(x)
-                values[x] = layout.seen(hg.asarray(body_of(self.held[x], layout.body)))
-            stray: list[Tensor] = []
+                values[x] = shown(layout, hg.asarray(base_array(self.frozen[x], layout.base)))
+            out_of_range: list[Tensor] = []
             for node in segment.nodes:
                 values[node] = self._computed(node, values.__getitem__)
-                found = self._stray(node, values)
+                found = self._out_of_range(node, values)
                 segment.indexing += [f"{node.name} = {node.target}"] * bool(found)
-                stray += found
-            results = [self.output_layout(x).body_of(values[x]) for x in segment.outputs]
-            if stray:
+                out_of_range += found
+            results = [base_of(self.output_layout(x), values[x]) for x in segment.outputs]
+            if out_of_range:
                 before = [] if segment.device == HOST else [wrap(trace.input((), dtype_of(torch.bool)))]
-                results.append(functools.reduce(hnp.logical_or, before + stray))
+                results.append(functools.reduce(hnp.logical_or, before + out_of_range))
             return trace.graph([node_of(x) for x in results])
 
     @staticmethod
-    def _stray(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
+    def _out_of_range(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
         """For each index of a node whether one of its elements is out of range."""
         if not isinstance(node.target, OpOverload):
             return []
         args = fx.map_arg(node.args, lambda n: values.get(n, n))
         return [hnp.any((index < low) | (index >= size)) for index, low, size in ranges(node.target.name(), args) if index.size]
+
+
+def _in_c_order(shape: tuple[int, ...]) -> Movement:
+    """The layout of a contiguous tensor."""
+    found = own_movement(shape, contiguous_strides(shape))
+    assert found is not None
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from hologram_torch.compile.layout import contiguous, layout_of
+from hologram.ir.strides import contiguous_strides, own_movement
 from hologram_torch.compile.partition import Analysis, Segment
 from hologram_torch.compile.simplify import is_token
 from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, Cuda, Host, target
@@ -117,7 +117,7 @@ class Writer:
 
     def _address(self, node: fx.Node) -> str:
         of = self.analysis.types[node]
-        if layout_of(of.shape, of.strides) is None:
+        if own_movement(of.shape, of.strides) is None:
             name = f"{node.name}_c"
             if name not in self._ready:
                 self._ready.add(name)
@@ -143,20 +143,20 @@ class Writer:
         program = there.compile(self.analysis.record(segment), self.precision)
         self.executables.append(program.executable)
         sources = self._sources(segment, there)
-        laid: list[tuple[fx.Node, str]] = []
+        gapped: list[tuple[fx.Node, str]] = []
         donated = self._donated(segment, program, there)
-        tensors = [donated.get(node) or self._allocate(node, laid, there) for node in segment.outputs]
+        tensors = [donated.get(node) or self._allocate(node, gapped, there) for node in segment.outputs]
         targets = [(f"{t}.data_ptr()", self._nbytes(node)) for t, node in zip(tensors, segment.outputs, strict=True)]
         after: list[str] = []
         if segment.indexing:
-            check = there.check(program, ", ".join(segment.indexing), self._name, self._variable("stray"))
+            check = there.check(program, ", ".join(segment.indexing), self._name, self._variable("out_of_range"))
             self.lines += check.before
             after = check.after
             targets.append((check.written, 1))
             sources += [check.known] if check.known is not None else []
         self._call(program, there, sources, targets)
         self.lines += after
-        for node, made in laid:
+        for node, made in gapped:
             of = self.analysis.types[node]
             options = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
             self.lines.append(f"{node.name} = hg_like({made}, {', '.join(options)})")
@@ -193,7 +193,7 @@ class Writer:
         found: dict[fx.Node, str] = {}
         for node, (kind, index) in zip(segment.outputs, program.outputs, strict=False):
             assignment = self.analysis.overwritten(segment, node)
-            if assignment is None or kind != "computed" or self._nbytes(node) >= there.most_donated:
+            if assignment is None or kind != "computed" or self._nbytes(node) >= there.max_donated_bytes:
                 continue
             argument: Any = assignment.args[0]
             if segment.inputs.index(argument) in program.donors[index]:
@@ -202,13 +202,13 @@ class Writer:
                 self.assigned.add(assignment)
         return found
 
-    def _allocate(self, node: fx.Node, laid: list[tuple[fx.Node, str]], there: Host | Cuda) -> str:
-        """Writes the allocation of an output; one whose strides leave gaps is computed in C order first, and noted in ``laid``."""
+    def _allocate(self, node: fx.Node, gapped: list[tuple[fx.Node, str]], there: Host | Cuda) -> str:
+        """Writes the allocation of an output; one whose strides leave gaps is computed in C order first, and noted in ``gapped``."""
         of = self.analysis.types[node]
         name, strides = node.name, of.strides
         if not self.analysis.is_dense(node):
-            name, strides = node.name + "_c", contiguous(of.shape)
-            laid.append((node, name))
+            name, strides = node.name + "_c", contiguous_strides(of.shape)
+            gapped.append((node, name))
         kept = there.kept(of.shape, strides, of.dtype, self._nbytes(node))
         if kept is not None:
             self.lines.append(f"{name} = {self._name(kept, 'kept')}()")
@@ -219,7 +219,7 @@ class Writer:
 
     def _nbytes(self, node: fx.Node) -> int:
         size = self.analysis.types[node].dtype.itemsize
-        for n in self.analysis.output_layout(node).body:
+        for n in self.analysis.output_layout(node).base:
             size *= n
         return size
 

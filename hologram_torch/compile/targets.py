@@ -19,13 +19,13 @@ from hologram.errors import DeviceError, IndexOutOfRange
 from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.trace.compiling import compile_graph
-from hologram_torch import cuda
-from hologram_torch.element_types import dtype_of
-from hologram_torch.interop import in_kept_memory
-from hologram_torch.threads import share
+from hologram_torch.bridge import cuda
+from hologram_torch.bridge.element_types import dtype_of
+from hologram_torch.bridge.interop import in_kept_memory
+from hologram_torch.bridge.threads import share
 
 HOST = "cpu"
-FAULTING = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object
+MIN_MAPPED_BYTES = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object
 SCALAR_BYTES = 16  # from one scalar to the next of those that are copied to a device together
 
 Name = Callable[[Any, str], str]  # gives a value a name in the function that is written
@@ -57,7 +57,7 @@ class Check(NamedTuple):
 class Host:
     """The CPU: a call returns when its results are there."""
 
-    most_donated: float = STREAM_BYTES  # larger results are written past the caches, in memory of their own
+    max_donated_bytes: float = STREAM_BYTES  # larger results are written past the caches, in memory of their own
     move = staticmethod(ctypes.memmove)
 
     def __init__(self) -> None:
@@ -71,14 +71,14 @@ class Host:
     def kept(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int) -> Callable[[], torch.Tensor] | None:
         """What makes a tensor of memory that stays mapped when it is freed; None where that gains nothing."""
         repeats = any(n > 1 and step == 0 for n, step in zip(shape, strides, strict=True))  # elements share memory
-        if nbytes < FAULTING or repeats:
+        if nbytes < MIN_MAPPED_BYTES or repeats:
             return None
         return partial(in_kept_memory, aval(dtype_of(dtype), shape), tuple(n * dtype.itemsize for n in strides), dtype)
 
     def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> Check:
         """``verdict`` is a variable's name."""
         made = f"{verdict} = {name(self.empty, 'empty')}((), (), {name(torch.bool, 't')})"
-        return Check([made], [f"if {verdict}.item(): {name(partial(raise_stray, nodes, 'the'), 'raise')}()"], f"{verdict}.data_ptr()", None)
+        return Check([made], [f"if {verdict}.item(): {name(partial(raise_out_of_range, nodes, 'the'), 'raise')}()"], f"{verdict}.data_ptr()", None)
 
     def carry(self, sizes: Sequence[int]) -> Callable[..., torch.Tensor]:
         raise AssertionError("scalars of other devices are not read here")
@@ -87,7 +87,7 @@ class Host:
 class Cuda:
     """A CUDA device, which Hologram can use: calls return before it is done."""
 
-    most_donated = float("inf")
+    max_donated_bytes = float("inf")
 
     def __init__(self, name: str) -> None:
         self.name, self.device = name, torch.device(name)
@@ -132,7 +132,7 @@ class Cuda:
 
         def complain() -> None:
             flag.clear()
-            raise_stray(nodes, "an earlier call of the")
+            raise_out_of_range(nodes, "an earlier call of the")
 
         before = f"if {name(flag, 'flag')}.is_set(): {name(complain, 'raise')}()"
         known, (kind, index) = len(program.executable.schedule.inputs) - 1, program.outputs[-1]
@@ -155,7 +155,7 @@ class Cuda:
         return carried
 
 
-def raise_stray(nodes: str, whose: str) -> None:
+def raise_out_of_range(nodes: str, whose: str) -> None:
     raise IndexOutOfRange(f"an index is out of range in {whose} compiled graph's {nodes}")
 
 

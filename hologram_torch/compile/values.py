@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from hologram_torch import cuda
+from hologram_torch.bridge import cuda
 
 Sizes = Mapping[Any, Any]  # values of symbols
 

@@ -20,7 +20,7 @@ import hologram as hg
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.device import Device
 from hologram.errors import DeviceError
-from hologram_torch import cuda as bridge
+from hologram_torch.bridge import cuda as bridge
 from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.report import Explanation, recorder
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from hologram_torch.compile.backend import make_backend
-from hologram_torch.compile.frozen import MOST_CHANGES
+from hologram_torch.compile.frozen import MAX_CHANGES
 
 
 @pytest.fixture(autouse=True)
@@ -71,10 +71,10 @@ def test_parameters_that_keep_changing_are_arguments() -> None:
     fast = torch.compile(m, backend=make_backend(lambda stage, module, writer: found.append(writer), freeze=True))
     x = torch.randn(3, 8)
     with torch.no_grad():
-        for _ in range(MOST_CHANGES + 4):
+        for _ in range(MAX_CHANGES + 4):
             m.weight.mul_(1.1)
             torch.testing.assert_close(fast(x), m(x))
-    assert len(found) == MOST_CHANGES + 1 and len(found[-1].executables[0].schedule.inputs) == 3
+    assert len(found) == MAX_CHANGES + 1 and len(found[-1].executables[0].schedule.inputs) == 3
 
 
 def test_training_takes_them_as_arguments() -> None:

@@ -20,8 +20,8 @@ import hologram_torch
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.device import Device
 from hologram.errors import DeviceError
-from hologram_torch import cuda as bridge
 from hologram_torch import functional, interop
+from hologram_torch.bridge import cuda as bridge
 
 pytestmark = needs_compilers
 CUDA = torch.device("cuda", 0)

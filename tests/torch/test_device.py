@@ -16,7 +16,7 @@ import torch
 
 import hologram_torch
 from hologram.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError, UnsupportedError
-from hologram_torch.devices import pending
+from hologram_torch.eager.recording import pending
 
 DEVICE = "hologram"
 

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, RandomSampler, random_split
 
 import hologram_torch
 from hologram.errors import DeviceError
-from hologram_torch.devices import pending
+from hologram_torch.eager.recording import pending
 
 DEVICE = hologram_torch.device()
 MIB = 1 << 20

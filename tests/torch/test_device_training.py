@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 import hologram_torch
 from hologram.trace import lazy
-from hologram_torch.devices import pending
+from hologram_torch.eager.recording import pending
 
 DEVICE = hologram_torch.device()
 CPU = torch.device("cpu")
@@ -183,7 +183,7 @@ def test_loops_that_nobody_reads_are_cut_after_whole_turns(runs: list[Any]) -> N
 
 
 def test_values_that_nobody_reads_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending, "LIMIT", 50)
+    monkeypatch.setattr(pending, "MAX_RECORDED", 50)
     x = torch.ones(4, device=DEVICE)
     kept = [x + i for i in range(120)]
     assert len(pending.alive()) < 50 and kept[-1].tolist() == [120] * 4

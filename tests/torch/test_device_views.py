@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram_torch
 from hologram.errors import ArgumentError
-from hologram_torch.devices.geometry import read_view, rectangle, write_view
+from hologram.ir.strides import Strided, movement
+from hologram_torch.bridge.strided import read_view, write_view
 
 DEVICE = hologram_torch.device()
 Draw = Callable[[Any], Any]
@@ -119,19 +120,21 @@ def test_views_and_changes_alias_as_on_the_cpu(data: st.DataObject) -> None:
 def test_views_are_slices_of_the_array_under_some_shape(shape: Any, size: Any, stride: Any, offset: int) -> None:
     array = np.arange(np.prod(shape))
     wanted = torch.from_numpy(array).as_strided(size, stride, offset)
-    assert rectangle(shape, size, stride, offset) is not None
+    view = Strided(size, stride, offset)
+    assert movement(view, shape) is not None
     x = hg.tensor(array.reshape(shape))
-    assert read_view(x, size, stride, offset).tolist() == wanted.tolist()
-    changed = write_view(x, size, stride, offset, -1 - hg.tensor(wanted.numpy()))
+    assert read_view(x, view).tolist() == wanted.tolist()
+    changed = write_view(x, view, -1 - hg.tensor(wanted.numpy()))
     wanted.copy_(-1 - wanted)
     assert changed.tolist() == array.reshape(shape).tolist()
 
 
 def test_windows_that_overlap_are_read_by_index() -> None:
-    assert rectangle((5,), (4, 2), (1, 1), 0) is None
-    assert read_view(hg.tensor(np.arange(5)), (4, 2), (1, 1), 0).tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
+    view = Strided((4, 2), (1, 1))
+    assert movement(view, (5,)) is None
+    assert read_view(hg.tensor(np.arange(5)), view).tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
     with pytest.raises(ArgumentError, match="clone"):
-        write_view(hg.tensor(np.arange(5)), (2, 5), (0, 1), 0, hg.tensor(np.zeros((2, 5), int)))
+        write_view(hg.tensor(np.arange(5)), Strided((2, 5), (0, 1)), hg.tensor(np.zeros((2, 5), int)))
 
 
 def test_gradients_pass_through_views_changed_in_place() -> None:

@@ -49,11 +49,11 @@ BESIDE_A_GPU = """
 import torch
 torch.accelerator.current_accelerator = lambda check_available=False: torch.device("cuda")
 torch.cuda.device_count = lambda: 1
-import hologram_torch
+import hologram.errors, hologram_torch
 assert not hologram_torch.is_available() and not torch._C._get_privateuse1_backend_name() == "hologram"
 try:
     hologram_torch.device()
-except hologram_torch.devices.DeviceError as e:
+except hologram.errors.DeviceError as e:
     assert "torch has a GPU (cuda)" in str(e)
 else:
     raise AssertionError

@@ -15,6 +15,7 @@ import hologram_torch as ht
 from hologram.backends.cpu.native.storage import statistics
 from hologram.dlpack import VERSIONED
 from hologram.errors import DeviceError
+from hologram_torch.bridge.element_types import dtype_of
 
 DTYPES = [getattr(torch, n) for n in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()]
 
@@ -27,7 +28,7 @@ def address(t: hg.Tensor) -> int:
 def test_torch_to_hologram_and_back_is_no_copy(dtype: torch.dtype) -> None:
     x = torch.arange(6).reshape(2, 3).to(dtype)
     t = hg.from_dlpack(x)
-    assert address(t) == x.data_ptr() and t.shape == (2, 3) and ht.interop.dtype_of(dtype).np == t.dtype
+    assert address(t) == x.data_ptr() and t.shape == (2, 3) and dtype_of(dtype).np == t.dtype
     back = ht.to_torch(t)
     assert back.data_ptr() == x.data_ptr() and torch.equal(back, x)
     computed = hg.tensor(x.numpy()) if dtype is not torch.bool else ~hg.tensor(x.numpy())

@@ -15,8 +15,8 @@ from torch.autograd import gradcheck, gradgradcheck
 import hologram_torch as ht
 from hologram.errors import ArgumentError, ClosedExecutorError, DeviceError, DTypeError, HologramError, ShapeError
 from hologram_torch import functional as F
-from hologram_torch.operation import TABLE
-from hologram_torch.programs import MAPPED
+from hologram_torch.api.operation import TABLE
+from hologram_torch.autograd.program import MAPPED_BYTES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # which torch calls where forward mode begins
 
@@ -170,7 +170,7 @@ def test_layouts() -> None:
 
 def test_large_results_may_be_written_to() -> None:
     """They are in memory of their own that stays mapped."""
-    x = torch.ones(MAPPED // 4)
+    x = torch.ones(MAPPED_BYTES // 4)
     first, second = F.relu(x), F.relu(x)
     assert first.is_contiguous() and first.data_ptr() % 64 == 0
     first.add_(1)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import hologram as hg
 from hologram import dtypes
 from hologram.errors import ArgumentError, DeviceError, DTypeError
-from hologram_torch.compile.layout import contiguous, layout_of
-from hologram_torch.element_types import dtype_of, torch_dtype_of
+from hologram.ir.strides import contiguous_strides, own_movement
+from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
+from hologram_torch.bridge.strided import base_of, shown
 from hologram_torch.interop import from_torch, to_numpy, to_torch
 
 
@@ -108,21 +109,21 @@ def views(draw) -> torch.Tensor:
 
 @given(views())
 def test_a_layout_shows_the_tensor(t):
-    layout = layout_of(t.shape, t.stride())
+    layout = own_movement(tuple(t.shape), t.stride())
     if layout is None:
         return
-    memory = np.arange(1.0, 1 + np.prod(layout.body), dtype=np.float32)
+    memory = np.arange(1.0, 1 + np.prod(layout.base), dtype=np.float32)
     flat = to_numpy(torch.as_strided(t, (t.untyped_storage().nbytes() // 4 - t.storage_offset(),), (1,)))
     n = min(len(flat), len(memory))
     memory[:n] = flat[:n]
-    body = memory.reshape(layout.body)
-    assert np.array_equal(np.asarray(layout.seen(hg.tensor(body))), to_numpy(t))
-    if layout.dense:
-        assert np.array_equal(np.asarray(layout.body_of(layout.seen(hg.tensor(body)))), body)
+    body = memory.reshape(layout.base)
+    assert np.array_equal(np.asarray(shown(layout, hg.tensor(body))), to_numpy(t))
+    if layout.is_dense:
+        assert np.array_equal(np.asarray(base_of(layout, shown(layout, hg.tensor(body)))), body)
 
 
 def test_layouts_that_are_no_slices_of_rows():
-    assert layout_of((3, 3), (1, 1)) is None
-    assert layout_of((4,), (2,)) is None
-    assert layout_of((2, 3), (4, 1)).body == (2, 4)
-    assert contiguous((2, 3, 4)) == (12, 4, 1)
+    assert own_movement((3, 3), (1, 1)) is None
+    assert own_movement((4,), (2,)) is None
+    assert own_movement((2, 3), (4, 1)).base == (2, 4)
+    assert contiguous_strides((2, 3, 4)) == (12, 4, 1)

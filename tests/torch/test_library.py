@@ -13,7 +13,7 @@ from torch.library import opcheck
 
 import hologram_torch.library
 from hologram_torch import functional as F
-from hologram_torch.operation import TABLE
+from hologram_torch.api.operation import TABLE
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's about itself, where it makes graphs
 

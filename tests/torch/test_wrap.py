@@ -29,7 +29,7 @@ from hologram import nn
 from hologram.errors import ArgumentError, DeviceError, HologramError, ShapeError, StaticArgumentError
 from hologram.settings import override
 from hologram_torch import wrap
-from hologram_torch.wrapping import Wrapped
+from hologram_torch.api.wrapping import Wrapped
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # which torch calls where forward mode begins
 

@@ -11,6 +11,7 @@ Programs on devices are run by a Python callable of the leaves, or, where a call
 from __future__ import annotations
 
 import ctypes
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -415,4 +416,5 @@ def block_until_ready(fallback: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A builtin function that gives a realised Tensor back at once, and calls ``fallback(x)`` for anything else."""
     if why_not_native() is not None:
         return fallback
-    return _prepared().builtin("hg_block_until_ready", "block_until_ready", METH_O, fallback)
+    doc = f"block_until_ready(value)\n--\n\n{inspect.getdoc(fallback)}"
+    return _prepared().builtin("hg_block_until_ready", "block_until_ready", METH_O, fallback, doc)

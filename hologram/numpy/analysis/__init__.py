@@ -1,0 +1,1 @@
+"""Numerical analysis: statistics, calculus, polynomials, window functions, and functions applied along axes."""

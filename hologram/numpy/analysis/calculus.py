@@ -1,0 +1,219 @@
+"""Differences, sums under curves, interpolation, convolution, polynomials."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.errors import ArgumentError, ShapeError
+from hologram.numpy.arguments import array, array_as, axis_of, wrap
+from hologram.numpy.creation import arange, zeros
+from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.indexing.read import sliced, take
+from hologram.numpy.manipulation import concat, diff, flip, moveaxis, pad
+from hologram.numpy.reductions import cumsum, sum
+from hologram.numpy.sorting import searchsorted
+from hologram.support.user_lines import located
+from hologram.trace.apply import promoted
+from hologram.trace.recorder import cast_node
+from hologram.trace.tensor import Tensor
+
+__all__ = ["convolve", "correlate", "ediff1d", "gradient", "interp", "polyval", "trapezoid", "unwrap", "vander"]
+
+
+def _vectors(what: str, *args: Any) -> list[Tensor]:
+    nodes, _, _ = promoted(what, args)
+    if any(len(n.shape) > 1 for n in nodes):
+        raise located(ShapeError(f"{what} takes arrays of one axis, not of shapes {' and '.join(str(list(n.shape)) for n in nodes)}"))
+    return [wrap(n).reshape(-1) for n in nodes]
+
+
+def convolve(x: Any, v: Any, /, mode: str = "full") -> Tensor:
+    """Convolution of two vectors: ``result[k] = sum of x[i] * v[k - i]``.
+
+    ``mode``: at all places where the two overlap (``full``, n + m - 1 elements), so many as the longer one has (``same``), or where the shorter one
+    is inside (``valid``). Raises ShapeError for what are no vectors with elements, ArgumentError for another mode.
+
+    >>> hnp.convolve([1, 2, 3], [1, 1])
+    Tensor([1, 3, 5, 3], dtype=int64)
+    >>> hnp.convolve([1, 2, 3], [1, 1], mode="valid")
+    Tensor([3, 5], dtype=int64)
+    """
+    a, b = _vectors("convolve", x, v)
+    n, m = (operator.index(t.shape[0]) for t in (a, b))
+    if n == 0 or m == 0:
+        raise located(ShapeError("convolve: an array without elements"))
+    if n < m:
+        a, b, n, m = b, a, m, n
+    padded = pad(a, (m - 1, m - 1))
+    windows = arange(n + m - 1)[:, None] + arange(m)[None, :]
+    full = sum(take(padded, windows, axis=0) * flip(b)[None, :], -1, dtype=a.dtype)
+    if mode == "full":
+        return full
+    if mode == "same":
+        return full[(m - 1) // 2 : (m - 1) // 2 + n]
+    if mode == "valid":
+        return full[m - 1 : n]
+    raise located(ArgumentError(f"convolve: mode is full, same or valid, not {mode!r}"))
+
+
+def correlate(x: Any, v: Any, /, mode: str = "valid") -> Tensor:
+    """Cross-correlation of two vectors: ``result[k] = sum of x[i + k] * v[i]``.
+
+    ``mode`` and errors are those of :func:`convolve`. Complex numbers are not conjugated, as they are in NumPy.
+
+    >>> hnp.correlate([1, 2, 3], [0, 1], mode="valid")
+    Tensor([2, 3], dtype=int64)
+    """
+    a, b = _vectors("correlate", x, v)
+    if a.shape[0] >= b.shape[0]:
+        return convolve(a, flip(b), mode)
+    return flip(convolve(b, flip(a), mode))
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
+    """Piecewise linear interpolation at ``x`` through the points ``(xp, fp)``, ``xp`` ascending.
+
+    The result has the shape of ``x``. Beyond the points it is ``left`` and ``right``, by default the first and the last value. Raises ShapeError for
+    points of more than one axis.
+
+    >>> hnp.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 20.0])
+    Tensor([ 5. , 17.5, 20. ], dtype=float32)
+    """
+    (at, xs, ys), _, _ = promoted("interp", (x, xp, fp), dtypes.to_inexact)
+    points, knots, heights = wrap(at), wrap(xs), wrap(ys)
+    if len(xs.shape) != 1 or xs.shape != ys.shape or xs.shape[0] == 0:
+        raise located(ShapeError(f"interp takes points of one axis, not shapes {list(xs.shape)} and {list(ys.shape)}"))
+    n = xs.shape[0]
+    after = FUNCTIONS["maximum"](FUNCTIONS["minimum"](searchsorted(knots, points, side="right"), n - 1), 1 if n != 1 else 0)
+    before = FUNCTIONS["maximum"](after - 1, 0)
+    x0, x1, y0, y1 = (take(a, i, axis=0) for a in (knots, heights) for i in (before, after))
+    run = x1 - x0
+    inside = where(run == 0, y0, y0 + (points - x0) * ((y1 - y0) / where(run == 0, 1.0, run)))
+    inside = where(points < knots[0], heights[0] if left is None else left, inside)
+    return where(points > knots[-1], heights[-1] if right is None else right, where(points == knots[-1], heights[-1], inside))
+
+
+def gradient(x: Any, *spacing: Any, axis: Any = None) -> Any:
+    """Slopes by central differences along every axis, or along ``axis``; one-sided at the ends.
+
+    ``spacing`` is one distance, one for each axis, or coordinates along each. One axis gives an array, several a list. Raises ShapeError for an
+    axis of fewer than two elements, ArgumentError for spacings of another number.
+
+    >>> hnp.gradient([1.0, 4.0, 9.0, 16.0])
+    Tensor([3., 4., 6., 7.], dtype=float32)
+    >>> hnp.gradient([0.0, 2.0, 8.0], [0.0, 1.0, 2.0])
+    Tensor([2., 4., 6.], dtype=float32)
+    """
+    node = array(x, "gradient")
+    t = wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
+    named = range(t.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [axis_of(a, t.ndim, "gradient") for a in named]
+    steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) or [1.0] * len(axes)
+    if len(steps) != len(axes):
+        raise located(ArgumentError(f"gradient: {len(steps)} spacings for {len(axes)} axes"))
+    found = [_slope(t, a, s) for a, s in zip(axes, steps, strict=True)]
+    return found[0] if len(found) == 1 else found
+
+
+def _slope(t: Tensor, axis: int, spacing: Any) -> Tensor:
+    rows = array(moveaxis(t, axis, -1), "gradient")
+    last = len(rows.shape) - 1
+    n = rows.shape[last]
+    if isinstance(n, int) and n < 2:
+        raise located(ShapeError(f"gradient takes at least two elements along an axis, not shape {list(t.shape)}"))
+    ends = wrap(sliced(rows, last, 1, n)) - wrap(sliced(rows, last, 0, n - 1))
+    step = spacing if type(spacing) in (int, float) else wrap(array(spacing, "gradient")).astype(t.dtype)
+    if type(step) is Tensor and step.ndim == 1:
+        h = diff(step)
+        slopes = ends / h
+        h0, h1 = h[:-1], h[1:]
+        middle = (slopes[..., :-1] * h1 + slopes[..., 1:] * h0) / (h0 + h1)
+    else:
+        slopes = ends / step
+        middle = (wrap(sliced(rows, last, 2, n)) - wrap(sliced(rows, last, 0, n - 2))) / (step * 2)
+    return moveaxis(concat([slopes[..., :1], middle, slopes[..., -1:]], axis=-1), -1, axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+    """Integral along ``axis`` by the trapezoidal rule, at the coordinates ``x`` or at distances ``dx``.
+
+    >>> hnp.trapezoid([1.0, 2.0, 3.0])
+    Tensor(4., dtype=float32)
+    >>> hnp.trapezoid([1.0, 2.0, 3.0], [0.0, 1.0, 3.0])
+    Tensor(6.5, dtype=float32)
+    """
+    t = wrap(array(y, "trapezoid"))
+    values = moveaxis(t, axis_of(axis, t.ndim, "trapezoid"), -1)
+    width: Any = dx
+    if x is not None:
+        coordinates = wrap(array(x, "trapezoid"))
+        width = diff(coordinates if coordinates.ndim == 1 else moveaxis(coordinates, axis, -1))
+    return sum((values[..., 1:] + values[..., :-1]) * width, -1) / 2
+
+
+def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """Differences of neighbours of ``x`` flattened, after ``to_begin`` and before ``to_end``.
+
+    >>> hnp.ediff1d([1, 4, 9], to_begin=0)
+    Tensor([0, 3, 5], dtype=int64)
+    """
+    values = wrap(array(x, "ediff1d")).reshape(-1)
+    parts = [to_begin, diff(values), to_end]
+    return concat([wrap(array_as(p, values._aval()[1], "ediff1d")).reshape(-1) for p in parts if p is not None])
+
+
+def unwrap(x: Any, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Tensor:
+    """Makes angles continuous along ``axis``: jumps of more than ``discont``, at least half a period, are taken back by whole periods.
+
+    Angles are in radians unless ``period`` says otherwise. Shape and float type are those of ``x``.
+
+    >>> hnp.unwrap([0.0, 170.0, -170.0], period=360.0)
+    Tensor([  0., 170., 190.], dtype=float32)
+    """
+    node = array(x, "unwrap")
+    t = wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
+    rows = moveaxis(t, axis_of(axis, t.ndim, "unwrap"), -1)
+    half = period / 2
+    jumps = diff(rows)
+    turned = FUNCTIONS["remainder"](jumps + half, period) - half
+    turned = where((turned == -half) & (jumps > 0), half, turned)
+    correction = where(FUNCTIONS["abs"](jumps) < (half if discont is None else discont), 0.0, turned - jumps)
+    start = zeros((*rows.shape[:-1], 1), dtype=rows.dtype)
+    return moveaxis(rows + concat([start, cumsum(correction, -1)], axis=-1), -1, axis)
+
+
+def polyval(p: Any, x: Any, /) -> Tensor:
+    """Value at ``x`` of the polynomial with coefficients ``p``, the highest power first, by Horner's rule.
+
+    The result has the shape of ``x``. Raises ShapeError for coefficients of more than one axis.
+
+    >>> hnp.polyval([1, 0, -2], [0, 1, 3])
+    Tensor([-2, -1,  7], dtype=int64)
+    """
+    coefficients, at = wrap(array(p, "polyval")), wrap(array(x, "polyval"))
+    if coefficients.ndim != 1:
+        raise located(ShapeError(f"polyval takes coefficients of one axis, not shape {list(coefficients.shape)}"))
+    result: Any = at * 0
+    for i in range(operator.index(coefficients.shape[0])):
+        result = result * at + coefficients[i]
+    return result
+
+
+def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Vandermonde matrix (n, N): the powers of each element of ``x``, from the highest down, or up if ``increasing``.
+
+    ``N`` is by default n. Raises ShapeError for what is no vector.
+
+    >>> hnp.vander([1, 2, 3], 3)
+    Tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]], dtype=int64)
+    """
+    (values,) = _vectors("vander", x)
+    n = values.shape[0] if N is None else N
+    powers = arange(n) if increasing else arange(n - 1, -1, -1)
+    return values[:, None] ** powers[None, :]

@@ -1,0 +1,346 @@
+"""Quantiles, statistics that leave NaNs out, and covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.errors import ArgumentError, ShapeError
+from hologram.ir.symbolic import prod
+from hologram.numpy import reductions as plain
+from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
+from hologram.numpy.complexes import conj, squared_modulus
+from hologram.numpy.elementwise import FUNCTIONS, limits, where
+from hologram.numpy.indexing.read import take_along_axis
+from hologram.numpy.manipulation import concat, diagonal, moveaxis
+from hologram.numpy.sorting import sort
+from hologram.support.user_lines import located
+from hologram.trace.checks import choice
+from hologram.trace.recorder import cast_node
+from hologram.trace.tensor import Tensor
+
+__all__ = [
+    "corrcoef", "cov", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile",
+    "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "quantile",
+]  # fmt: skip
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_isnan = FUNCTIONS["isnan"]
+
+
+# --- quantiles -------------------------------------------------------------------------------------------------------
+
+
+def _lines(x: Any, axis: Any, what: str) -> tuple[Tensor, tuple[int, ...], tuple[Any, ...]]:
+    """``x`` as floats with the axes that go brought together at the end, these axes, and the shape of ``x``."""
+    node = array(x, what)
+    node = cast_node(node, dtypes.to_inexact(node.dtype))
+    axes = axes_of(axis, len(node.shape), what)
+    kept = [a for a in range(len(node.shape)) if a not in axes]
+    moved = permuted(node, [*kept, *axes])
+    return wrap(reshaped(moved, (*(node.shape[a] for a in kept), prod(node.shape[a] for a in axes)))), axes, node.shape
+
+
+def _between(low: Tensor, high: Tensor, part: Tensor, method: str) -> Tensor:
+    if method == "lower":
+        return low
+    if method == "higher":
+        return where(part == 0, low, high)
+    if method == "midpoint":
+        part = where(part == 0, part, 0.5)
+    return _interpolated(low, high, part)
+
+
+def _interpolated(low: Tensor, high: Tensor, part: Tensor) -> Tensor:
+    """``low + (high - low) * part``, also where the difference overflows or an end is infinite: ``low`` where ``part`` is 0 or the ends are equal,
+    NaN between the two infinities."""
+    wide = FUNCTIONS["maximum"](FUNCTIONS["abs"](low), FUNCTIONS["abs"](high)) > limits(low._aval()[1])[1] / 2
+    near = low + where(wide, 0.0, high - low) * part
+    apart = wide & (part > 0) & (low != high)
+    far = where(apart, low, 0.0) * (1 - part) + where(apart, high, 0.0) * part
+    return where(apart, far, near)
+
+
+def _share(q: Any, what: str) -> Tensor:
+    """``q`` as a Tensor; numbers that are known keep float64's precision."""
+    try:
+        return wrap(array(q if type(q) is Tensor else np.asarray(q, np.float64), what))
+    except (TypeError, ValueError):
+        raise located(ArgumentError(f"{what}: q holds numbers")) from None
+
+
+def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, what: str) -> Tensor:
+    choice(method, what, "method", _METHODS)
+    lines, axes, shape = _lines(x, axis, what)
+    if lines.shape[-1] == 0:
+        raise located(ShapeError(f"{what}: no elements along axes {list(axes)} of shape {list(shape)}"))
+    share = _share(q, what).astype(dtypes.float64 if lines.dtype.itemsize == 8 else dtypes.float32)
+    ordered = sort(lines)
+    nans = plain.sum(_isnan(lines), -1, keepdims=True)
+    count = lines.shape[-1] - nans if skip_nan else lines.shape[-1] + nans * 0
+    rows = len(lines.shape) - 1
+    place = share.reshape((1,) * rows + (-1,)) * (count - 1).astype(share.dtype)
+    if method == "nearest":
+        place = FUNCTIONS["rint"](place)
+    low = FUNCTIONS["floor"](place)
+    part = (place - low).astype(lines.dtype)
+    at = low.astype(dtypes.int64)
+    below = take_along_axis(ordered, FUNCTIONS["maximum"](at, 0), -1)
+    above = take_along_axis(ordered, FUNCTIONS["maximum"](FUNCTIONS["minimum"](at + 1, count - 1), 0), -1)
+    found = _between(below, above, part, "linear" if method == "nearest" else method)
+    nothing = count == 0 if skip_nan else nans > 0
+    found = where(nothing, float("nan"), found)
+    kept = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else lines.shape[:-1]
+    return moveaxis(found, -1, 0).reshape((*share.shape, *kept))
+
+
+def quantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """The values below which the shares ``q``, from 0 to 1, of the elements over ``axis`` are.
+
+    The axes of ``q`` come first in the result. Between two elements ``method`` decides: ``linear``, ``lower``, ``higher``, ``midpoint`` or
+    ``nearest``. NaN where an element is NaN. Floats keep their type, integers give float32. Raises ShapeError over no elements, ArgumentError
+    for another method.
+
+    >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], 0.5)
+    Tensor(2.5, dtype=float32)
+    >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.75], method="lower")
+    Tensor([1., 3.], dtype=float32)
+    """
+    return _quantile(x, q, axis, method, keepdims, False, "quantile")
+
+
+def nanquantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """:func:`quantile` of the elements that are not NaN; NaN where all are.
+
+    >>> hnp.nanquantile([1.0, hnp.nan, 3.0], 0.5)
+    Tensor(2., dtype=float32)
+    """
+    return _quantile(x, q, axis, method, keepdims, True, "nanquantile")
+
+
+def percentile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """:func:`quantile` with shares ``q`` in percent, from 0 to 100.
+
+    >>> hnp.percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25)
+    Tensor(2., dtype=float32)
+    """
+    return _quantile(x, _share(q, "percentile") / 100, axis, method, keepdims, False, "percentile")
+
+
+def nanpercentile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """:func:`percentile` of the elements that are not NaN; NaN where all are.
+
+    >>> hnp.nanpercentile([1.0, hnp.nan, 3.0], 50)
+    Tensor(2., dtype=float32)
+    """
+    return _quantile(x, _share(q, "nanpercentile") / 100, axis, method, keepdims, True, "nanpercentile")
+
+
+def median(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Median over ``axis``: the middle element, or the mean of the two in the middle. NaN where an element is NaN.
+
+    Floats keep their type, integers give float32. Raises ShapeError over no elements.
+
+    >>> hnp.median([[3, 1, 2], [4, 6, 5]], axis=1)
+    Tensor([2., 5.], dtype=float32)
+    """
+    return _quantile(x, 0.5, axis, "linear", keepdims, False, "median")
+
+
+def nanmedian(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """:func:`median` of the elements that are not NaN; NaN where all are.
+
+    >>> hnp.nanmedian([3.0, hnp.nan, 1.0])
+    Tensor(2., dtype=float32)
+    """
+    return _quantile(x, 0.5, axis, "linear", keepdims, True, "nanmedian")
+
+
+# --- without NaNs ----------------------------------------------------------------------------------------------------
+
+
+def _filled(x: Any, value: float, what: str) -> tuple[Tensor, Tensor | None]:
+    """``x`` with ``value`` for NaNs, and where these are; None for types that have none. A type without infinity has its ends instead."""
+    t = wrap(array(x, what))
+    dtype = t._aval()[1]
+    if dtype.kind not in "fc":
+        return t, None
+    if dtype.is_float and not dtype.format.has_infinity:
+        value = max(-dtype.format.largest, min(dtype.format.largest, value))
+    gaps = _isnan(t)
+    return where(gaps, value, t), gaps
+
+
+def nansum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over ``axis`` of the elements that are not NaN; 0 where all are. Types are those of :func:`sum`.
+
+    >>> hnp.nansum([1.0, hnp.nan, 3.0])
+    Tensor(4., dtype=float32)
+    """
+    return plain.sum(_filled(x, 0.0, "nansum")[0], axis, dtype, keepdims)
+
+
+def nanprod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Product over ``axis`` of the elements that are not NaN; 1 where all are. Types are those of :func:`prod`.
+
+    >>> hnp.nanprod([2.0, hnp.nan, 3.0])
+    Tensor(6., dtype=float32)
+    """
+    return plain.prod(_filled(x, 1.0, "nanprod")[0], axis, dtype, keepdims)
+
+
+def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running sums along ``axis``, of ``x`` flattened for None; NaN counts as 0.
+
+    >>> hnp.nancumsum([1.0, hnp.nan, 3.0])
+    Tensor([1., 1., 4.], dtype=float32)
+    """
+    return plain.cumsum(_filled(x, 0.0, "nancumsum")[0], axis, dtype)
+
+
+def nancumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running products along ``axis``, of ``x`` flattened for None; NaN counts as 1.
+
+    >>> hnp.nancumprod([2.0, hnp.nan, 3.0])
+    Tensor([2., 2., 6.], dtype=float32)
+    """
+    return plain.cumprod(_filled(x, 1.0, "nancumprod")[0], axis, dtype)
+
+
+def _extreme(reduce: Callable[..., Tensor], x: Any, least: float, axis: Any, keepdims: bool, what: str) -> Tensor:
+    """NaN where there is nothing else."""
+    values, gaps = _filled(x, least, what)
+    found = reduce(values, axis, keepdims=keepdims)
+    return found if gaps is None else where(plain.all(gaps, axis, keepdims), float("nan"), found)
+
+
+def nanmax(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Maximum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are.
+
+    >>> hnp.nanmax([1.0, hnp.nan, 3.0])
+    Tensor(3., dtype=float32)
+    """
+    return _extreme(plain.max, x, float("-inf"), axis, keepdims, "nanmax")
+
+
+def nanmin(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Minimum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are.
+
+    >>> hnp.nanmin([1.0, hnp.nan, 3.0])
+    Tensor(1., dtype=float32)
+    """
+    return _extreme(plain.min, x, float("inf"), axis, keepdims, "nanmin")
+
+
+def nanargmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Index of the largest element along ``axis`` that is not NaN; int64. Where all are NaN 0, and no error as in NumPy.
+
+    >>> hnp.nanargmax([1.0, hnp.nan, 3.0])
+    Tensor(2, dtype=int64)
+    """
+    return plain.argmax(_filled(x, float("-inf"), "nanargmax")[0], axis, keepdims)
+
+
+def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Index of the smallest element along ``axis`` that is not NaN; int64. Where all are NaN 0, and no error as in NumPy.
+
+    >>> hnp.nanargmin([hnp.nan, 2.0, 1.0])
+    Tensor(2, dtype=int64)
+    """
+    return plain.argmin(_filled(x, float("inf"), "nanargmin")[0], axis, keepdims)
+
+
+def _wide(x: Any, what: str) -> tuple[Tensor, Any]:
+    """``x`` in the type that statistics are computed in, and the type of their result: as ``mean`` has it, narrow floats in float32."""
+    node = array(x, what)
+    node = cast_node(node, dtypes.to_inexact(node.dtype))
+    return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
+
+
+def _mean_without_nans(t: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    values, gaps = _filled(t, 0.0, "nanmean")
+    return plain.sum(values, axis, keepdims=keepdims) / plain.sum(~gaps, axis, keepdims=keepdims).astype(values.dtype)  # type: ignore[operator]
+
+
+def nanmean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types are those of :func:`mean`.
+
+    >>> hnp.nanmean([1.0, hnp.nan, 3.0])
+    Tensor(2., dtype=float32)
+    """
+    t, result = _wide(x, "nanmean")
+    return _mean_without_nans(t, axis, keepdims).astype(result)
+
+
+def _variance_without_nans(t: Tensor, axis: Any, keepdims: bool, ddof: float) -> Tensor:
+    gaps = _isnan(t)
+    squares = squared_modulus(where(gaps, 0.0, t - _mean_without_nans(t, axis, True)))
+    count = plain.sum(~gaps, axis, keepdims=keepdims).astype(squares.dtype) - ddof
+    return where(count > 0, plain.sum(squares, axis, keepdims=keepdims) / count, float("nan"))
+
+
+def nanvar(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+    """Variance over ``axis`` of the elements that are not NaN, divided by their count less ``ddof``; NaN where that is not positive.
+
+    >>> hnp.nanvar([1.0, hnp.nan, 3.0])
+    Tensor(1., dtype=float32)
+    """
+    t, result = _wide(x, "nanvar")
+    return _variance_without_nans(t, axis, keepdims, ddof).astype(dtypes.real_of(result))
+
+
+def nanstd(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+    """Standard deviation over ``axis`` of the elements that are not NaN: the square root of :func:`nanvar`.
+
+    >>> hnp.nanstd([1.0, hnp.nan, 3.0])
+    Tensor(1., dtype=float32)
+    """
+    t, result = _wide(x, "nanstd")
+    return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(dtypes.real_of(result))
+
+
+# --- covariance ------------------------------------------------------------------------------------------------------
+
+
+def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Tensor:
+    """Covariance matrix (n, n) of n variables.
+
+    Variables are the rows of ``x``, the columns unless ``rowvar``; those of ``y`` follow. Sums are divided by the count less 1, less 0 for
+    ``bias``, or less ``ddof``. One variable gives a scalar. Raises ShapeError for more than two axes.
+
+    >>> hnp.cov([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])
+    Tensor([[ 1., -2.],
+            [-2.,  4.]], dtype=float32)
+    """
+    parts = [_variables(v, rowvar) for v in (x, y) if v is not None]
+    rows = concat(parts, axis=0)
+    centred = rows - plain.mean(rows, 1, keepdims=True)
+    free = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    matrix = centred @ conj(centred.mT) / free
+    return matrix.reshape(()) if matrix.shape == (1, 1) else matrix
+
+
+def _variables(x: Any, rowvar: bool) -> Tensor:
+    node = array(x, "cov")
+    if len(node.shape) > 2:
+        raise located(ShapeError(f"cov takes at most two axes, not shape {list(node.shape)}"))
+    t = wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
+    return t.reshape((1, -1)) if t.ndim < 2 else t if rowvar else t.mT
+
+
+def corrcoef(x: Any, y: Any = None, /, rowvar: bool = True) -> Tensor:
+    """Correlation matrix (n, n) of n variables, given as to :func:`cov`; elements lie between -1 and 1.
+
+    >>> hnp.corrcoef([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])
+    Tensor([[ 1., -1.],
+            [-1.,  1.]], dtype=float32)
+    """
+    matrix = cov(x, y, rowvar)
+    if matrix.ndim == 0:
+        return matrix / matrix
+    deviation = FUNCTIONS["sqrt"](diagonal(matrix))
+    scaled = matrix / deviation[:, None] / deviation[None, :]
+    return FUNCTIONS["maximum"](FUNCTIONS["minimum"](scaled, 1.0), -1.0)

@@ -1,0 +1,1 @@
+"""Indexing: views, reads, functional updates, and assignment."""

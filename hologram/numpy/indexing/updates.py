@@ -1,0 +1,342 @@
+"""Arrays with some elements replaced: ``x.at[i].set(v)`` and its relatives, ``x[i] = v``, ``put_along_axis``.
+
+Nothing is written in place: the result is a new Tensor. Integers and slices become elementwise work, index arrays a scatter. Constant indices out of
+range raise, unless a mode says what becomes of them; updates at computed ones are dropped. Updates of one place happen in the order of the indices,
+so the last one set stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.errors import DTypeError, ShapeError
+from hologram.ir.node import Node
+from hologram.ir.op import Op, Shape
+from hologram.ir.symbolic import Int
+from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.creation import full_like
+from hologram.numpy.elementwise import where
+from hologram.numpy.indexing.read import Selection, along_axis, merged, places, read, sliced_by
+from hologram.primitives import indexing as rows
+from hologram.primitives.reductions import cumsum
+from hologram.primitives.scalar import elementwise as ew
+from hologram.support.user_lines import located
+from hologram.trace.apply import SCALARS, broadcast_node
+from hologram.trace.checks import choice
+from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.tensor import Tensor
+from hologram.transform.nodes import placed
+
+__all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
+
+
+class Updates:
+    """``x.at``: ``x.at[key]`` is a :class:`Place`."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Tensor) -> None:
+        self._of = of
+
+    def __getitem__(self, key: Any) -> Place:
+        return Place(self._of, key)
+
+
+class Place:
+    """Elements of a Tensor. Each method gives the Tensor with these elements changed, in its own type.
+
+    ``mode`` says what becomes of indices out of range: ``drop`` (or ``fill``) leaves their updates out, ``clip`` takes the nearest element.
+    Without it known ones raise IndexOutOfRange, and computed ones are dropped; ``promise_in_bounds`` is the same.
+    """
+
+    __slots__ = ("_of", "_key")
+
+    def __init__(self, of: Tensor, key: Any) -> None:
+        self._of, self._key = of, key
+
+    def get(self, *, mode: str | None = None, fill_value: Any = None) -> Tensor:
+        """The elements; with mode ``fill`` (or ``drop``), ``fill_value`` where an index is out of range: by default NaN, or 0 of types without it.
+        Without a mode known ones raise, and computed ones are clamped."""
+        beyond = _beyond(mode)
+        if mode not in ("fill", "drop"):
+            return read(self._of, self._key, beyond)
+        node = array(self._of, "at[].get")
+        chosen = Selection(node.shape, self._key, beyond)
+        values = read(self._of, self._key, "clip")
+        if not chosen.arrays:
+            return values
+        if fill_value is None:
+            fill_value = float("nan") if node.dtype.kind in "fc" else 0
+        return where(_inside(node, chosen, values.ndim), values, fill_value)
+
+    def set(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by ``values``, which broadcast to their shape.
+
+        >>> hnp.zeros(3).at[1].set(5)
+        Tensor([0., 5., 0.], dtype=float32)
+        """
+        return _updated(self._of, self._key, values, rows.scatter_set, mode)
+
+    def add(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with ``values`` added to the elements; an element that is named twice gets both. Of bool "or".
+
+        >>> hnp.zeros(3).at[np.array([0, 0, 2])].add(1)
+        Tensor([2., 0., 1.], dtype=float32)
+        """
+        return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_add, rows.scatter_max), mode)
+
+    def subtract(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with ``values`` subtracted from the elements, as :meth:`add`.
+
+        >>> hnp.zeros(3).at[1].subtract(2)
+        Tensor([ 0., -2.,  0.], dtype=float32)
+        """
+        return self.add(-_as_type_of(self._of, values), mode=mode)
+
+    def multiply(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements multiplied by ``values``, as :meth:`add`. Of bool "and".
+
+        >>> hnp.ones(3).at[1:].multiply(4)
+        Tensor([1., 4., 4.], dtype=float32)
+        """
+        return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_mul, rows.scatter_min), mode)
+
+    mul = multiply
+
+    def divide(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor over the product of all ``values`` for an element.
+
+        >>> hnp.ones(3).at[0].divide(2)
+        Tensor([0.5, 1. , 1. ], dtype=float32)
+        """
+        return self._of / Place(full_like(self._of, 1), self._key).multiply(values, mode=mode)
+
+    def min(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by the smaller of themselves and ``values``.
+
+        >>> hnp.ones(3).at[0].min(-1)
+        Tensor([-1.,  1.,  1.], dtype=float32)
+        """
+        return _updated(self._of, self._key, values, rows.scatter_min, mode)
+
+    def max(self, values: Any, *, mode: str | None = None) -> Tensor:
+        """The Tensor with the elements replaced by the larger of themselves and ``values``.
+
+        >>> hnp.ones(3).at[0].max(7)
+        Tensor([7., 1., 1.], dtype=float32)
+        """
+        return _updated(self._of, self._key, values, rows.scatter_max, mode)
+
+
+_BEYOND = {"drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "raise"}
+
+
+def _beyond(mode: str | None) -> str:
+    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.read.Selection`."""
+    return "raise" if mode is None else _BEYOND[choice(mode, "at[]", "mode", tuple(_BEYOND))]
+
+
+def _logical(of: Tensor, op: Op, of_bools: Op) -> Op:
+    """Sums of bools are whether any holds, products whether all do."""
+    return of_bools if of._aval()[1] is dtypes.bool_ else op
+
+
+def _inside(node: Node, chosen: Selection, ndim: int) -> Tensor:
+    """Where the selection's computed indices are in range, to broadcast with what they select, which has ``ndim`` axes."""
+    whole = merged(reshaped(_sliced(node, chosen), chosen.shape), chosen)
+    at = wrap(places(chosen, drop=True))
+    inside = (at >= 0) & (at < whole.shape[chosen.front])
+    return inside.reshape((*inside.shape, *[1] * (ndim - chosen.front - inside.ndim)))
+
+
+def _sliced(node: Node, chosen: Selection) -> Node:
+    return sliced_by(node, chosen.triples)
+
+
+def updated(x: Tensor, key: Any, values: Any) -> Tensor:
+    """``x`` after ``x[key] = values``."""
+    return _updated(x, key, values, rows.scatter_set, None)
+
+
+def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tensor:
+    beyond = _beyond(mode)
+    node = array(x, "at[]")
+    if node.dtype.kind not in op.kinds:
+        raise located(DTypeError(f"{op.name} does not take {node.dtype}"))
+    new = _as_type_of(x, values)
+    masked = _under_mask(node, key, new, op)
+    if masked is not None:
+        return masked
+    chosen = Selection(node.shape, key, beyond)
+    if not chosen.arrays:
+        return wrap(_in_slices(node, chosen, new, op))
+    part = _sliced(node, chosen)
+    whole = part is node
+    part = reshaped(part, chosen.shape)
+    part = _scattered(part, chosen, new, op, mode != "clip")
+    return wrap(reshaped(part, node.shape) if whole else _in_slices(node, chosen, wrap(part), rows.scatter_set))
+
+
+def _as_type_of(x: Tensor, values: Any) -> Tensor:
+    d = x._aval()[1]
+    if type(values) in SCALARS:
+        if isinstance(values, complex) and not d.is_complex:
+            raise located(DTypeError(f"at[]: a complex number does not fit {d}"))
+        return wrap(constant(values, d))
+    node = array(values, "at[]")
+    if node.dtype.is_complex and not d.is_complex:
+        raise located(DTypeError(f"at[]: {node.dtype} does not fit {d}"))
+    return wrap(cast_node(node, d))
+
+
+def _to_shape(values: Tensor, shape: Shape) -> Node:
+    """``values`` broadcast to ``shape``; leading axes of extent 1 may go, as in NumPy."""
+    node = array(values, "at[]")
+    while len(node.shape) > len(shape) and node.shape[0] == 1:
+        node = reshaped(node, node.shape[1:])
+    if len(node.shape) > len(shape) or any(n not in (1, m) for n, m in zip(node.shape[::-1], shape[::-1], strict=False)):
+        raise located(ShapeError(f"at[]: values of shape {list(node.shape)} for a selection of shape {list(shape)}"))
+    return broadcast_node(node, shape)
+
+
+def _combined(op: Op, old: Node, new: Node) -> Node:
+    return new if op.monoid is None else record(op.monoid, (old, new))
+
+
+def _under_mask(node: Node, key: Any, values: Tensor, op: Op) -> Tensor | None:
+    """The update where a mask holds, for values that do not depend on how often it does; None where the key is something else."""
+    mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if type(mask) is Tensor:
+        if mask._aval()[1] is not dtypes.bool_:
+            return None
+    elif not (isinstance(mask, np.ndarray) and mask.dtype == np.bool_):
+        return None
+    if mask.shape != node.shape[: mask.ndim] or values.ndim > len(node.shape) - mask.ndim:
+        return None
+    rest = node.shape[mask.ndim :]
+    new = broadcast_node(_to_shape(values, rest), node.shape)
+    there = array(mask, "at[]")
+    if rest and there.shape:
+        there = broadcast_node(reshaped(there, (*there.shape, *[1] * len(rest))), node.shape)
+    return wrap(record(ew.select, (there, _combined(op, node, new), node)))
+
+
+# --- slices ----------------------------------------------------------------------------------------------------------
+
+
+def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
+    """The update of a selection without index arrays: the values are put where they belong, and combined with what is there."""
+    triples = chosen.triples
+    extents = _sliced(node, chosen).shape
+    new = reshaped(_to_shape(values, chosen.shape), extents)
+    if op.monoid is not None:
+        return record(op.monoid, (node, _put(new, triples, node.shape, constant(op.identity(node.dtype), node.dtype))))
+    return replaced(node, triples, new)
+
+
+def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> Node:
+    """``node`` with ``values`` in place of the elements that ``triples`` slice, whose shape they have."""
+    placed = _put(values, triples, node.shape, constant(0, node.dtype))
+    if values.shape == node.shape:
+        return placed
+    everywhere = broadcast_node(constant(True, dtypes.bool_), values.shape)
+    return record(ew.select, (_put(everywhere, triples, node.shape, constant(False, dtypes.bool_)), placed, node))
+
+
+def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: Node) -> Node:
+    """``values`` where ``triples`` slice an array of ``shape``, ``fill`` beside them."""
+    return placed(values, shape, [start for start, _, _ in triples], [step for _, _, step in triples], fill)
+
+
+# --- index arrays ----------------------------------------------------------------------------------------------------
+
+
+def _scattered(node: Node, chosen: Selection, values: Tensor, op: Op, drop: bool) -> Node:
+    """The update of ``node``, of the selection's shape, at its index arrays."""
+    order = chosen.order()
+    together, flat = merged(node, chosen), places(chosen, drop)
+    front = chosen.front
+    shape = (*together.shape[:front], *flat.shape, *together.shape[front + 1 :])
+    out = record(op, (together, flat, _to_shape(values, shape)), (front, 0))
+    apart = reshaped(out, tuple(node.shape[a] for a in order))
+    return permuted(apart, [order.index(a) for a in range(len(order))])
+
+
+def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) -> Tensor:
+    """``x`` with ``values`` at the positions that ``indices`` name along ``axis``: the inverse of :func:`take_along_axis`.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. Computed indices out of range are dropped. Raises as
+    :func:`take_along_axis` does.
+
+    >>> hnp.put_along_axis([[1, 2], [3, 4]], [[1], [0]], 9, axis=1)
+    Tensor([[1, 9],
+            [9, 4]], dtype=int64)
+    """
+    t = wrap(array(x, "put_along_axis"))
+    node, flat = along_axis(t, indices, axis, True, "put_along_axis")
+    new = _to_shape(_as_type_of(t, values), flat.shape)
+    flattened = reshaped(node, (node.size,))
+    return wrap(reshaped(record(rows.scatter_set, (flattened, flat, new), (0, 0)), t._aval()[0]))
+
+
+def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
+    """``x`` with ``values``, repeated as needed, at the positions ``indices`` of ``x`` flattened.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. ``mode`` is as for ``Tensor.at``, or ``raise``, the default.
+    Raises IndexOutOfRange for known indices out of range, ShapeError for no values.
+
+    >>> hnp.put([1, 2, 3, 4], [0, -1], [8, 9])
+    Tensor([8, 2, 3, 9], dtype=int64)
+    """
+    t = wrap(array(x, "put"))
+    places = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
+    new = _as_type_of(t, values).reshape(-1)
+    if places.shape[0] == 0:
+        return t
+    if new.shape[0] == 0:
+        raise located(ShapeError("put: no values"))
+    repeated = new[np.arange(places.shape[0]) % new.shape[0]]
+    return t.reshape(-1).at[places].set(repeated, mode=None if mode == "raise" else mode).reshape(t.shape)
+
+
+def place(x: Any, mask: Any, values: Any, /) -> Tensor:
+    """``x`` with ``values``, one after the other and repeated as needed, where ``mask`` is not zero.
+
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. Raises ShapeError for a mask of another shape, and for no
+    values.
+
+    >>> hnp.place([1, 2, 3, 4], [True, False, True, True], [8, 9])
+    Tensor([8, 2, 9, 8], dtype=int64)
+    """
+    t, there = wrap(array(x, "place")), wrap(cast_node(array(mask, "place"), dtypes.bool_))
+    if t.shape != there.shape:
+        raise located(ShapeError(f"place: a mask of shape {list(there.shape)} for an array of shape {list(t.shape)}"))
+    new = _as_type_of(t, values).reshape(-1)
+    if new.shape[0] == 0:
+        raise located(ShapeError("place: no values"))
+    turn = wrap(record(cumsum, (array(there.reshape(-1).astype(dtypes.int64), "place"),), (0, False))) - 1
+    return where(there, read(new, (turn % new.shape[0]).reshape(t.shape)), t)
+
+
+def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> Tensor:
+    """``x`` with ``values``, repeated as needed, on its main diagonal; with ``wrap`` again below in tall matrices.
+
+    The result is new: unlike NumPy's, ``x`` does not change. Raises ShapeError for fewer than two axes, and for more than two of different extents.
+
+    >>> hnp.fill_diagonal([[1, 2], [3, 4]], 0)
+    Tensor([[0, 2],
+            [3, 0]], dtype=int64)
+    """
+    t = _tensor(x, "fill_diagonal")
+    if t.ndim < 2 or (t.ndim > 2 and len(set(t.shape)) > 1):
+        raise located(ShapeError(f"fill_diagonal takes a matrix, or axes of one extent, not shape {list(t.shape)}"))
+    step = t.shape[1] + 1 if t.ndim == 2 else sum(t.shape[0] ** k for k in range(t.ndim))
+    end = t.shape[1] * t.shape[1] if t.ndim == 2 and not wrap else t.size
+    return put(t, np.arange(0, min(end, t.size), step), values)
+
+
+def _tensor(x: Any, what: str) -> Tensor:
+    return wrap(array(x, what))

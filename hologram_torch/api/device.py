@@ -1,0 +1,78 @@
+"""``device="hologram"``: tensors of torch whose ops are recorded, and compiled and run when a value is read.
+
+To torch a device that a library adds is the one accelerator there is: ``torch.accelerator`` and what asks it (pinned memory, data loaders) then mean
+that device, and beside a GPU torch's autograd engine fails in an internal assertion for tensors on the GPU. So the device is registered on purpose
+alone: by ``import hologram_torch`` where torch has no GPU, by :func:`device`, or by :func:`enable`. Importing this module changes nothing, nor does
+torch's lookup of the backend (:mod:`hologram_torch.discovery`).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from hologram.errors import DeviceError
+from hologram_torch.eager.identity import NAME, check_index
+
+__all__ = ["device", "enable", "enable_beside_no_gpu", "get_backend", "is_available", "list_available_backends", "set_backend"]
+
+_enabled = False
+
+
+def gpu() -> str | None:
+    """The kind of GPU that torch can use; None where it has none."""
+    kind = torch.accelerator.current_accelerator()  # that torch was built for, or a library's
+    if kind is None or kind.type == NAME:
+        return None
+    # counted in a way that does not initialise CUDA, after which a process could not fork
+    there = torch.cuda.device_count() > 0 if kind.type == "cuda" else torch.accelerator.is_available()
+    return kind.type if there else None
+
+
+def enable() -> None:
+    """Registers the device with torch, once. Beside a GPU, differentiating tensors on the GPU fails from then on."""
+    global _enabled
+    if not _enabled:
+        from hologram_torch.eager import registration  # late: importing it takes the name
+
+        registration.register()
+        _enabled = True
+
+
+def enable_beside_no_gpu() -> bool:
+    """Registers the device with torch where torch has no GPU. Whether it is registered then."""
+    if not _enabled and gpu() is None:
+        enable()
+    return _enabled
+
+
+def is_available() -> bool:
+    """Whether ``device="hologram"`` is registered: once ``hologram_torch`` is imported, and where torch has a GPU once :func:`enable` was called."""
+    return _enabled
+
+
+def device(index: int = 0) -> torch.device:
+    """The device, which is registered if it was not yet. Raises DeviceError for another index than 0, and where torch has a GPU and :func:`enable`
+    was not called."""
+    if not enable_beside_no_gpu():
+        raise DeviceError(
+            f"device={NAME!r} is not registered, because torch has a GPU ({gpu()}), whose autograd fails beside another library's device: "
+            "call hologram_torch.devices.enable() if no tensor on the GPU is differentiated"
+        )
+    check_index(index)
+    return torch.device(NAME, 0)
+
+
+def list_available_backends() -> list[str]:
+    """The backends that tensors of the device can be computed on."""
+    return ["cpu"]
+
+
+def get_backend() -> str:
+    """The backend that tensors of the device are computed on."""
+    return "cpu"
+
+
+def set_backend(name: str) -> None:
+    """Chooses the backend: ``"cpu"``, or ``"auto"`` for the best there is. Raises DeviceError for others."""
+    if name not in ("auto", *list_available_backends()):
+        raise DeviceError(f"tensors of device={NAME!r} are not computed on {name!r}; there is {', '.join(map(repr, list_available_backends()))}")

@@ -1,0 +1,1 @@
+"""Rows of the layers of neural networks."""

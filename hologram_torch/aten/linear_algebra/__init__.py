@@ -1,0 +1,1 @@
+"""Rows of products, factorizations, Fourier transforms and distances."""

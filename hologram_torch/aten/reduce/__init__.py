@@ -1,0 +1,1 @@
+"""Rows of reductions, scans, sorts and order statistics."""

@@ -1,0 +1,1 @@
+"""Rows of ops that create, move and index elements."""

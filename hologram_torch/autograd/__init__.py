@@ -1,0 +1,1 @@
+"""Hologram's programs as differentiable functions of torch's tensors."""

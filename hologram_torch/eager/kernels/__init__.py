@@ -1,0 +1,1 @@
+"""The dispatcher's kernels for the device."""

@@ -1,0 +1,123 @@
+"""What becomes of an op that has no kernel of its own: torch decomposes it into others, its CPU kernel runs it, or it is refused by name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch._decomp import decomposition_table
+from torch._ops import OpOverload
+
+import hologram as hg
+from hologram.errors import UnsupportedError
+from hologram_torch.eager.kernels import host, variants
+from hologram_torch.eager.storage import values
+from hologram_torch.eager.storage.storages import impl_of, make
+
+_active = threading.local()
+
+
+def _unsupported(op: OpOverload) -> UnsupportedError:
+    return UnsupportedError(f"{op.name()} is not supported on device='hologram': move its arguments with .cpu()")
+
+
+def run(op: OpOverload, *args: Any, **options: Any) -> Any:
+    """``op`` without a kernel of its own. Raises UnsupportedError where there is no way."""
+    return _way_of(op)(*args, **options)
+
+
+@cache
+def _way_of(op: OpOverload) -> Callable[..., Any]:
+    if host.needs_host(op):
+        return lambda *args, **options: host.run_on_host(op, *args, **options)
+    functional = variants.functional_of(op)  # first: decompositions of ops that write may be in terms of themselves
+    for of in (functional, op):
+        if of in decomposition_table:
+            return _factory(op) if _makes_from_numbers(op) else kernel(op, of)
+    if op.is_view or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(op.name(), "CPU"):
+        raise _unsupported(op)
+    return lambda *args, **options: host.run_on_host(op, *args, **options)
+
+
+def _makes_from_numbers(op: OpOverload) -> bool:
+    """Whether all tensors among the arguments are to be written: ``eye.out``."""
+    return bool(variants.written(op)) and all(a.kwarg_only and a.name == "out" for a in op._schema.arguments if "Tensor" in str(a.type))
+
+
+def _factory(op: OpOverload) -> Callable[..., Any]:
+    """The kernel of an ``out`` variant, from torch's decomposition, which has to be told the type that the result is to have."""
+    function = decomposition_table[op]
+    return variants.kernel(op, _on_values(function), typed=True)
+
+
+def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
+    """The kernel of ``op`` from torch's decomposition of ``of``, which is ``op`` or its functional form.
+
+    It is recorded from templates as functions of the table are, unless it writes to arguments that its schema does not tell of.
+    """
+    decomposition = _guarded(of)
+    templated: Callable[..., Any] | None = variants.kernel(op, _on_values(decomposition))
+
+    def run(*args: Any, **options: Any) -> Any:
+        nonlocal templated
+        if templated is not None:
+            try:
+                return templated(*args, **options)
+            except _WritesError:
+                templated = None
+        return decomposition(*args, **options)
+
+    return run
+
+
+def _guarded(of: OpOverload) -> Callable[..., Any]:
+    """Torch's decomposition of ``of``; its CPU kernel where that is in terms of ``of`` itself, or gives up."""
+    function = decomposition_table[of]
+
+    def guarded(*args: Any, **options: Any) -> Any:
+        running = _active.__dict__.setdefault("ops", [])
+        if of in running:
+            return host.run_on_host(of, *args, **options)
+        running.append(of)
+        try:
+            found = function(*args, **options)
+        finally:
+            running.pop()
+        return host.run_on_host(of, *args, **options) if found is NotImplemented else found
+
+    return guarded
+
+
+class _WritesError(Exception):
+    """A decomposition has written to an argument."""
+
+
+def _on_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of torch's tensors as a function of the Tensors that they hold. Raises _WritesError where it writes to one."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        made: list[tuple[torch.Tensor, hg.Tensor]] = []
+        found = function(*[_stand_in(x, made) for x in args], **{name: _stand_in(x, made) for name, x in options.items()})
+        if any(impl_of(t).value is not x for t, x in made):
+            raise _WritesError
+        return tuple(map(_held, found)) if isinstance(found, (tuple, list)) else _held(found)
+
+    return run
+
+
+def _stand_in(x: Any, made: list[tuple[torch.Tensor, hg.Tensor]]) -> Any:
+    """``x`` with a torch tensor for each Tensor in it, noted in ``made``."""
+    if type(x) is hg.Tensor:
+        made.append((make(x), x))
+        return made[-1][0]
+    return [_stand_in(e, made) for e in x] if type(x) is list else x
+
+
+def _held(x: Any) -> Any:
+    """The Tensor that a result holds; decompositions of ops that take no tensor make theirs on the CPU."""
+    if not isinstance(x, torch.Tensor):
+        return x
+    return values.read(x) if values.is_here(x) else values.upload(x)

@@ -1,0 +1,1 @@
+"""What is recorded and not yet computed, and templates of what is recorded again."""

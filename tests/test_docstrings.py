@@ -1,0 +1,153 @@
+"""Every public callable has a docstring of its own with an example, and the examples print what they say.
+
+What is public is asked of the modules: ``__dir__``, ``__all__`` or, where there is neither, what a module defines without a leading underscore.
+Examples assume ``import hologram as hg``, ``import hologram.numpy as hnp`` and ``import numpy as np``; those of ``hologram_ffi`` its name.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import io
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram
+import hologram_ffi
+
+ROOTS = ("hologram", "hologram.control", "hologram.sdk", "hologram_ffi")
+FOREIGN = ("numpy", "ml_dtypes")  # types of elements, which have documentation of their own
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?")
+DIGITS = 1e-5  # other processors and versions of LAPACK may round the last digits otherwise
+
+
+def root_of(x: Any) -> str:
+    """The package that defines ``x``; "" for what native code makes."""
+    return str(x.__name__ if isinstance(x, ModuleType) else getattr(x, "__module__", None) or "").split(".")[0]
+
+
+def public_names(module: ModuleType) -> list[str]:
+    shown = dir(module) if "__dir__" in vars(module) else ["_"]
+    if not any(name.startswith("_") and not name.startswith("__") for name in shown):  # one that lists public names, and not all globals
+        return shown
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [name for name, value in vars(module).items() if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__]
+
+
+def public_modules() -> list[ModuleType]:
+    """Those that users reach by their names from the roots: modules without ``__all__`` only if the library's own list has them."""
+    found = {name: importlib.import_module(name) for name in ROOTS}
+    todo = list(found.values())
+    while todo:
+        module = todo.pop()
+        for value in [getattr(module, name) for name in public_names(module)]:
+            listed = isinstance(value, ModuleType) and (module.__name__ in ROOTS or hasattr(value, "__all__"))
+            if listed and root_of(value).startswith("hologram") and value.__name__ not in found:
+                found[value.__name__] = value
+                todo.append(value)
+    return list(found.values())
+
+
+def public_callables(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Each once, by its first name. Errors are left out: they are raised, not called."""
+    met: set[int] = set()
+    for name in public_names(module):
+        value = getattr(module, name)
+        is_error = isinstance(value, type) and issubclass(value, BaseException)
+        if callable(value) and root_of(value) not in FOREIGN and not is_error and id(value) not in met:
+            met.add(id(value))
+            yield f"{module.__name__}.{name}", value
+
+
+MODULES = public_modules()
+NAMES = {"hg": hologram, "hnp": hologram.numpy, "np": np, "hologram_ffi": hologram_ffi}
+
+
+class Checker(doctest.OutputChecker):
+    """Compares numbers with a point to five digits, the text around them exactly."""
+
+    def check_output(self, want: str, got: str, flags: int) -> bool:
+        if super().check_output(want, got, flags):
+            return True
+        texts = [" ".join(NUMBER.sub("#", text).split()) for text in (want, got)]
+        numbers = [[float(x) for x in NUMBER.findall(text)] for text in (want, got)]
+        close = len(numbers[0]) == len(numbers[1]) and all(map(_close, *numbers))
+        return close and super().check_output(texts[0].replace(" ", ""), texts[1].replace(" ", ""), flags)
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=DIGITS, abs_tol=1e-7)
+
+
+def assert_passing(tests: Iterable[doctest.DocTest]) -> None:
+    said = io.StringIO()
+    for test in tests:
+        doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS).run(test, out=said.write)
+    assert not said.getvalue(), said.getvalue()
+
+
+def own_docstring(x: Any) -> str:
+    """The docstring, unless it is that of the class of ``x`` or of a base class, or what a dataclass has without one."""
+    text = getattr(x, "__doc__", None) or ""
+    classes = x.__mro__[1:] if isinstance(x, type) else type(x).__mro__
+    inherited = {getattr(c, "__doc__", None) for c in classes}
+    made = isinstance(x, type) and text.startswith(f"{x.__name__}(") and text.endswith(")")
+    return "" if text in inherited or made else text
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
+def test_public_callables_have_a_docstring_with_an_example(module: ModuleType) -> None:
+    texts = {name: own_docstring(x) for name, x in public_callables(module)}
+    lacking = [name for name, text in texts.items() if not text.strip()]
+    shown = [name for name, text in texts.items() if text.strip() and not doctest.DocTestParser().get_examples(text)]
+    assert not lacking and not shown, f"without a docstring: {lacking}\nwithout an example: {shown}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
+def test_public_methods_and_properties_have_a_docstring(module: ModuleType) -> None:
+    lacking = []
+    for name, cls in public_callables(module):
+        members = vars(cls).items() if isinstance(cls, type) else ()
+        made = [x for x, value in members if callable(value) or isinstance(value, (property, staticmethod, classmethod))]
+        lacking += [f"{name}.{x}" for x in made if not x.startswith("_") and not (vars(cls)[x].__doc__ or "").strip()]
+    assert not lacking
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
+def test_examples_of_docstrings_run_as_they_stand(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    parse = doctest.DocTestParser().get_doctest
+    assert_passing(parse(own_docstring(x), dict(NAMES), name, None, 0) for name, x in public_callables(module))
+
+
+def test_examples_of_other_docstrings_run_as_they_stand() -> None:
+    run = {own_docstring(x) for module in MODULES for _, x in public_callables(module)}
+    loaded = [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] in ("hologram", "hologram_ffi")]
+    found = [test for module in loaded for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__, globs=NAMES)]
+    others = {test.docstring: test for test in found if test.examples and test.docstring not in run}
+    assert others  # those of methods
+    assert_passing(others.values())
+
+
+def test_the_checker_tells_numbers_apart() -> None:
+    checker = Checker()
+    assert checker.check_output("Tensor([0.3333333, 1.])\n", "Tensor([0.33333334, 1. ])\n", FLAGS)
+    assert not checker.check_output("Tensor([0.3333, 1.])\n", "Tensor([0.33333334, 1. ])\n", FLAGS)
+    assert not checker.check_output("Tensor([1, 2])\n", "Tensor([1, 3])\n", FLAGS)
+    assert not checker.check_output("Tensor([1., 2.])\n", "Tensor([1., 2., 3.])\n", FLAGS)
+
+
+def test_the_modules_that_users_name_are_covered() -> None:
+    found = {m.__name__ for m in MODULES}
+    assert {f"hologram.{x}" for x in ("numpy", "linalg", "fft", "nn", "random", "special", "errors", "settings", "dtypes")} <= found
+    assert sum(1 for m in MODULES for _ in public_callables(m)) > 500
