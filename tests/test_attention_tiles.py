@@ -18,13 +18,13 @@ from test_regions import eager
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, nn
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.dialects import DIALECTS
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
+from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.program import Schedule
 
@@ -166,13 +166,13 @@ def test_items_share_it_whatever_the_sizes(dialect: str, dtype: Any) -> None:
     if dialect == "metal" and dtype is F64:
         pytest.skip("Metal has no float64")
     for rows, keys, depth, width in [*SIZES[:-1], (1000, 1000, 512, 256), (200, 200, 128, 128), (200, 200, 512, 512), (100, 30, 64, 320)]:
-        if width * np.dtype(dtype).itemsize > WIDEST_BYTES:
+        if width * np.dtype(dtype).itemsize > MAX_VALUE_ROW_BYTES:
             continue
         args = _arrays((rows, depth), (keys, depth), (keys, width), dtype=dtype)
         (low,) = _schedule(by_hand, *args, dialect=dialect).kernels
         mapping = Mapping(low.kernel, Scalars(DIALECTS[dialect]), "standard")
         assert mapping.tiles is not None and not mapping.workspace
-        assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.held} == {"weights"}
+        assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.register_scratch} == {"weights"}
         assert mapping.local <= DIALECTS[dialect].local_bytes
 
 

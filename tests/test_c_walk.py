@@ -15,8 +15,8 @@ from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_value
 from test_lowering import PROGRAMS
 
 from hologram import dtypes
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.dialects import DIALECTS
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.helpers import HELPERS, needed
 from hologram.backends.c.scalars import Scalars
@@ -128,7 +128,7 @@ def test_teams_share_a_group_where_they_exchange_in_registers() -> None:
     d = Draft()
     (rows,) = kernels(d.schedule(softmax(d, d.input(200, 1000))))
     opencl, cuda = (Mapping(rows, Scalars(DIALECTS[name])) for name in ("opencl", "cuda"))
-    assert (opencl.width, opencl.chunks, opencl.by_team) == (32, 1, False)
+    assert (opencl.width, opencl.chunks, opencl.by_subgroup) == (32, 1, False)
     assert (cuda.width, cuda.chunks, cuda.items) == (32, 8, 256) and cuda.local <= DIALECTS["cuda"].local_bytes
     assert cuda.groups(200) == 25 and opencl.groups(200) == 200
 
@@ -329,12 +329,12 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
 @needs_compilers
 @pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scans, "MANY_PAGES", 4)
+    monkeypatch.setattr(scans, "MAX_SEQUENTIAL_PAGES", 4)
     d = Draft()
     x = d.input(2, 14_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))
     schedule = compile_to_plan(graph, "standard", PANELS)
-    assert not any(k.chunks == 2 and not k.scratch and "lanes" not in print_kernel(k) for k in kernels(schedule))
+    assert not any(k.iterations == 2 and not k.scratch and "lanes" not in print_kernel(k) for k in kernels(schedule))
     array = seeded(dtype).integers(-100, 100, x.shape).astype(x.dtype.np)
     for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect=dialect), evaluate(graph, [array]), strict=True):
         np.testing.assert_array_equal(g, w)  # sums of small integers are exact in any order
@@ -349,7 +349,7 @@ def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis
     d = Draft()
     graph = d.graph(d(op, d.input(*shape, dtype=dtype), axis, reverse))
     schedule = compile_to_plan(graph, "standard", PANELS)
-    assert max(k.chunks for k in kernels(schedule) if isinstance(k.chunks, int)) >= 25
+    assert max(k.iterations for k in kernels(schedule) if isinstance(k.iterations, int)) >= 25
     array = seeded(op, shape).integers(-9, 9, shape).astype(dtype)
     (got,), (want,) = run(schedule, [array], tmp_path, "standard", dialect="metal"), evaluate(graph, [array])
     np.testing.assert_array_equal(got, want)
@@ -360,7 +360,7 @@ def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis
 def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each product of two 16-bit floats is exact in float32; the sums differ in their order."""
     if name == "wide":
-        monkeypatch.setattr(tiles, "MANY_PANELS", 1)
+        monkeypatch.setattr(tiles, "MIN_DEVICE_PANELS", 1)
     d = Draft()
     graph = d.graph(*MATRIX_UNITS[name](d))
     arrays = [_values(x, seeded(name)) for x in graph.inputs]

@@ -1,4 +1,4 @@
-"""The devices that programs can run on, under the names that users give, and why others are not there.
+"""The registry of devices: those that programs can run on, by the names that users give, and why others are missing.
 
 A row of :data:`BACKENDS` is a module with ``found()``: its devices, and why there are none. Importing it imports no driver; asking it does. Other
 packages add theirs by an entry point of the group ``hologram.backends``. What compiles for a device and runs programs there keeps to the protocol
@@ -52,6 +52,16 @@ class Runtime(Protocol):
 
     def put(self, source: Any) -> Any:
         """A storage on the device with the values of one elsewhere."""
+
+    def copied(self, source: Any) -> Any:
+        """A copy of a storage that is on the device."""
+
+    def read(self, array: Any, source: Any) -> None:
+        """Fills an array with the elements of a storage of the device, which are there."""
+
+    @property
+    def queue(self) -> Any:
+        """Where this thread's work goes."""
 
     def enter(self, queue: Any) -> None:
         """This thread's work goes to ``queue``, until :meth:`leave`."""

@@ -14,15 +14,16 @@ from typing import Any
 import torch
 
 import hologram as hg
-from hologram.backends.cpu.native import storage
+from hologram.backends.native import storage
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError
 from hologram.ir.aval import aval
 from hologram.ir.devices import CPU
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import Shape
+from hologram.ir.traversal import topological
 from hologram.support.cached_property import cached_property
 from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
