@@ -55,6 +55,7 @@ def test_divisors(d: Any) -> None:
 
 @pytest.mark.parametrize("d", INTEGERS, ids=lambda d: d.__name__)
 def test_bits(d: Any) -> None:
+    assert "popcount" in hg.jit(hnp.bitwise_count).lower(INTEGERS[d]).as_text("canonical")
     check(lambda xp, a: xp.bitwise_count(a), np.concatenate([INTEGERS[d].ravel(), np.array([0, 1, np.iinfo(d).max, np.iinfo(d).min], d)]))
 
 

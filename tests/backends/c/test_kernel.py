@@ -193,6 +193,7 @@ RUN = {
     "long_rows": _long_rows,
     "wide_scan": _wide_scan,
     "scattered": _scattered,
+    "bits": lambda d: [d("popcount", d.input(90, dtype=t)) for t in ("uint8", "uint32", "uint64")],
     "halves": lambda d: [d("reduce_sum", d.input(3, 40, dtype="bfloat16"), (1,)), d("exp", d.input(30, dtype="float16"))],
 }
 

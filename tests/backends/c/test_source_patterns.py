@@ -246,7 +246,7 @@ def text(dialect: str, name: str) -> str:
     d = Draft()
     if name in PRODUCT:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tiles, "MANY_PANELS", 1)
+            patch.setattr(tiles, "MIN_DEVICE_PANELS", 1)
             schedule = compile_to_plan(d.graph(*(PRODUCTS | MATRIX_UNITS)[name](d)), "standard", UNIT_PANELS)
             return Program(kernels(schedule), dialect, "standard").text
     make, precision = PROGRAMS[name]

@@ -318,8 +318,21 @@ def test_an_array_that_is_refused_says_why(cuda: FakeApi) -> None:
         def __cuda_array_interface__(self) -> dict[str, Any]:
             raise RuntimeError("it requires grad: use detach()")
 
+    class Unnamed:
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            raise KeyError("torch.float8_e5m2")
+
     with pytest.raises(DeviceError, match="use detach"):
         hg.asarray(Followed())
+    with pytest.raises(UnsupportedError, match="no name for elements 'torch.float8_e5m2'"):
+        hg.asarray(Unnamed())
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_types_without_a_name_in_the_interface(cuda: FakeApi, name: str) -> None:
+    y = hg.jit(lambda a: a * 2, device="cuda")(hnp.ones(5, dtype=name))
+    assert not hasattr(y, "__cuda_array_interface__") and y.astype("float32").tolist() == [2] * 5
 
 
 @pytest.mark.parametrize("more, words", [({"mask": 1}, "mask"), ({"typestr": ">f4"}, "byte order")])

@@ -92,6 +92,19 @@ def test_literals_match_only_what_a_type_holds() -> None:
     assert simplified(s.graph(s.make("mul", f, s.const(0.5, dtypes.bfloat16))), halves).outputs == [f]
 
 
+def test_bounds_that_a_type_keeps_by_itself_go() -> None:
+    """``clip(x, 0, 255)`` of uint8; the least float8_e4m3fn is no -Inf, which that type has not."""
+    s = Sketch()
+    x = s.argument(dtypes.uint8, 3)
+    clipped = s.make("min", s.make("max", x, s.const(0, dtypes.uint8)), s.const(255, dtypes.uint8))
+    assert simplified(s.graph(clipped), *ALL).outputs == [x]
+    narrower = s.make("min", x, s.const(254, dtypes.uint8))
+    assert simplified(s.graph(narrower), *ALL).outputs != [x]
+    f = s.argument(dtypes.float8_e4m3fn, 3)
+    beside_nan = s.make("max", f, s.const(-np.inf, dtypes.float8_e4m3fn))
+    assert simplified(s.graph(beside_nan), *ALL).outputs != [f]
+
+
 def test_commutative_ops_match_both_ways_and_repeated_variables_are_one_node() -> None:
     s = Sketch()
     a, k = s.argument(F32, 3), s.const(1, F32)

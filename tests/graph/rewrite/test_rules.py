@@ -76,7 +76,7 @@ def instances(rule: PatternRule, d: DType, every: list[tuple[Any, ...]] = CONSTA
     free = [v for v in variables if not v.const]
     n = 1 if not free else min(MOST, int(np.prod([special_values(type_of(v, d)).size for v in free])))
     shapes = list(itertools.product([(n,), ()], repeat=len(free)))
-    constants = every if any(v.const for v in variables) else every[:1]
+    constants = [*every, *_ends(d)] if any(v.const for v in variables) else every[:1]
     for shape, constant in itertools.product(shapes if d in MANY_SHAPES or rule.where is not None else shapes[:1], constants):
         b = builder()
         values = iter(constant)
@@ -88,6 +88,14 @@ def instances(rule: PatternRule, d: DType, every: list[tuple[Any, ...]] = CONSTA
             continue  # the op does not take this type
         if node is not None:
             yield b, node
+
+
+def _ends(d: DType) -> list[tuple[int, int]]:
+    """The least and the greatest number of an integer type, as two constants."""
+    if not d.is_integer:
+        return []
+    ends = int(np.iinfo(d.np).min), int(np.iinfo(d.np).max)
+    return [ends, ends[::-1]]
 
 
 def type_of(v: Var, d: DType) -> DType:

@@ -171,6 +171,17 @@ def test_casts_to_8_bits(dtype):
     assert f(torch.tensor([torch.nan]))[1].isnan().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_arithmetic_of_8_bits(dtype):
+    """Which PyTorch has no kernels for: that of float32, rounded."""
+    x, y = torch.randn(2, 7, 5).to(dtype)
+    found = compiled(lambda x, y: (x + y, x * 2, -x, torch.cat([x, y])[3:, ::2].t(), torch.isnan(x)))(x, y)
+    wide = x.float(), y.float()
+    for a, b in zip(found, (wide[0] + wide[1], wide[0] * 2, -wide[0], torch.cat(wide)[3:, ::2].t(), torch.isnan(wide[0])), strict=True):
+        assert a.dtype == (dtype if b.dtype is not torch.bool else torch.bool)
+        assert torch.equal(a.float(), b.to(a.dtype).float())
+
+
 def test_a_layer_with_8_bit_weights():
     """Weights and rows are scaled, rounded, and multiplied in bfloat16."""
     weights = torch.randn(16, 24) / 24**0.5

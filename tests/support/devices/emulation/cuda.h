@@ -24,6 +24,8 @@ template <class To, class From> static inline To hg_as(From x) {
   memcpy(&to, &x, sizeof to);
   return to;
 }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 static inline unsigned __float_as_uint(float x) { return hg_as<unsigned>(x); }
 static inline float __uint_as_float(unsigned x) { return hg_as<float>(x); }
 static inline long long __double_as_longlong(double x) { return hg_as<long long>(x); }
