@@ -9,7 +9,6 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value, integers_of
 from hologram.ir.instruction import Ins
-from hologram.ir.node import const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, atoms, counter, substitute
 
@@ -24,14 +23,14 @@ def apply(body: list[Stmt], op: str, *args: Value) -> Ins:
 
 
 def const(body: list[Stmt], value: float, d: DType) -> Ins:
-    ins = Ins("const", (), const_attrs(value, d), d)
+    ins = Ins.const(value, d)
     body.append(ins)
     return ins
 
 
 def load(body: list[Stmt], b: Buffer, at: Int, mask: Value | None = None) -> Ins:
     """An element; zero where ``mask`` does not hold."""
-    ins = Ins("load", () if mask is None else (mask,), (b, at), b.dtype)
+    ins = Ins.load(b, at, mask)
     body.append(ins)
     return ins
 
@@ -46,14 +45,14 @@ def cast(body: list[Stmt], x: Value, d: DType) -> Value:
 
 def index(body: list[Stmt], e: Int, d: DType = dtypes.int64) -> Ins:
     """An index expression as a value."""
-    ins = Ins("index", (), (e,), d)
+    ins = Ins.index(e, d)
     body.append(ins)
     return ins
 
 
 def inside(body: list[Stmt], e: Int, size: Int) -> Ins:
     """Whether ``0 <= e < size``."""
-    ins = Ins("inside", (), (e, size), dtypes.bool_)
+    ins = Ins.inside(e, size)
     body.append(ins)
     return ins
 

@@ -7,6 +7,7 @@ the products that made them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Buffer, Loop, Store, Value
@@ -48,11 +49,11 @@ class Epilogue:
         made: dict[Value, Value] = {}
         for v in self.order:
             if isinstance(v, Acc):
-                copy = Ins("load", (), (self.sums[v], e * self.block + self.column), v.dtype)
+                copy = Ins.load(self.sums[v], e * self.block + self.column)
             elif v.op == "const":
                 continue
             else:
-                copy = Ins(v.op, tuple(made.get(a, a) for a in v.args), tuple(at_row(a, row) for a in v.attrs), v.dtype)
+                copy = v.copy(made, partial(at_row, row=row))
             made[v] = copy
             lanes.body.append(copy)
         for w in self.stores:

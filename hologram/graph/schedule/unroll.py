@@ -64,7 +64,7 @@ def _copied(s: Stmt, values: dict[str, Int], made: dict[Value, Value]) -> Stmt:
 
     match s:
         case Ins():
-            return Ins(s.op, tuple(made.get(a, a) for a in s.args), tuple(at(x) for x in s.attrs), s.dtype)
+            return s.copy(made, at)
         case Store():
             return Store(s.buffer, at(s.index), made.get(s.value, s.value), made.get(s.mask, s.mask) if s.mask is not None else None)
         case Accumulate():
