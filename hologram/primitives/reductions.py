@@ -1,4 +1,4 @@
-"""Reductions and scans. Their references keep the canonical reduction order of ``docs/architecture.md`` bit for bit.
+"""Reductions and scans. Their references keep the canonical reduction order of ``docs/internals/ir.md`` bit for bit.
 
 An op's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for narrow floats), and the
 result is rounded to the element type once, at the end.

@@ -10,7 +10,7 @@ A :class:`Kernel` is a function of buffers and integer symbols. Its body is a li
 
 There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
 (:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the canonical reduction order
-(docs/architecture.md): a ``lanes`` loop reduces horizontally, a ``serial`` loop vertically.
+(docs/internals/ir.md): a ``lanes`` loop reduces horizontally, a ``serial`` loop vertically.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reductions of broadcasts, transposes, reshapes and unit axes; what commutes with a sum or an extreme.
 
-The order in which a sum of floats is taken is part of its meaning (``docs/architecture.md``): a rule here is exact where the op is
+The order in which a sum of floats is taken is part of its meaning (``docs/internals/ir.md``): a rule here is exact where the op is
 indifferent to order, or where the runs of reduced axes and their forms stay what they are. Reordering alone is ``standard``.
 """
 
