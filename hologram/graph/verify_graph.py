@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hologram.errors import CompileError
-from hologram.graph.library.attention.nodes import ROWS
+from hologram.graph.library.attention.nodes import ATTENTION_OPS
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT, TABLE
@@ -57,7 +57,7 @@ def verify_extents(nodes: Iterable[Node], values: Mapping[str, int]) -> None:
 
 def _trouble(node: Node) -> str:
     op = node.op
-    if TABLE.get(op.name) is not op and op not in ROWS:
+    if TABLE.get(op.name) is not op and op not in ATTENTION_OPS:
         return "has no row in the op table"
     if op.arity is not None and len(node.inputs) != op.arity:
         return f"has {len(node.inputs)} inputs, not {op.arity}"

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hologram.graph.canonical.loop_splitting import Late, Loop, cut, distinct, positions_of, reached
+from hologram.graph.canonical.loop_splitting import DistributedWork, Loop, cut, distinct, positions_of, reached
 from hologram.graph.canonical.scan_fusion import fuse_scans
 from hologram.ir.graph import Body, Graph, bodies, inlined
 from hologram.ir.node import Builder, Node, const_value
@@ -160,7 +160,7 @@ class _Run:
         """An array of no elements, of the shape and type of ``like``."""
         return self.build.full(0, like.dtype, like.shape)
 
-    def distribute(self, made: Loop) -> Late | None:
+    def distribute(self, made: Loop) -> DistributedWork | None:
         """Takes products for all steps at once out of a scan; what is to be computed after it."""
         early, late = made.distribute_before(), made.distribute_after(self.reorder)
         if early or late is not None:

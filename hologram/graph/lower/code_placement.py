@@ -91,7 +91,7 @@ class CodePlacement:
         start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
         start.name, start.extent = "row", nest.last_row + 1
         self.row_start = [first, last, start]
-        self.epilogue = epilogue.find(self.order, self.stores, nest)
+        self.epilogue = epilogue.find_epilogue(self.order, self.stores, nest)
         if self.epilogue is not None:
             self.order = [v for v in self.order if v in self._of_sums()]
 
@@ -104,7 +104,7 @@ class CodePlacement:
     def _of_sums(self) -> set[Value]:
         """What a tile's sums are made of, and they themselves."""
         accs = self.values.accumulates
-        return {*accs, *epilogue.made_of([a for args in accs.values() for a in args])}
+        return {*accs, *epilogue.dependencies([a for args in accs.values() for a in args])}
 
     def _shared_by_rows(self) -> set[Value]:
         """What rows share and read again and again: kept in scratch for the rows of a parallel iteration, if the kernel makes one pass."""

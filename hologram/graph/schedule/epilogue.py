@@ -61,10 +61,10 @@ class Epilogue:
         return rows
 
 
-def find(order: list[Value], stores: list[PendingStore], nest: Nest) -> Epilogue | None:
+def find_epilogue(order: list[Value], stores: list[PendingStore], nest: Nest) -> Epilogue | None:
     """The work between the sums of one pass and ``stores``, if it is expensive and once a sum: elements of the summed axes need a pass of their
     own."""
-    needed = made_of([v for w in stores for v in (w.value, w.mask) if v is not None])
+    needed = dependencies([v for w in stores for v in (w.value, w.mask) if v is not None])
     if any(_is_of_element(x, nest) for x in (*(w.index for w in stores), *(a for v in needed if isinstance(v, Ins) for a in v.attrs))):
         return None
     after: set[Value] = set()
@@ -83,7 +83,7 @@ def _is_of_element(x: Any, nest: Nest) -> bool:
     return isinstance(x, Expr) and any(nest.level_of.get(a.name) == nest.element_level for a in atoms(x))
 
 
-def made_of(values: list[Value]) -> set[Value]:
+def dependencies(values: list[Value]) -> set[Value]:
     """What the values are made of, themselves included, down to the sums."""
     return set(reachable(values, lambda v: v.args if isinstance(v, Ins) else ()))
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from hologram import dtypes
 from hologram.graph.blocking.score_regions import Region, Search
 from hologram.graph.library.attention.device_kernel import MAX_MATRIX_UNIT_WIDTH, rounded_type
-from hologram.graph.library.attention.match import above, compact, long_axes, product_of, reached, walked
-from hologram.graph.library.attention.nodes import REDUCED, SCORES, moved
+from hologram.graph.library.attention.match import axis_correspondence, elements_read, non_unit_axes, product_of, rebuild_scores, select_axes
+from hologram.graph.library.attention.nodes import REDUCED_SCORES, SCORES, movement_source
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import variables
 from hologram.ir.node import Builder, Node
@@ -35,7 +35,7 @@ class _Plan(NamedTuple):
     scores: Node
     axes: tuple[int, ...]
     own: int
-    walked: int
+    axis_correspondence: int
     products: dict[Node, tuple[Node, Node, tuple[int, ...]]]
     factor: tuple[Node, tuple[int, ...]] | None
     terms: tuple[int, ...]
@@ -80,11 +80,11 @@ class _Planner:
         if root.op.name not in ("reduce_sum", "reduce_max") or root.dtype is not dtypes.float32:
             return None
         for scores, factor in self._splits():
-            core, index = moved(scores, variables(scores.shape))
-            axis_map = walked(index, core.shape, terms.shape)
-            if axis_map is None or sorted(axis_map) != long_axes(core.shape):
+            core, index = movement_source(scores, variables(scores.shape))
+            axis_map = axis_correspondence(index, core.shape, terms.shape)
+            if axis_map is None or sorted(axis_map) != non_unit_axes(core.shape):
                 continue
-            others = set(long_axes(terms.shape)) - set(axis_map.values())
+            others = set(non_unit_axes(terms.shape)) - set(axis_map.values())
             reduced = [i for i in axis_map if axis_map[i] in root.attrs[0]]
             if len(others) != (factor is not None) or not reduced or others & set(root.attrs[0]):
                 continue
@@ -102,7 +102,7 @@ class _Planner:
         yield terms, None
 
     def _around(self, scores: Node, along: int, axis_map: dict[int, int], factor: Node | None, others: set[int]) -> _Plan | None:
-        axes = long_axes(scores.shape)
+        axes = non_unit_axes(scores.shape)
         products = self._products(scores, along, axes)
         if not products or len(products) > MAX_PRODUCTS:
             return None
@@ -132,7 +132,7 @@ class _Planner:
         """The products that scores are made of: the factor that is one along the walked axis, the other, the axes of their terms, and which axes
         could be the own one; none unless all are such."""
         found: dict[Node, tuple[Node, Node, tuple[int, ...], set[int]]] = {}
-        for node, indices in reached(scores).items():
+        for node, indices in elements_read(scores).items():
             if node not in self.search.entries:
                 continue
             product = product_of(node)
@@ -176,13 +176,13 @@ def _divided_once(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
 def _made(b: Builder, p: _Plan, made: dict[Node, Node], reduced: dict[Node, Node], numbers: Iterator[int]) -> Node:
     """The node of a reduction, and what gives its result the form that the graph has."""
     products = {n: b(SCORES, (), (n.shape, n.dtype.name, next(numbers))) for n in p.products}
-    scores = compact(b, above(b, p.scores, {**reduced, **products}, made, partial(_divided_once, b)), p.axes)
+    scores = select_axes(b, rebuild_scores(b, p.scores, {**reduced, **products}, made, partial(_divided_once, b)), p.axes)
     inputs = [scores]
     if p.factor is not None:
-        inputs.append(compact(b, made[p.factor[0]], p.factor[1]))
+        inputs.append(select_axes(b, made[p.factor[0]], p.factor[1]))
     for x, y, axes in p.products.values():
-        inputs += [compact(b, made[f], axes) for f in (x, y)]
-    out = b(REDUCED, tuple(inputs), (p.own, p.walked, p.root.op.name, p.factor is not None))
+        inputs += [select_axes(b, made[f], axes) for f in (x, y)]
+    out = b(REDUCED_SCORES, tuple(inputs), (p.own, p.axis_correspondence, p.root.op.name, p.factor is not None))
     rest = tuple(i for i, axis in enumerate(p.terms) if axis in p.root.attrs[0])
     if rest:
         out = b(p.root.op, (out,), (rest,))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import apply, cast, const, index, inside, least, load, named, summarise
+from hologram.graph.kernel.build import apply, cast, const, finish_kernel, index, inside, load, min_index, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTER_ROWS, COUNTING_ITEMS, MAX_COUNTED, Layout, layout
 from hologram.graph.lower.lowered import Lowered
@@ -58,7 +58,7 @@ class _Pass:
         """Of the tile's items, those that the row has."""
         if isinstance(self.n, int) and self.n == self.tiles * self.tile:
             return self.tile
-        rest = least(self.body, self.n - self.t * self.tile, self.tile)
+        rest = min_index(self.body, self.n - self.t * self.tile, self.tile)
         return named(apply(self.body, "max", rest, const(self.body, 0, rest.dtype)), "count", self.tile + 1, assumed=True)
 
     def kernel(self, scratch: list[Buffer], cost: float) -> Lowered:
@@ -67,7 +67,7 @@ class _Pass:
         parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body = self.body
         kernel.body.append(parallel)
-        summarise(kernel)
+        finish_kernel(kernel)
         kernel.cost = cost * self.tile
         return Lowered(kernel, list(self.buffers.buffers), self.group)
 
