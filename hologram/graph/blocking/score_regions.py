@@ -9,7 +9,7 @@ regions as they stand.
 - The *entries* of a region are the large products. Its *exits* are what others read: sums of products with something from outside, sums over the
   axis, and what is left of a row.
 - What an exit gives may come back into the region, as the cotangents of attention come from its results. Exits then have *levels*: one level's
-  are computed in one loop, which makes anew what it needs of the region.
+  are computed in one loop, which computes again what it needs of the region.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
 - Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
   inside, a scalar constant that comes from outside.
 - A choice whose index is known is the branch; a scan of no steps gives its carries back, and arrays of no elements.
-- Work that is the same in each step is done before the loop: see :mod:`hologram.graph.canonical.licm`; products for which steps need not take turns
+- Work that is the same in each step is done before the loop: see :mod:`hologram.graph.canonical.licm`; products that do not depend on the carry
   are those of all steps at once: see :mod:`hologram.graph.canonical.loop_distribution`.
-- Scans that run side by side become one: see :mod:`hologram.graph.canonical.scan_fusion`.
+- Scans of one length become one: see :mod:`hologram.graph.canonical.scan_fusion`.
 """
 
 from __future__ import annotations

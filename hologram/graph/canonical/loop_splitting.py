@@ -19,7 +19,7 @@ _FIRST_OWN = 1 << 20  # name of a result that only what is computed after the lo
 
 
 class Loop:
-    """A scan or while loop taken apart: constants, starts of carries and sequences outside; the bodies' graphs inside.
+    """A scan or while loop in parts: constants, starts of carries and sequences outside; the bodies' graphs inside.
 
     ``names[k]`` is the index of the result that output k of the body stood for at first.
     """

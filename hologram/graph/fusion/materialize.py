@@ -135,7 +135,7 @@ def _gathers(node: Node) -> bool:
 
 
 def _window_factors(nodes: list[Node]) -> set[Node]:
-    """The factors of products of windows: read so often that none is computed, guarded at an edge or fetched from afar anew."""
+    """The factors of products of windows: read so often that none is computed, guarded at an edge or fetched from afar again."""
     out: set[Node] = set()
     for n in nodes:
         if n.op.name != "mul" or n.inputs[0].op.name != "broadcast" or n.inputs[1].op.name != "broadcast":
@@ -151,7 +151,7 @@ def _window_factors(nodes: list[Node]) -> set[Node]:
 
 
 def _is_moved(n: Node) -> bool:
-    """Whether ``n`` reads memory in another order than its own, or parts of it; what is held is in the order in which it is read."""
+    """Whether ``n`` reads memory in another order than its own, or parts of it; what is prepacked is in the order in which it is read."""
     if any(isinstance(a, FoldedConstant) for a in _source(n).attrs):
         return False
     while n.op.name == "reshape":

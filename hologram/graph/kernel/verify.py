@@ -156,7 +156,7 @@ class _Verifier:
         if a.dtype is not expected or a.value_dtype.kind not in a.op.kinds or a.value_dtype.is_narrow_float:
             self.fail(f"{a.op} of {a.value_dtype} does not give {a.dtype}")
         updates = [s for s in loop.body if (isinstance(s, Accumulate) and s.acc is a) or (isinstance(s, Ins) and s.op == "scan" and s.attrs == (a,))]
-        several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # iterations that are written out
+        several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # unrolled iterations
         if not updates or (len(updates) > 1 and not several):
             self.fail(f"the accumulator {self.names[a]} is updated {len(updates)} times an iteration")
 

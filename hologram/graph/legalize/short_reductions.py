@@ -18,7 +18,7 @@ from hologram.primitives.reductions import LANES
 
 
 def is_short_horizontal(x: Node, axes: tuple[int, ...]) -> bool:
-    """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better written out."""
+    """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better unrolled."""
     n = prod(x.shape[a] for a in axes)
     return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_short_inner(x.shape, axes)
 

@@ -342,7 +342,7 @@ class CodePlacement:
         return [v for v in self.order if isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level]
 
     def _steps_of(self, loop: Loop) -> int:
-        """How many iterations are written out; in ``exact`` only one where the canonical reduction order cuts their sums in pages."""
+        """How many iterations are unrolled; in ``exact`` only one where the canonical reduction order cuts their sums in pages."""
         is_page = isinstance(loop.extent, int) and loop.extent <= PAGE
         return self.nest.steps if is_page or self.precision != "exact" else 1
 

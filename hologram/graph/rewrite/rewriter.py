@@ -14,7 +14,7 @@ from hologram.ir.op import Op
 from hologram.support.precision import GUARANTEES
 
 MAX_NESTED_REWRITES = 10_000  # rewrites nested in one another before the rules count as growing without end
-MAX_REWRITES_PER_NODE = 64  # of a graph, and MAX_NESTED_REWRITES more, before they do so side by side; rules in use take two or three
+MAX_REWRITES_PER_NODE = 64  # of a graph, and MAX_NESTED_REWRITES more, before they do so at different nodes; rules in use take two or three
 
 
 class Rule:

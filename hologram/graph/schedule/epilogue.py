@@ -1,6 +1,6 @@
 """Tile epilogues: expensive work on the sums of a tile is done row by row, out of scratch.
 
-In registers the work on every row of a tile would be written out once a row, between sums that occupy most registers. A loop over the rows is a
+In registers the work on every row of a tile would be unrolled, once a row, between sums that occupy most registers. A loop over the rows is a
 fraction of the code, which compiles in a fraction of the time and spills nothing; the sums' way through the first-level cache costs little beside
 the products that made them.
 """

@@ -4,7 +4,7 @@ An element's position in two merged runs is its position in its own and the numb
 search finds: every element by itself, stably, in the one order that there is. A parallel iteration sorts a *tile* of short rows, or of a long one, in
 shared memory by merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a
 parallel iteration writes one tile of it, and finds where its elements begin and end in both runs by a search along the diagonal of the merge (Green,
-McColl and Bader 2012, GPU Merge Path). Searches have a number of steps that is known, so they are written out.
+McColl and Bader 2012, GPU Merge Path). Searches have a number of steps that is known, so they are unrolled.
 
 Keys are any unsigned numbers. ``order_keys`` moves indices and reads the keys through them.
 """

@@ -3,7 +3,7 @@
 Items count without atomic operations, each in counters of its own in shared memory: several in a word, and words of neighbouring items in
 neighbouring banks. A tile is sorted by its digit in rounds of at most 4 bits, in each of which an item takes neighbouring elements: it counts them,
 a running sum over all counters, digit by digit and in a digit item by item, gives the position of each, and it moves them, in their order. So the
-sort is stable. Then the elements of one digit stand side by side, and go to memory as they stand.
+sort is stable. Then the elements of one digit are contiguous, and go to memory as they stand.
 """
 
 from __future__ import annotations
