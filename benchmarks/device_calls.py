@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.cuda.api import Addresses, Api, Properties
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.support.cached_property import cached_property
 
 CALLS = 200  # of a round, after which the device catches up

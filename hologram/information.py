@@ -34,8 +34,8 @@ def _versions() -> Iterator[Row]:
     for name in _PACKAGES:
         yield name, _version(name) or "not installed"
     yield "cupy", next((f"{v} ({name})" for name in _CUPY if (v := _version(name)) is not None), "not installed")
-    from hologram.backends.cpu.native.module import why_not_native
-    from hologram.backends.llvm import target
+    from hologram.backends.llvm.toolchain import target
+    from hologram.backends.native.module import why_not_native
 
     yield "target", " ".join(target.host().id.split()[:2])
     yield "native calls", why_not_native() or "yes"
@@ -73,9 +73,9 @@ def _rates(measure: bool) -> Iterator[Row]:
 
 
 def _memory() -> Iterator[Row]:
-    from hologram.backends.cpu.native import storage
-    from hologram.backends.cpu.native.processors import usable_processors
     from hologram.backends.device.runtime import runtimes
+    from hologram.backends.native import storage
+    from hologram.backends.native.processors import usable_processors
     from hologram.graph.memory.arena import PAGE_BYTES, POOL_PAGES
 
     yield "threads", f"{settings.num_threads or usable_processors()} of {usable_processors()} usable processors"

@@ -91,7 +91,7 @@ def verified() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def tensors() -> None:
     """Native code knows the class of Tensors."""
-    from hologram.backends.cpu.native import dispatch
+    from hologram.backends.native import dispatch
     from hologram.trace.tensor import Tensor
 
     dispatch.register_tensor_class(Tensor)
@@ -108,7 +108,7 @@ def add8() -> Any:
 @pytest.fixture
 def threads() -> Iterator[Any]:
     """Sets the number of threads, which are Hologram's own, for a test."""
-    from hologram.backends.cpu.native import pool
+    from hologram.backends.native import pool
 
     state = pool.the_pool().state
     fork, state.fork = state.fork, 0

@@ -65,7 +65,7 @@ class _Point:
 
 def _by_columns(x: Matrix, shape: tuple[int, int]) -> np.ndarray:
     dtype = dtypes.of(x.dtype).np
-    steps = (x.stride, 1) if x.turned else (1, x.stride)
+    steps = (x.stride, 1) if x.transposed else (1, x.stride)
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
     flat = np.ctypeslib.as_array((ctypes.c_uint8 * (extent * dtype.itemsize)).from_address(x.address)).view(dtype)
     return np.lib.stride_tricks.as_strided(flat, shape, tuple(s * dtype.itemsize for s in steps))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hologram as hg
-from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.native.module import why_not_native
 from hologram.trace import tree
 
 X = np.arange(6, dtype=np.float32)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from building import Draft
 
-from hologram.backends.cpu.native import calls, storage
-from hologram.backends.llvm import target
-from hologram.backends.llvm.graph_module import render_module
+from hologram.backends.llvm.graph.module import render_module
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import calls, storage
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.parser import parse_kernel
 from hologram.graph.kernel.verify import verify_kernel

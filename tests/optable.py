@@ -376,7 +376,7 @@ def one_op_graph(row: Op, attrs: tuple[Any, ...], arrays: list[np.ndarray]) -> G
 
 def compiler() -> Callable[..., Any]:
     """``compile_graph(graph, precision=…)`` of the CPU; the test is skipped where a part of the backend is not there."""
-    for module in ("hologram.graph.pipeline", "hologram.backends.cpu.native.storage"):
+    for module in ("hologram.graph.pipeline", "hologram.backends.native.storage"):
         pytest.importorskip(module, reason=f"{module} is not there")
     return pytest.importorskip("hologram.backends.compile").compile_graph
 

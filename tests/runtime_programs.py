@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from hologram import dtypes
-from hologram.backends.cpu.native import calls, storage
-from hologram.backends.cpu.native.dispatch import Dispatch, Output, Spec
-from hologram.backends.cpu.native.module import why_not_native
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import calls, storage
+from hologram.backends.native.dispatch import Dispatch, Output, Spec
+from hologram.backends.native.module import why_not_native
 from hologram.ir.aval import aval
 from hologram.trace.tensor import Tensor
 
@@ -143,9 +143,12 @@ sys.path[:0] = {FOLDERS}
 import numpy as np
 import pytest
 from hologram import dtypes
-from hologram.backends.cpu.native import dispatch, pool, python_storage, storage
-from hologram.backends.cpu.native.dispatch import Dispatch
-from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.native import dispatch
+from hologram.backends.native import pool
+from hologram.backends.native import python_storage
+from hologram.backends.native import storage
+from hologram.backends.native.dispatch import Dispatch
+from hologram.backends.native.module import why_not_native
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.trace.tensor import Tensor

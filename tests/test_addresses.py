@@ -38,7 +38,7 @@ def test_results_lie_where_the_caller_wants_them(native: bool, dynamic: bool) ->
 
 
 def _in_python(made: Executable, shapes):  # type: ignore[no-untyped-def]
-    from hologram.backends.cpu.native import addresses
+    from hologram.backends.native import addresses
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(addresses, "why_not_native", lambda: "not in this test")

@@ -15,7 +15,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
 from hologram.backends import held
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.graph.schedule.tiles import panel_width
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override

@@ -18,8 +18,8 @@ from test_regions import eager
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, nn
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.dialects import DIALECTS
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
@@ -172,7 +172,7 @@ def test_items_share_it_whatever_the_sizes(dialect: str, dtype: Any) -> None:
         (low,) = _schedule(by_hand, *args, dialect=dialect).kernels
         mapping = Mapping(low.kernel, Scalars(DIALECTS[dialect]), "standard")
         assert mapping.tiles is not None and not mapping.workspace
-        assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.held} == {"weights"}
+        assert {b.name for b in low.kernel.scratch} - {b.name for b in mapping.register_scratch} == {"weights"}
         assert mapping.local <= DIALECTS[dialect].local_bytes
 
 

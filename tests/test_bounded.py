@@ -19,7 +19,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import graph as package
 from hologram import nn
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.errors import PassLimitError
 from hologram.graph.blocking.score_regions import products
 from hologram.graph.bounded import Worklist, rounds

@@ -15,8 +15,8 @@ from optable import mismatch, one_op_graph, rows, seeded, signatures, tame_value
 from test_lowering import PROGRAMS
 
 from hologram import dtypes
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.dialects import DIALECTS
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.helpers import HELPERS, needed
 from hologram.backends.c.scalars import Scalars
@@ -128,7 +128,7 @@ def test_teams_share_a_group_where_they_exchange_in_registers() -> None:
     d = Draft()
     (rows,) = kernels(d.schedule(softmax(d, d.input(200, 1000))))
     opencl, cuda = (Mapping(rows, Scalars(DIALECTS[name])) for name in ("opencl", "cuda"))
-    assert (opencl.width, opencl.chunks, opencl.by_team) == (32, 1, False)
+    assert (opencl.width, opencl.chunks, opencl.by_subgroup) == (32, 1, False)
     assert (cuda.width, cuda.chunks, cuda.items) == (32, 8, 256) and cuda.local <= DIALECTS["cuda"].local_bytes
     assert cuda.groups(200) == 25 and opencl.groups(200) == 200
 

@@ -21,9 +21,9 @@ from test_render import EXTERNAL, TRIPLES, called, machine, runnable
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native import guarded_memory, storage
-from hologram.backends.cpu.native.checked_code import POISON
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import guarded_memory, storage
+from hologram.backends.native.code.checked import POISON
 from hologram.errors import BoundsError, CompileError
 from hologram.graph import pipeline
 from hologram.graph.kernel.ir import Loop, Store
@@ -126,7 +126,7 @@ KERNELS: dict[str, tuple[Sizes, str]] = {
         (4 * 133, 1, 4),
         rows("lanes i from 0 count 133 with a0 = reduce_sum {d} -> {d}", "  v1 = load(x, i+133*p) : {d}", "  a0 <- v1", "y[p+row1] = a0"),
     ),
-    "columns abreast": (
+    "mixed-width columns": (
         (4 * 56 * 9, 1, 4 * 56),
         rows(
             "lanes i from 0 count 56",
@@ -461,7 +461,7 @@ def test_memory_lies_between_pages_that_nobody_may_touch() -> None:
 
 
 def test_where_the_system_gives_no_pages_there_are_no_guards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarded_memory, "MOST_BLOCKS", 0)
+    monkeypatch.setattr(guarded_memory, "MAX_BLOCKS", 0)
     with override(checked=True):
         hg.clear_caches()
         np.testing.assert_array_equal(hg.jit(lambda x: x + 13)(X).numpy(), X + 13)
@@ -471,7 +471,7 @@ def test_beyond_the_end_the_process_stops() -> None:
     code = """
 import ctypes, faulthandler, sys
 faulthandler.disable()
-from hologram.backends.cpu.native import guarded_memory
+from hologram.backends.native import guarded_memory
 place = guarded_memory.allocate(64)
 (ctypes.c_uint8 * 64).from_address(place)[63] = 1
 print("alive", flush=True)

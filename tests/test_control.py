@@ -498,7 +498,7 @@ def test_rows_written_past_the_caches(size: int) -> None:
         for reverse in (False, True):
             run = functools.partial(hg.scan, f, reverse=reverse)
             want = [np.asarray(a) for a in hg.tree.leaves(hg.jit(run, precision="exact")(x[0], x))]
-            with overridden({"hologram.backends.llvm.memory.STREAM_BYTES": 1}):
+            with overridden({"hologram.backends.llvm.memory.NONTEMPORAL_BYTES": 1}):
                 got = [np.asarray(a) for a in hg.tree.leaves(hg.jit(run, precision="exact")(x[0], x))]
             for a, b in zip(got, want, strict=True):
                 np.testing.assert_array_equal(a, b)

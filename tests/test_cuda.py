@@ -191,7 +191,7 @@ def test_scans_are_captured_and_conditions_are_not(cuda: FakeApi) -> None:
 @pytest.mark.parametrize("turned", ["", "left", "right"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, dtype: str, turned: str) -> None:
-    monkeypatch.setattr(library, "LEAST_FLOPS", 2.0 * 40 * 50 * 3300)
+    monkeypatch.setattr(library, "MIN_FLOPS", 2.0 * 40 * 50 * 3300)
     x, y = values(40, 3300), values(3300, 50)
     f = hg.jit(lambda a, b: (a.T if turned == "left" else a) @ (b.T if turned == "right" else b), device="cuda")
     a, b = (hnp.astype(hg.asarray(v), dtype) for v in (x.T if turned == "left" else x, y.T if turned == "right" else y))
@@ -407,7 +407,7 @@ def test_calls_that_do_not_fit_captured_run_kernel_by_kernel(cuda: FakeApi, monk
 
 
 def test_of_too_many_captured_calls_the_oldest_goes(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "MOST_REPLAYS", 3)
+    monkeypatch.setattr(executable, "MAX_REPLAYS", 3)
     f = hg.jit(lambda x: hnp.cumsum(x, axis=0) @ x.T, device="cuda")
     x, streams = hg.device_put(values(6, 6), "cuda"), [hg.stream("cuda") for _ in range(6)]
     for s in streams:

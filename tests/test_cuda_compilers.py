@@ -12,7 +12,7 @@ from test_lowering import PROGRAMS
 from test_scatter_kernels import scattered
 from test_sort_kernels import graph_of
 
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.source import Program
 from hologram.backends.cuda.recording import COPY_TEXT
 from hologram.graph.pipeline import compile_to_plan

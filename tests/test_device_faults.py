@@ -17,7 +17,7 @@ from needs import needs_opencl
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.device.memory import MOST_LENT
+from hologram.backends.device.memory import MAX_LENT
 from hologram.backends.null.device import Device, Event, numbered
 from hologram.backends.opencl import device as opencl_device
 from hologram.errors import DeviceError, OutOfMemory
@@ -152,7 +152,7 @@ def test_an_interrupt_between_arguments_of_a_kernel(monkeypatch: pytest.MonkeyPa
     hg.block_until_ready(f(x))
 
     def half_told(bound: Any, queue: Any, slots: Any, workspace: Any) -> None:
-        for i, (slot, _, _) in enumerate(bound.places):
+        for i, (slot, _, _) in enumerate(bound.operands):
             bound.kernel.set_arg(2 * i, slots[slot][0])
         raise KeyboardInterrupt
 
@@ -230,7 +230,7 @@ def test_handles_are_not_lost_where_a_queue_fails(verb: str, null: Device, monke
     null.runtime.pool.trim()
     before = null.taken
     monkeypatch.setattr(Event, "is_done", lambda event: False)  # nothing is known to have ended
-    for _ in range(MOST_LENT):
+    for _ in range(MAX_LENT):
         x = hg.block_until_ready(hg.device_put(X, "null:5"))
         with stream:
             f(x)

@@ -117,7 +117,7 @@ def test_batches_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     want = hg.jit(steps)(60, X)
     np.testing.assert_allclose(np.asarray(f(60, x)[1]), np.asarray(want[1]), rtol=1e-4, atol=1e-4)
     assert cuda.counts["graphs"] == 4 + 3 and cuda.counts["launches"] < 10
-    monkeypatch.setattr("hologram.backends.cuda.recording.MOST_LAUNCHES", 200)
+    monkeypatch.setattr("hologram.backends.cuda.recording.MAX_LAUNCHES", 200)
     long = hg.jit(lambda x: hg.scan(lambda c, y: (hnp.cumulative_sum(c) + y, hnp.sum(c)), x[0], hnp.tile(x, (100, 1))), device="cuda")
     long(x)
     cuda.counts.clear()

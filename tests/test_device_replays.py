@@ -19,10 +19,10 @@ from some_devices import install
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native.module import why_not_native
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda.api import Api
 from hologram.backends.device.runtime import APART_BYTES
+from hologram.backends.native.module import why_not_native
 from hologram.errors import DeviceError, DonatedBufferError, OutOfMemory
 
 pytestmark = [needs_compilers, pytest.mark.skipif(why_not_native() is not None, reason="native calls are off")]

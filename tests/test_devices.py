@@ -15,10 +15,10 @@ from needs import needs_opencl
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.build import build
-from hologram.backends.cpu.native import storage as host
-from hologram.backends.cpu.native.module import why_not_native
 from hologram.backends.device import runtime
 from hologram.backends.device.backend import DeviceBackend
+from hologram.backends.native import storage as host
+from hologram.backends.native.module import why_not_native
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
 from hologram.ir import devices

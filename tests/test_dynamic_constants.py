@@ -12,7 +12,7 @@ from optable import compiler, mismatch
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native.storage import copy_of
+from hologram.backends.native.storage import copy_of
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.legalize.legalize import legalize
 from hologram.graph.pipeline import canonicalise

@@ -10,9 +10,10 @@ from llvmlite.binding import ffi
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.cpu import compile as scheduled
 from hologram.backends.cpu import executable
-from hologram.backends.llvm import compile as scheduled
-from hologram.backends.llvm import module, target
+from hologram.backends.llvm.graph import writer as module
+from hologram.backends.llvm.toolchain import target
 from hologram.errors import CompileError
 from hologram.settings import override
 
@@ -30,7 +31,7 @@ X = np.random.default_rng(0).standard_normal((64, 48)).astype(np.float32)
 @pytest.fixture(autouse=True)
 def several_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduled, "usable_processors", lambda: 3)
-    monkeypatch.setattr(module, "LEAST_MODULE", 1000)
+    monkeypatch.setattr(module, "MIN_MODULE_CHARACTERS", 1000)
 
 
 def compiled() -> executable.Executable:

@@ -17,7 +17,7 @@ from optable import mismatch
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, nn
-from hologram.backends.c.gemm_analysis import PANELS
+from hologram.backends.c.analysis.gemm import PANELS
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.graph.pipeline import compile_to_plan

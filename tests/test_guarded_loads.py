@@ -11,7 +11,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm.target import _LEVELS, _features_of
+from hologram.backends.llvm.toolchain.target import _LEVELS, _features_of
 from hologram.settings import override
 
 HERE = llvm.get_host_cpu_features()

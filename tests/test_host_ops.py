@@ -18,7 +18,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import lapack
+from hologram.backends.llvm.graph import lapack
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError, TransformError, TreeError
 from hologram.linalg import factors
 from hologram.primitives import TABLE
@@ -331,7 +331,7 @@ if {hidden}:
     sys.modules["scipy"] = None  # importing it fails
 import numpy as np
 import hologram as hg
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 compiled = []
 plain = target.compile_modules
 def counting(texts, *rest, **options):

@@ -15,7 +15,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import signal_free, target
+from hologram.backends.llvm.toolchain import signal_free, target
 from hologram.errors import CompileError
 from hologram.settings import override
 
@@ -45,7 +45,7 @@ def note(frame, event, argument):
 sys.setprofile(note)
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.errors import CompileError
 from hologram.settings import override
 
@@ -178,7 +178,7 @@ def test_interrupts_are_lost_in_no_function_that_c_code_calls() -> None:
 
 LEFT_BEHIND = """
 import signal, time
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 
 lines = "\\n".join(f"%x{i + 1} = fdiv double %x{i}, %x0" for i in range(20000))
 signal.setitimer(signal.ITIMER_REAL, 0.3)

@@ -17,7 +17,7 @@ from test_random_graphs import exact_graphs
 
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.scalars import Functions
-from hologram.backends.llvm.target import Target
+from hologram.backends.llvm.toolchain.target import Target
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Accumulate, Buffer, Kernel, Loop, Store
 from hologram.graph.kernel.parser import parse_integer, parse_kernel

@@ -11,7 +11,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import lapack
+from hologram.backends.llvm.graph import lapack
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError, TracedValueError
 
 la = hg.linalg

@@ -11,9 +11,10 @@ import pytest
 from runtime_programs import ADD_8, ADD_PARALLEL, CHUNK, COPY_CELLS, F8, Calls, adder, linked, natively, python, resident, tensor, values
 
 from hologram import dtypes
-from hologram.backends.cpu.native import dispatch, object_layout, storage, tracing
-from hologram.backends.cpu.native.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import dispatch, storage, tracing
+from hologram.backends.native.code import object_layout
+from hologram.backends.native.dispatch import Argument, ArrayLeaf, Dispatch, Output, Same, ScalarLeaf, Spec, TensorLeaf
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.settings import override

@@ -6,7 +6,8 @@ import ctypes
 
 import pytest
 
-from hologram.backends.cpu.native_lang.language import (
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native_lang.language import (
     Array,
     Function,
     NativeError,
@@ -45,8 +46,7 @@ from hologram.backends.cpu.native_lang.language import (
     void,
     write_fp_control,
 )
-from hologram.backends.cpu.native_lang.translate import module_ir
-from hologram.backends.llvm import target
+from hologram.backends.native_lang.translate import module_ir
 
 SEVEN = 7
 

@@ -97,7 +97,7 @@ class Code:
     def __init__(self, compilation):
         self.constants, self.compilation, self.remote, self.long, self.placement = [], compilation, True, False, compilation.placement
     def run(self, inputs):
-        from hologram.backends.cpu.native import storage
+        from hologram.backends.native import storage
         from hologram.ir.interpreter import evaluate
         return [storage.copy_of(x) for x in evaluate(self.compilation.canonical, [storage.view(x) for x in inputs])]
     def replays(self, inputs):

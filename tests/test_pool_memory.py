@@ -10,12 +10,13 @@ import re
 
 import pytest
 
-from hologram.backends.cpu.native import pool_code, team_code
-from hologram.backends.cpu.native.records import CACHE_LINE, Job, Pool, Worker
-from hologram.backends.cpu.native_lang.intrinsics import ARCHITECTURES
-from hologram.backends.cpu.native_lang.language import fields_of, size_of
-from hologram.backends.cpu.native_lang.translate import RECORD_ALIGNMENT, module_ir
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native.code import pool as pool_code
+from hologram.backends.native.code import team as team_code
+from hologram.backends.native.code.records import CACHE_LINE, Job, Pool, Worker
+from hologram.backends.native_lang.intrinsics import ARCHITECTURES
+from hologram.backends.native_lang.language import fields_of, size_of
+from hologram.backends.native_lang.translate import RECORD_ALIGNMENT, module_ir
 
 # Fields that one thread may write while another reads or writes them.
 SHARED = {"state", "joined", "next", "chunks", "longest", "sleeping", "stop", "open", "n_workers", "unmet", "last_unmet", "guests", "done"}
@@ -23,7 +24,7 @@ ATOMICS = {"acquire", "release", "exchange", "fetch_add", "compare_exchange"}
 # By which the thread that writes a field also looks at what another wrote: there the weaker store may come too late.
 ORDERED = {"state", "joined", "sleeping", "stop", "open", "guests"}
 # Before the region's threads are there.
-ALONE = {("team_code", "context.done = 0")}
+ALONE = {("team", "context.done = 0")}
 
 
 def accesses(module: object) -> list[tuple[str, str, str | None]]:

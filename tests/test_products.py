@@ -12,8 +12,8 @@ from optable import seeded
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import target
-from hologram.backends.llvm.mixed_width import widths_abreast
+from hologram.backends.llvm.mixed_width import mixed_widths
+from hologram.backends.llvm.toolchain import target
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.schedule.tiles import CpuTileConfig, _rows_at_once, block_width, lanes
@@ -104,17 +104,17 @@ def test_columns_are_vectors_of_several_widths(columns: int, precision: Any) -> 
 
 
 @needs_levels
-def test_columns_abreast_take_no_more_than_their_vectors() -> None:
+def test_mixed_width_columns_take_no_more_than_their_vectors() -> None:
     a, b = _operands((64, 64, 56), "float32")
     with hg.settings.override(target="x86-64-v4"):
         text = hg.jit(hnp.matmul).lower(a, b).compile().as_text("llvm")
     assert all(f"phi <{width} x float>" in text for width in (32, 16, 8)) and "<64 x float>" not in text
 
 
-def test_widths_abreast() -> None:
-    assert [widths_abreast(n, 16) for n in (56, 44, 100, 18, 17)] == [[32, 16, 8], [32, 16], [64, 32, 8], [16, 8], [16, 1]]
-    assert [widths_abreast(n, 16) for n in (64, 60, 25, 16, 8, 5)] == [[]] * 6  # one vector takes no more registers
-    assert widths_abreast(3, 2) == [2, 1]
+def test_mixed_widths() -> None:
+    assert [mixed_widths(n, 16) for n in (56, 44, 100, 18, 17)] == [[32, 16, 8], [32, 16], [64, 32, 8], [16, 8], [16, 1]]
+    assert [mixed_widths(n, 16) for n in (64, 60, 25, 16, 8, 5)] == [[]] * 6  # one vector takes no more registers
+    assert mixed_widths(3, 2) == [2, 1]
 
 
 PAIRS: dict[str, Any] = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from optable import ATTRIBUTES, MOVEMENTS, accepts, compiler, mismatch, ordinary_values, rows, seeded, special_values
 
 from hologram import dtypes
-from hologram.backends.cpu.native.storage import copy_of
+from hologram.backends.native.storage import copy_of
 from hologram.dtypes import DType
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate_node

@@ -18,9 +18,9 @@ from test_cpu_optable import KINDS, batch_graph, runs_alone
 from test_lowering import PROGRAMS
 from test_random_graphs import arguments, exact_graphs, seeds, values_of
 
-from hologram.backends.llvm import target
-from hologram.backends.llvm.graph_module import render_module
-from hologram.backends.llvm.target import Target
+from hologram.backends.llvm.graph.module import render_module
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.llvm.toolchain.target import Target
 from hologram.graph.pipeline import compile_to_plan
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate

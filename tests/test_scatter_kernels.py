@@ -12,7 +12,7 @@ from optable import mismatch, seeded
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
-from hologram.backends.c.gemm_analysis import PANELS
+from hologram.backends.c.analysis.gemm import PANELS
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize import sorts
 from hologram.graph.pipeline import compile_to_plan

@@ -374,7 +374,7 @@ def test_threads_share_ops(executor: hg.Executor) -> None:
 
 WITHOUT_NATIVE = """
 import gc, numpy as np, hologram as hg
-from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.native.module import why_not_native
 assert why_not_native() == "settings.native is off"
 with hg.Executor("cpu") as executor:
     a, b, page = executor.allocate(100), executor.allocate(100), executor.allocate_boundary(3, 48, 256)

@@ -15,8 +15,8 @@ from optable import mismatch, seeded
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
+from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
 from hologram.backends.c.dialects import DIALECTS
-from hologram.backends.c.gemm_analysis import PANELS, UNIT_PANELS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
 from hologram.graph.fusion.groups import Group

@@ -15,7 +15,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.native.module import why_not_native
 
 RNG = np.random.default_rng(0)
 

@@ -12,8 +12,8 @@ import pytest
 from runtime_programs import natively
 
 from hologram import dtypes
-from hologram.backends.cpu.native import python_storage, storage
-from hologram.backends.cpu.native.module import module
+from hologram.backends.native import python_storage, storage
+from hologram.backends.native.module import module
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.settings import override

@@ -14,7 +14,7 @@ from test_render import runnable
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.ir.devices import backend
 from hologram.settings import override
 

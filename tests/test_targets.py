@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from runtime_programs import ADD_8, F8, natively
 
-from hologram.backends.cpu.native.module import _exports
-from hologram.backends.cpu.native_lang.translate import module_ir
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native.module import _exports
+from hologram.backends.native_lang.translate import module_ir
 from hologram.errors import CompileError
 from hologram.ir.aval import Aval
 from hologram.settings import override

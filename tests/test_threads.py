@@ -14,9 +14,9 @@ import pytest
 from runtime_programs import CHUNK, F8, Calls, adder, natively, parallel, python, run_add, tensor, values
 
 from hologram import dtypes
-from hologram.backends.cpu.native import pool, storage
-from hologram.backends.cpu.native.dispatch import Dispatch, Output, Spec, TensorLeaf
-from hologram.backends.cpu.native.processors import usable_processors
+from hologram.backends.native import pool, storage
+from hologram.backends.native.dispatch import Dispatch, Output, Spec, TensorLeaf
+from hologram.backends.native.processors import usable_processors
 from hologram.ir.aval import aval
 
 pytestmark = natively

@@ -53,7 +53,7 @@ def levels(workers: int) -> list[str]:
     """The levels at which tests failed."""
     import llvmlite.binding as llvm
 
-    from hologram.backends.llvm.target import _LEVELS, _features_of
+    from hologram.backends.llvm.toolchain.target import _LEVELS, _features_of
 
     if platform.machine().lower() not in ("x86_64", "amd64"):
         raise SystemExit(f"test-levels needs an x86-64 machine, not {platform.machine()}")

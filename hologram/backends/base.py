@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage
+from hologram.backends.native import storage
 from hologram.graph.compilation import Compilation
 from hologram.graph.program import Schedule
 from hologram.graph.report import Cost, Memory, Reduction

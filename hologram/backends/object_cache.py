@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.errors import CacheWarning
 from hologram.settings import settings
 from hologram.version import __version__

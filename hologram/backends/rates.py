@@ -13,9 +13,9 @@ import numpy as np
 from hologram import dtypes
 from hologram.backends import object_cache as disk
 from hologram.backends.build import build
-from hologram.backends.cpu.native import storage
-from hologram.backends.cpu.native.processors import usable_processors
-from hologram.backends.device.driver import Device
+from hologram.backends.device.runtime import Device
+from hologram.backends.native import storage
+from hologram.backends.native.processors import usable_processors
 from hologram.graph.placement.min_cut import Rates
 from hologram.ir.devices import CPU, backend, find
 from hologram.ir.graph import Graph

@@ -53,6 +53,16 @@ class Runtime(Protocol):
     def put(self, source: Any) -> Any:
         """A storage on the device with the values of one elsewhere."""
 
+    def copied(self, source: Any) -> Any:
+        """A copy of a storage that is on the device."""
+
+    def read(self, array: Any, source: Any) -> None:
+        """Fills an array with the elements of a storage of the device, which are there."""
+
+    @property
+    def queue(self) -> Any:
+        """Where this thread's work goes."""
+
     def enter(self, queue: Any) -> None:
         """This thread's work goes to ``queue``, until :meth:`leave`."""
 

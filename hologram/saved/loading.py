@@ -55,7 +55,7 @@ def load(file: Source, *, device: Any = None) -> Program:
 
 
 def _program(header: dict[str, Any], arrays: list[np.ndarray], device: str | None) -> Program:
-    from hologram.backends.cpu.native import storage  # memory of arrays: the native runtime, which nothing before needs
+    from hologram.backends.native import storage  # memory of arrays: the native runtime, which nothing before needs
 
     name, precision, parameters, weak, donated, symbols, assumptions, rules, data = fields(
         header,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage
-from hologram.backends.cpu.native.dispatch import register_buffer_class
-from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.native import storage
+from hologram.backends.native.dispatch import register_buffer_class
+from hologram.backends.native.module import why_not_native
 from hologram.backends.residence import on_host
 from hologram.dlpack import capsule
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
@@ -28,7 +28,7 @@ def _exporter() -> type:
     """The base class of buffers: up to Python 3.11 the buffer protocol is native code's to have, from 3.12 on ``__buffer__`` is enough."""
     if sys.version_info >= (3, 12) or why_not_native() is not None:
         return object
-    from hologram.backends.cpu.native import native_storage
+    from hologram.backends.native import native_storage
 
     made: type = native_storage.exporter(lambda buffer: buffer.to_numpy())
     return made

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage
+from hologram.backends.native import storage
 from hologram.errors import ClosedExecutorError, DeviceError, ShapeError
 from hologram.ir import devices
 from hologram.sdk import backend as backends

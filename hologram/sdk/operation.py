@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, NamedTuple
 
-from hologram.backends.cpu.native import storage
-from hologram.backends.cpu.native.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
-from hologram.backends.cpu.native.module import MOST_BYTES
+from hologram.backends.native import storage
+from hologram.backends.native.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
+from hologram.backends.native.module import MAX_ALLOCATION_BYTES
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
@@ -171,7 +171,7 @@ class Operation:
             if name in arrays:
                 least = arrays[name].count(call.sizes) * call.dtype.itemsize
                 exact = call.whole and bool(arrays[name].extents)
-                return BufferLeaf(call.dtype, least, least if exact else MOST_BYTES)
+                return BufferLeaf(call.dtype, least, least if exact else MAX_ALLOCATION_BYTES)
             return Same(value) if name in call.sizes else ScalarLeaf(type(value), call.dtype)
 
         address, symbols, arena, long = made.call(call.sizes)

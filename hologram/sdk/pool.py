@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from hologram import dtypes
-from hologram.backends.cpu.native import storage
+from hologram.backends.native import storage
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
 from hologram.support.cached_property import cached_property

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from hologram import numpy as hnp
-from hologram.backends.cpu.native import addresses, storage
-from hologram.backends.cpu.native.dispatch import Into
-from hologram.backends.cpu.native.module import module
-from hologram.backends.llvm.memory import CACHE_LINE, STREAM_BYTES
+from hologram.backends.llvm.memory import CACHE_LINE, NONTEMPORAL_BYTES
+from hologram.backends.native import addresses, storage
+from hologram.backends.native.dispatch import Into
+from hologram.backends.native.module import module
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.ir.aval import aval
@@ -84,7 +84,7 @@ class Program:
 
 def streams(row: Row, dtype: DType, sizes: Mapping[str, int]) -> bool:
     """Whether a result is so large that a program for its size writes it past the caches, in whole lines."""
-    return row.result.count(sizes) * dtype.itemsize >= STREAM_BYTES
+    return row.result.count(sizes) * dtype.itemsize >= NONTEMPORAL_BYTES
 
 
 def _graph(row: Row, dtype: DType, extents: Mapping[str, Any]) -> Graph:

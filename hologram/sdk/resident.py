@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage
 from hologram.backends.device.storage import DeviceStorage
+from hologram.backends.native import storage
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.ir import devices
 from hologram.ir.aval import Aval, aval

@@ -75,7 +75,7 @@ def pinned(t: Tensor) -> Any:
     """The Storage of a realised Tensor, in memory of its own: what was borrowed is copied at its first use in an op."""
     storage = t._storage
     if storage.owner is not None:
-        from hologram.backends.cpu.native.storage import copy_of, view
+        from hologram.backends.native.storage import copy_of, view
 
         storage = t._storage = copy_of(view(storage))
     return storage
@@ -93,7 +93,7 @@ def wide_value(t: Tensor) -> Any:
     node: Any = t._node
     if node.op is recorder.const:
         return const_value(node)
-    from hologram.backends.cpu.native.storage import view
+    from hologram.backends.native.storage import view
     from hologram.backends.residence import on_host
 
     return view(on_host(node.attrs[0]))[()]
@@ -116,7 +116,7 @@ def settled(t: Tensor) -> Any:
     with recorder.suspended():
         hooks.realise(t)
     if is_wide(t):
-        from hologram.backends.cpu.native.storage import copy_of
+        from hologram.backends.native.storage import copy_of
 
         return copy_of(np.asarray(wide_value(t), t.dtype))
     return t._storage
@@ -143,7 +143,7 @@ def array_node(x: np.ndarray | np.generic) -> Node:
     dtype = dtypes.of(x.dtype)
     if x.ndim == 0:
         return constant(np.asarray(x)[()], dtype)
-    from hologram.backends.cpu.native import storage
+    from hologram.backends.native import storage
 
     return leaf_node(storage.copy_of(np.asarray(x)))
 

@@ -187,7 +187,7 @@ def _of_array(array: Any, to: DType | None, borrow: bool, strict: bool = False) 
 
 
 def _storage_of(array: Any, to: DType | None, borrow: bool, strict: bool) -> Any:
-    from hologram.backends.cpu.native import storage
+    from hologram.backends.native import storage
 
     check_unmasked(array, "tensor")
     dtype = element_type(array.dtype)

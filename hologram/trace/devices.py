@@ -56,7 +56,7 @@ def set_num_threads(n: int) -> None:
     >>> hg.set_num_threads(1)
     >>> hg.set_num_threads(0)
     """
-    from hologram.backends.cpu.native.pool import set_num_threads
+    from hologram.backends.native.pool import set_num_threads
 
     if (count := integer(n, "set_num_threads", "a number of threads")) < 0:
         raise located(ArgumentError(f"set_num_threads: a number of threads is at least 0, not {count}"))
@@ -72,7 +72,7 @@ def clear_caches() -> None:
     jit.clear_all()
     for forget in forgetting:
         forget()
-    from hologram.backends.cpu.native import storage
+    from hologram.backends.native import storage
 
     storage.clear_caches()
     from hologram.backends.device.runtime import runtimes

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.native.tracing import tracing
+from hologram.backends.native.tracing import tracing
 from hologram.errors import DeviceError
 from hologram.ir.devices import AUTO, CPU, resolve
 from hologram.settings import settings

@@ -199,7 +199,7 @@ class _Miss:
             self.cache.put(self.key, executable)
         if not self.scalars:
             return run(executable, storages)
-        from hologram.backends.cpu.native.storage import copy_of
+        from hologram.backends.native.storage import copy_of
 
         return run(executable, storages + [copy_of(s) for s in self.scalars])
 

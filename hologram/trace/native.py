@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import dispatch
-from hologram.backends.cpu.native.dispatch import Argument, ArrayLeaf, Dispatch, Output, RemoteLeaf, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
 from hologram.backends.device.storage import DeviceStorage
+from hologram.backends.native import dispatch
+from hologram.backends.native.dispatch import Argument, ArrayLeaf, Dispatch, Output, RemoteLeaf, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
 from hologram.ir.aval import aval
 from hologram.trace import lazy
 from hologram.trace.signature import Call, LeafType

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.native.tracing import closed, opened
+from hologram.backends.native.tracing import closed, opened
 from hologram.dtypes import DType, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
 from hologram.ir.graph import Graph

@@ -65,7 +65,7 @@ def _storage_of(x: Any) -> Any:
         if x._storage is None:
             realise(x)
         return x._storage
-    from hologram.backends.cpu.native import storage
+    from hologram.backends.native import storage
 
     if isinstance(x, np.ndarray):
         return storage.borrow(x) if storage.borrowable(x) else storage.copy_of(x)

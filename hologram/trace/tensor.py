@@ -165,7 +165,7 @@ class Tensor:
 
     def _view(self, reading: str) -> np.ndarray:
         storage = on_host(self._realised(reading))
-        from hologram.backends.cpu.native.storage import view
+        from hologram.backends.native.storage import view
 
         return view(storage)
 

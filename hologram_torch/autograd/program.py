@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 import hologram as hg
-from hologram.backends.cpu.native import storage
+from hologram.backends.native import storage
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError

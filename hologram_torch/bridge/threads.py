@@ -7,7 +7,7 @@ from functools import cache
 
 import torch
 
-from hologram.backends.cpu.native.module import why_not_native
+from hologram.backends.native.module import why_not_native
 
 
 @cache
@@ -23,7 +23,7 @@ def share() -> bool:
         fork, number = library.GOMP_parallel, library.omp_get_thread_num
     except (OSError, AttributeError):
         return False
-    from hologram.backends.cpu.native.pool import share_openmp
+    from hologram.backends.native.pool import share_openmp
 
     share_openmp(*(ctypes.cast(f, ctypes.c_void_p).value or 0 for f in (fork, number)))
     return True

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch._C._dynamo import guards
 
-from hologram.backends.llvm.memory import STREAM_BYTES
+from hologram.backends.llvm.memory import NONTEMPORAL_BYTES
 from hologram.errors import DeviceError, IndexOutOfRange
 from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
@@ -57,7 +57,7 @@ class Check(NamedTuple):
 class Host:
     """The CPU: a call returns when its results are there."""
 
-    max_donated_bytes: float = STREAM_BYTES  # larger results are written past the caches, in memory of their own
+    max_donated_bytes: float = NONTEMPORAL_BYTES  # larger results are written past the caches, in memory of their own
     move = staticmethod(ctypes.memmove)
 
     def __init__(self) -> None:

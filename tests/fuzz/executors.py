@@ -18,7 +18,7 @@ import numpy as np
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.errors import (
     ArgumentError,
     DeviceError,

@@ -26,12 +26,12 @@ PACKAGES = (
     "hologram.graph",
     "hologram.backends.llvm",
     "hologram.backends.cpu",
+    "hologram.backends.native_lang",
     "hologram.backends.device",
     "hologram.primitives.indexing",
     "hologram.nn.attention",
 )
 LEFT_OUT = (
-    "hologram.backends.cpu.native",
     "hologram.backends.object_cache",
     "hologram.graph.library.sort.radix",
     "hologram.graph.kernel.parser",
@@ -51,15 +51,15 @@ FIXED = {
     "hologram.graph.schedule.nest.UNBOUNDED": "infinity",
     "hologram.graph.canonical.loop_splitting._FIRST_OWN": "a number that no input has",
     "hologram.graph.placement.min_cut.NEVER": "infinity",
-    "hologram.backends.llvm.bfloat16_pairs.LARGEST": "lanes of an instruction",
-    "hologram.backends.llvm.bfloat16_pairs.LEAST": "lanes of an instruction",
+    "hologram.backends.llvm.bfloat16_pairs.MAX_LANES": "lanes of an instruction",
+    "hologram.backends.llvm.bfloat16_pairs.MIN_LANES": "lanes of an instruction",
     "hologram.graph.canonical.licm._MAX_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
     "hologram.graph.rewrite.rewriter.MAX_NESTED_REWRITES": "a bound, met by defects only",
-    "hologram.backends.llvm.control_flow.POLL_NS": "how soon signals are seen",
+    "hologram.backends.llvm.graph.control_flow.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
-    "hologram.backends.llvm.lapack._MOST": "what a routine's integers hold",
-    "hologram.backends.device.maker.MOST_GROUPS": "a limit of devices",
+    "hologram.backends.llvm.graph.lapack._MAX_INTEGER": "what a routine's integers hold",
+    "hologram.backends.device.maker.MAX_GROUPS": "a limit of devices",
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.MIN_KEYS": 2,
@@ -163,7 +163,7 @@ def _caches() -> list[Any]:
     """What the compiler remembers of programs."""
     found: dict[int, Any] = {}
     for name, m in sorted(sys.modules.items()):
-        if name.startswith(("hologram.graph", "hologram.backends.llvm.host_calls", "hologram.backends.device")) and m is not None:
+        if name.startswith(("hologram.graph", "hologram.backends.llvm.graph.host_calls", "hologram.backends.device")) and m is not None:
             for x in vars(m).values():
                 if isinstance(x, Recent):
                     found[id(x)] = x.clear

@@ -59,7 +59,7 @@ def test_memory_stays_flat(training, everything):
 
 
 def test_results_give_their_memory_back_to_the_allocator():
-    from hologram.backends.cpu.native import storage
+    from hologram.backends.native import storage
 
     fast = torch.compile(lambda x: x * 2, backend=backend)
     x = torch.randn(1 << 20)

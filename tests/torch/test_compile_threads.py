@@ -11,7 +11,7 @@ import torch
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.native.pool import the_pool
+from hologram.backends.native.pool import the_pool
 from hologram_torch.bridge import threads
 
 pytestmark = pytest.mark.skipif(not threads.share() or not the_pool().state.fork, reason="torch works without OpenMP, or with one thread")

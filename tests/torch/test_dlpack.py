@@ -12,7 +12,7 @@ import torch
 
 import hologram as hg
 import hologram_torch as ht
-from hologram.backends.cpu.native.storage import statistics
+from hologram.backends.native.storage import statistics
 from hologram.dlpack import VERSIONED
 from hologram.errors import DeviceError
 from hologram_torch.bridge.element_types import dtype_of

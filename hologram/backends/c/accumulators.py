@@ -1,7 +1,7 @@
-"""Accumulators in C: monoids, and the written order in which the items of a group combine their partial results.
+"""Accumulators in C: monoids, and the canonical order in which the items of a group combine their partial results.
 
-In row form item ``32*w + l`` of a group is lane l of page w: a group takes as many pages at one time as it has 32 items. Lanes combine by halves in
-memory that the group shares, pages in their order, so the result depends neither on how many items there are nor on the device.
+In a horizontal reduction item ``32*w + l`` of a group is lane l of page w: a group takes as many pages at one time as it has 32 items. Lanes combine
+as a tree in memory that the group shares, pages in their order, so the result depends neither on how many items there are nor on the device.
 """
 
 from __future__ import annotations

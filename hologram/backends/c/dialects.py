@@ -163,8 +163,8 @@ class Dialect:
     - ``local_bytes``: of memory that a group may share, which every device of the dialect has.
     - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.tensor_core.mma`).
     - ``slots``: whether parameters are bound by number in the text.
-    - ``team_barrier``: where 32 neighbouring items, a *team*, exchange values in registers by ``hg_down``, ``hg_up``, ``hg_swap`` and ``hg_first``,
-      and meet without the rest of their group; None where a device promises no such thing.
+    - ``subgroup_barrier``: where 32 neighbouring items, a *subgroup* (a warp), exchange values in registers by ``hg_down``, ``hg_up``, ``hg_swap``
+      and ``hg_first``, and meet without the rest of their group; None where a device promises no such thing.
     - ``align``: what aligns a type or an array to ``{n}`` bytes; ``unroll``: asks to unroll the loop that follows.
     - ``single``: the suffix of functions of float32. ``long``: the suffix of 64-bit literals.
     """
@@ -190,7 +190,7 @@ class Dialect:
     table: bool = False
     local_bytes: int = 32 * 1024
     matrix_units: bool = False
-    team_barrier: str | None = None
+    subgroup_barrier: str | None = None
     align: str = "__attribute__((aligned({n})))"
     unroll: str = "#pragma unroll"
     single: str = ""
@@ -234,7 +234,7 @@ METAL = Dialect(
         "uint hg_item_id [[thread_position_in_threadgroup]]",
     ),
     slots=True,
-    team_barrier="simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
+    subgroup_barrier="simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
     align="alignas({n})",
     options=("-fno-fast-math",),
 )
@@ -251,7 +251,7 @@ _FLAT = Dialect(  # one address space, and the functions of C for float32
     group="hg_group_id",
     groups="hg_group_count",
     item="hg_item_id",
-    team_barrier="hg_team_barrier();",
+    subgroup_barrier="hg_team_barrier();",
     single="f",
     long="LL",
 )
@@ -264,7 +264,7 @@ CUDA = replace(
     function="static __device__ __forceinline__ ",
     local="__shared__ ",
     barrier="__syncthreads();",
-    team_barrier="__syncwarp();",
+    subgroup_barrier="__syncwarp();",
     group="(i64)blockIdx.x",
     groups="(i64)gridDim.x",
     item="(i64)threadIdx.x",

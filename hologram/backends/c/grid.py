@@ -1,14 +1,14 @@
 """How a kernel is laid on work-groups and work-items.
 
 - A *group kernel* runs a chunk of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by the
-  first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.vectors`).
-- A *team kernel* has rows of a page at most, which 32 items reduce. On devices whose teams of 32 run as one, a chunk is a team's, and a group has
-  several: they need no barrier of the group.
-- A *product* has rows and columns for lanes: see :mod:`.panels`.
-- A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.tiles`.
+  first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.analysis.vectors`).
+- A *subgroup kernel* has rows of a page at most, which 32 items reduce. On devices whose subgroups (warps) of 32 run as one, a chunk is a subgroup's,
+  and a group has several: they need no barrier of the group.
+- A *product* has rows and columns for lanes: see :mod:`.shared_memory_gemm`.
+- A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.analysis.tiles`.
 - An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
 
-Groups, teams or items take chunks a whole grid apart, so any number of them will do.
+Groups, subgroups or items take chunks a whole grid apart, so any number of them will do.
 
 Scratch that fits is memory that the group shares, else a part of a workspace, one for each chunk under way.
 """
@@ -16,13 +16,11 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
-from hologram.backends.c.gemm_analysis import ITEMS, Product, in_panels, product_of, resident
+from hologram.backends.c.analysis.gemm import ITEMS, Product, in_shared_memory, product_of, resident
+from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units
+from hologram.backends.c.analysis.tiles import shared_bytes, tiles_of
+from hologram.backends.c.analysis.vectors import vectors
 from hologram.backends.c.scalars import Scalars
-from hologram.backends.c.tensor_core import mma_async_copy
-from hologram.backends.c.tensor_core.mma import on_matrix_units
-from hologram.backends.c.tensor_core.mma_nests import unit_tiles_of
-from hologram.backends.c.tiles import shared_bytes, tiles_of
-from hologram.backends.c.vectors import vectors
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop
 from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import LANES, PAGE
@@ -30,22 +28,22 @@ from hologram.settings import settings
 from hologram.support.precision import TF32
 
 ITEM_KERNEL = 64  # items of a group where each has a chunk of its own
-MOST_ITEMS = 256
-MOST_PAGES = 8  # that a group reduces at one time
+MAX_ITEMS = 256
+MAX_PAGES = 8  # that a group reduces at one time
 
 
 class Mapping:
     """``items`` of a group, ``chunks`` that a group has under way at one time, and ``width``, the items that share a chunk.
 
-    ``by_item``: a chunk is an item's; ``by_team``: it is a team's. ``local``: bytes of memory that a group shares, at most. ``workspace``: bytes of
-    a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not. ``tiles``: the nests
-    of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared
-    memory that the launch has to supply.
+    ``by_item``: a chunk is an item's; ``by_subgroup``: it is a subgroup's. ``local``: bytes of memory that a group shares, at most. ``workspace``:
+    bytes of a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not. ``tiles``:
+    the nests of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of
+    shared memory that the launch has to supply.
     """
 
     __slots__ = (
-        "items", "width", "chunks", "by_item", "by_team", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident", "dynamic",
-        "tiles",
+        "items", "width", "chunks", "by_item", "by_subgroup", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident",
+        "dynamic", "tiles",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
@@ -55,19 +53,19 @@ class Mapping:
         units = scalars.dialect.matrix_units and precision != "exact"
         by_units = on_matrix_units(product, precision == TF32 or settings.tf32) if product is not None and units else None
         self.on_matrix_units = by_units is not None
-        self.product: Product | None = by_units or (in_panels(product, most) if product is not None else None)
-        self.tiles = (unit_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.team_barrier is not None)
+        self.product: Product | None = by_units or (in_shared_memory(product, most) if product is not None else None)
+        self.tiles = (mma_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.subgroup_barrier is not None)
         self.by_item = not lanes and not kernel.scratch
-        self.by_team = scalars.dialect.team_barrier is not None and self.tiles is None and _of_teams(lanes)
+        self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
-        self.width = 1 if self.by_item else LANES if self.by_team else max(wanted)
+        self.width = 1 if self.by_item else LANES if self.by_subgroup else max(wanted)
         scratch = sum(shared_bytes(b) for b in kernel.scratch)
-        partials = 0 if self.by_team else sum(_partials(s, self.width, scalars) for s in lanes)
+        partials = 0 if self.by_subgroup else sum(_partials(s, self.width, scalars) for s in lanes)
         self.in_workspace = self.tiles is None and scratch + partials > most
         own = partials + (0 if self.in_workspace else scratch)  # of a chunk
         self.chunks = ITEM_KERNEL if self.by_item else 1
-        if self.by_team:
-            self.chunks = min(MOST_ITEMS // LANES, most // own if own else MOST_ITEMS)
+        if self.by_subgroup:
+            self.chunks = min(MAX_ITEMS // LANES, most // own if own else MAX_ITEMS)
         self.items = self.width * self.chunks
         self.workspace = scratch * self.chunks if self.in_workspace else 0
         self.local = own * self.chunks
@@ -75,17 +73,17 @@ class Mapping:
             self.items = self.width = ITEMS
             self.local = self.product.local
             self.resident = resident(self.product.sums if self.on_matrix_units else self.product.registers)
-            if self.on_matrix_units and mma_async_copy.takes(self.product):
-                self.local = self.dynamic = mma_async_copy.shared_bytes(self.product)
+            if self.on_matrix_units and is_f16(self.product):
+                self.local = self.dynamic = f16_panel_bytes(self.product)
         if self.tiles is not None:
             self.items = self.width = ITEMS
             self.local, self.dynamic = self.tiles.local, self.tiles.dynamic
             self.resident = resident(self.tiles.registers)
 
     @property
-    def held(self) -> dict[Buffer, tuple[int, ...]]:
+    def register_scratch(self) -> dict[Buffer, tuple[int, ...]]:
         """Scratch that items have in registers: how many, of each row and column of theirs."""
-        return self.tiles.held if self.tiles is not None else {}
+        return self.tiles.register_scratch if self.tiles is not None else {}
 
     @property
     def fragments(self) -> frozenset[Buffer]:
@@ -101,22 +99,22 @@ def scans(loop: Loop) -> bool:
     return any(isinstance(s, Ins) and s.op == "scan" for s in loop.body)
 
 
-def _of_teams(lanes: list[Loop]) -> bool:
+def _of_subgroups(lanes: list[Loop]) -> bool:
     """Whether rows are reduced by 32 items, and nothing else wants more."""
     reduced = [s for s in lanes if s.accs]
     return bool(reduced) and all(isinstance(s.extent, int) and s.extent <= PAGE and not scans(s) for s in reduced)
 
 
 def _items(loop: Loop) -> int:
-    """Items that a loop of lanes has use for: in row form 32 a page."""
+    """Items that a loop of lanes has use for: in a horizontal reduction 32 a page."""
     extent = loop.extent
     if loop.accs and not scans(loop):
-        pages = -(-extent // PAGE) if isinstance(extent, int) else MOST_PAGES
-        return LANES * min(MOST_PAGES, _power_of_two(pages))
+        pages = -(-extent // PAGE) if isinstance(extent, int) else MAX_PAGES
+        return LANES * min(MAX_PAGES, _power_of_two(pages))
     if not isinstance(extent, int):
-        return MOST_ITEMS
+        return MAX_ITEMS
     taken = vectors(loop)
-    return min(MOST_ITEMS, max(LANES, _power_of_two(-(-extent // taken.width) if taken else extent)))
+    return min(MAX_ITEMS, max(LANES, _power_of_two(-(-extent // taken.width) if taken else extent)))
 
 
 def _power_of_two(n: int) -> int:

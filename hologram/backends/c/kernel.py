@@ -8,36 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hologram.backends.c.accumulators import Monoid
-from hologram.backends.c.analysis import fusible, in_place, loaded, stored
-from hologram.backends.c.grid import Mapping, scans
+from hologram.backends.c.analysis.tiles import Nest, shared_bytes
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Vectors, divides, vectors
+from hologram.backends.c.emitter import ITEM
+from hologram.backends.c.grid import scans
 from hologram.backends.c.nests import ElementWriter
-from hologram.backends.c.row_reduction import ITEM, RowForm, after, pieces, side_by_side
-from hologram.backends.c.scalars import Lines, Scalars, memory_name, type_name
-from hologram.backends.c.scan import scan, turns
-from hologram.backends.c.shared_memory_gemm import PanelWriter
-from hologram.backends.c.tensor_core.mma import MatrixWriter, UnitNestWriter
-from hologram.backends.c.tensor_core.mma_async_copy import HalfWriter
-from hologram.backends.c.tiles import Nest, shared_bytes
-from hologram.backends.c.vectors import ACCESS_BYTES, Place, Vectors, divides, vectors
-from hologram.dtypes import int64, uint64
-from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store
+from hologram.backends.c.row_reduction import HorizontalReduction, after, pieces, unroll_reduction
+from hologram.backends.c.scalars import Lines, memory_name
+from hologram.backends.c.scan import scan_lanes
+from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
+from hologram.backends.c.statements import StatementWriter
+from hologram.backends.c.tensor_core.mma import MmaNestWriter, MmaWriter
+from hologram.backends.c.tensor_core.mma_async_copy import AsyncCopyMmaWriter
+from hologram.dtypes import uint64
+from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Atom, Expr, Int, bounds
 from hologram.primitives.reductions import LANES
 
-MOST_TURNS = 8  # written out: so many accesses of an item are under way
+MAX_UNROLL = 8  # written out: so many accesses of an item are under way
 
 
-def _is_short(e: Int) -> bool:
-    """Whether an index expression is compared as well in 32 bits."""
-    low, high = bounds(e)
-    return low is not None and high is not None and -(2**31) <= low and high < 2**31
-
-
-class Turns(NamedTuple):
+class UnrolledVectors(NamedTuple):
     """``number`` vectors that an item takes, ``step`` elements apart; those from ``stop`` on are not there (None: all are)."""
 
     number: int
@@ -45,27 +39,8 @@ class Turns(NamedTuple):
     stop: str | None
 
 
-class KernelWriter:
-    """Writes one kernel. ``env`` holds the texts of values, ``integers`` those of the variables of index expressions."""
-
-    def __init__(self, kernel: Kernel, scalars: Scalars, precision: str) -> None:
-        self.kernel, self.scalars, self.dialect = kernel, scalars, scalars.dialect
-        self.mapping = Mapping(kernel, scalars, precision)
-        self.f = Lines(1)
-        self.env: dict[Any, str] = {}
-        self.integers: dict[str, str] = {s: s for s in kernel.symbols}
-        self.state: dict[Acc, list[str]] = {}  # the variables that accumulate at the moment
-        self.shared_arrays: dict[str, str] = {}  # name: declaration
-        self.shared_pointers: list[str] = []
-        self.in_lanes = False
-        self.near: dict[Place, str] = {}  # where the neighbours are that an item takes at one time
-        self.live: str | None = None  # in lanes that take turns: whether this item has an element
-        self.dirty = False  # whether memory of these was accessed since all items met
-        self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.held)
-        self.hazards = (self.both_ways | in_place(kernel.body)) - set(self.mapping.held)
-        self.products = {} if precision == "exact" else fusible(kernel)
-        self.put_off = set(self.products.values())
-        self.count = 0
+class KernelWriter(StatementWriter):
+    """Writes one kernel."""
 
     # --- the function --------------------------------------------------------------------------------------------------
 
@@ -99,7 +74,7 @@ class KernelWriter:
         return f"{head} {{\n{start}{self.f}}}\n"
 
     def _read_table(self, start: Lines, params: list[str]) -> None:
-        """Pointers are places in the slots of the table, if there is one."""
+        """Pointers are offsets in the slots of the table, if there is one."""
         pointers = [p.rpartition("*") for p in params if "*" in p]
         if pointers:
             start.open("if (hg_table)")
@@ -109,11 +84,11 @@ class KernelWriter:
 
     def _place_in_grid(self) -> str:
         """``hg_group`` is the chunk to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of its chunk."""
-        d, teams = self.dialect, self.mapping.chunks
-        if not self.mapping.by_team or teams == 1:
+        d, subgroups = self.dialect, self.mapping.chunks
+        if not self.mapping.by_subgroup or subgroups == 1:
             return f"const i64 hg_group = {d.group}, hg_groups = {d.groups}, {ITEM} = {d.item};"
-        team = f"hg_team = {d.item} / {LANES}, {ITEM} = {d.item} % {LANES}"
-        return f"const i64 {team}, hg_group = {d.group} * {teams} + hg_team, hg_groups = {d.groups} * {teams};"
+        own = f"hg_team = {d.item} / {LANES}, {ITEM} = {d.item} % {LANES}"
+        return f"const i64 {own}, hg_group = {d.group} * {subgroups} + hg_team, hg_groups = {d.groups} * {subgroups};"
 
     def _place_scratch(self, start: Lines) -> None:
         at, memory = 0, self.dialect.memory
@@ -123,8 +98,8 @@ class KernelWriter:
         for b in self.kernel.scratch:
             kind = memory_name(b.dtype)
             size = shared_bytes(b)
-            if b in self.mapping.held:
-                start.do(f"{kind} {b.name}{''.join(f'[{n}]' for n in self.mapping.held[b])};")
+            if b in self.mapping.register_scratch:
+                start.do(f"{kind} {b.name}{''.join(f'[{n}]' for n in self.mapping.register_scratch[b])};")
                 continue
             if self.mapping.in_workspace:
                 start.do(f"{memory}{kind} *{b.name} = ({memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace // chunks} + {at});")
@@ -132,43 +107,12 @@ class KernelWriter:
                 self._place_shared(start, b, kind, size)
             at += size
 
-    def aligned_array(self, kind: str, name: str, nbytes: int) -> None:
-        """Memory that the group shares, aligned for the widest access; ``name`` is a pointer to it."""
-        d, whole = self.dialect, self.scalars.vector(uint64, ACCESS_BYTES // 8)
-        self.shared_arrays[name] = f"{d.local}{whole} {name}_memory[{-(-nbytes // ACCESS_BYTES)}];"
-        self.shared_pointers.append(f"{d.local_pointer}{kind} *{name} = ({d.local_pointer}{kind} *){name}_memory;")
-
     def _place_shared(self, start: Lines, b: Buffer, kind: str, nbytes: int) -> None:
         """Scratch in memory that the group shares, ``nbytes`` of it for each chunk under way, aligned for the widest access."""
         d, whole = self.dialect, self.scalars.vector(uint64, ACCESS_BYTES // 8)
         start.do(f"{d.local}{whole} hg_{b.name}[{self.mapping.chunks * nbytes // ACCESS_BYTES}];")
         own = f" + hg_team * {nbytes // b.dtype.itemsize}" if self.mapping.chunks > 1 else ""
         start.do(f"{d.local_pointer}{kind} *{b.name} = ({d.local_pointer}{kind} *)hg_{b.name}{own};")
-
-    def fresh(self, stem: str) -> str:
-        self.count += 1
-        return f"{stem}{self.count - 1}"
-
-    def shared_array(self, kind: str, what: str, size: int) -> str:
-        """The name of memory that the group shares."""
-        name = f"hg_{what}_{kind}"
-        self.shared_arrays.setdefault(name, f"{self.dialect.local}{kind} {name}[{size}];")
-        return name
-
-    # --- barriers ------------------------------------------------------------------------------------------------------
-
-    def barrier(self) -> None:
-        """Where all items of a chunk meet."""
-        self.f.do(str(self.dialect.team_barrier) if self.mapping.by_team else self.dialect.barrier)
-        self.dirty = False
-
-    def _settle(self) -> None:
-        """Before an access that earlier ones of other items may not have passed."""
-        if self.dirty and not self.mapping.by_item:
-            self.barrier()
-
-    def _is_hazardous(self, body: list[Stmt]) -> bool:
-        return bool((loaded(body) | stored(body)) & self.hazards)
 
     # --- statements ----------------------------------------------------------------------------------------------------
 
@@ -183,62 +127,6 @@ class KernelWriter:
             elif isinstance(s, Ins):
                 self.instruction(s)
 
-    def instruction(self, s: Ins) -> None:
-        if s.op == "const":
-            self.env[s] = self.scalars.literal(s.dtype, s.attrs[1])
-        elif s.op == "scan":
-            self.env[s] = scan(self, s)
-        elif s not in self.put_off:
-            if s.op == "load" and not self.in_lanes and s.attrs[0] in self.hazards:
-                self._settle()
-                self.dirty = True
-            name = s.name or self.fresh("v")
-            self.f.do(f"const {type_name(s.dtype)} {name} = {self._value(s)};")
-            self.env[s] = name
-        if s.name:
-            self.integers[s.name] = self.env[s]
-
-    def _value(self, s: Ins) -> str:
-        match s.op:
-            case "load":
-                return self._load(s)
-            case "index":
-                return self.scalars.cast(f"({self.integer(s.attrs[0])})", int64, s.dtype)
-            case "inside":
-                e, size = s.attrs
-                kind = "u32" if _is_short(e) and _is_short(size) else "u64"
-                return f"({kind})({self.integer(e)}) < ({kind})({self.integer(size)})"
-        product = self.products.get(s)
-        if product is not None:
-            (other,) = [a for a in s.args if a is not product] or [product]
-            return self.scalars.fma(s.dtype, [self.env[a] for a in product.args], self.env[other])
-        return self.scalars.row(s.op, s.attrs, tuple(a.dtype for a in s.args), s.dtype, [self.env[a] for a in s.args])
-
-    def _load(self, s: Ins) -> str:
-        buffer, index = s.attrs
-        place = self.near.get((buffer, index)) if not s.args else None
-        element = (place or f"{buffer.name}[{self.integer(index)}]") + (" != 0" if buffer.dtype.kind == "b" else "")
-        mask = [m for m in (self.live, *(self.env[a] for a in s.args)) if m]
-        zero = self.scalars.literal(s.dtype, bytes(s.dtype.itemsize))
-        return f"{' && '.join(mask)} ? {element} : {zero}" if mask else element
-
-    def store(self, s: Store) -> None:
-        alone = not self.in_lanes and not self.mapping.by_item
-        if alone and s.buffer in self.hazards:
-            self._settle()
-            self.dirty = True
-        conditions = [f"{ITEM} == 0"] if alone else [self.live] if self.live else []
-        conditions += [self.env[s.mask]] if s.mask is not None else []
-        place = self.near.get((s.buffer, s.index)) if s.mask is None else None
-        line = f"{place or f'{s.buffer.name}[{self.integer(s.index)}]'} = {self.env[s.value]};"
-        self.f.do(f"if ({' && '.join(conditions)}) {line}" if conditions else line)
-
-    def accumulate(self, s: Accumulate) -> None:
-        monoid, names = Monoid(s.acc, self.scalars), self.state[s.acc]
-        product = self.products.get(s)
-        line = monoid.fused(names[0], [self.env[a] for a in product.args]) if product is not None else None
-        self.f.do(line or monoid.combine(names, names, [self.env[a] for a in s.args]))
-
     # --- loops ---------------------------------------------------------------------------------------------------------
 
     def _loop(self, loop: Loop) -> None:
@@ -248,7 +136,7 @@ class KernelWriter:
             self._parallel(loop, name)
         elif self.mapping.product is not None and loop is self.mapping.product.rows.loop:
             self.in_lanes = True
-            writer = PanelWriter if not self.mapping.on_matrix_units else HalfWriter if self.mapping.dynamic else MatrixWriter
+            writer = SharedMemoryGemmWriter if not self.mapping.on_matrix_units else AsyncCopyMmaWriter if self.mapping.dynamic else MmaWriter
             writer(self, self.mapping.product).write()
             self.in_lanes = False
         elif self.mapping.tiles is not None and loop in self.mapping.tiles.nests:
@@ -269,9 +157,9 @@ class KernelWriter:
             self._settle()
         self.in_lanes = True
         if isinstance(p, Nest):
-            (ElementWriter(self, p) if p.shares is None else UnitNestWriter(self, p)).write()
+            (ElementWriter(self, p) if p.shares is None else MmaNestWriter(self, p)).write()
         else:
-            (PanelWriter(self, p) if p.shares is None else HalfWriter(self, p)).write()
+            (SharedMemoryGemmWriter(self, p) if p.shares is None else AsyncCopyMmaWriter(self, p)).write()
         self.in_lanes = False
         self.dirty = self.dirty or hazardous
 
@@ -304,7 +192,7 @@ class KernelWriter:
         return monoids
 
     def _serial(self, loop: Loop, name: str) -> None:
-        """Column form: left to right, a partial result every PAGE iterations."""
+        """Vertical reduction: left to right, a partial result every PAGE iterations."""
         start, stop = self._range(loop)
         monoids = self._declared(loop)
         inside = self.dirty or (not self.in_lanes and self._is_hazardous(loop.body))
@@ -314,7 +202,7 @@ class KernelWriter:
     def _pieces(self, loop: Loop, name: str, monoids: list[Monoid], units: list[int], start: str, stop: str, dirty: bool) -> None:
         if not units:
             if monoids and not any(isinstance(s, (Loop, Store)) for s in loop.body):
-                self.unroll_reduction(loop)
+                unroll_reduction(self, loop)
             self.f.open(f"for (i64 {name} = {start}; {name} < {stop}; ++{name})")
             self.dirty = dirty
             self.block(loop.body)
@@ -331,14 +219,6 @@ class KernelWriter:
             self.state[m.acc] = whole[m]
         self.f.close()
 
-    def partial(self, monoids: list[Monoid]) -> dict[Monoid, list[str]]:
-        """Fresh variables into which the accumulators accumulate from now on."""
-        for m in monoids:
-            stem = self.fresh("part")
-            self.state[m.acc] = [stem, f"{stem}_at"][: len(m.types)]
-            self.f.do(m.declare(self.state[m.acc]))
-        return {m: self.state[m.acc] for m in monoids}
-
     # --- lanes ---------------------------------------------------------------------------------------------------------
 
     def _lanes(self, loop: Loop, name: str) -> None:
@@ -349,12 +229,12 @@ class KernelWriter:
         monoids = self._declared(loop)
         self.in_lanes = True
         if scans(loop):
-            turns(self, loop, name, start, stop)
+            scan_lanes(self, loop, name, start, stop)
         elif monoids:
-            RowForm(self, loop, name, monoids).write(start, stop)
+            HorizontalReduction(self, loop, name, monoids).write(start, stop)
         else:
             self._elements(loop, name, start, stop)
-        if self.mapping.by_team or scans(loop) or not monoids:  # a reduction by a group ends with its barrier
+        if self.mapping.by_subgroup or scans(loop) or not monoids:  # a reduction by a group ends with its barrier
             self.dirty = self.dirty or hazardous
         self.in_lanes = False
 
@@ -362,10 +242,10 @@ class KernelWriter:
         """Independent elements, several neighbours to an item where memory allows."""
         taken = vectors(loop)
         if taken is None:
-            self._in_turn(loop, name, start, stop)
+            self._one_by_one(loop, name, start, stop)
             return
         n, at, step = taken.width, self.fresh("at"), self.mapping.width * taken.width
-        count = taken.together(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
+        count = taken.loads_ahead(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
         first = f"{'' if start == '0' else f'{start} + '}{ITEM} * {n}"
         filled = count == 1 or (loop.limit is None and divides(step * count, loop.extent))
         self.unroll(1)  # compilers that unroll further come to split the vectors
@@ -377,18 +257,18 @@ class KernelWriter:
             self.f.close()
             self.f.do("continue;")
             self.f.close()
-        self._neighbours(loop, name, at, taken, Turns(count, step, None if filled else stop))
+        self._neighbours(loop, name, at, taken, UnrolledVectors(count, step, None if filled else stop))
         self.f.close()
 
-    def _in_turn(self, loop: Loop, name: str, start: str, stop: str) -> None:
-        """An element a turn; where all items have as many, none is compared with the end."""
+    def _one_by_one(self, loop: Loop, name: str, start: str, stop: str) -> None:
+        """An element at a time; where all items have as many, none is compared with the end."""
         width = self.mapping.width
         alike = start == "0" and loop.limit is None and isinstance(loop.extent, int) and loop.extent % width == 0
         if alike and loop.extent == width:
             self.f.open("")
             self.f.do(f"const i64 {name} = {ITEM};")
         elif alike and isinstance(loop.extent, int):
-            self.unroll(min(MOST_TURNS, loop.extent // width))
+            self.unroll(min(MAX_UNROLL, loop.extent // width))
             self.f.open(f"for (int hg_turn = 0; hg_turn < {loop.extent // width}; ++hg_turn)")
             self.f.do(f"const i64 {name} = hg_turn * {width} + {ITEM};")
         else:
@@ -396,22 +276,22 @@ class KernelWriter:
         self.block(loop.body)
         self.f.close()
 
-    def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, turns: Turns) -> None:
-        """Vectors of several turns are read, and then, turn by turn, their elements computed and written."""
-        kinds = {place: self.scalars.vector(place[0].dtype, taken.width) for place in (*taken.loads, *taken.stores)}
-        whole = {place: self.fresh("w") for place in taken.loads}
-        for place, v in whole.items():
-            self.f.do(f"{kinds[place]} {v}[{turns.number}];")
-        with self._turn(loop, at, turns):
+    def _neighbours(self, loop: Loop, name: str, at: str, taken: Vectors, unrolled: UnrolledVectors) -> None:
+        """All vectors of the item are read, and then, one after another, their elements computed and written."""
+        kinds = {access: self.scalars.vector(access[0].dtype, taken.width) for access in (*taken.loads, *taken.stores)}
+        whole = {access: self.fresh("w") for access in taken.loads}
+        for access, v in whole.items():
+            self.f.do(f"{kinds[access]} {v}[{unrolled.number}];")
+        with self._each_vector(loop, at, unrolled):
             for (buffer, index), v in whole.items():
                 source = f"{self._space(buffer)}const {kinds[buffer, index]} *"
                 self.f.do(f"{v}[hg_turn] = *({source})({buffer.name} + {self.integer(index)});")
-        with self._turn(loop, at, turns):
-            stores = {place: self.fresh("w") for place in taken.stores}
-            for place, v in stores.items():
-                self.f.do(f"{kinds[place]} {v};")
-            places = {**{p: f"{v}[hg_turn]" for p, v in whole.items()}, **stores}
-            self.near = {place: f"{v}.v[hg_near]" for place, v in places.items()}
+        with self._each_vector(loop, at, unrolled):
+            stores = {access: self.fresh("w") for access in taken.stores}
+            for access, v in stores.items():
+                self.f.do(f"{kinds[access]} {v};")
+            texts = {**{p: f"{v}[hg_turn]" for p, v in whole.items()}, **stores}
+            self.near = {access: f"{v}.v[hg_near]" for access, v in texts.items()}
             self.unroll()
             self.f.open(f"for (int hg_near = 0; hg_near < {taken.width}; ++hg_near)")
             self.f.do(f"const i64 {name} = hg_first + hg_near;")
@@ -425,58 +305,13 @@ class KernelWriter:
         self.integers[loop.var] = name
 
     @contextmanager
-    def _turn(self, loop: Loop, at: str, turns: Turns) -> Iterator[None]:
-        """For each of several turns that the item has: ``hg_first`` is the first of its neighbours."""
+    def _each_vector(self, loop: Loop, at: str, unrolled: UnrolledVectors) -> Iterator[None]:
+        """For each of the vectors that the item has: ``hg_first`` is the first of its neighbours."""
         self.unroll()
-        self.f.open(f"for (int hg_turn = 0; hg_turn < {turns.number}; ++hg_turn)")
-        self.f.do(f"const i64 hg_first = {at} + hg_turn * {turns.step};")
-        self.f.open(f"if (hg_first < {turns.stop})" if turns.stop is not None else "")
+        self.f.open(f"for (int hg_turn = 0; hg_turn < {unrolled.number}; ++hg_turn)")
+        self.f.do(f"const i64 hg_first = {at} + hg_turn * {unrolled.step};")
+        self.f.open(f"if (hg_first < {unrolled.stop})" if unrolled.stop is not None else "")
         self.integers[loop.var] = "hg_first"
         yield
         self.f.close()
         self.f.close()
-
-    def unroll_reduction(self, loop: Loop) -> None:
-        """Asks for as many iterations side by side as are worth it."""
-        together = side_by_side(loop)
-        if together > 1:
-            self.unroll(together)
-
-    def unroll(self, times: int | None = None) -> None:
-        """Asks to unroll the loop that follows, so many times or wholly."""
-        if self.dialect.unroll:
-            self.f.do(self.dialect.unroll + (f" {times}" if times is not None else ""))
-
-    def _space(self, buffer: Buffer) -> str:
-        """The address space of a buffer."""
-        return self.dialect.local_pointer if buffer.role == "scratch" and not self.mapping.in_workspace else self.dialect.memory
-
-    # --- integers ------------------------------------------------------------------------------------------------------
-
-    def integer(self, e: Int) -> str:
-        """An index expression."""
-        if not isinstance(e, Expr):
-            return self.scalars.integer(e)
-        text = ""
-        for m, c in e.terms.items():
-            factors = [self._atom(a) for a in m]
-            if abs(c) != 1 or not m:
-                factors.insert(0, self.scalars.integer(abs(c)))
-            term = " * ".join(factors)
-            text += f" {'-' if c < 0 else '+'} {term}" if text else f"-{term}" if c < 0 else term
-        return text
-
-    def _atom(self, a: Atom) -> str:
-        """A variable, or an unsigned division; by an extent that may be 0, where nothing is read, without a trap."""
-        if not a.args:
-            name = self.integers[a.name]
-            return name if name == a.name else f"(i64){name}" if name[:1] in "v(" else name
-        x, y = a.args
-        op = "/" if a.key[0] == "floordiv" else "%"
-        high = bounds(x)[1]
-        if isinstance(y, int) and y < 2**31 and high is not None and high < 2**32:
-            return f"(i64)((u32)({self.integer(x)}) {op} {y}u)"
-        divisor = self.integer(y)
-        if (bounds(y)[0] or 0) < 1:
-            divisor = f"{divisor} > 1 ? {divisor} : 1"
-        return f"(i64)((u64)({self.integer(x)}) {op} (u64)({divisor}))"

@@ -1,25 +1,22 @@
-"""Nests of two loops of lanes as items write them: each has rows and columns of its own (:mod:`.tiles`).
+"""Nests of two loops of lanes as items write them: each has rows and columns of its own (:mod:`.analysis.tiles`).
 
-Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where teams
-can, else through shared memory. All of them end with the same bits.
+Reductions of rows: an item reduces its own columns, and the sixteen items of a row then combine what they have, by exchanging registers where
+subgroups can, else through shared memory. All of them end with the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from hologram.backends.c.accumulators import Monoid
-from hologram.backends.c.gemm_analysis import SIDE, Product, Side, integers_in
+from hologram.backends.c.analysis.gemm import SIDE, Product, Side, integers_in
+from hologram.backends.c.analysis.tiles import Nest
+from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.scalars import memory_name, type_name
-from hologram.backends.c.tiles import Nest
 from hologram.graph.bounded import Worklist
 from hologram.graph.kernel.ir import Store, Value
 from hologram.ir.instruction import Ins
-
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
 
 
 class NestWriter:
@@ -29,7 +26,7 @@ class NestWriter:
     distances: tuple[int, ...] = (8, 4, 2, 1)
     first = "hg_across == 0"
 
-    def __init__(self, writer: KernelWriter, p: Nest | Product) -> None:
+    def __init__(self, writer: Emitter, p: Nest | Product) -> None:
         self.w, self.f = writer, writer.f
         self.nest = p
 
@@ -95,24 +92,20 @@ class NestWriter:
 
     def _needed(self, wanted: list[Ins]) -> set[Ins]:
         """``wanted`` and what they are computed from, but for what has been written."""
-        local, needed = set(self.nest.order), set[Ins]()
+        local = set(self.nest.order) - self.w.env.keys()
         named = {s.name: s for s in self.nest.order if s.name}
-        stack = list(wanted)
-        while stack:
-            v = stack.pop()
-            if v in local and v not in self.w.env and v not in needed:
-                needed.add(v)
-                stack += v.args
-                stack += [named[n] for n in integers_in(v) if n in named]
-        return needed
+        needed = Worklist[Ins]("nests", local.intersection(wanted))
+        for v in needed:
+            needed.add(local.intersection((*v.args, *(named[n] for n in integers_in(v) if n in named))))
+        return needed.seen
 
-    def _find_held(self) -> None:
+    def _find_register_scratch(self) -> None:
         """Where the walk finds what the item holds, from now on in this scope."""
-        held = self.w.mapping.held
+        in_registers = self.w.mapping.register_scratch
         loads = [s.attrs for s in self.nest.order if s.op == "load"]
         for buffer, index in [*loads, *((s.buffer, s.index) for s in self._stores())]:
-            if buffer in held:
-                self.w.near[buffer, index] = buffer.name + ("[hg_m]" if len(held[buffer]) == 1 else "[hg_m][hg_n]")
+            if buffer in in_registers:
+                self.w.near[buffer, index] = buffer.name + ("[hg_m]" if len(in_registers[buffer]) == 1 else "[hg_m][hg_n]")
 
     def _stores(self) -> list[Store]:
         return self.nest.stores
@@ -127,7 +120,7 @@ class NestWriter:
 class ElementWriter(NestWriter):
     """Writes a nest without a product."""
 
-    def __init__(self, writer: KernelWriter, p: Nest) -> None:
+    def __init__(self, writer: Emitter, p: Nest) -> None:
         super().__init__(writer, p)
         self.p = p
         self.monoids = [Monoid(a, writer.scalars) for a in p.accs]
@@ -147,7 +140,7 @@ class ElementWriter(NestWriter):
         self._unrolled("hg_m", self.p.rows.own)
         with self._scope(row="hg_r"):
             self._place_row()
-            self._find_held()
+            self._find_register_scratch()
             for m, name in sums.items():
                 self.f.do(f"{name}[hg_m] = {m.identity[0]};")
             self._columns(sums)
@@ -159,7 +152,7 @@ class ElementWriter(NestWriter):
             self._unrolled("hg_m", self.p.rows.own)
             with self._scope(row="hg_r"):
                 self._place_row()
-                self._find_held()
+                self._find_register_scratch()
                 self.w.env.update({m.acc: f"{name}[hg_m]" for m, name in sums.items()})
                 self._finish_row()
             self.f.close()
@@ -212,10 +205,10 @@ class ElementWriter(NestWriter):
     def _combine(self, sums: dict[Monoid, str]) -> None:
         """What the items of a row have, together."""
         for m, name in sums.items():
-            (by_teams if self.w.dialect.team_barrier is not None else by_memory)(self, m, name)
+            (by_subgroups if self.w.dialect.subgroup_barrier is not None else by_memory)(self, m, name)
 
 
-def by_teams(writer: ElementWriter, m: Monoid, name: str) -> None:
+def by_subgroups(writer: ElementWriter, m: Monoid, name: str) -> None:
     """By exchanges between neighbours, then between pairs of them, and so on: both partners combine the same two values."""
     (kind,) = m.types
     for distance in writer.distances:

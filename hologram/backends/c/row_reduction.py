@@ -1,25 +1,20 @@
-"""Loops of lanes that reduce, in the written order of row form: 32 lanes a page, combined by halves.
+"""Loops of lanes that reduce, in the canonical order of horizontal reductions: 32 lanes a page, combined as a tree.
 
-Lanes are items of a team. Their values meet in registers where the dialect can exchange them there, else in memory that the group shares.
+Lanes are items of a subgroup. Their values meet in registers where the dialect can exchange them there, else in memory that the group shares.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.emitter import ITEM, Emitter
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.graph.kernel.ir import Loop
 from hologram.ir.symbolic import Int
 from hologram.primitives.reductions import LANES, PAGE
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
-
-ITEM = "hg_item"
 LANE = f"{ITEM} % {LANES}"
 State = dict[Monoid, list[str]]
-SIDE_BY_SIDE = {4: 8, 16: 4}  # iterations worth writing side by side, so that so many loads are under way, by the most instructions of one
+UNROLL = {4: 8, 16: 4}  # iterations worth unrolling, so that so many loads are under way, by the most instructions of one
 
 
 def pieces(extent: Int) -> list[int]:
@@ -27,9 +22,16 @@ def pieces(extent: Int) -> list[int]:
     return [n for n in (PAGE**2, PAGE) if not isinstance(extent, int) or extent > n]
 
 
-def side_by_side(loop: Loop) -> int:
-    """How many iterations of a loop are worth writing side by side."""
-    return next((n for most, n in SIDE_BY_SIDE.items() if len(loop.body) <= most), 1)
+def unroll_factor(loop: Loop) -> int:
+    """How many iterations of a loop are worth unrolling."""
+    return next((n for most, n in UNROLL.items() if len(loop.body) <= most), 1)
+
+
+def unroll_reduction(w: Emitter, loop: Loop) -> None:
+    """Asks for as many iterations unrolled as are worth it."""
+    together = unroll_factor(loop)
+    if together > 1:
+        w.unroll(together)
 
 
 def after(start: str) -> str:
@@ -37,13 +39,13 @@ def after(start: str) -> str:
     return ITEM if start == "0" else f"{start} + {ITEM}"
 
 
-class RowForm:
+class HorizontalReduction:
     """Writes the reductions of one loop; its results are left in the variables of the accumulators, the same in every item of the chunk."""
 
-    def __init__(self, writer: KernelWriter, loop: Loop, name: str, monoids: list[Monoid]) -> None:
+    def __init__(self, writer: Emitter, loop: Loop, name: str, monoids: list[Monoid]) -> None:
         self.w, self.f, self.loop, self.name, self.monoids = writer, writer.f, loop, name, monoids
         self.width = writer.mapping.width
-        self.in_registers = writer.dialect.team_barrier is not None
+        self.in_registers = writer.dialect.subgroup_barrier is not None
 
     def write(self, start: str, stop: str) -> None:
         self._reduce(pieces(self.loop.extent), start, stop)
@@ -56,7 +58,7 @@ class RowForm:
         else:
             first = after(start) if self.width == LANES else f"{ITEM} < {LANES} ? {after(start)} : {stop}"
             lanes = self._own_elements(first, stop)
-        self._by_halves(lanes)
+        self._combine_as_tree(lanes)
         self._share(lanes, results)
         self.f.close()
         for m in self.monoids:
@@ -65,7 +67,7 @@ class RowForm:
     def _own_elements(self, first: str, stop: str) -> State:
         """Variables into which an item accumulates every 32nd element from ``first`` on."""
         lanes = self.w.partial(self.monoids)
-        self.w.unroll_reduction(self.loop)
+        unroll_reduction(self.w, self.loop)
         self.f.open(f"for (i64 {self.name} = {first}; {self.name} < {stop}; {self.name} += {LANES})")
         self.w.block(self.loop.body)
         self.f.close()
@@ -73,7 +75,7 @@ class RowForm:
 
     # --- 32 lanes to one -----------------------------------------------------------------------------------------------
 
-    def _by_halves(self, lanes: State) -> None:
+    def _combine_as_tree(self, lanes: State) -> None:
         """Combines the variables of each 32 items. The result is in the variables of the first of them."""
         if self.in_registers:
             self._exchange(lanes)
@@ -151,7 +153,7 @@ class RowForm:
         self.f.do(f"const i64 {first} = {at} + {ITEM} / {LANES} * {PAGE};")
         self.f.do(f"const i64 {end} = {first} + {PAGE} < {stop} ? {first} + {PAGE} : {stop};")
         lanes = self._own_elements(f"{first} + {LANE}", end)
-        self._by_halves(lanes)
+        self._combine_as_tree(lanes)
         return lanes
 
     def _keep(self, pages: State, new: State, at: str, unit: int, start: str, stop: str, each: bool) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES
 from hologram.backends.c.dialects import Dialect
-from hologram.backends.c.vectors import ACCESS_BYTES
 from hologram.dtypes import DType
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.primitives.complex import parts as complexes

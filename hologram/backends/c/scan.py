@@ -1,12 +1,10 @@
-"""Scans: running values, in the written order. In lanes all items take elements side by side, turn by turn, GROUPs of 16 at one time."""
+"""Scans: running values, in the canonical order. In lanes all items take neighbouring elements, a stretch at a time, GROUPs of 16 at one time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.emitter import ITEM, Emitter
 from hologram.backends.c.grid import scans
-from hologram.backends.c.row_reduction import ITEM
 from hologram.backends.c.scalars import memory_name, type_name
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Loop
@@ -14,11 +12,8 @@ from hologram.graph.kernel.printer import print_kernel
 from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import GROUP
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
 
-
-def turns(w: KernelWriter, loop: Loop, name: str, start: str, stop: str) -> None:
+def scan_lanes(w: Emitter, loop: Loop, name: str, start: str, stop: str) -> None:
     """A loop of lanes that scans, until the row ends; items beyond its end only keep step."""
     assert scans(loop)
     if not all(a.op.kind == "scan" for a in loop.accs):
@@ -33,25 +28,25 @@ def turns(w: KernelWriter, loop: Loop, name: str, start: str, stop: str) -> None
     w.f.close()
 
 
-def scan(w: KernelWriter, s: Ins) -> str:
+def scan(w: Emitter, s: Ins) -> str:
     """The variable with the running value: of a serial loop the accumulator's; in lanes by groups of 16, whose carries every item adds up."""
     (acc,) = s.attrs
     monoid, carry, x = Monoid(acc, w.scalars), w.state[acc], w.env[s.args[0]]
     kind = type_name(s.dtype)
     if w.live is not None:
-        return _side_by_side(w, monoid, carry, x, kind, s.name or w.fresh("v"))
+        return _parallel_scan(w, monoid, carry, x, kind, s.name or w.fresh("v"))
     w.f.do(monoid.combine(carry, carry, [x]))
     name = w.fresh("v")
     w.f.do(f"const {kind} {name} = {carry[0]};")
     return name
 
 
-def _side_by_side(w: KernelWriter, monoid: Monoid, carry: list[str], x: str, kind: str, name: str) -> str:
+def _parallel_scan(w: Emitter, monoid: Monoid, carry: list[str], x: str, kind: str, name: str) -> str:
     """GROUPs scan themselves; the first item then takes the carry through all of them, and each item what stands before its own."""
     f, z, groups = w.f, w.fresh("group"), w.mapping.width // GROUP
     f.do(f"{kind} {z} = {x};")
     f.do(f"if (!{w.live}) {z} = {monoid.identity[0]};")
-    (_in_registers if w.dialect.team_barrier is not None else _in_memory)(w, monoid, z, kind)
+    (_in_registers if w.dialect.subgroup_barrier is not None else _in_memory)(w, monoid, z, kind)
     memory = memory_name(monoid.types[0])
     lasts, before = w.shared_array(memory, "lasts", groups), w.shared_array(memory, "before", groups + 1)
     f.do(f"if ({ITEM} % {GROUP} == {GROUP - 1}) {lasts}[{ITEM} / {GROUP}] = {z};")
@@ -71,8 +66,8 @@ def _side_by_side(w: KernelWriter, monoid: Monoid, carry: list[str], x: str, kin
     return name
 
 
-def _in_registers(w: KernelWriter, monoid: Monoid, z: str, kind: str) -> None:
-    """A GROUP's running values, by exchanges in a team."""
+def _in_registers(w: Emitter, monoid: Monoid, z: str, kind: str) -> None:
+    """A GROUP's running values, by exchanges in a subgroup."""
     f, before = w.f, w.fresh("before")
     w.unroll()
     f.open(f"for (int hg_step = 1; hg_step < {GROUP}; hg_step <<= 1)")
@@ -81,7 +76,7 @@ def _in_registers(w: KernelWriter, monoid: Monoid, z: str, kind: str) -> None:
     f.close()
 
 
-def _in_memory(w: KernelWriter, monoid: Monoid, z: str, kind: str) -> None:
+def _in_memory(w: Emitter, monoid: Monoid, z: str, kind: str) -> None:
     """The same through memory that the group shares."""
     f, before = w.f, w.fresh("before")
     array = w.shared_array(memory_name(monoid.types[0]), "scan", w.mapping.width)

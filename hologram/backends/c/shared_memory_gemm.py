@@ -2,31 +2,28 @@
 
 What only rows and the serial loop determine (one factor, with all that is computed from it before the product), and what only columns and the serial
 loop determine, is brought to shared memory a panel of ``depth`` terms at a time, while the panel before it is used: two buffers, one barrier. An item
-keeps the sums of its own rows and columns in registers, adds terms in the written order, and finishes its elements (the epilogue) when all are there.
+keeps the sums of its own rows and columns in registers, adds terms in the canonical order, and finishes its elements (the epilogue) when all are
+there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hologram.backends.c.accumulators import Monoid
-from hologram.backends.c.gemm_analysis import ITEMS, PAD, SIDE, VECTOR, Product, Side
+from hologram.backends.c.analysis.gemm import ITEMS, PAD, SIDE, VECTOR, Product, Side
+from hologram.backends.c.analysis.vectors import divides
+from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.nests import NestWriter
 from hologram.backends.c.scalars import memory_name, type_name
-from hologram.backends.c.vectors import divides
 from hologram.graph.kernel.ir import Accumulate
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import PAGE
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
 
-
-class PanelWriter(NestWriter):
+class SharedMemoryGemmWriter(NestWriter):
     """Writes one product. ``there``: the text of how many terms there are; ``ragged``: whether the last panel may have fewer than others."""
 
-    def __init__(self, writer: KernelWriter, p: Product) -> None:
+    def __init__(self, writer: Emitter, p: Product) -> None:
         super().__init__(writer, p)
         self.p = p
         self.there = str(p.terms) if p.down.limit is None else "hg_there"
@@ -78,13 +75,13 @@ class PanelWriter(NestWriter):
                 pointer = f"{self.w.dialect.local_pointer}{kind} *"
                 self.f.do(f"{pointer}{name}_panel{i} = ({pointer})(hg_panels + {self.placed});")
                 self.placed += nbytes
-            self.f.do(f"{kind} {name}_next{i}[{self._turns(side)}];")
+            self.f.do(f"{kind} {name}_next{i}[{self._per_item(side)}];")
 
     def _panel_elements(self, side: Side) -> int:
         """Of two panels, with what lies between rows."""
         return 2 * self.p.depth * (side.size + PAD)
 
-    def _turns(self, side: Side) -> int:
+    def _per_item(self, side: Side) -> int:
         """Elements of a panel that an item brings."""
         return max(1, side.size * self.p.depth // ITEMS)
 
@@ -131,7 +128,7 @@ class PanelWriter(NestWriter):
         """Neighbours in memory that an item brings at a time: several where all that it reads of them lies so, whole and aligned."""
         by_terms = self._is_down_first(side)
         loop, count = (self.p.down, self.p.terms) if by_terms else (side.loop, side.size)
-        whole = divides(VECTOR, count if loop.limit is None else loop.limit) and self._turns(side) % VECTOR == 0
+        whole = divides(VECTOR, count if loop.limit is None else loop.limit) and self._per_item(side) % VECTOR == 0
         return VECTOR if whole and all(self._lies(x, loop.var) for x in self._loads(side)) else 1
 
     def _lies(self, load: Ins, along: str) -> bool:
@@ -154,7 +151,7 @@ class PanelWriter(NestWriter):
         """Values of the next panel, into registers. Beyond the ends they are those at the ends, and not used."""
         run = self._run(side)
         self.w.unroll()
-        self.f.open(f"for (int hg_s = 0; hg_s < {self._turns(side) // run}; ++hg_s)")
+        self.f.open(f"for (int hg_s = 0; hg_s < {self._per_item(side) // run}; ++hg_s)")
         self._place_in_panel(side, run)
         by_terms = self._is_down_first(side)
         place = self._clamped(f"{name} + hg_i", side.loop.limit, 1 if by_terms else run)
@@ -197,7 +194,7 @@ class PanelWriter(NestWriter):
         """The next panel, from registers into the shared memory that is free."""
         run = self._run(side)
         self.w.unroll()
-        self.f.open(f"for (int hg_s = 0; hg_s < {self._turns(side) // run}; ++hg_s)")
+        self.f.open(f"for (int hg_s = 0; hg_s < {self._per_item(side) // run}; ++hg_s)")
         self._place_in_panel(side, run)
         by_terms = self._is_down_first(side)
         self._unrolled("hg_near", run)
@@ -278,7 +275,7 @@ class PanelWriter(NestWriter):
         p, f = self.p, self.f
         with self._scope(**self._coordinates("0")), self._elements():
             self._place()
-            self._find_held()
+            self._find_register_scratch()
             inside = [*self._within("hg_r", p.rows), *self._within("hg_c", p.columns)]
             f.open(f"if ({' && '.join(inside)})" if inside else "")
             self.w.env.update({m.acc: f"{self.sums[m]}{which}[hg_m][hg_n]" for m in self.monoids})

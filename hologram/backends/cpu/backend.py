@@ -10,11 +10,12 @@ from hologram import dtypes
 from hologram.backends import held
 from hologram.backends import object_cache as cache
 from hologram.backends.cpu import metadata
+from hologram.backends.cpu.compile import ObjectCode, Source
 from hologram.backends.cpu.executable import Executable
-from hologram.backends.cpu.native import calls, storage
-from hologram.backends.llvm import lapack, target
-from hologram.backends.llvm.compile import ObjectCode, Source
-from hologram.backends.llvm.host_calls import is_bound
+from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph.host_calls import is_bound
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import calls, storage
 from hologram.backends.residence import on_host
 from hologram.graph.compilation import Compilation
 from hologram.graph.lower.host_step import host_nodes

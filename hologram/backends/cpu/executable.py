@@ -7,9 +7,9 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.backends.base import BaseExecutable
-from hologram.backends.cpu.native import addresses, calls, storage
-from hologram.backends.llvm import target
-from hologram.backends.llvm.compile import Source
+from hologram.backends.cpu.compile import Source
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
 from hologram.graph.program import bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
@@ -73,7 +73,7 @@ class Executable(BaseExecutable):
         """A function of the addresses of all inputs and then of all computed results, as Python integers, that runs the graph on that memory.
 
         With symbolic extents it is for inputs of ``shapes``. Memory is C-contiguous and aligned to its elements; results of at least
-        ``STREAM_BYTES`` (:mod:`memory_code`) start at multiples of 64 bytes. A result may lie where one of its ``donors`` lies, at the same
+        ``NONTEMPORAL_BYTES`` (:mod:`memory_code`) start at multiples of 64 bytes. A result may lie where one of its ``donors`` lies, at the same
         address, and otherwise overlaps nothing that the call reads. A call costs about a tenth of a microsecond more than its kernels.
         """
         computed, symbols, arena = self.computed, (), self.arena_bytes

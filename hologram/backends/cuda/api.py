@@ -22,8 +22,8 @@ import numpy as np
 from hologram.support.cached_property import cached_property
 
 NOT_READY = 600  # cudaErrorNotReady
-MOST_ITEMS = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
-MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+MAX_THREADS_PER_BLOCK = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+MAX_DYNAMIC_SHARED_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _OUT_OF_MEMORY = ("MemoryAllocation", "OUT_OF_MEMORY", "ALLOC_FAILED")  # of the runtime, the driver, cuBLAS
 
 
@@ -37,12 +37,12 @@ class Properties(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """A matrix by columns, ``stride`` elements apart; by rows where it is ``turned``."""
+    """A matrix by columns, ``stride`` elements apart; by rows where it is ``transposed``."""
 
     address: int
     dtype: str
     stride: int
-    turned: bool
+    transposed: bool
 
 
 class Addresses(NamedTuple):
@@ -248,13 +248,13 @@ class Api:
         """A function, which is loaded: else CUDA loads it at its first launch, which may be one that is captured."""
         self._bind()
         found = int(self._driver.moduleGetFunction(module, name))
-        self._driver.funcGetAttribute(MOST_ITEMS, found)
+        self._driver.funcGetAttribute(MAX_THREADS_PER_BLOCK, found)
         return found
 
     def allow_shared(self, function: int, nbytes: int) -> None:
         """Launches of the function, of the current device, may supply so many bytes of shared memory."""
         self._bind()
-        self._driver.funcSetAttribute(function, MOST_SHARED, nbytes)
+        self._driver.funcSetAttribute(function, MAX_DYNAMIC_SHARED_BYTES, nbytes)
 
     def launch(self, function: int, groups: int, items: int, arguments: int, stream: int, shared: int) -> None:
         """``arguments`` is the address of an array of the addresses of the kernel's arguments; ``shared``: bytes of memory that a group shares."""
@@ -282,12 +282,12 @@ class Api:
         single = cublas.CUBLAS_COMPUTE_32F_FAST_TF32 if tf32 and left.dtype == "float32" else cublas.CUBLAS_COMPUTE_32F
         how = cublas.CUBLAS_COMPUTE_64F if double else single
         a, b, c = ((x.address, types[x.dtype], x.stride) for x in (left, right, out))
-        turned = (cublas.CUBLAS_OP_T if x.turned else cublas.CUBLAS_OP_N for x in (left, right))
+        transposed = (cublas.CUBLAS_OP_T if x.transposed else cublas.CUBLAS_OP_N for x in (left, right))
         sizes = rows, columns, terms
         try:
             with self._stream(stream):  # where CuPy's calls of cuBLAS work
                 handle = device.get_cublas_handle()
-                cublas.gemmEx(handle, *turned, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
+                cublas.gemmEx(handle, *transposed, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
         except cublas.CUBLASError as e:
             raise LibraryError(f"cuBLAS: {e}") from None
 

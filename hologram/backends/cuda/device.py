@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from hologram.backends import object_cache as disk
+from hologram.backends.c.analysis.gemm import UNIT_PANELS
 from hologram.backends.c.dialects import CUDA
-from hologram.backends.c.gemm_analysis import UNIT_PANELS
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT
-from hologram.backends.device import driver
+from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError, DeviceError
@@ -86,7 +86,7 @@ class Queue(driver.Queue):
             self.cuda.copy(to, source, nbytes, self.stream)
 
     def _launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
-        addresses = [slots[s][0].address + slots[s][1] + offset for s, offset, _ in launch.places]
+        addresses = [slots[s][0].address + slots[s][1] + offset for s, offset, _ in launch.operands]
         if isinstance(launch.kernel, Gemm):
             return self._multiply(launch.kernel, addresses)
         bound, launch.bound = launch.bound, None  # a call inside of this one makes its own
@@ -99,9 +99,9 @@ class Queue(driver.Queue):
         launch.bound = bound
 
     def _multiply(self, gemm: Gemm, addresses: Sequence[int]) -> None:
-        """By the library, which takes matrices by columns: ``out`` turned is ``right`` turned times ``left`` turned."""
+        """By the library, which takes matrices by columns: ``out`` transposed is ``right`` transposed times ``left`` transposed."""
         self.device.count(library_calls=1)
-        first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.turned) for x in (gemm.right, gemm.left, gemm.out))
+        first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.transposed) for x in (gemm.right, gemm.left, gemm.out))
         with self.cuda.on(self.device.number):
             self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream, gemm.tf32)
 
@@ -192,7 +192,7 @@ class Module:
                 self.cuda.unload(self.handle)
 
 
-class Device(driver.Device):
+class Device(runtime.Device):
     """One device, ``cuda:0`` and so on in CUDA's own order."""
 
     dialect = CUDA

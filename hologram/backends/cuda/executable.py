@@ -1,6 +1,6 @@
 """Calls of a graph as one launch: what a call puts in its stream is captured once, and replayed with the addresses of each call.
 
-The first call with given sizes runs as on any device. The second is recorded: its launches, whose places are slots of the call, are captured as
+The first call with given sizes runs as on any device. The second is recorded: its launches, whose operands are slots of the call, are captured as
 a CUDA graph, in which kernels find the addresses of slots in a table in device memory. From then on a call refreshes the table by one asynchronous
 copy, if any address changed, and launches the graph. Of calls with routines of the host, or with conditions that the host reads, the steps of loops
 between two of these are captured; the rest runs as the first.
@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hologram.backends.cpu.native.replays import Replays
 from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
@@ -26,9 +25,10 @@ from hologram.backends.device.memory import Memory
 from hologram.backends.device.runtime import Runtime
 from hologram.backends.device.steps import Call, Steps
 from hologram.backends.device.storage import DeviceStorage
+from hologram.backends.native.replays import Replays
 from hologram.errors import DeviceError, OutOfMemory
 
-MOST_REPLAYS = 128  # of an executable
+MAX_REPLAYS = 128  # of an executable
 ONCE, BY_KERNEL = "called once", "launched kernel by kernel"  # what is not captured yet, or cannot be
 TABLES = 32  # host copies of a table that may be on their way to the device, in two halves
 
@@ -217,7 +217,7 @@ class CudaExecutable(Executable):
     def _first(self, key: tuple[Steps, Queue]) -> str:
         """Notes a first call. What was captured for queues that are gone is let go."""
         gone = [k for k in self._calls if k[1].retired]
-        if len(self._calls) - len(gone) >= MOST_REPLAYS:
+        if len(self._calls) - len(gone) >= MAX_REPLAYS:
             gone.append(next(k for k in self._calls if k not in gone))  # the oldest
         for k in gone:
             del self._calls[k]

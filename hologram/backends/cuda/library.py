@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hologram import dtypes
-from hologram.backends.c.gemm_analysis import Product, product_of
+from hologram.backends.c.analysis.gemm import Product, product_of
 from hologram.dtypes import DType
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel
 from hologram.ir.instruction import Ins
@@ -18,17 +18,17 @@ from hologram.ir.symbolic import Int, atoms, is_static, split_linear
 from hologram.settings import settings
 from hologram.support.precision import TF32
 
-LEAST_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
+MIN_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
 FACTORS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 class Operand(NamedTuple):
-    """Parameter ``number`` of the kernel: a matrix of ``dtype``, whose rows, or columns if it is ``turned``, lie ``stride`` elements apart."""
+    """Parameter ``number`` of the kernel: a matrix of ``dtype``, whose rows, or columns if it is ``transposed``, lie ``stride`` elements apart."""
 
     number: int
     dtype: DType
     stride: int
-    turned: bool
+    transposed: bool
 
 
 class Gemm(NamedTuple):
@@ -59,7 +59,7 @@ def gemm_of(kernel: Kernel, tf32: bool = False) -> Gemm | None:
     r, t, q = p.rows.loop.var, p.columns.loop.var, p.down.var
     left, right = (_operand(kernel, x.attrs[0], x.attrs[1], *axes) for x, axes in zip(factors, ((r, q), (q, t)), strict=True))
     out = _operand(kernel, p.stores[0].buffer, p.stores[0].index, r, t)
-    if left is None or right is None or out is None or out.turned or not _stores_the_sum(p):
+    if left is None or right is None or out is None or out.transposed or not _stores_the_sum(p):
         return None
     return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out, tf32)
 
@@ -98,8 +98,8 @@ def _operand(kernel: Kernel, buffer: object, index: Int, down: str, across: str)
     steps = int(first[0]), int(second[0])
     if 1 not in steps or 0 in steps:
         return None
-    turned = steps[1] != 1
-    return Operand(kernel.params.index(b), b.dtype, steps[turned], turned)
+    transposed = steps[1] != 1
+    return Operand(kernel.params.index(b), b.dtype, steps[transposed], transposed)
 
 
 def _extent(index: Int, name: str) -> int:
@@ -109,4 +109,4 @@ def _extent(index: Int, name: str) -> int:
 def choice(kernel: Kernel, precision: str) -> Gemm | None:
     """The library's call that is better than the kernel; None where the kernel is as good."""
     found = gemm_of(kernel, precision == TF32 or settings.tf32) if precision != "exact" else None
-    return found if found is not None and found.flops >= LEAST_FLOPS else None
+    return found if found is not None and found.flops >= MIN_FLOPS else None

@@ -10,8 +10,8 @@ from hologram.backends.cuda.library import Gemm
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.steps import Call, Slots, Steps
 
-MOST_LAUNCHES = 4096  # of a captured call
-MOST_SLOTS = 1 << (63 - SLOT_BIT)
+MAX_LAUNCHES = 4096  # of a captured call
+MAX_SLOTS = 1 << (63 - SLOT_BIT)
 COPY = "hg_copy"
 COPY_ITEMS = 256
 COPY_TEXT = f"""\
@@ -36,7 +36,7 @@ class NotRecordable(Exception):
 
 
 class Launched(NamedTuple):
-    """A launch: ``arguments`` are its places, each a slot and an offset as ``hg_in_slot`` reads them, and integers."""
+    """A launch: ``arguments`` are its operands, each a slot and an offset as ``hg_in_slot`` reads them, and integers."""
 
     kernel: Any
     groups: int
@@ -76,7 +76,7 @@ class _Recorder:
             raise NotRecordable("a library has the addresses of its operands at once")
         places = [*launch.at(slots), *([(workspace, 0)] if launch.workspace else [])]
         given = [_place(p) for p in places]
-        self._add(launch.kernel, launch.groups, launch.items, [*given[: len(launch.places)], *launch.integers, *given[len(launch.places) :]])
+        self._add(launch.kernel, launch.groups, launch.items, [*given[: len(launch.operands)], *launch.integers, *given[len(launch.operands) :]])
 
     def launch_all(self, launches: Sequence[Launch], slots: Sequence[Place], workspace: _Slot) -> None:
         for x in launches:
@@ -87,8 +87,8 @@ class _Recorder:
         self._add(self.kernel(), groups, COPY_ITEMS, [_place(to), _place(source), nbytes])
 
     def _add(self, kernel: Any, groups: int, items: int, arguments: list[int]) -> None:
-        if len(self.made.launches) == MOST_LAUNCHES:
-            raise NotRecordable(f"more than {MOST_LAUNCHES:,} launches")
+        if len(self.made.launches) == MAX_LAUNCHES:
+            raise NotRecordable(f"more than {MAX_LAUNCHES:,} launches")
         self.made.launches.append(Launched(kernel, groups, items, arguments))
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -114,7 +114,7 @@ def recorded(steps: Steps, slots: int, copy: Callable[[], Any]) -> Recording:
     """What steps launch, of ``slots`` slots; ``copy`` gives the kernel of :data:`COPY_TEXT`, where there are copies. Raises NotRecordable."""
     recorder: Any = _Recorder(copy, slots)
     steps.run(Call(recorder, recorder.workspace, _inline), [(_Slot(i), 0) for i in range(slots)])
-    if slots + 1 + len(recorder.made.memories) > MOST_SLOTS:
-        raise NotRecordable(f"more than {MOST_SLOTS:,} slots")
+    if slots + 1 + len(recorder.made.memories) > MAX_SLOTS:
+        raise NotRecordable(f"more than {MAX_SLOTS:,} slots")
     made: Recording = recorder.made
     return made

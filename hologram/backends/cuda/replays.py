@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from hologram.backends.cpu.native import records
-from hologram.backends.cpu.native.module import why_not_native
-from hologram.backends.cpu.native.object_layout import UnknownLayout, slot_offset
-from hologram.backends.cpu.native.replays import Replays
-from hologram.backends.cpu.native_lang.language import fields_of
 from hologram.backends.cuda.device import Block, Device, Event, Queue
 from hologram.backends.device.executable import Sized
 from hologram.backends.device.memory import size_class
+from hologram.backends.native.code import records
+from hologram.backends.native.code.object_layout import UnknownLayout, slot_offset
+from hologram.backends.native.module import why_not_native
+from hologram.backends.native.replays import Replays
+from hologram.backends.native_lang.language import fields_of
 
 LAUNCHES = "launches"  # a count of devices
 BESIDE = 2  # places of a table beside operands, results and the captured call's own memory: an arena and a workspace
@@ -44,7 +44,7 @@ def _slots() -> dict[str, int]:
 
 def record(replay: Any, sized: Sized, constants: list[Any]) -> tuple[Any, Any]:
     """A table with a :class:`records.Replay`, and what must live as long."""
-    from hologram.backends.cpu.native.tables import table  # whose memory is a native Storage
+    from hologram.backends.native.tables import table  # whose memory is a native Storage
 
     objects, results = _objects(replay), _results(replay.queue, sized)
     arrays = {

@@ -11,47 +11,55 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from hologram.backends.c.analysis.gemm import PANELS
 from hologram.backends.c.dialects import Dialect
-from hologram.backends.c.gemm_analysis import PANELS
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.support import forks
 from hologram.support.cached_property import cached_property
 
-if TYPE_CHECKING:
-    from hologram.backends.device.runtime import Runtime
-    from hologram.backends.device.steps import Call
-
 Place = tuple[Any, int]
+
+
+class LaunchContext(Protocol):
+    """What a launch asks of the call that it is a step of (:class:`hologram.backends.device.steps.Call`)."""
+
+    @property
+    def queue(self) -> Queue: ...
+
+    @property
+    def workspace(self) -> Any: ...
 
 
 class Launch:
     """A kernel, and what its launches have in common.
 
-    ``groups`` work-groups of ``items`` run it. Its parameters are ``places``, of which each is a slot of the call, an offset there in bytes, and the
-    bytes of an element; then ``integers``; then a workspace, of ``workspace`` bytes, unless that is 0. ``bound`` is the driver's own: what it has
+    ``groups`` work-groups of ``items`` run it. Its parameters are ``operands``, of which each is a slot of the call, an offset there in bytes, and
+    the bytes of an element; then ``integers``; then a workspace, of ``workspace`` bytes, unless that is 0. ``bound`` is the driver's own: what it has
     prepared.
     """
 
-    __slots__ = ("kernel", "groups", "items", "places", "integers", "workspace", "bound")
+    __slots__ = ("kernel", "groups", "items", "operands", "integers", "workspace", "bound")
     whole = unattended = True  # as an action of a block
 
-    def __init__(self, kernel: Any, groups: int, items: int, places: Sequence[tuple[int, int, int]], integers: Sequence[int], workspace: int) -> None:
+    def __init__(
+        self, kernel: Any, groups: int, items: int, operands: Sequence[tuple[int, int, int]], integers: Sequence[int], workspace: int
+    ) -> None:
         self.kernel, self.groups, self.items = kernel, groups, items
-        self.places, self.integers, self.workspace = places, integers, workspace
+        self.operands, self.integers, self.workspace = operands, integers, workspace
         self.bound: Any = None
 
     def at(self, slots: Sequence[Place]) -> list[Place]:
         """Where its arrays are."""
-        return [(slots[s][0], slots[s][1] + offset) for s, offset, _ in self.places]
+        return [(slots[s][0], slots[s][1] + offset) for s, offset, _ in self.operands]
 
-    def run(self, call: Call, slots: Sequence[Place]) -> None:
+    def run(self, call: LaunchContext, slots: Sequence[Place]) -> None:
         """As a step of a call."""
-        call.work.queue.launch(self, slots, call.workspace)
+        call.queue.launch(self, slots, call.workspace)
 
 
 class Event(ABC):
@@ -153,12 +161,10 @@ class Device(ABC):
     gone: str | None = None  # why nothing can be done with it any more
     inside = 0  # calls that whoever has the lock is putting in queues; a second is made inside of the first, by a finaliser or a signal's handler
     backend_module = "hologram.backends.device.backend"
-    executable: Any = None  # a class in the place of :class:`hologram.backends.device.executable.Executable`
 
     def __init__(self) -> None:
         self.lock = forks.guard(forks.DEVICES, threading.RLock())
         self.counts: Counter[str] = Counter()
-        self._runtime: Runtime | None = None
 
     def count(self, **what: int) -> None:
         """Notes launches, copies and bytes."""
@@ -196,15 +202,9 @@ class Device(ABC):
         """The queue of programs that are called outside of ``with hg.stream(…)``."""
         return self.new_queue()
 
-    @property
-    def runtime(self) -> Runtime:
-        """What is under way here: one, whichever thread asks first."""
-        with self.lock:
-            if self._runtime is None:
-                from hologram.backends.device.runtime import Runtime
-
-                self._runtime = Runtime(self)
-            return self._runtime
+    def holdings(self) -> str:
+        """What fills its memory, in the words of errors."""
+        return "nothing"
 
     def is_out_of_memory(self, e: BaseException) -> bool:
         return isinstance(e, MemoryError)
@@ -213,8 +213,7 @@ class Device(ABC):
         """What an error of the driver is for the user. Memory may be found to be missing late, as by drivers that allocate when it is first used."""
         if not self.is_out_of_memory(e):
             return DeviceError(f"{self.name} failed: {e}")
-        holdings = self._runtime.pool.holdings() if self._runtime is not None else "nothing"
-        return OutOfMemory(f"{self.name} has no memory for what it was given to do ({e}); it holds: {holdings}")
+        return OutOfMemory(f"{self.name} has no memory for what it was given to do ({e}); it holds: {self.holdings()}")
 
     def require(self) -> None:
         """Raises DeviceError where nothing can be done with the device any more."""

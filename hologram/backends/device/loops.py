@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.c.vectors import ACCESS_BYTES
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES
 from hologram.backends.device.driver import Place
 from hologram.backends.device.memory import Memory
 from hologram.backends.device.steps import Block, Call, Slots, Where, at, read
@@ -27,7 +27,7 @@ from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 from hologram.primitives.control import scan, switch
 
-MOST_STEPS = 16  # of a while_loop, begun before their conditions are known
+MAX_STEPS_AHEAD = 16  # of a while_loop, begun before their conditions are known
 IN_VAIN_NS = 1e6  # what these may take, as the CPU's model of costs has it
 AHEAD_BYTES = 1 << 26  # of their carries
 SCANNED = 64  # steps of a long scan that are a batch; even, so that carries are afterwards in the buffers in which they were before
@@ -187,7 +187,7 @@ class _While(_Loop):
             return 1
         cost = sum(s.cost for s in self.step.schedules)
         room = sum(_lines(x) for x in self.carried)
-        return max(1, min(MOST_STEPS, int(IN_VAIN_NS / max(1.0, cost)), AHEAD_BYTES // max(1, room)))
+        return max(1, min(MAX_STEPS_AHEAD, int(IN_VAIN_NS / max(1.0, cost)), AHEAD_BYTES // max(1, room)))
 
     def last(self, others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
         first = [at(slots, w) for w in self.operands[self.consts :]]

@@ -22,7 +22,7 @@ from hologram.ir.symbolic import Int, prod, substitute
 if TYPE_CHECKING:
     from hologram.backends.c.source import Program
 
-MOST_GROUPS = 1 << 16
+MAX_GROUPS = 1 << 16
 GROUPS_A_UNIT = 4  # of kernels whose groups have a workspace each
 
 
@@ -57,12 +57,12 @@ class Maker:
     def _launch(self, step: Lowered, values: Mapping[str, int], where: Callable[[Any], Where]) -> Launch:
         k, mapping = step.kernel, self.program.mappings[step.kernel]
         chunks = _number(k.iterations, values)
-        groups = min(MOST_GROUPS, mapping.groups(chunks))
+        groups = min(MAX_GROUPS, mapping.groups(chunks))
         if mapping.workspace:
             groups = min(groups, GROUPS_A_UNIT * self.units)
-        places = [(*where(n), n.dtype.itemsize) for n in step.bindings]
+        operands = [(*where(n), n.dtype.itemsize) for n in step.bindings]
         integers = [_number(e, values) for e in k.integers()]
-        return Launch(self.kernels[self.program.names[k]], groups, mapping.items, places, integers, groups * mapping.workspace)
+        return Launch(self.kernels[self.program.names[k]], groups, mapping.items, operands, integers, groups * mapping.workspace)
 
 
 class Routine(NamedTuple):

@@ -12,18 +12,16 @@ import contextlib
 from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from hologram.backends.device.driver import Event, Queue
 from hologram.errors import OutOfMemory
+from hologram.ir.devices import Runtime
 
-if TYPE_CHECKING:
-    from hologram.backends.device.driver import Event, Queue
-    from hologram.backends.device.runtime import Runtime
-
-LEAST_BYTES = 256
-MOST_NAMED = 8  # buffers that an error names
+MIN_BYTES = 256
+MAX_NAMED = 8  # buffers that an error names
 SCRATCHES = 2  # kinds of memory that calls need on their way
-MOST_LENT = 3  # of one size, before a queue waits for others to be done with one
+MAX_LENT = 3  # of one size, before a queue waits for others to be done with one
 
 
 class Piece:
@@ -40,7 +38,7 @@ class Piece:
 
 class Memory:
     """A piece that is taken, until nobody holds this object. Native code makes such objects too: what is to be done for one is done here and in
-    :mod:`hologram.backends.cpu.native.replay_code`."""
+    :mod:`hologram.backends.native.code.dispatch.replay`."""
 
     __slots__ = ("handle", "pool", "queue", "piece", "uses")
 
@@ -154,8 +152,8 @@ class Pool:
     def holdings(self) -> str:
         """What fills the device, the largest first."""
         live = sorted([(p.nbytes, p.what) for p in list(self._pieces) if p.what is not None], key=lambda entry: -entry[0])
-        named = [f"{what()} {nbytes:,}" for nbytes, what in live[:MOST_NAMED]]
-        more = [f"{len(live) - MOST_NAMED} more"] if len(live) > MOST_NAMED else []
+        named = [f"{what()} {nbytes:,}" for nbytes, what in live[:MAX_NAMED]]
+        more = [f"{len(live) - MAX_NAMED} more"] if len(live) > MAX_NAMED else []
         return ", ".join(named + more) or "nothing"
 
     def retire(self, queue: Queue) -> None:
@@ -207,7 +205,7 @@ class Pool:
             if all(map(self._is_over, x.events)):
                 lent.remove(x)
                 return x.piece
-        while len(alike) >= MOST_LENT:
+        while len(alike) >= MAX_LENT:
             x = alike.pop(0)
             lent.remove(x)
             try:
@@ -261,5 +259,5 @@ class Pool:
 @lru_cache(maxsize=4096)
 def size_class(nbytes: int, most: int) -> int:
     """The size that memory for ``nbytes`` has: the next of sizes an eighth of a power of two apart, and, where that fits, not above ``most``."""
-    step = max(LEAST_BYTES, 1 << max(0, nbytes.bit_length() - 4))
+    step = max(MIN_BYTES, 1 << max(0, nbytes.bit_length() - 4))
     return min(max(1, -(-nbytes // step)) * step, max(nbytes, most))

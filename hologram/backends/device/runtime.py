@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.cpu.native import storage as host
-from hologram.backends.device.driver import Device, Event, Place, Queue
-from hologram.backends.device.memory import Memory, Pool
-from hologram.backends.device.storage import COLLECTED, MOST_UNDER_WAY, DeviceStorage, Submission
+from hologram.backends.device import driver
+from hologram.backends.device.driver import Event, Place, Queue
+from hologram.backends.device.memory import Memory, Piece, Pool
+from hologram.backends.device.storage import DeviceStorage, Submission
+from hologram.backends.native import storage as host
+from hologram.backends.native.code.records import COLLECTED, MAX_SUBMISSIONS
+from hologram.backends.native.replays import know_classes
 from hologram.errors import DeviceError
 from hologram.ir.aval import Aval
 from hologram.support import forks
@@ -33,6 +36,7 @@ class _Streams(threading.local):
 
 _streams = _Streams()
 _made: list[Runtime] = []
+know_classes(DeviceStorage, Memory, Piece, Submission)
 
 
 def runtimes() -> list[Runtime]:
@@ -46,6 +50,24 @@ def _after_fork() -> None:
     for r in _made:
         if not r.device.survives_forks:
             r.device.gone = "its driver does not outlive a fork; use it in processes that multiprocessing has begun by 'spawn'"
+
+
+class Device(driver.Device):
+    """A device on which programs run."""
+
+    executable: Any = None  # a class in the place of :class:`hologram.backends.device.executable.Executable`
+    _runtime: Runtime | None = None
+
+    @property
+    def runtime(self) -> Runtime:
+        """What is under way here: one, whichever thread asks first."""
+        with self.lock:
+            if self._runtime is None:
+                self._runtime = Runtime(self)
+            return self._runtime
+
+    def holdings(self) -> str:
+        return self._runtime.pool.holdings() if self._runtime is not None else super().holdings()
 
 
 class Runtime:
@@ -106,7 +128,7 @@ class Runtime:
         while waiting and waiting[0].has_ended(last is not None and waiting[0].queue is last.queue):
             if waiting.popleft() is last:
                 last = None
-        while len(waiting) > MOST_UNDER_WAY:
+        while len(waiting) > MAX_SUBMISSIONS:
             waiting.popleft().end()
 
     def _ended_after_others(self) -> Submission | None:

@@ -7,15 +7,13 @@ results, and last the arena. Where an array is, is a slot and an offset in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hologram.backends.device.driver import Launch, Place
+from hologram.backends.device.driver import Launch, Place, Queue
+from hologram.backends.device.runtime import Work
 from hologram.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from hologram.backends.device.runtime import Work
 
 Where = tuple[int, int]  # a slot, and bytes from its start
 Slots = Sequence[Place]
@@ -33,6 +31,10 @@ class Call(NamedTuple):
     work: Work
     workspace: Any
     enqueue: Callable[[Steps, Call, Slots], None]
+
+    @property
+    def queue(self) -> Queue:
+        return self.work.queue
 
 
 class Action(Protocol):

@@ -1,4 +1,4 @@
-"""Arrays on a device, and what was put in a queue together. Importing this module imports no driver."""
+"""Arrays on a device, and what was put in a queue together. Importing this module imports no driver: every program does, also one without devices."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ import numpy as np
 
 from hologram.errors import DeviceError, HologramError
 from hologram.ir.aval import Aval
+from hologram.ir.devices import Runtime
 
 if TYPE_CHECKING:
     from hologram.backends.device.driver import Event, Queue
     from hologram.backends.device.memory import Memory
-    from hologram.backends.device.runtime import Runtime
-
-
-MOST_UNDER_WAY = 128  # submissions of a device; the caller waits for the oldest before there are more
-COLLECTED = 16  # how many may be under way before a call asks which have ended, a power of two; what holds much memory of the host asks at once
 
 
 class Submission:
@@ -144,7 +140,7 @@ class DeviceStorage:
     def on_host(self) -> Any:
         """A Storage of the CPU with the elements, which are copied once. Raises as :meth:`wait`."""
         if self._host is None:
-            from hologram.backends.cpu.native import storage
+            from hologram.backends.native import storage
 
             self._host = storage.filled(self.aval, self._copied_out)
         return self._host

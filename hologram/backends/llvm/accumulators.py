@@ -1,4 +1,4 @@
-"""Accumulators: the monoids of reductions and scans in LLVM text, and the written order in which lanes and pages combine."""
+"""Accumulators: the monoids of reductions and scans in LLVM text, and the canonical order in which lanes and pages combine."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class _FloatExtreme(Monoid):
 
 
 def reduce_lanes(monoids: list[Monoid], lanes: list[Reg]) -> list[Reg]:
-    """LANES registers to one, by halves: lane l with lane l+16, then 8, 4, 2, 1."""
+    """LANES registers to one, as a tree: lane l with lane l+16, then 8, 4, 2, 1."""
     out, at = [], 0
     for m in monoids:
         regs = lanes[at : at + m.components]
@@ -169,7 +169,7 @@ def combine_all(monoids: list[Monoid], a: list[Reg], b: list[Reg]) -> list[Reg]:
 
 
 class PartialLanes:
-    """Row form over results of pages as they come: LANES partial results of each register, in stack memory."""
+    """Horizontal reduction over results of pages as they come: LANES partial results of each register, in stack memory."""
 
     def __init__(self, f: FunctionText, monoids: list[Monoid]) -> None:
         self.f, self.monoids = f, monoids
@@ -184,9 +184,9 @@ class PartialLanes:
         f = self.f
         lane = f.emit(f"and i64 {number.text}, {LANES - 1}", "i64", 1)
         slots = zip(self.types, self.slots, strict=True)
-        places = [f.emit(f"getelementptr {self._stored(t)}, ptr {slot}, i64 {lane.text}", "ptr", 1) for t, slot in slots]
-        old = [self._load(t, p.text, 1) for t, p in zip(self.types, places, strict=True)]
-        for p, r in zip(places, combine_all(self.monoids, old, part), strict=True):
+        pointers = [f.emit(f"getelementptr {self._stored(t)}, ptr {slot}, i64 {lane.text}", "ptr", 1) for t, slot in slots]
+        old = [self._load(t, p.text, 1) for t, p in zip(self.types, pointers, strict=True)]
+        for p, r in zip(pointers, combine_all(self.monoids, old, part), strict=True):
             f.do(f"store {self._to_memory(r).typed}, ptr {p.text}")
 
     def result(self) -> list[Reg]:

@@ -6,7 +6,7 @@ from hologram.backends.llvm.text import FunctionText, Reg, shuffle_half, vector
 from hologram.graph.kernel.ir import Accumulate, Kernel, Store
 from hologram.ir.instruction import Ins
 
-LARGEST, LEAST = 16, 4  # lanes of an instruction
+MAX_LANES, MIN_LANES = 16, 4  # lanes of an instruction
 
 
 def summed_pairs(kernel: Kernel) -> frozenset[Ins]:
@@ -30,9 +30,9 @@ def add_pairs(f: FunctionText, total: Reg, x: Reg, y: Reg) -> Reg:
     """``total`` and the products of the pairs ``x`` and ``y``, lane by lane."""
     n = total.width
     if n == 1:
-        parts = (f.emit(f"insertelement {vector(r.type, LEAST)} zeroinitializer, {r.typed}, i64 0", r.type, LEAST) for r in (total, x, y))
+        parts = (f.emit(f"insertelement {vector(r.type, MIN_LANES)} zeroinitializer, {r.typed}, i64 0", r.type, MIN_LANES) for r in (total, x, y))
         return f.emit(f"extractelement {add_pairs(f, *parts).typed}, i64 0", "float", 1)
-    if n > LARGEST:
+    if n > MAX_LANES:
         low, high = (add_pairs(f, *(shuffle_half(f, r, is_low) for r in (total, x, y))) for is_low in (True, False))
         order = ", ".join(f"i32 {i}" for i in range(n))
         return f.emit(f"shufflevector {low.typed}, {high.typed}, <{n} x i32> <{order}>", "float", n)

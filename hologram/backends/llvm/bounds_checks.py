@@ -1,4 +1,4 @@
-"""Checked kernels: before each access the places that it touches are compared with the size of the buffer.
+"""Checked kernels: before each access the indices that it touches are compared with the size of the buffer.
 
 An access that would leave its buffer is reported to the call, which raises BoundsError once its threads have stopped, and goes to memory that belongs
 to nobody: what is loaded there is zero, what is stored there is lost. All lanes of a vector are compared, or, under a mask, all live ones; what a
@@ -13,7 +13,7 @@ from hologram.graph.kernel.printer import Names, print_kernel, statement_text
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int
 
-# Functions of the runtime that checked code calls: :mod:`hologram.backends.cpu.native.checked_code`.
+# Functions of the runtime that checked code calls: :mod:`hologram.backends.native.code.checked`.
 DECLARATIONS = """
 declare ptr @hg_violated(ptr, ptr, ptr, i64, i64, i64)
 declare void @hg_poison(ptr, i64)

@@ -16,8 +16,8 @@ from hologram.backends.llvm.accumulators import Monoid, PartialLanes, combine_al
 from hologram.backends.llvm.bfloat16_pairs import add_pairs, summed_pairs
 from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
 from hologram.backends.llvm.memory import Lane, MemoryWriter
-from hologram.backends.llvm.mixed_width import Part, parts_abreast, widths_abreast
-from hologram.backends.llvm.register_transpose import every, find_turned, row_of, transpose
+from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
+from hologram.backends.llvm.register_transpose import every, find_transposed, row_of, transpose
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
 from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, vector
 from hologram.dtypes import int64
@@ -26,7 +26,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, split_linear
 from hologram.primitives.reductions import GROUP, LANES, PAGE
 
-WIDEST = 128  # lanes
+MAX_LANES = 128  # lanes
 
 
 class KernelWriter(MemoryWriter):
@@ -49,7 +49,7 @@ class KernelWriter(MemoryWriter):
         self.passed: Int = 0  # chunks of the parallel loops before the present one
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
-        self.hides_places = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())
+        self.hides_indices = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())
 
     def render(self, name: str) -> str:
         f, n = self.f, itertools.count()
@@ -97,7 +97,7 @@ class KernelWriter(MemoryWriter):
             offset += -(-b.size * b.dtype.itemsize // 64) * 64
         if self.checks is not None:
             self.checks.poison_scratch(self.pointers)
-        if self.hides_places:
+        if self.hides_indices:
             address = f.emit("ptrtoint ptr %scratch to i64", "i64", 1)
             self.zero = f.emit(f"lshr i64 {address.text}, 63", "i64", 1)  # no memory of a process is so high
         self.block(self.kernel.body)
@@ -107,7 +107,7 @@ class KernelWriter(MemoryWriter):
 
     def block(self, body: list[Stmt]) -> None:
         if self.parts:
-            self._block_abreast(body)
+            self._mixed_width_block(body)
             return
         written: set[Store] = set()
         for s in body:
@@ -115,7 +115,7 @@ class KernelWriter(MemoryWriter):
                 self.loop(s)
             elif isinstance(s, Store):
                 if s not in written:
-                    together = self._store_side_by_side(s, body)
+                    together = self._interleaved_store(s, body)
                     written.update(together)
                     if not together:
                         self.store(s)
@@ -128,7 +128,7 @@ class KernelWriter(MemoryWriter):
                 if s.name:
                     self.values[s.name] = s
 
-    def _block_abreast(self, body: list[Stmt]) -> None:
+    def _mixed_width_block(self, body: list[Stmt]) -> None:
         """Every statement for each part in turn; what does not depend on the lane once for all."""
         for is_shared, run in itertools.groupby(body, lambda s: isinstance(s, Loop | Ins)):
             if not is_shared:
@@ -231,7 +231,7 @@ class KernelWriter(MemoryWriter):
 
     def _range(self, loop: Loop) -> tuple[Reg, Reg]:
         start = self._hidden(self.integer(loop.start))
-        stop = self.f.int_op("add", start, self.integer(loop.extent)) if self.hides_places else self.integer(loop.start + loop.extent)
+        stop = self.f.int_op("add", start, self.integer(loop.extent)) if self.hides_indices else self.integer(loop.start + loop.extent)
         if loop.limit is not None:
             limit = self.integer(loop.limit)
             stop = self.f.emit(f"call i64 @llvm.smin.i64({stop.typed}, {limit.typed})", "i64", 1)
@@ -246,10 +246,10 @@ class KernelWriter(MemoryWriter):
         return [Monoid(a, self.code) for a in loop.accs]
 
     def _serial(self, loop: Loop) -> None:
-        """Column form: each lane of the enclosing loop accumulates left to right, a partial result every PAGE iterations."""
-        turned = None if self.lane else find_turned(loop, self.target.vector_bytes)
-        if turned is not None:
-            self._in_blocks(loop, *turned)
+        """Vertical reduction: each lane of the enclosing loop accumulates left to right, a partial result every PAGE iterations."""
+        transposed = None if self.lane else find_transposed(loop, self.target.vector_bytes)
+        if transposed is not None:
+            self._in_blocks(loop, *transposed)
             return
         start, stop = self._range(loop)
         monoids = self._monoids(loop)
@@ -275,8 +275,9 @@ class KernelWriter(MemoryWriter):
 
         self._finish(monoids, run([] if self._scans(loop) or not monoids else _pieces(loop.extent), start, stop))
 
-    def _in_blocks(self, loop: Loop, side: int, turned: list[Ins]) -> None:
-        """A loop around lanes by blocks of ``side`` iterations and lanes, in which the loads ``turned`` are transposed; then what is left over."""
+    def _in_blocks(self, loop: Loop, side: int, transposed: list[Ins]) -> None:
+        """A loop around lanes by blocks of ``side`` iterations and lanes, in which the loads ``transposed`` are transposed; then what is left
+        over."""
         f, (*head, lanes) = self.f, loop.body
         assert isinstance(lanes, Loop)
         start, stop = self._range(loop)
@@ -290,19 +291,19 @@ class KernelWriter(MemoryWriter):
             self.scoped(inner)
             return []
 
-        def band(i: Reg) -> None:
+        def block_row(i: Reg) -> None:
             first, last = self._range(lanes)
             edge = self._whole(first, last, side)
-            f.counted(first, edge, side, [], lambda t, _: self._turn(loop, side, turned, i, t))
+            f.counted(first, edge, side, [], lambda t, _: self._transposed_block(loop, side, transposed, i, t))
             if lanes.limit is not None or lanes.extent % side:
                 end = f.emit(f"add nsw i64 {i.text}, {side}", "i64", 1)
                 f.counted(i, end, 1, [], lambda k, _: at(k, lambda: self._some_vectors(head, lanes, edge, last)))
 
-        def bands(i: Reg, _: list[Reg]) -> list[Reg]:
-            self.scoped(lambda: band(i))
+        def block_rows(i: Reg, _: list[Reg]) -> list[Reg]:
+            self.scoped(lambda: block_row(i))
             return []
 
-        f.counted(start, main, side, [], bands)
+        f.counted(start, main, side, [], block_rows)
         if loop.limit is not None or loop.extent % side:
             f.counted(main, stop, 1, [], lambda i, _: at(i, lambda: self.block(loop.body)))
 
@@ -319,12 +320,12 @@ class KernelWriter(MemoryWriter):
         some.body = lanes.body
         self._vectors(some, [], start, stop, self._width(lanes))
 
-    def _turn(self, loop: Loop, side: int, turned: list[Ins], i: Reg, t: Reg) -> list[Reg]:
-        """One block: what is turned first, and then ``side`` iterations across it."""
+    def _transposed_block(self, loop: Loop, side: int, transposed: list[Ins], i: Reg, t: Reg) -> list[Reg]:
+        """One block: what is transposed first, and then ``side`` iterations across it."""
         f, (*head, lanes) = self.f, loop.body
         assert isinstance(lanes, Loop)
-        columns = {load: transpose(f, self.scoped(lambda load=load: self._rows(load, loop, lanes, side, i, t))) for load in turned}
-        rest = [s for s in lanes.body if s not in turned]
+        columns = {load: transpose(f, self.scoped(lambda load=load: self._rows(load, loop, lanes, side, i, t))) for load in transposed}
+        rest = [s for s in lanes.body if s not in transposed]
         for k in range(side):
             row = f.emit(f"add nsw i64 {i.text}, {k}", "i64", 1)
 
@@ -394,7 +395,7 @@ class KernelWriter(MemoryWriter):
         accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
         if accs:
             room = self.target.registers * 3 // 4 * self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs)
-            while width * 2 * len(accs) <= room and width < WIDEST:
+            while width * 2 * len(accs) <= room and width < MAX_LANES:
                 width *= 2
         if isinstance(loop.extent, int):
             while width > 4 and width // 2 >= loop.extent:
@@ -406,31 +407,31 @@ class KernelWriter(MemoryWriter):
         start, stop = self._range(loop)
         if self._scans(loop):
             self._finish(monoids, self._vectors(loop, monoids, start, stop, GROUP))
-        elif not monoids and (widths := self._widths_abreast(loop)):
-            self._abreast(loop, start, widths)
+        elif not monoids and (widths := self._mixed_widths(loop)):
+            self._mixed_width_lanes(loop, start, widths)
         elif not monoids:
             self._vectors(loop, monoids, start, stop, self._width(loop))
         else:
             self._finish(monoids, self._paged_lanes(loop, monoids, _pieces(loop.extent), start, stop))
 
-    def _widths_abreast(self, loop: Loop) -> list[int]:
+    def _mixed_widths(self, loop: Loop) -> list[int]:
         """Vectors that cover all columns whose accumulators fit in registers side by side; none where one vector will do, or masks are wanting."""
         accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
         if not accs or not isinstance(loop.extent, int) or loop.limit is not None or self._width(loop) < loop.extent:
             return []
-        widths = widths_abreast(loop.extent, self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs))
+        widths = mixed_widths(loop.extent, self.target.vector_bytes // max(a.value_dtype.itemsize for a in accs))
         return widths if self.masked or sum(widths) == loop.extent else []
 
-    def _abreast(self, loop: Loop, start: Reg, widths: list[int]) -> None:
+    def _mixed_width_lanes(self, loop: Loop, start: Reg, widths: list[int]) -> None:
         def inner() -> None:
-            self.parts = parts_abreast(self.f, loop, start, widths)
+            self.parts = mixed_width_parts(self.f, loop, start, widths)
             self.block(loop.body)
             self.parts = []
 
         self.scoped(inner)
 
     def _paged_lanes(self, loop: Loop, monoids: list[Monoid], units: list[int], start: Reg, stop: Reg) -> list[Reg]:
-        """Row form: beyond a page a partial result a page, and the same order again over the partial results."""
+        """Horizontal reduction: beyond a page a partial result a page, and the same order again over the partial results."""
         if not units:
             return reduce_lanes(monoids, self._vectors(loop, monoids, start, stop, LANES))
         partial = PartialLanes(self.f, monoids)
@@ -455,7 +456,7 @@ class KernelWriter(MemoryWriter):
             rest = f.emit(f"srem i64 {count.text}, {width}", "i64", 1)
             main_stop = f.emit(f"sub nsw i64 {stop.text}, {rest.text}", "i64", 1)
         else:
-            main_stop = f.int_op("add", start, Reg(str(whole), "i64", 1)) if self.hides_places else self.integer(loop.start + whole)
+            main_stop = f.int_op("add", start, Reg(str(whole), "i64", 1)) if self.hides_indices else self.integer(loop.start + whole)
             rest = self._hidden(Reg(str(loop.extent - whole), "i64", 1))
         state = lanes_carried
         if whole != 0:
@@ -494,7 +495,7 @@ class KernelWriter(MemoryWriter):
         return f.counted(at, stop, width, state, tail)
 
     def _scalar_tail(self, loop: Loop, monoids: list[Monoid], i: Reg, first: Reg, width: int, carried: list[Reg]) -> list[Reg]:
-        """One element at a time; a reduction's element goes to the lane that the written order gives it."""
+        """One element at a time; a reduction's element goes to the lane that the canonical order gives it."""
         f = self.f
         lane = f.emit(f"sub nsw i64 {i.text}, {first.text}", "i64", 1)
         one = [f.emit(f"extractelement {r.typed}, i64 {lane.text}", r.type, 1) for r in carried]

@@ -16,7 +16,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
 
 CACHE_LINE = 64
-STREAM_BYTES = 24 * 2**20  # results from this size on are written past the caches
+NONTEMPORAL_BYTES = 24 * 2**20  # results from this size on are written past the caches
 
 
 class Lane:
@@ -144,8 +144,8 @@ class MemoryWriter(Integers):
         step, rest = linear
         first = self.f.int_op("add", self.integer(rest), self.f.int_op("mul", lane.base, Reg(str(step), "i64", 1)))
         start = self.f.emit(f"trunc {first.typed} to i32", "i32", 1)
-        places = Reg("<" + ", ".join(f"i32 {step * k}" for k in range(lane.width)) + ">", "i32", lane.width)
-        return self.f.int_op("add", start, places), Reg(str(size), "i32", 1)
+        offsets = Reg("<" + ", ".join(f"i32 {step * k}" for k in range(lane.width)) + ">", "i32", lane.width)
+        return self.f.int_op("add", start, offsets), Reg(str(size), "i32", 1)
 
     def _depends_on_vector(self, index: Int) -> bool:
         """Whether an index goes through a value (a gather) that differs between lanes."""
@@ -354,12 +354,12 @@ class MemoryWriter(Integers):
                 p = f.emit(f"getelementptr {t}, ptr {p.text}, i64 {1 - width}", "ptr", 1)
                 live = self._reverse(live) if live else None
             if live is None:
-                how = "align 64, !nontemporal !2" if stride == 1 and self._streams(s) else f"align {align}"
+                how = "align 64, !nontemporal !2" if stride == 1 and self._is_nontemporal(s) else f"align {align}"
                 f.do(f"store {v.typed}, ptr {p.text}, {how}")
             else:
                 self._masked_store(v, p, align, live)
 
-    def _store_side_by_side(self, s: Store, body: list[Stmt]) -> list[Store]:
+    def _interleaved_store(self, s: Store, body: list[Stmt]) -> list[Store]:
         """Writes ``s`` together with the stores of a block that fill the gaps between its elements; gives them, none where there are gaps left."""
         f, d = self.f, s.buffer.dtype
         found = self._apart(s.buffer, s.index)
@@ -377,7 +377,7 @@ class MemoryWriter(Integers):
         if d.kind == "b":
             columns = [f.emit(f"zext {c.typed} to {vector('i8', lane.width)}", "i8", lane.width) for c in columns]
         base = f.int_op("add", self.integer(rest), f.int_op("mul", lane.base, Reg(str(step), "i64", 1)))
-        how = "align 64, !nontemporal !2" if self._streams(s) else f"align {alignment(d)}"
+        how = "align 64, !nontemporal !2" if self._is_nontemporal(s) else f"align {alignment(d)}"
         self.statement = s
         p = f.emit(f"getelementptr {memory_type(d)}, ptr {self.pointers[s.buffer]}, {base.typed}", "ptr", 1)
         for k, v in enumerate(interleave(f, columns, unit)):
@@ -409,10 +409,10 @@ class MemoryWriter(Integers):
         f.do(f"br label %{done}")
         f.start(done)
 
-    def _streams(self, s: Store) -> bool:
+    def _is_nontemporal(self, s: Store) -> bool:
         """Whether a store should pass the caches by: a result too large to be found there later, at a place certain to be aligned."""
         b, lane = s.buffer, self.lane
-        if b.role != "out" or b in self.unaligned or lane is None or not isinstance(b.size, int) or b.size * b.dtype.itemsize < STREAM_BYTES:
+        if b.role != "out" or b in self.unaligned or lane is None or not isinstance(b.size, int) or b.size * b.dtype.itemsize < NONTEMPORAL_BYTES:
             return False
         step = CACHE_LINE // b.dtype.itemsize
         first = substitute(s.index, {lane.var: lane.start})

@@ -1,4 +1,4 @@
-"""Lanes in vectors of several widths side by side, each with registers of its own: 56 columns of float32 are 32 + 16 + 8 lanes.
+"""Mixed-width vectors: lanes in vectors of several widths, each with registers of its own: 56 columns of float32 are 32 + 16 + 8 lanes.
 
 One vector of 64 with a mask would take an eighth more multiply-adds. LLVM has no vectors of 56: it would pad them to 64, or take them apart.
 """
@@ -21,7 +21,7 @@ class Part:
         self.state: dict[Acc, list[Reg]] = {}
 
 
-def widths_abreast(extent: int, native: int) -> list[int]:
+def mixed_widths(extent: int, native: int) -> list[int]:
     """Powers of two, the widest first, that cover ``extent`` lanes with registers of ``native`` and at last half a one; none where a single vector
     takes no more registers. The last may be wider than what is left, unless that is a single lane: LLVM 22 stores 32 bits where a constant mask
     leaves one of few lanes of 16."""
@@ -35,7 +35,7 @@ def widths_abreast(extent: int, native: int) -> list[int]:
     return out if len(out) > 1 else []
 
 
-def parts_abreast(f: FunctionText, loop: Loop, start: Reg, widths: list[int]) -> list[Part]:
+def mixed_width_parts(f: FunctionText, loop: Loop, start: Reg, widths: list[int]) -> list[Part]:
     """The parts of a lanes loop from ``start`` on, the last masked where it is wider than what is left."""
     assert isinstance(loop.extent, int)
     parts, done = [], 0

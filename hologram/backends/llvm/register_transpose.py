@@ -1,4 +1,4 @@
-"""Elements that lie next to each other down a serial loop, and far apart across the lanes in it: square blocks, turned in registers.
+"""Elements that lie next to each other down a serial loop, and far apart across the lanes in it: square blocks, transposed in registers.
 
 A gather costs as much for each element as a load for a vector, and here it would fetch a cache line for each. A block of n by n elements is n loads
 down and n·log2(n) shuffles; then it is there as n vectors across, one for each of n iterations of the serial loop.
@@ -13,14 +13,14 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, atoms, bounds, split_linear
 
 
-def find_turned(loop: Loop, vector_bytes: int) -> tuple[int, list[Ins]] | None:
-    """For a serial loop around lanes, and at most values that they share: the side of its blocks and the loads to be turned, if there are any."""
+def find_transposed(loop: Loop, vector_bytes: int) -> tuple[int, list[Ins]] | None:
+    """For a serial loop around lanes, and at most values that they share: the side of its blocks and the loads to be transposed, if there are any."""
     *head, lanes = loop.body
     if not isinstance(lanes, Loop) or loop.accs or not all(isinstance(s, Ins) and s.op != "scan" for s in head):
         return None
     if lanes.kind != "lanes" or lanes.accs or any(isinstance(s, Loop) for s in lanes.body):
         return None
-    loads = [s for s in lanes.body if isinstance(s, Ins) and s.op == "load" and _is_turned(s, loop.var, lanes.var, vector_bytes)]
+    loads = [s for s in lanes.body if isinstance(s, Ins) and s.op == "load" and _is_transposed(s, loop.var, lanes.var, vector_bytes)]
     sides = {vector_bytes // s.attrs[0].dtype.itemsize for s in loads}
     if len(sides) != 1:
         return None
@@ -28,7 +28,7 @@ def find_turned(loop: Loop, vector_bytes: int) -> tuple[int, list[Ins]] | None:
     return (side, loads) if all(isinstance(n, int) and n >= side for n in (loop.extent, lanes.extent)) else None
 
 
-def _is_turned(load: Ins, down: str, across: str, vector_bytes: int) -> bool:
+def _is_transposed(load: Ins, down: str, across: str, vector_bytes: int) -> bool:
     buffer, index = load.attrs
     named = {a.name for a in atoms(index)}
     if load.args or buffer.dtype.kind == "b" or down not in named or any(n.startswith("taken") for n in named):
@@ -63,7 +63,7 @@ def every(f: FunctionText, whole: Reg, step: int, offset: int) -> Reg:
 
 
 def transpose(f: FunctionText, rows: list[Reg]) -> list[Reg]:
-    """The columns of a square block: quarters change places, at each size from half of the block down to single elements."""
+    """The columns of a square block: quarters are exchanged, at each size from half of the block down to single elements."""
     n = len(rows)
     k = n // 2
     while k:

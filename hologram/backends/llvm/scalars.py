@@ -9,8 +9,8 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.backends.llvm import integer_lowering, rounding
-from hologram.backends.llvm.target import Target
 from hologram.backends.llvm.text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
+from hologram.backends.llvm.toolchain.target import Target
 from hologram.dtypes import DType, FloatFormat
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.instruction import Ins

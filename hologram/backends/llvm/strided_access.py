@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from hologram.backends.llvm.text import FunctionText, Reg, vector
 
-MOST = 8  # the largest step
+MAX_STEP = 8  # the largest step
 
 
 def largest_step(unit: int) -> int:
     """Up to which step vectors of ``unit`` lanes beat a gather: that many loads and shuffles make one of them."""
-    return min(MOST, unit)
+    return min(MAX_STEP, unit)
 
 
 def vector_starts(step: int, width: int, unit: int, whole: bool) -> list[int]:
@@ -28,13 +28,13 @@ def vector_starts(step: int, width: int, unit: int, whole: bool) -> list[int]:
 
 
 def pick(f: FunctionText, vectors: Sequence[Reg], starts: Sequence[int], wanted: Sequence[int]) -> Reg:
-    """The elements at the places ``wanted`` of what ``vectors`` hold, as one vector."""
+    """The elements at the indices ``wanted`` of what ``vectors`` hold, as one vector."""
     unit = vectors[0].width
-    places = []
+    sources = []
     for at in wanted:
         source = max(i for i, start in enumerate(starts) if start <= at)
-        places.append((source, at - starts[source]))
-    parts = [_collect(f, vectors, places[k : k + unit]) for k in range(0, len(places), unit)]
+        sources.append((source, at - starts[source]))
+    parts = [_collect(f, vectors, sources[k : k + unit]) for k in range(0, len(sources), unit)]
     while len(parts) > 1:
         parts = [_shuffle(f, a, b, range(2 * a.width)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]
@@ -57,16 +57,16 @@ def interleave(f: FunctionText, columns: Sequence[Reg], unit: int) -> list[Reg]:
     return out
 
 
-def _collect(f: FunctionText, vectors: Sequence[Reg], places: Sequence[tuple[int, int]]) -> Reg:
+def _collect(f: FunctionText, vectors: Sequence[Reg], sources: Sequence[tuple[int, int]]) -> Reg:
     """The lanes ``(vector, lane)``, as many as a vector has: what the first two vectors have of them, then what each further one adds."""
-    unit = len(places)
-    first, *rest = sorted({source for source, _ in places})
+    unit = len(sources)
+    first, *rest = sorted({source for source, _ in sources})
     out = vectors[first]
-    lanes = [lane if source == first else None for source, lane in places]
+    lanes = [lane if source == first else None for source, lane in sources]
     if not rest:
         return _shuffle(f, out, out, lanes)
     for i in rest:
-        lanes = [unit + lane if source == i else have for (source, lane), have in zip(places, lanes, strict=True)]
+        lanes = [unit + lane if source == i else have for (source, lane), have in zip(sources, lanes, strict=True)]
         out = _shuffle(f, out, vectors[i], lanes)
         lanes = [None if lane is None else k for k, lane in enumerate(lanes)]
     return out

@@ -1,4 +1,5 @@
-"""Writing one LLVM function as text: names, types, vectors, counted loops. Knows nothing of kernels."""
+"""Writing one LLVM function as text: names, types, vectors, counted loops. Knows nothing of kernels: the native language
+is written with it, too."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.c.dialects import METAL
-from hologram.backends.device import driver
+from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
@@ -121,10 +121,10 @@ class Queue(driver.Queue):
         encoder.setComputePipelineState_(launch.kernel)
         for i, (buffer, offset) in enumerate(launch.at(slots)):
             encoder.setBuffer_offset_atIndex_(buffer, offset, i)
-        for i, n in enumerate(launch.integers, len(launch.places)):
+        for i, n in enumerate(launch.integers, len(launch.operands)):
             encoder.setBytes_length_atIndex_(struct.pack("q", n), 8, i)
         if launch.workspace:
-            encoder.setBuffer_offset_atIndex_(workspace, 0, len(launch.places) + len(launch.integers))
+            encoder.setBuffer_offset_atIndex_(workspace, 0, len(launch.operands) + len(launch.integers))
         groups, items = (self.metal.MTLSizeMake(n, 1, 1) for n in (launch.groups, launch.items))
         encoder.dispatchThreadgroups_threadsPerThreadgroup_(groups, items)
 
@@ -148,7 +148,7 @@ class Queue(driver.Queue):
         self.record().wait()
 
 
-class Device(driver.Device):
+class Device(runtime.Device):
     """One GPU."""
 
     dialect = METAL

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.c.dialects import OPENCL
-from hologram.backends.device import driver
+from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 
 MEMORY_BYTES = 16 * 2**30  # of one, as far as it pretends
@@ -50,7 +50,7 @@ class Queue(driver.Queue):
         return
 
 
-class Device(driver.Device):
+class Device(runtime.Device):
     """``taken``: bytes that are allocated."""
 
     dialect = OPENCL  # any would do

@@ -11,8 +11,8 @@ import numpy as np
 
 from hologram.backends import object_cache as disk
 from hologram.backends.c.dialects import OPENCL
-from hologram.backends.c.grid import MOST_ITEMS
-from hologram.backends.device import driver
+from hologram.backends.c.grid import MAX_ITEMS
+from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
@@ -48,22 +48,22 @@ class Event(driver.Event):
 class Bound:
     """A kernel object of one launch, which remembers its arguments: those that are as in the call before are not set again."""
 
-    __slots__ = ("cl", "kernel", "places", "workspace", "size", "_last", "_last_workspace")
+    __slots__ = ("cl", "kernel", "operands", "workspace", "size", "_last", "_last_workspace")
 
     def __init__(self, cl: Any, launch: Launch) -> None:
-        self.cl, self.places = cl, launch.places
+        self.cl, self.operands = cl, launch.operands
         self.kernel = cl.Kernel(launch.kernel.program, launch.kernel.function_name)
         self.size = (launch.groups * launch.items,), (launch.items,)
-        first = 2 * len(launch.places)
+        first = 2 * len(launch.operands)
         for i, n in enumerate(launch.integers, first):
             self.kernel.set_arg(i, np.int64(n))
         self.workspace = first + len(launch.integers) if launch.workspace else None
-        self._last: list[Place] = [(None, -1)] * len(launch.places)
+        self._last: list[Place] = [(None, -1)] * len(launch.operands)
         self._last_workspace: Any = None
 
     def enqueue(self, queue: Any, slots: Sequence[Place], workspace: Any) -> Any:
         last = self._last
-        for i, (slot, offset, itemsize) in enumerate(self.places):
+        for i, (slot, offset, itemsize) in enumerate(self.operands):
             place = buffer, base = slots[slot]
             before, start = last[i]
             if before is not buffer:
@@ -124,7 +124,7 @@ class Queue(driver.Queue):
         self.queue.finish()
 
 
-class Device(driver.Device):
+class Device(runtime.Device):
     """One device. Its context and queue are made when they are first needed."""
 
     dialect = OPENCL
@@ -162,8 +162,8 @@ class Device(driver.Device):
             return "it does not round float32 division and square roots as IEEE 754 does, or flushes subnormals; precision='exact' needs both"
         if self.local_bytes < self.dialect.local_bytes:
             return f"it has {self.local_bytes:,} bytes of local memory; kernels use up to {self.dialect.local_bytes:,}"
-        if self.most_items < MOST_ITEMS:
-            return f"its work-groups have {self.most_items} items at most; kernels use up to {MOST_ITEMS}"
+        if self.most_items < MAX_ITEMS:
+            return f"its work-groups have {self.most_items} items at most; kernels use up to {MAX_ITEMS}"
         return None
 
     def why_no_compiler(self) -> str | None:

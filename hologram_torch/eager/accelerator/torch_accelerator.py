@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from hologram.backends.cpu.native import storage
+from hologram.backends.native import storage
 from hologram_torch.eager.accelerator import torch_hologram
 from hologram_torch.eager.identity import check_index
 

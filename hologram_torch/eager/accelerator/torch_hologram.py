@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hologram.backends.cpu.native import storage
-from hologram.backends.cpu.native.processors import usable_processors
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import storage
+from hologram.backends.native.processors import usable_processors
 from hologram.errors import UnsupportedError
 from hologram.settings import settings
 from hologram_torch.eager.accelerator import autocast

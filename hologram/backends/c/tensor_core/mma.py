@@ -1,32 +1,23 @@
 """Products on matrix units: CUDA's ``mma.sync``, 16 rows by 8 columns a warp, with sums in float32.
 
-Which products they are, how warps share a block, and those of TF32 by request, whose panels come through registers; :mod:`.halves` has those of
-16-bit floats. Which terms an item holds, and of which elements it has the sums, is fixed by the instruction (PTX ISA, matrix fragments for
-``mma.m16n8k16`` and ``mma.m16n8k8``). The order of a sum's terms is the hardware's.
+Here are products of TF32, whose panels come through registers, and nests beside products; :mod:`.mma_async_copy` has products of 16-bit floats.
+Which terms an item holds, and of which elements it has the sums, is fixed by the instruction (PTX ISA, matrix fragments for ``mma.m16n8k16`` and
+``mma.m16n8k8``). The order of a sum's terms is the hardware's.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hologram import dtypes
-from hologram.backends.c.gemm_analysis import ITEMS, Product, Side
+from hologram.backends.c.analysis.gemm import Product, Side
+from hologram.backends.c.analysis.matrix_units import APART, COLUMNS, KINDS, ROWS, TF32_DEPTH
+from hologram.backends.c.analysis.tiles import Nest
+from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.nests import ElementWriter, NestWriter
-from hologram.backends.c.shared_memory_gemm import PanelWriter
-from hologram.backends.c.tiles import Nest
+from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
 from hologram.dtypes import DType
-from hologram.graph.kernel.ir import Accumulate, float16_factors
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
-
-ROWS, COLUMNS = 16, 8  # of an instruction
-WARPS = ITEMS // 32
-KINDS = {dtypes.bfloat16: ("bf16", 16), dtypes.float16: ("f16", 16), dtypes.float32: ("tf32", 8)}  # the instruction's name of a type, and its terms
-DEPTH = 16  # terms of a panel of TF32
-APART = 4  # between rows of such a panel, so that the eight rows of a fragment lie in different banks
 _MMA = """\
 static __device__ __forceinline__ void hg_mma_{kind}(f32 &c0, f32 &c1, f32 &c2, f32 &c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {{
   asm("mma.sync.aligned.m16n8k{terms}.row.col.f32.{kind}.{kind}.f32 {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
@@ -48,38 +39,6 @@ static __device__ __forceinline__ f32 hg_tf32(const f32 x) { /* to 10 bits of fr
 """
 
 
-def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = None) -> Product | None:
-    """The product with panels of its 16-bit factors, if all it sums is products of two such that were made float32; or of float32, if ``tf32``.
-    ``shares``: how warps share a block, if that is decided."""
-    accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
-    rows, columns, shares = p.rows.staged, p.columns.staged, shares or warps(p.rows.size, p.columns.size)
-    if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or shares is None:
-        return None
-    (sum_of,), row = accumulates[0].args, accumulates[0].acc.op
-    if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
-        return None
-    factors = [rows[0], columns[0]]
-    halves = float16_factors(p.core[0])
-    if halves is not None:
-        factors = [f.args[0] for f in factors]
-    elif not (tf32 and p.core[0].dtype is dtypes.float32):
-        return None
-    sides = [s._replace(staged=[f]) for s, f in zip(by_warps(p.rows, p.columns, shares), factors, strict=True)]
-    return p._replace(rows=sides[0], columns=sides[1], depth=DEPTH, shares=shares)
-
-
-def by_warps(rows: Side, columns: Side, shares: tuple[int, int]) -> tuple[Side, Side]:
-    """How many an item has of them."""
-    return rows._replace(own=rows.size // shares[0] // 8), columns._replace(own=columns.size // shares[1] // COLUMNS * 2)
-
-
-def warps(rows: int, columns: int) -> tuple[int, int] | None:
-    """How the warps of a group share a block, down and across, with as few terms to read for each as can be; None where it is too small for them."""
-    shares = [(down, WARPS // down) for down in (1, 2, 4, 8)]
-    whole = [(d, a) for d, a in shares if rows % (d * ROWS) == 0 and columns % (a * COLUMNS) == 0]
-    return min(whole, key=lambda s: rows // s[0] + columns // s[1], default=None)
-
-
 class ByWarps(NestWriter):
     """Deals rows and columns out as fragments have them: an item's rows come in pairs 8 apart, its columns in pairs of neighbours."""
 
@@ -97,11 +56,11 @@ class ByWarps(NestWriter):
         return f"{item} + {k} / 2 * {ROWS} + {k} % 2 * 8" if side is self.nest.rows else f"{item} + {k} / 2 * {COLUMNS} + {k} % 2"
 
 
-class UnitNestWriter(ByWarps, ElementWriter):
+class MmaNestWriter(ByWarps, ElementWriter):
     """Writes a nest without a product, beside products on matrix units. Exponentials of which nothing is wanted but 16-bit floats, factors of these,
     and sums of rows, are the hardware's: in error by 2^-22 of ``exp(x)``, and 2^-24 for each unit of x."""
 
-    def __init__(self, writer: KernelWriter, p: Nest) -> None:
+    def __init__(self, writer: Emitter, p: Nest) -> None:
         super().__init__(writer, p)
         rough = self._rough()
         self.short = {s for s in p.order if s.opname == "exp" and s in rough}
@@ -139,10 +98,10 @@ def _rounds(s: Ins) -> bool:
     return s.opname == "cast" and s.dtype.is_narrow_float
 
 
-class MatrixWriter(ByWarps, PanelWriter):
+class MmaWriter(ByWarps, SharedMemoryGemmWriter):
     """Writes one product."""
 
-    def __init__(self, writer: KernelWriter, p: Product) -> None:
+    def __init__(self, writer: Emitter, p: Product) -> None:
         super().__init__(writer, p)
         self.dtype: DType = p.rows.staged[0].dtype
         self.kind, self.terms = KINDS[self.dtype]
@@ -153,18 +112,18 @@ class MatrixWriter(ByWarps, PanelWriter):
             functions.setdefault("hg_tf32", _ROUND)
 
     def _panel_index(self, side: Side, which: str, k: str, i: str) -> str:
-        return f"({which} * {side.size} + {i}) * {DEPTH + APART} + {k}"
+        return f"({which} * {side.size} + {i}) * {TF32_DEPTH + APART} + {k}"
 
     def _panel_elements(self, side: Side) -> int:
-        return 2 * side.size * (DEPTH + APART)
+        return 2 * side.size * (TF32_DEPTH + APART)
 
     def _kept(self, value: str, near: bool) -> str:
         value = f"hg_tf32({value})"
-        return f"hg_next + hg_k{' + hg_near' * near} < {self.p.terms} ? {value} : 0" if self.p.terms % DEPTH else value
+        return f"hg_next + hg_k{' + hg_near' * near} < {self.p.terms} ? {value} : 0" if self.p.terms % TF32_DEPTH else value
 
     def _add_terms(self) -> None:
         f, p, half = self.f, self.p, self.terms // 2
-        self._unrolled("hg_step", DEPTH // self.terms)
+        self._unrolled("hg_step", TF32_DEPTH // self.terms)
         f.do(f"const int hg_k = hg_step * {self.terms} + hg_lane % 4;")
         self._fragments(p.rows, "hg_row0_panel0", "hg_a", ROWS, "hg_row", [(0, 0), (0, 8), (half, 0), (half, 8)])
         self._fragments(p.columns, "hg_column0_panel0", "hg_b", COLUMNS, "hg_left + hg_lane / 4", [(0, 0), (half, 0)])

@@ -1,6 +1,6 @@
 """Products of 16-bit floats on matrix units: panels go from memory to shared memory past the registers, several ahead of the one in use.
 
-A *panel* has :data:`DEPTH` terms of a block's rows, or columns, in *lines*: of terms where these are neighbours in memory, else of rows or columns.
+A *panel* has ``F16_DEPTH`` terms of a block's rows, or columns, in *lines*: of terms where these are neighbours in memory, else of rows or columns.
 Lines consist of *pieces* of 16 bytes, which are what items copy and what ``ldmatrix`` takes eight of, from eight neighbouring lines; the pieces of a
 line are permuted (an exclusive or with the line's number) so that these eight lie in different banks, and so do those of one line. ``ldmatrix`` turns
 what lies in lines of rows or columns.
@@ -11,19 +11,15 @@ A factor that does not lie in whole pieces of memory comes through registers: re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from hologram.backends.c.gemm_analysis import ITEMS, Product, Side
-from hologram.backends.c.tensor_core.mma import COLUMNS, ROWS, MatrixWriter
-from hologram.backends.c.vectors import ACCESS_BYTES, divides
+from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
+from hologram.backends.c.analysis.matrix_units import COLUMNS, F16_DEPTH, ROWS, STAGES, f16_panel_bytes, is_fragment
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, divides
+from hologram.backends.c.emitter import Emitter
+from hologram.backends.c.tensor_core.mma import MmaWriter
 from hologram.dtypes import uint64
 from hologram.ir.symbolic import split_linear
 
-if TYPE_CHECKING:
-    from hologram.backends.c.kernel import KernelWriter
-
-DEPTH = 32  # terms of a panel
-STAGES = 4  # panels under way and in use
 PIECE = ACCESS_BYTES // 2  # elements
 BANKS = 8  # pieces in different banks
 _FUNCTIONS = {
@@ -48,46 +44,30 @@ static __device__ __forceinline__ void hg_await() {{ /* all panels but the last 
 }}
 """,
     **{
-        f"hg_matrices{turned}": f"""\
-static __device__ __forceinline__ void hg_matrices{turned}(u32 &r0, u32 &r1, u32 &r2, u32 &r3, const u32 at) {{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4{turned and ".trans"}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
+        f"hg_matrices{suffix}": f"""\
+static __device__ __forceinline__ void hg_matrices{suffix}(u32 &r0, u32 &r1, u32 &r2, u32 &r3, const u32 at) {{
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4{suffix and ".trans"}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
                : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
 }}
 """
-        for turned in ("", "_turned")
+        for suffix in ("", "_turned")
     },
     **{
-        f"hg_pair{turned}": f"""\
-static __device__ __forceinline__ void hg_pair{turned}(u32 &r0, u32 &r1, const u32 at) {{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2{turned and ".trans"}.shared.b16 {{%0, %1}}, [%2];" : "=r"(r0), "=r"(r1) : "r"(at) : "memory");
+        f"hg_pair{suffix}": f"""\
+static __device__ __forceinline__ void hg_pair{suffix}(u32 &r0, u32 &r1, const u32 at) {{
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2{suffix and ".trans"}.shared.b16 {{%0, %1}}, [%2];" : "=r"(r0), "=r"(r1) : "r"(at) : "memory");
 }}
 """
-        for turned in ("", "_turned")
+        for suffix in ("", "_turned")
     },
 }
 
 
-def takes(p: Product) -> bool:
-    """Whether a product on matrix units is of 16-bit floats."""
-    return p.rows.staged[0].dtype.is_16bit_float
-
-
-def shared_bytes(p: Product) -> int:
-    """Of all panels of a group."""
-    return STAGES * DEPTH * sum(side.size for side in (p.rows, p.columns) if not is_fragment(side)) * 2
-
-
-def is_fragment(side: Side) -> bool:
-    """Whether items have a side's values in registers, as sums of another product are."""
-    (v,) = side.staged
-    return v.op == "load" and v.attrs[0].role == "scratch"
-
-
-class HalfWriter(MatrixWriter):
+class AsyncCopyMmaWriter(MmaWriter):
     """Writes one product. ``hg_stage`` is the panel in use, ``hg_slot`` where the one that is brought goes."""
 
-    def __init__(self, writer: KernelWriter, p: Product) -> None:
-        super().__init__(writer, p._replace(depth=DEPTH))
+    def __init__(self, writer: Emitter, p: Product) -> None:
+        super().__init__(writer, p._replace(depth=F16_DEPTH))
         names = [(p.rows, "hg_row0"), (p.columns, "hg_column0")]
         self.brought = [(side, name) for side, name in names if not is_fragment(side)]
         self.by_terms = {side.loop.var: self._is_down_first(side) for side, _ in self.brought}
@@ -100,12 +80,12 @@ class HalfWriter(MatrixWriter):
 
     def _line(self, side: Side) -> int:
         """Elements of a line."""
-        return DEPTH if self.by_terms[side.loop.var] else side.size
+        return F16_DEPTH if self.by_terms[side.loop.var] else side.size
 
     def _panel_start(self, side: Side, stage: str) -> str:
         """Bytes from the first panel: of a stage the rows' comes first."""
-        first = 0 if side is self.brought[0][0] else self.p.rows.size * DEPTH * 2
-        return f"{stage} * {shared_bytes(self.p) // STAGES}u{f' + {first}u' if first else ''}"
+        first = 0 if side is self.brought[0][0] else self.p.rows.size * F16_DEPTH * 2
+        return f"{stage} * {f16_panel_bytes(self.p) // STAGES}u{f' + {first}u' if first else ''}"
 
     def _piece_at(self, side: Side, line: str, piece: str) -> str:
         """Bytes from a panel's start."""
@@ -127,25 +107,25 @@ class HalfWriter(MatrixWriter):
     def _declare(self, side: Side, name: str) -> None:
         """The registers in which what is not copied waits."""
         if not self.copied.get(side.loop.var, True):
-            self.f.do(f"{self.w.scalars.vector(side.staged[0].dtype, PIECE)} {name}_next[{self._turns(side)}];")
+            self.f.do(f"{self.w.scalars.vector(side.staged[0].dtype, PIECE)} {name}_next[{self._per_item(side)}];")
 
-    def _turns(self, side: Side) -> int:
+    def _per_item(self, side: Side) -> int:
         """Pieces of a panel that an item brings."""
-        return max(1, side.size * DEPTH // PIECE // ITEMS)
+        return max(1, side.size * F16_DEPTH // PIECE // ITEMS)
 
     def _panels(self) -> None:
         p, f, several = self.p, self.f, len(self.brought) > 1
         f.do("const u32 hg_shared_at = hg_shared_address(hg_shared);")
         f.do("u32 hg_stage = 0, hg_slot = 0;")
-        f.open(f"for (i64 hg_next = 0; hg_next < {(STAGES - 1) * DEPTH}; hg_next += {DEPTH})")
+        f.open(f"for (i64 hg_next = 0; hg_next < {(STAGES - 1) * F16_DEPTH}; hg_next += {F16_DEPTH})")
         self._each([self._bring, self._keep])
         f.do("hg_brought();")
         f.do("++hg_slot;")
         f.close()
         if not several:  # registers have no index
             self.w.unroll()
-        f.open(f"for ({'i64' if several else 'int'} hg_at = 0; hg_at < {self.there if several else p.terms}; hg_at += {DEPTH})")
-        f.do(f"const i64 hg_next = hg_at + {(STAGES - 1) * DEPTH};")
+        f.open(f"for ({'i64' if several else 'int'} hg_at = 0; hg_at < {self.there if several else p.terms}; hg_at += {F16_DEPTH})")
+        f.do(f"const i64 hg_next = hg_at + {(STAGES - 1) * F16_DEPTH};")
         f.do("hg_await();")
         self.w.barrier()
         self._each([self._bring])
@@ -172,12 +152,12 @@ class HalfWriter(MatrixWriter):
     def _piece_of(self, side: Side) -> None:
         """The item's piece ``hg_p`` of the line ``hg_l``: neighbours in memory are neighbouring items'."""
         pieces = self._line(side) // PIECE
-        total = side.size * DEPTH // PIECE
+        total = side.size * F16_DEPTH // PIECE
         self.f.do(f"const int hg_e = ((int)hg_item + {ITEMS} * hg_s){f' % {total}' if total < ITEMS else ''};")
         self.f.do(f"const int hg_l = hg_e / {pieces}, hg_p = hg_e % {pieces};")
 
     def _bring(self, side: Side, name: str) -> None:
-        self._unrolled("hg_s", self._turns(side))
+        self._unrolled("hg_s", self._per_item(side))
         self._piece_of(side)
         if self.copied[side.loop.var]:
             self._copy(side, name)
@@ -230,7 +210,7 @@ class HalfWriter(MatrixWriter):
         if self.copied[side.loop.var]:
             return
         kind = self.w.scalars.vector(side.staged[0].dtype, PIECE)
-        self._unrolled("hg_s", self._turns(side))
+        self._unrolled("hg_s", self._per_item(side))
         self._piece_of(side)
         at = f"{self._panel_start(side, 'hg_slot')} + {self._piece_at(side, 'hg_l', 'hg_p')}"
         self.f.do(f"*({kind} *)((u8 *)hg_shared + {at}) = {name}_next[hg_s];")
@@ -243,7 +223,7 @@ class HalfWriter(MatrixWriter):
         for side, _ in self.brought:
             name = "hg_rows_at" if side is p.rows else "hg_columns_at"
             f.do(f"const u32 {name} = hg_shared_at + {self._panel_start(side, 'hg_stage')};")
-        self._unrolled("hg_step", DEPTH // self.terms)
+        self._unrolled("hg_step", F16_DEPTH // self.terms)
         self._row_fragments() if len(self.brought) > 1 else self._row_registers()
         self._column_fragments()
         self._multiply()
@@ -254,11 +234,11 @@ class HalfWriter(MatrixWriter):
         side, f = self.p.rows, self.f
         f.do(f"u32 hg_a[{side.own // 2}][4];")
         self._unrolled("hg_f", side.own // 2)
-        line, piece, turned = f"hg_top + hg_f * {ROWS} + hg_lane % 16", "hg_step * 2 + hg_lane / 16", ""
+        line, piece, suffix = f"hg_top + hg_f * {ROWS} + hg_lane % 16", "hg_step * 2 + hg_lane / 16", ""
         if not self.by_terms[side.loop.var]:
-            line, piece, turned = "hg_step * 16 + hg_lane / 16 * 8 + hg_lane % 8", f"(hg_top + hg_f * {ROWS}) / 8 + hg_lane / 8 % 2", "_turned"
+            line, piece, suffix = "hg_step * 16 + hg_lane / 16 * 8 + hg_lane % 8", f"(hg_top + hg_f * {ROWS}) / 8 + hg_lane / 8 % 2", "_turned"
         registers = ", ".join(f"hg_a[hg_f][{i}]" for i in range(4))
-        f.do(f"hg_matrices{turned}({registers}, hg_rows_at + {self._piece_at(side, line, piece)});")
+        f.do(f"hg_matrices{suffix}({registers}, hg_rows_at + {self._piece_at(side, line, piece)});")
         f.close()
 
     def _row_registers(self) -> None:
@@ -281,11 +261,11 @@ class HalfWriter(MatrixWriter):
         f.do(f"u32 hg_b[{count}][2];")
         self._unrolled("hg_f", count // together)
         left = f"hg_left + hg_f * {COLUMNS * together}"
-        line, piece, turned = f"{left} + hg_lane / 16 * 8 + hg_lane % 8", "hg_step * 2 + hg_lane / 8 % 2", ""
+        line, piece, suffix = f"{left} + hg_lane / 16 * 8 + hg_lane % 8", "hg_step * 2 + hg_lane / 8 % 2", ""
         if not self.by_terms[side.loop.var]:
-            line, piece, turned = "hg_step * 16 + hg_lane % 16", f"({left}) / 8 + hg_lane / 16", "_turned"
+            line, piece, suffix = "hg_step * 16 + hg_lane % 16", f"({left}) / 8 + hg_lane / 16", "_turned"
         if together == 1:
             line, piece = (x.replace("hg_lane / 16", "0") for x in (line, piece))
         registers = ", ".join(f"hg_b[hg_f * {together} + {j}][{i}]" for j in range(together) for i in (0, 1))
-        f.do(f"hg_{'matrices' if together == 2 else 'pair'}{turned}({registers}, hg_columns_at + {self._piece_at(side, line, piece)});")
+        f.do(f"hg_{'matrices' if together == 2 else 'pair'}{suffix}({registers}, hg_columns_at + {self._piece_at(side, line, piece)});")
         f.close()

@@ -1,7 +1,8 @@
 """The attention kernel for GPUs, whose items share memory (:mod:`hologram.graph.library.attention.nodes` has the node).
 
 A parallel iteration is a block of rows (queries) of one head, which goes over blocks of keys. All its work is nests of two loops of lanes, rows by
-keys or rows by elements of a value, whose elements items keep in registers (:mod:`hologram.backends.c.tiles`): block of keys by block of keys
+keys or rows by elements of a value, whose elements items keep in registers (:mod:`hologram.backends.c.analysis.tiles`): block of keys by block of
+keys
 
 1. products of queries and keys, and the scores made of them;
 2. their maximum in each row, and the factor ``exp(old maximum - new maximum)`` for what there is so far;

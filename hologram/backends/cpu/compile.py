@@ -1,0 +1,133 @@
+"""A schedule as native code: its text, its modules, and the object code, from the disk cache where it is there."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hologram.backends import object_cache as cache
+from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph.module import ModuleWriter
+from hologram.backends.llvm.graph.writer import routines_of
+from hologram.backends.llvm.toolchain import target
+from hologram.backends.native import calls
+from hologram.backends.native.code.records import PARALLEL, TEAM
+from hologram.backends.native.module import MAX_ALLOCATION_BYTES
+from hologram.backends.native.processors import usable_processors
+from hologram.errors import CompileError
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.program import Schedule
+from hologram.support import debug
+from hologram.support.cached_property import cached_property
+
+LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
+# From which on a call is an OpenMP region where another library's threads are OpenMP's, unless it calls routines that have threads themselves:
+# workers of our own would mostly sleep when such a call comes.
+TEAM_NS = 15_000.0
+
+
+_FACTS = {"outputs": [(str, int)], "computed": [(str, [int])], "arena": int, "long": bool, "routines": [str], "parallel": int, "objects": [int]}
+
+
+class Scheduled:
+    """The code of ``schedule`` for ``machine``, ``checked`` or not, as text."""
+
+    def __init__(self, schedule: Schedule, precision: str, machine: target.Target, checked: bool = False) -> None:
+        self.schedule, self.target = schedule, machine
+        self._writer = ModuleWriter(precision, machine, checked).render(schedule, schedule.plan({}) if schedule.static else None)
+        self.llvm = self._writer.whole()
+        # LLVM's passes
+        self.pipeline = "loops" if any(isinstance(s, ControlStep) for s in schedule.steps) else "kernel"
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules that are compiled side by side. Kernels that loops call are a part of the graph's module."""
+        return self._writer.modules(usable_processors()) if self.pipeline == "kernel" else [self.llvm]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a call of any schedule must know."""
+        s, routines = self.schedule, routines_of(self.llvm)
+        return {
+            "outputs": [(o.kind, o.index) for o in s.outputs],
+            "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
+            "arena": s.plan({}).arena_bytes if s.static else 0,
+            "long": s.cost > LONG_NS,
+            "routines": routines,
+            "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
+        }
+
+
+Known = dict[str, Any]
+
+
+class ObjectCode(NamedTuple):
+    """Objects of machine code, what a call must know of them, and whether they are from the disk cache."""
+
+    objects: list[bytes]
+    known: Known
+    stored: bool
+
+
+@dataclass(eq=False)
+class Source:
+    """What the code of one plan is generated from. ``key`` is that of the disk cache, None where it is not asked. ``plan()`` is asked for only where
+    the cache has no code; ``meta(plan)`` tells what a call must know besides the facts of any plan, and ``describes(known)`` whether what the cache
+    has can be the caller's."""
+
+    key: str | None
+    plan: Callable[[], Schedule]
+    precision: str
+    machine: target.Target
+    checked: bool
+    meta: Callable[[Schedule], Known]
+    describes: Callable[[Known], bool]
+
+    @cached_property
+    def module(self) -> Scheduled:
+        """The module's text."""
+        return Scheduled(self.plan(), self.precision, self.machine, self.checked)
+
+    def generate(self) -> ObjectCode:
+        """Object code from the disk cache, else generated and stored there."""
+        found = None if self.key is None else cache.load_entry(self.key, self._fits)
+        if found is None:
+            return self._generated()
+        code, known = found
+        ends = itertools.accumulate(known["objects"])
+        return ObjectCode([code[end - n : end] for n, end in zip(known["objects"], ends, strict=True)], known, stored=True)
+
+    def _generated(self) -> ObjectCode:
+        with debug.timed("lowering"):
+            made = self.module
+            modules, known = made.modules, made.facts | self.meta(made.schedule)
+        with debug.timed("code generation"):
+            objects = target.compile_modules(modules, made.target, made.pipeline)
+        if self.key is not None:
+            cache.store(self.key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
+        return ObjectCode(objects, known, stored=False)
+
+    def link(self, code: ObjectCode) -> tuple[target.Code, Known]:
+        """Linked code, and what a call must know of it. Stored code that cannot be linked is generated again."""
+        try:
+            return _linked(code.objects, code.known), code.known
+        except (CompileError, KeyError) as e:
+            if not code.stored:
+                raise
+            assert self.key is not None
+            cache.refuse(self.key, f"its code cannot be linked ({e})")
+        return self.link(self._generated())
+
+    def _fits(self, code: bytes, known: Known) -> bool:
+        return cache.fits(known, _FACTS) and _consistent(code, known) and self.describes(known)
+
+
+def _consistent(code: bytes, known: Known) -> bool:
+    flags, sizes = known["parallel"], known["objects"]
+    return 0 <= flags <= PARALLEL | TEAM and 0 <= known["arena"] <= MAX_ALLOCATION_BYTES and min(sizes, default=0) > 0 and sum(sizes) == len(code)
+
+
+def _linked(objects: list[bytes], known: Known) -> target.Code:
+    return target.link(objects, calls.symbols() | lapack.addresses(known["routines"]))

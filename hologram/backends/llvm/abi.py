@@ -1,0 +1,10 @@
+"""What generated code and the runtime agree on: where the context of a call has what the function of a graph reads, in bytes.
+
+The runtime's side is :class:`hologram.backends.native.code.records.Context`.
+"""
+
+from __future__ import annotations
+
+SCRATCH_AT = 0
+ARENA_AT = 8
+ARENA_BYTES_AT = 16

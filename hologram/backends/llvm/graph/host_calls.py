@@ -1,0 +1,142 @@
+"""Host steps in the graph function, and the way from native code to Python routines.
+
+A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices. Any other calls Python: a text in the object code says
+which op, with which attributes, shapes and types, so the code depends on no address; extents that are symbols, and the addresses of the arrays, are
+arguments. The op's ``reference`` runs on views of that memory.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import weakref
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
+from hologram.backends.llvm.text import Reg
+from hologram.graph.lower.host_step import HostStep
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, is_static
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_host(w: GraphWriter, step: HostStep, frame: Frame) -> None:
+    """Writes the call of a step's routine."""
+    arrays = [w.pointer(x, frame) for x in (*step.node.inputs, *step.results)]
+    native = lapack.native(step)
+    if native is None:
+        _call_python(w, step, arrays)
+    else:
+        _call_native(w, native, arrays)
+
+
+def _stored(w: GraphWriter, values: list[Reg]) -> str:
+    """The place of an array of words."""
+    f = w.f
+    args = f.slot("i64", len(values), 8)
+    for i, v in enumerate(values):
+        at = f.emit(f"getelementptr i64, ptr {args}, i64 {i}")
+        f.do(f"store {v.typed}, ptr {at.text}, align 8")
+    return args
+
+
+def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> None:
+    f = w.f
+    w.externals.update(r for r in native.routines if r is not None)
+    w.declared.add(native.kernel)
+    routines = [Reg("null" if r is None else f"@{r}", "ptr", 1) for r in native.routines]
+    integers = [w.integers.integer(n) for n in (*native.integers, *native.bits)]
+    args = _stored(w, [Reg("%ctx", "ptr", 1), *routines, *integers, *[arrays[i] for i in native.arrays]])
+    chunks = w.integers.integer(native.chunks)
+    if isinstance(native.chunks, int) and (native.chunks == 1 or native.chunks * native.cost < SERIAL_NS):
+        f.do(f"call void @{native.kernel}(ptr {args}, i64 0, i64 {chunks.text}, ptr {w.scratch.text})")
+        w.return_if(f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
+        return
+    grain = max(1, int(GRAIN_NS / native.cost))
+    w.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{native.kernel}, ptr {args}, {chunks.typed}, i64 {grain})", "i64", 1))
+
+
+_CANCELLED = "hg_poll"  # which tells of a call that was cancelled
+
+
+def _call_python(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
+    f, nodes = w.f, (*step.node.inputs, *step.results)
+    symbolic = [n for x in nodes for n in x.shape if not is_static(n)]
+    text = w.text(_described(step))
+    values = [text, *[w.integers.integer(n) for n in symbolic], *arrays]
+    w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {_stored(w, values)})", "i64", 1))
+
+
+def _described(step: HostStep) -> str:
+    """A step as a literal: name, attributes, number of operands, and of each array its type and shape, None for an extent that is an argument."""
+
+    def extent(n: Int) -> Int | None:
+        return n if is_static(n) else None
+
+    types = [(x.dtype.name, tuple(map(extent, x.shape))) for x in (*step.node.inputs, *step.results)]
+    return repr((step.op.name, tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types))
+
+
+# --- Python objects in attributes ------------------------------------------------------------------------------------
+
+_objects: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def is_bound(attrs: tuple[Any, ...]) -> bool:
+    """Whether attributes hold an object of this process, so that code that calls it is of no use to another."""
+    return any(is_bound(a) if isinstance(a, tuple) else not isinstance(a, (bool, int, float, str, type(None))) for a in attrs)
+
+
+def _literal(attribute: Any) -> Any:
+    """An attribute as a literal; an object of this process, which the compiled graph keeps alive, as its number in a set."""
+    if not is_bound((attribute,)) or isinstance(attribute, tuple):
+        return attribute
+    _objects[id(attribute)] = attribute
+    return {id(attribute)}
+
+
+# --- calling ---------------------------------------------------------------------------------------------------------
+
+
+def call(args: int) -> None:
+    """Runs the host op whose arguments native code has put at ``args``. What the routine raises goes to the caller of the graph."""
+    text = ctypes.cast(ctypes.c_void_p.from_address(args).value or 0, ctypes.c_char_p).value
+    assert text is not None
+    _prepared(text)(args)
+
+
+@lru_cache(maxsize=1024)
+def _prepared(text: bytes) -> Callable[[int], None]:
+    name, attrs, operands, types = ast.literal_eval(text.decode())
+    reference = TABLE[name].reference
+    shapes = [(dtypes.of(d), shape) for d, shape in types]
+    unknown = sum(n is None for _, shape in shapes for n in shape)
+
+    def run(args: int) -> None:
+        words = (ctypes.c_int64 * (1 + unknown + len(shapes))).from_address(args)
+        extents = iter(words[1 : 1 + unknown])
+        arrays = []
+        for address, (dtype, shape) in zip(words[1 + unknown :], shapes, strict=True):
+            arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
+        attributes = [_objects[next(iter(a))] if isinstance(a, set) else a for a in attrs]
+        for a in arrays[:operands]:
+            a.flags.writeable = False
+        for to, value in zip(arrays[operands:], reference(*arrays[:operands], *attributes), strict=True):
+            np.copyto(to, value)
+
+    return run
+
+
+def _view(address: int, dtype: dtypes.DType, shape: tuple[int, ...]) -> np.ndarray:
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if not nbytes:
+        return np.empty(shape, dtype.np)
+    memory = (ctypes.c_uint8 * nbytes).from_address(address)
+    return np.frombuffer(memory, dtype.np).reshape(shape)

@@ -1,0 +1,187 @@
+"""LAPACK and BLAS by address: where SciPy is installed, host ops of linear algebra run natively.
+
+``scipy.linalg.cython_lapack`` and ``cython_blas`` export their routines' addresses in capsules. SciPy is imported when a graph with such an op is
+first compiled or loaded. Object code names routines by symbol (``hg_dpotrf``); the addresses are this process's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hologram.dtypes import DType
+from hologram.graph.lower.host_step import HostStep, work
+from hologram.ir.symbolic import Int, is_static, prod
+
+PREFIX = "hg_"
+_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_MAX_INTEGER = 2**31 - 1  # of a routine's integers
+_FLOP_NS = 0.2
+_MATRIX_NS = 1_000.0
+_BLOCK = 64  # columns that blocked routines work on at one time
+
+
+@dataclass(frozen=True)
+class Native:
+    """How a host op runs natively: the runtime's kernel, and what its arguments hold: addresses of ``routines`` (None: no address), ``integers``
+    that routines read as C ints and chars, words of ``bits`` that they read as something else, and then the operands and results of which
+    ``arrays`` gives the numbers. ``chunks`` matrices of ``cost`` rough nanoseconds each."""
+
+    kernel: str
+    routines: tuple[str | None, ...]
+    integers: tuple[Int, ...]
+    bits: tuple[int, ...]
+    arrays: tuple[int, ...]
+    chunks: Int
+    cost: float
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _modules() -> tuple[Any, ...]:
+    """SciPy's capsules, LAPACK's and BLAS's; nothing without SciPy, or where its integers are not C ints."""
+    try:
+        found = tuple(importlib.import_module(f"scipy.linalg.cython_{name}").__pyx_capi__ for name in ("lapack", "blas"))
+    except (ImportError, AttributeError):
+        return ()
+    return found if b"(char *, int *, " in _signature(found[0]["dpotrf"]) else ()
+
+
+_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+def _signature(capsule: Any) -> bytes:
+    return _name(capsule) or b""
+
+
+def available() -> bool:
+    """Whether routines can be had."""
+    return bool(_modules())
+
+
+def addresses(symbols: Iterable[str]) -> dict[str, int]:
+    """The routines' addresses. Raises KeyError for one that is not there."""
+    out = {}
+    for symbol in symbols:
+        name = symbol.removeprefix(PREFIX)
+        capsule = next((m[name] for m in _modules() if name in m), None)
+        if capsule is None:
+            raise KeyError(symbol)
+        out[symbol] = int(_pointer(capsule, _signature(capsule)))
+    return out
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
+
+
+def native(step: HostStep) -> Native | None:
+    """How a step runs natively; None where it goes through Python."""
+    describe = _DESCRIBED.get(step.op.name)
+    arrays = (*step.node.inputs, *step.results)
+    if describe is None or step.node.inputs[0].dtype.name not in _LETTERS or any(x.size == 0 for x in arrays) or not available():
+        return None
+    found = describe(step)
+    return None if found is None or any(is_static(n) and n > _MAX_INTEGER for n in found.integers) else found  # type: ignore[operator]
+
+
+def _made(
+    step: HostStep, kernel: str, routines: tuple[str | None, ...], integers: tuple[Int, ...], arrays: tuple[int, ...], bits: tuple[int, ...] = ()
+) -> Native:
+    x = step.node.inputs[0]
+    chunks = prod(x.shape[:-2])
+    whole = _FLOP_NS * work(step.node)
+    cost = _MATRIX_NS + (whole / max(1, chunks) if isinstance(chunks, int) else 10 * _MATRIX_NS)
+    letter = _LETTERS[x.dtype.name]
+    names = tuple(None if r is None else PREFIX + letter + r for r in routines)
+    return Native(PREFIX + "lapack_" + kernel, names, integers, bits, arrays, chunks, cost)
+
+
+def _cholesky(step: HostStep) -> Native | None:
+    x = step.node.inputs[0]
+    return _made(step, "cholesky", ("potrf",), (x.shape[-1], x.dtype.itemsize, ord("U")), (0, 1))
+
+
+def _lu(step: HostStep) -> Native | None:
+    x = step.node.inputs[0]
+    return _made(step, "lu", ("getrf",), (x.shape[-1], x.dtype.itemsize), (0, 1, 2, 3))
+
+
+def _lu_solve(step: HostStep) -> Native | None:
+    b = step.node.inputs[3]
+    trans = "N" if step.node.attrs[0] else "T"  # what was factored is the transpose
+    return _made(step, "lu_solve", ("getrs",), (b.shape[-1], b.shape[-2], b.dtype.itemsize, int(not b.dtype.is_complex), ord(trans)), (1, 2, 3, 4))
+
+
+def _triangular_solve(step: HostStep) -> Native | None:
+    b = step.node.inputs[1]
+    lower, transposed, unit = step.node.attrs
+    letters = "R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"
+    one = np.zeros(2, np.int64)
+    one.view(np.uint8)[: b.dtype.itemsize] = np.ones(1, b.dtype.np).view(np.uint8)
+    integers = (b.shape[-2], b.shape[-1], b.dtype.itemsize, *map(ord, letters))
+    return _made(step, "triangular_solve", ("trsm",), integers, (0, 1, 2), bits=tuple(map(int, one)))
+
+
+def _lq(step: HostStep) -> Native | None:
+    x, rows = step.node.inputs[0], step.results[1].shape[-2]
+    if not all(map(is_static, x.shape[-2:])):
+        return None
+    n, m = x.shape[-2:]
+    expand = "ungqr" if x.dtype.is_complex else "orgqr"
+    return _made(step, "lq", ("geqrf", expand), (n, m, rows, x.dtype.itemsize, _BLOCK * rows), (0, 1, 2))
+
+
+def _svd(step: HostStep) -> Native | None:
+    x = step.node.inputs[0]
+    m, n = x.shape[-2:]
+    if not isinstance(m, int) or not isinstance(n, int):
+        return None
+    mode, least, most = step.node.attrs[0], min(m, n), max(m, n)
+    columns, rows = {"values": (0, 0), "reduced": (least, least), "full": (m, n)}[mode]
+    lwork = 4 * least * least + 7 * least + most + _BLOCK * (m + n)
+    lrwork = 0
+    if x.dtype.is_complex:
+        lrwork = 7 * least if mode == "values" else 2 * most * least + 7 * least * least + 7 * least
+    routines = (None, "gesdd") if x.dtype.is_complex else ("gesdd", None)
+    real = step.results[0].dtype.itemsize
+    job = ord({"values": "N", "reduced": "S", "full": "A"}[mode])
+    integers = (m, n, columns, rows, max(1, columns), x.dtype.itemsize, real, job, lwork, lrwork)
+    return _made(step, "svd", routines, integers, (0, 1, 2, 3) if columns else (0, 1, 1, 1))
+
+
+def _eigh(step: HostStep) -> Native | None:
+    x, n = step.node.inputs[0], step.node.inputs[0].shape[-1]
+    job = ord("V" if step.node.attrs[0] else "N")
+    if x.dtype.is_complex:
+        lwork, lrwork = (2 + _BLOCK) * n + n * n, 1 + 5 * n + 2 * n * n
+        routines: tuple[str | None, ...] = (None, "heevd")
+    else:
+        lwork, lrwork = 1 + (6 + _BLOCK) * n + 2 * n * n, 0
+        routines = ("syevd", None)
+    integers = (n, x.dtype.itemsize, step.results[0].dtype.itemsize, job, ord("U"), lwork, lrwork, 3 + 5 * n)
+    return _made(step, "eigh", routines, integers, (0, 1, 2))
+
+
+_DESCRIBED: dict[str, Callable[[HostStep], Native | None]] = {
+    "cholesky": _cholesky,
+    "lu": _lu,
+    "lu_solve": _lu_solve,
+    "triangular_solve": _triangular_solve,
+    "lq": _lq,
+    "svd": _svd,
+    "eigh": _eigh,
+}
+
+
+def runs_natively(op_name: str, dtype: DType) -> bool:
+    """Whether a host op may go to LAPACK: code compiled for it depends on whether that is there."""
+    return op_name in _DESCRIBED and dtype.name in _LETTERS

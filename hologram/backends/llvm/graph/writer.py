@@ -1,0 +1,282 @@
+"""A scheduled graph as one LLVM module: its kernels, each once, and the function that runs them in order.
+
+``i64 graph(ptr bufs, ptr ctx)``: ``bufs`` holds an 8-byte slot for each input, hidden constant, output and integer symbol, in this
+order; ``ctx`` is the call's context (scratch pages at offset 0, arena at 8). Returns 0, or non-zero where the call was cancelled.
+
+A checked graph (``settings.checked``) compares every index with its buffer's size (:mod:`bounds_checks`), and fills memory with NaNs before it is
+written: results and the arena when it begins, an intermediate's place before the step that writes it.
+
+Loops and branches of control steps stand in this function, around calls of their bodies' kernels.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT
+from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
+from hologram.backends.llvm.kernel import KernelWriter
+from hologram.backends.llvm.memory import Integers
+from hologram.backends.llvm.scalars import Functions
+from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal
+from hologram.errors import CompileError
+from hologram.graph.kernel.ir import Kernel
+from hologram.graph.kernel.printer import print_kernel
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.memory.arena import ArenaAllocation
+from hologram.graph.program import Schedule
+from hologram.ir.node import Node, nbytes
+from hologram.ir.symbolic import bounds
+
+SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
+GRAIN_NS = 3_000.0  # work that a thread takes at one time
+MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of their own pays
+INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
+
+ATTRIBUTES = """
+declare i64 @hg_parallel_for(ptr, ptr, ptr, i64, i64)
+declare i64 @hg_poll(ptr)
+declare i64 @hg_call_host(ptr, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+attributes #0 = { nounwind }
+attributes #1 = { nounwind alwaysinline }
+!0 = !{!"branch_weights", i32 1, i32 2000}
+!1 = !{}
+!2 = !{i32 1}
+!3 = !{!"branch_weights", i32 2000, i32 1}
+"""
+
+_KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
+
+
+class Frame:
+    """Where the arrays of one schedule are while its steps are written: pointers to some, offsets into ``arena`` for the others.
+
+    Of the arrays that its steps write, all but those in ``unaligned`` start at multiples of :data:`LINE_BYTES`.
+    """
+
+    __slots__ = ("schedule", "plan", "arena", "pointers", "inside_loop", "unaligned")
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        plan: ArenaAllocation | None,
+        arena: Reg,
+        pointers: dict[Node, Reg],
+        inside_loop: bool = True,
+        unaligned: frozenset[Node] = frozenset(),
+    ) -> None:
+        self.schedule, self.plan, self.arena, self.pointers = schedule, plan, arena, pointers
+        self.inside_loop, self.unaligned = inside_loop, unaligned
+
+
+class GraphWriter:
+    """Writes the graph function, and the kernels that it comes to call."""
+
+    def __init__(self, precision: str, target: Any, checked: bool = False) -> None:
+        self.precision, self.target, self.checked = precision, target, checked
+        self.functions = Functions(target)
+        self.texts: list[str] = []
+        self.names: dict[Any, str] = {}
+        self.declared: set[str] = set()  # kernels that are there already
+        self.externals: set[str] = set()  # routines of libraries
+        self.literals: dict[str, str] = {}  # names of texts
+        self.f = FunctionText()
+        self.integers = Integers(self.f)
+        self.declarations = ATTRIBUTES + DECLARATIONS * checked
+
+    def render(self, schedule: Schedule, plan: ArenaAllocation | None) -> GraphWriter:
+        f = self.f
+        self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)  # SCRATCH_AT is 0
+        place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_AT}")
+        arena = f.emit(f"load ptr, ptr {place.text}, align 8", "ptr", 1)
+        for name, index in schedule.symbol_slots.items():
+            self.integers.vars[name] = self._slot(index, "i64")
+        size = max((len(k.kernel.params) + len(k.kernel.integers()) + self._extra(k.kernel) for k in schedule.kernels), default=0)
+        self.args = f.slot("i64", max(1, size), 8)
+        pointers = {n: self._slot(i, "ptr") for n, i in schedule.slot_of.items()}
+        if self.checked:
+            self._poison_all(schedule, arena, pointers)
+        self.run(Frame(schedule, plan, arena, pointers, inside_loop=False))
+        f.do("ret i64 0")
+        self.graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
+        return self
+
+    def whole(self) -> str:
+        """All of it as one module."""
+        return "\n".join([*self._ready(), *self.functions.text.values(), *self.texts, self.graph, self.declarations])
+
+    def modules(self, most: int) -> list[str]:
+        """The same as up to ``most`` modules of about the same size, the graph in the first."""
+        count = min(most, sum(map(len, self.texts)) // MIN_MODULE_CHARACTERS)
+        if count < 2:
+            return [self.whole()]
+        parts: list[list[str]] = [[] for _ in range(count)]
+        for text in sorted(self.texts, key=len, reverse=True):
+            min(parts, key=lambda p: sum(map(len, p))).append(text)
+        elsewhere = [f"declare void {_KERNEL.findall(t)[0]}(ptr, i64, i64, ptr)" for p in parts[1:] for t in p]
+        first = [*self._ready(), *elsewhere, *self._helpers(parts[0]), *parts[0], self.graph, self.declarations]
+        return ["\n".join(m) for m in [first, *([*self._helpers(p), *p, self.declarations] for p in parts[1:])]]
+
+    def _helpers(self, texts: list[str]) -> list[str]:
+        """The functions that ``texts`` call, and those that these call."""
+        found: dict[str, str] = {}
+        waiting = list(texts)
+        while waiting:
+            for name in _HELPER.findall(waiting.pop()):
+                if name not in found:
+                    found[name] = self.functions.text[name]
+                    waiting.append(found[name])
+        return list(found.values())
+
+    def _ready(self) -> list[str]:
+        """What the graph names that comes from elsewhere, and its literals."""
+        ready = [f"declare void @{name}(ptr, i64, i64, ptr)" for name in sorted(self.declared)]
+        ready += [f"@{name} = external global i8" for name in sorted(self.externals)]
+        ready += [literal(name, text) for text, name in self.literals.items()]
+        return ready
+
+    def _slot(self, index: int, t: str) -> Reg:
+        at = self.f.emit(f"getelementptr i64, ptr %bufs, i64 {index}")
+        return self.f.emit(f"load {t}, ptr {at.text}, align 8", t, 1)
+
+    def run(self, frame: Frame) -> None:
+        """Writes the steps of a schedule."""
+        for k, step in enumerate(frame.schedule.steps):
+            if self.checked:
+                self._poison_fresh(k, frame)
+            if isinstance(step, (ControlStep, HostStep)):
+                self.write(step, frame)
+            else:
+                self._launch(step, frame)
+
+    def write(self, step: ControlStep | HostStep, frame: Frame) -> None:
+        """Writes a loop, a branch or the call of a routine: see :class:`hologram.backends.llvm.graph.module.ModuleWriter`."""
+        raise NotImplementedError
+
+    def pointer(self, x: Node | ControlStep, frame: Frame) -> Reg:
+        """Where an array, or the workspace of a step, is."""
+        if isinstance(x, Node) and x in frame.pointers:
+            return frame.pointers[x]
+        if isinstance(x, Node) and x.size == 0:
+            return frame.arena
+        return self.at(frame.arena, self.integers.integer(frame.schedule.offset(x, frame.plan)))
+
+    def text(self, text: str) -> Reg:
+        """The address of a text, which ends in a zero."""
+        return Reg("@" + self.literals.setdefault(text, f"text{len(self.literals)}"), "ptr", 1)
+
+    def at(self, base: Reg, offset: Reg | int) -> Reg:
+        """``base`` moved on by bytes."""
+        if offset == 0:
+            return base
+        return self.f.emit(f"getelementptr i8, ptr {base.text}, i64 {offset if isinstance(offset, int) else offset.text}", "ptr", 1)
+
+    def copy(self, to: Reg, source: Reg, node: Node) -> None:
+        """Copies the bytes of an array like ``node``."""
+        if to != source and nbytes(node):
+            f, align = self.f, alignment(node.dtype)
+            f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, i64 {nbytes(node)}, i1 false)")
+
+    def return_if(self, status: Reg) -> None:
+        """Leaves the graph function where ``status`` is not 0."""
+        f = self.f
+        cancelled, on, off = f.emit(f"icmp ne i64 {status.text}, 0"), f.fresh_label("on"), f.fresh_label("off")
+        f.do(f"br i1 {cancelled.text}, label %{off}, label %{on}, !prof !0")
+        f.start(off)
+        f.do(f"ret i64 {status.text}")
+        f.start(on)
+
+    # --- poison --------------------------------------------------------------------------------------------------------
+
+    def poison(self, place: Reg, nbytes: int) -> None:
+        """Fills memory with NaNs where the graph is checked."""
+        if self.checked and nbytes:
+            self.f.do(f"call void @hg_poison({place.typed}, i64 {nbytes})")
+
+    def _poison_all(self, schedule: Schedule, arena: Reg, pointers: dict[Node, Reg]) -> None:
+        """Results, but for those in the memory of arguments, and the whole arena of the context."""
+        f, given = self.f, len(schedule.inputs) + len(schedule.constants)
+        for n in schedule.computed:
+            nbytes = f.int_op("mul", self.integers.integer(n.size), Reg(str(n.dtype.itemsize), "i64", 1))
+            f.do(f"call void @hg_poison_result(ptr %bufs, i64 {given}, {pointers[n].typed}, {nbytes.typed})")
+        place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_BYTES_AT}")
+        capacity = f.emit(f"load i64, ptr {place.text}, align 8", "i64", 1)
+        f.do(f"call void @hg_poison({arena.typed}, {capacity.typed})")
+
+    def _poison_fresh(self, step: int, frame: Frame) -> None:
+        """The offsets of intermediates that ``step`` is the first to use, unless it may take over what another one left there."""
+        if frame.plan is None:
+            return
+        buffers = frame.plan.buffers.values()
+        for p in buffers:
+            others = (q for q in buffers if q is not p and q.first <= step <= q.last)
+            if p.first == step and not any(q.offset < p.offset + p.nbytes and p.offset < q.offset + q.nbytes for q in others):
+                self.poison(self.at(frame.arena, p.offset), p.nbytes)
+
+    # --- kernels -------------------------------------------------------------------------------------------------------
+
+    def _extra(self, k: Kernel) -> int:
+        """How many arguments a checked kernel takes besides."""
+        return 1 + len(symbolic_sizes(k)) if self.checked and k.ready is None else 0
+
+    def _arguments(self, low: Lowered, frame: Frame) -> list[Reg]:
+        k = low.kernel
+        values = [self.pointer(n, frame) for n in low.bindings] + [self.integers.integer(e) for e in k.integers()]
+        if self.checked and k.ready is None:
+            _check_sizes(low)
+            values += [Reg("%ctx", "ptr", 1), *(self.integers.integer(e) for e in symbolic_sizes(k))]
+        return values
+
+    def _launch(self, low: Lowered, frame: Frame) -> None:
+        f, k = self.f, low.kernel
+        values = self._arguments(low, frame)
+        if serial(k) and frame.inside_loop and k.ready is None:
+            name = self._name(low, frame, direct=True)
+            f.do(f"call void @{name}({', '.join(v.typed for v in [*values, self.scratch])})")
+            return
+        for i, v in enumerate(values):
+            at = f.emit(f"getelementptr i64, ptr {self.args}, i64 {i}")
+            f.do(f"store {v.typed}, ptr {at.text}, align 8")
+        name, chunks = self._name(low, frame, direct=False), self.integers.integer(k.iterations)
+        if serial(k):
+            f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
+            return
+        grain = max(1, int(GRAIN_NS / max(k.cost, 1.0)))
+        self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, i64 {grain})", "i64", 1))
+
+    def _name(self, low: Lowered, frame: Frame, direct: bool) -> str:
+        """The function of a kernel; alike kernels share one."""
+        k = low.kernel
+        if k.ready is not None:
+            self.declared.add(f"hg_{k.ready[0]}")
+            return f"hg_{k.ready[0]}"
+        unaligned = tuple(i for i, n in enumerate(low.bindings) if n in frame.unaligned)
+        key = (print_kernel(k), direct, unaligned)
+        if key not in self.names:
+            name = self.names[key] = f"kernel{len(self.names)}"
+            writer = KernelWriter(k, self.functions, self.precision, self.target, self.checked, unaligned)
+            inline = sum(1 for _ in k.walk()) <= INLINE_STATEMENTS
+            self.texts.append(writer.render_direct(name, inline) if direct else writer.render(name))
+        return self.names[key]
+
+
+def _check_sizes(low: Lowered) -> None:
+    """Raises CompileError where a kernel takes its memory for larger than it is."""
+    for b, n in zip(low.kernel.params, low.bindings, strict=True):
+        slack = n.size - b.size
+        if b.dtype is not n.dtype or (bounds(slack)[1] or 0) < 0:
+            raise CompileError(f"a kernel takes {b.name} for {b.size} elements of {b.dtype}, but it is {n.dtype}[{n.size}]\n{low.kernel}")
+
+
+def routines_of(text: str) -> list[str]:
+    """The routines of libraries that a module's text names."""
+    return re.findall(r"^@(\w+) = external global", text, re.MULTILINE)
+
+
+def serial(k: Kernel) -> bool:
+    """Whether the calling thread runs a kernel alone."""
+    return isinstance(k.iterations, int) and (k.iterations == 1 or k.iterations * k.cost < SERIAL_NS)

@@ -1,0 +1,114 @@
+"""Native code that gives a call's results the shape that its caller expects: Tensors, numbers, and containers of them."""
+
+from __future__ import annotations
+
+from hologram.backends.native.code.capi import (
+    Py_DecRef,
+    Py_IncRef,
+    PyDict_New,
+    PyDict_SetItem,
+    PyFloat_FromDouble,
+    PyList_New,
+    PyList_SetItem,
+    PyTuple_New,
+    PyTuple_SetItem,
+    PyType_GenericAlloc,
+)
+from hologram.backends.native.code.dispatch.match import AS_DOUBLE, DICT, NUMBER, RESULT, SAME, TUPLE
+from hologram.backends.native.code.records import Context, Object, Storage, process
+
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
+from hologram.backends.native_lang.language import Array, f32, f64, i64, native, offset, ptr, void
+
+Pointers, Doubles, Singles = Array[ptr], Array[f64], Array[f32]
+
+
+@native
+def drop_results(context: Context, n: i64) -> void:
+    for i in range(n):
+        Py_DecRef(context.results[i])
+
+
+@native
+def set_slot(obj: ptr, at: i64, value: ptr) -> void:
+    """Replaces what a slot holds."""
+    slot = Pointers(offset(obj, at))
+    before = slot[0]
+    Py_IncRef(value)
+    slot[0] = value
+    Py_DecRef(before)
+
+
+@native
+def new_tensor(storage: ptr) -> ptr:
+    tensor = PyType_GenericAlloc(process.tensor_type, 0)
+    if tensor is not None:
+        Py_IncRef(storage)
+        Py_IncRef(process.none)
+        Py_IncRef(process.false)
+        Pointers(offset(tensor, process.tensor_storage))[0] = storage
+        Pointers(offset(tensor, process.tensor_node))[0] = process.none
+        Pointers(offset(tensor, process.tensor_weak))[0] = process.false
+    return tensor
+
+
+@native
+def tensor_of(result: ptr) -> ptr:
+    """The Tensor of a Storage, of the host or of a device; a Tensor itself."""
+    if Object(result).type != process.tensor_type:
+        return new_tensor(result)
+    Py_IncRef(result)
+    return result
+
+
+@native
+def build(context: Context) -> ptr:
+    """The result that the code at ``context.position`` describes; None, and an exception, without memory."""
+    code = context.code
+    position = context.position
+    op = code[position]
+    context.position = position + 2
+    if op == NUMBER:
+        context.position = position + 3
+        cell = Storage(context.results[code[position + 1]]).data
+        return PyFloat_FromDouble(Doubles(cell)[0] if code[position + 2] == AS_DOUBLE else Singles(cell)[0])
+    if op == RESULT:
+        return tensor_of(context.results[code[position + 1]])
+    if op == SAME:
+        known = Pointers(code)[position + 1]
+        Py_IncRef(known)
+        return known
+    n = code[position + 1]
+    if op == DICT:
+        return build_dict(context, n)
+    made = PyTuple_New(n) if op == TUPLE else PyList_New(n)
+    if made is None:
+        return None
+    for i in range(n):
+        item = build(context)
+        if item is None:
+            Py_DecRef(made)
+            return None
+        if op == TUPLE:
+            PyTuple_SetItem(made, i, item)
+        else:
+            PyList_SetItem(made, i, item)
+    return made
+
+
+@native
+def build_dict(context: Context, n: i64) -> ptr:
+    made = PyDict_New()
+    if made is None:
+        return None
+    for _ in range(n):
+        key = Pointers(context.code)[context.position]
+        context.position += 1
+        item = build(context)
+        if item is None or PyDict_SetItem(made, key, item) != 0:
+            Py_DecRef(item)
+            Py_DecRef(made)
+            return None
+        Py_DecRef(item)
+    return made

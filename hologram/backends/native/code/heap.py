@@ -1,0 +1,334 @@
+"""Native code of the caching allocator and of the type of Storage objects. Runs with the GIL held."""
+
+from __future__ import annotations
+
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
+from hologram.backends.native.code.capi import (
+    Py_DecRef,
+    Py_IncRef,
+    PyBuffer_FillInfo,
+    PyErr_BadArgument,
+    PyErr_Clear,
+    PyErr_NoMemory,
+    PyErr_Occurred,
+    PyLong_AsLongLong,
+    PyLong_AsVoidPtr,
+    PyLong_FromLongLong,
+    PyMem_RawFree,
+    PyMem_RawMalloc,
+    PyObject_CallOneArg,
+    PyObject_Free,
+    PyObject_GetBuffer,
+    PyObject_Init,
+    PyType_GenericAlloc,
+)
+from hologram.backends.native.code.records import SIZE_CLASSES, WRITABLE, NDArray, Object, Storage, heap, process
+from hologram.backends.native_lang.language import (
+    Array,
+    Function,
+    exported,
+    i32,
+    i64,
+    integer,
+    leading_zeros,
+    native,
+    offset,
+    ptr,
+    void,
+)
+
+Pointers = Array[ptr]
+VIEW_OBJECT = 8  # offset of a Py_buffer's exporter
+BORROWED = SIZE_CLASSES - 1  # the free list of Storages without memory of their own
+HUGE = 4 << 20  # from this size on, memory is aligned to and made of huge pages where the system has them
+HUGE_PAGE = 2 << 20
+MADV_HUGEPAGE = 14
+COLOURED = 64 << 10  # from this size on, starts are staggered, so that arrays read together do not compete for the same cache sets
+COLOURS, COLOUR_BYTES = 8, 9 * 64
+CACHE_SLACK = 256 << 20  # free memory that is kept beyond as much as is live
+
+
+class Advise(Function):
+    def __call__(self, data: ptr, nbytes: i64, advice: i32) -> i32:
+        raise NotImplementedError
+
+
+# --- blocks ---------------------------------------------------------------------------------------------------------------------------------
+
+
+@native
+def guarded_new(nbytes: i64) -> ptr:
+    """Memory between guard pages, with zero just before; None where there is none."""
+    data: ptr = None
+    size = PyLong_FromLongLong(nbytes)
+    if size is not None:
+        found = PyObject_CallOneArg(heap.guarded_new, size)
+        Py_DecRef(size)
+        if found is not None:
+            data = PyLong_AsVoidPtr(found)
+            Py_DecRef(found)
+    if data is None:
+        PyErr_Clear()
+    return data
+
+
+@native
+def guarded_free(data: ptr) -> void:
+    place = PyLong_FromLongLong(integer(data))
+    if place is not None:
+        Py_DecRef(PyObject_CallOneArg(heap.guarded_free, place))
+        Py_DecRef(place)
+
+
+@native
+def block_new(nbytes: i64) -> ptr:
+    """Memory aligned to 64 bytes, with the address that frees it just before; None where there is none."""
+    if heap.guarded_new is not None:
+        guarded = guarded_new(nbytes)
+        if guarded is not None:
+            return guarded
+    align = 64
+    extra = 0
+    if nbytes >= COLOURED:
+        heap.colour = (heap.colour + 1) & (COLOURS - 1)
+        extra = heap.colour * COLOUR_BYTES
+    if nbytes >= HUGE:
+        align = HUGE_PAGE
+    raw = PyMem_RawMalloc(nbytes + align + extra)
+    if raw is None:
+        return None
+    data = offset(raw, extra + align - (integer(raw) & (align - 1)))
+    Pointers(offset(data, -8))[0] = raw
+    if nbytes >= HUGE and heap.advise is not None:
+        Advise(heap.advise)(offset(data, -extra), nbytes, MADV_HUGEPAGE)
+    return data
+
+
+@native
+def block_free(data: ptr) -> void:
+    if data is not None:
+        raw = Pointers(offset(data, -8))[0]
+        if raw is None:
+            guarded_free(data)
+        else:
+            PyMem_RawFree(raw)
+
+
+# --- size classes: 64, 128, 192, 256 bytes, then four steps to each power of two ------------------------------------------------------------
+
+
+@exported
+def size_class_of(nbytes: i64) -> i64:
+    """The smallest class that holds ``nbytes``."""
+    units = (nbytes + 63) >> 6
+    if units <= 4:
+        return 0 if units == 0 else units - 1
+    shift = 61 - leading_zeros(units - 1)
+    return shift * 4 + ((units - 1) >> shift)
+
+
+@exported
+def bytes_of_class(size_class: i64) -> i64:
+    if size_class < 4:
+        return (size_class + 1) << 6
+    shift = (size_class >> 2) - 1
+    return ((size_class & 3) + 5) << (shift + 6)
+
+
+# --- Storages -------------------------------------------------------------------------------------------------------------------------------
+
+
+@native
+def out_of_memory(nbytes: i64) -> void:
+    """Sets the OutOfMemory exception."""
+    size = PyLong_FromLongLong(nbytes)
+    if size is not None:
+        Py_DecRef(PyObject_CallOneArg(heap.raise_out_of_memory, size))
+        Py_DecRef(size)
+
+
+@exported
+def heap_trim() -> void:
+    """Gives all memory that is not in use back to the system."""
+    for size_class in range(SIZE_CLASSES):
+        found = Storage(heap.free[size_class])
+        heap.free[size_class] = None
+        while found is not None:
+            following = Storage(found.next)
+            if found.capacity != 0:
+                heap.cached -= found.capacity
+                block_free(found.data)
+            PyObject_Free(found)
+            found = following
+
+
+@native
+def storage_fresh(size_class: i64, capacity: i64) -> Storage:
+    """A Storage with fresh memory; None, and an exception, where there is none."""
+    if heap.cached > heap.live + CACHE_SLACK or (heap.limit != 0 and heap.live + heap.cached + capacity > heap.limit):
+        heap_trim()
+    data = block_new(capacity)
+    if data is None:
+        heap_trim()
+        data = block_new(capacity)
+        if data is None:
+            return None
+    found = Storage(PyType_GenericAlloc(heap.storage_type, 0))
+    if found is None:
+        block_free(data)
+        return None
+    found.data = data
+    found.capacity = capacity
+    found.size_class = size_class
+    return found
+
+
+@native
+def storage_take(aval: ptr, nbytes: i64, size_class: i64) -> Storage:
+    """A Storage of unwritten memory; None, and an exception, where there is none."""
+    found = Storage(heap.free[size_class])
+    capacity = bytes_of_class(size_class)
+    if heap.limit != 0 and heap.live + capacity > heap.limit:
+        out_of_memory(nbytes)
+        return None
+    if found is not None:
+        heap.free[size_class] = found.next
+        heap.cached -= capacity
+        PyObject_Init(found, heap.storage_type)
+    else:
+        found = storage_fresh(size_class, capacity)
+        if found is None:
+            if PyErr_Occurred() is None:
+                out_of_memory(nbytes)
+            return None
+    heap.live += capacity
+    if heap.live > heap.peak:
+        heap.peak = heap.live
+    Py_IncRef(aval)
+    found.aval = aval
+    found.nbytes = nbytes
+    found.owner = None
+    found.exports = 0
+    found.flags = 0
+    return found
+
+
+@exported
+def storage_dealloc(self: Storage) -> void:
+    """tp_dealloc: the object goes to its free list together with its memory."""
+    aval = self.aval
+    owner = self.owner
+    size_class = self.size_class
+    heap.live -= self.capacity
+    heap.cached += self.capacity
+    self.next = heap.free[size_class]
+    heap.free[size_class] = self
+    Py_DecRef(heap.storage_type)
+    Py_DecRef(aval)
+    Py_DecRef(owner)
+
+
+@exported
+def storage_getbuffer(self: Storage, view: ptr, flags: i32) -> i32:
+    """bf_getbuffer: read-only bytes."""
+    status = PyBuffer_FillInfo(view, self, self.data, self.nbytes, 1 - (self.flags & WRITABLE), flags)
+    if status == 0:
+        self.exports += 1
+    return status
+
+
+@exported
+def storage_releasebuffer(self: Storage, view: ptr) -> void:
+    """bf_releasebuffer."""
+    self.exports -= 1
+
+
+@exported
+def buffer_getbuffer(self: ptr, view: ptr, flags: i32) -> i32:
+    """bf_getbuffer of the SDK's buffers: what an ndarray over the same memory exports, so that elements have a type."""
+    array = PyObject_CallOneArg(process.buffer_view, self)
+    if array is None:
+        Pointers(offset(view, VIEW_OBJECT))[0] = None
+        return -1
+    status = PyObject_GetBuffer(array, view, flags)
+    Py_DecRef(array)
+    return status
+
+
+# --- functions for Python -------------------------------------------------------------------------------------------------------------------
+
+
+@native
+def nbytes_of(aval: ptr) -> i64:
+    """Bytes of an Aval; -1, and an exception, where it is none."""
+    if Object(aval).type != heap.aval_type:
+        PyErr_BadArgument()
+        return -1
+    return PyLong_AsLongLong(Pointers(offset(aval, heap.aval_nbytes))[0])
+
+
+@exported
+def storage_new(module: ptr, aval: ptr) -> Storage:
+    """METH_O: a writable Storage of unwritten memory."""
+    nbytes = nbytes_of(aval)
+    if nbytes < 0:
+        return None
+    found = storage_take(aval, nbytes, size_class_of(nbytes))
+    if found is not None:
+        found.flags = WRITABLE
+    return found
+
+
+@exported
+def storage_seal(module: ptr, self: Storage) -> ptr:
+    """METH_O: from now on the Storage is read-only. Gives it back."""
+    if self.type != heap.storage_type:
+        PyErr_BadArgument()
+        return None
+    self.flags = self.flags & ~WRITABLE
+    Py_IncRef(self)
+    return self
+
+
+@native
+def storage_borrowed(aval: ptr, owner: ptr, data: ptr, flags: i64) -> Storage:
+    """A Storage over memory that ``owner`` keeps alive; None, and an exception, where it cannot be."""
+    nbytes = nbytes_of(aval)
+    if nbytes < 0:
+        return None
+    found = Storage(heap.free[BORROWED])
+    if found is not None:
+        heap.free[BORROWED] = found.next
+        PyObject_Init(found, heap.storage_type)
+    else:
+        found = Storage(PyType_GenericAlloc(heap.storage_type, 0))
+        if found is None:
+            PyErr_NoMemory()
+            return None
+    Py_IncRef(aval)
+    Py_IncRef(owner)
+    found.aval = aval
+    found.owner = owner
+    found.data = data
+    found.nbytes = nbytes
+    found.capacity = 0
+    found.size_class = BORROWED
+    found.exports = 0
+    found.flags = flags
+    return found
+
+
+@exported
+def storage_borrow(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
+    """METH_FASTCALL (aval, ndarray, flags): a Storage over the array's memory."""
+    return storage_borrowed(args[0], args[1], NDArray(args[1]).data, PyLong_AsLongLong(args[2]))
+
+
+@exported
+def storage_over(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
+    """METH_FASTCALL (aval, address, owner, flags): a Storage over memory at an address."""
+    data = PyLong_AsVoidPtr(args[1])
+    if data is None:
+        return None
+    return storage_borrowed(args[0], args[2], data, PyLong_AsLongLong(args[3]))

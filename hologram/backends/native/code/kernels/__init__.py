@@ -1,0 +1,1 @@
+"""Kernels that are native code of the runtime, the same for every program: sorts, and drivers of LAPACK."""

@@ -1,0 +1,130 @@
+"""Storages made by native code: the type of their objects, and what Python does with them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram.backends.native.code import records
+from hologram.backends.native.code.object_layout import slot_offset
+from hologram.backends.native.module import METH_FASTCALL, METH_O, check_size, immortal, module
+from hologram.backends.native_lang.language import offset_of, size_of
+from hologram.ir.aval import Aval
+from hologram.settings import settings
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_int), ("value", ctypes.c_void_p)]
+
+
+class _TypeSpec(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("basicsize", ctypes.c_int),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.c_void_p),
+    ]
+
+
+class _Member(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_GETBUFFER, _RELEASEBUFFER, _DEALLOC, _DOC, _MEMBERS = 1, 2, 52, 56, 72  # slot numbers of CPython's stable ABI
+_DISALLOW_INSTANTIATION, _BASETYPE, _HAVE_VERSION_TAG = 1 << 7, 1 << 10, 1 << 18
+_T_OBJECT, _T_LONGLONG, _T_ULONGLONG, _READONLY = 6, 17, 18, 1
+_DOCUMENTATION = b"Memory of one array: aval, data (its address), nbytes, and the number of buffer exports. Exports read-only bytes."
+
+
+def _make_type() -> Any:
+    kinds = {"aval": _T_OBJECT, "owner": _T_OBJECT, "data": _T_ULONGLONG, "nbytes": _T_LONGLONG, "exports": _T_LONGLONG}
+    rows = [_Member(name.encode(), kind, offset_of(records.Storage, name), _READONLY, None) for name, kind in kinds.items()]
+    members = immortal((_Member * (len(rows) + 1))(*rows))
+    m = module()
+    values = {
+        _GETBUFFER: m.address("hg_storage_getbuffer"),
+        _RELEASEBUFFER: m.address("hg_storage_releasebuffer"),
+        _DEALLOC: m.address("hg_storage_dealloc"),
+        _DOC: ctypes.cast(ctypes.c_char_p(_DOCUMENTATION), ctypes.c_void_p).value,
+        _MEMBERS: ctypes.addressof(members),
+    }
+    return _type(b"hologram.Storage", size_of(records.Storage), _DISALLOW_INSTANTIATION | _HAVE_VERSION_TAG, values)
+
+
+def _type(name: bytes, size: int, flags: int, values: dict[int, int | None]) -> Any:
+    """A class with these slots, by number."""
+    slots = immortal((_Slot * (len(values) + 1))(*[_Slot(number, value) for number, value in values.items()]))
+    spec = immortal(_TypeSpec(name, size, 0, flags, ctypes.addressof(slots)))
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(("PyType_FromSpec", ctypes.pythonapi))
+    return immortal(make(ctypes.addressof(spec)))
+
+
+def exporter(view: Callable[[Any], np.ndarray]) -> Any:
+    """A class whose subclasses have the buffer protocol, which Python 3.11 cannot write: their instances export what ``view`` of them does."""
+    _module.process.buffer_view = id(immortal(view))
+    return _type(b"hologram.Exporter", 0, _BASETYPE | _HAVE_VERSION_TAG, {_GETBUFFER: _module.address("hg_buffer_getbuffer")})
+
+
+Storage: Any = _make_type()
+Storage.__repr__ = lambda self: f"<Storage {self.aval} at {self.data:#x}>"
+_module = module()
+_heap = _module.heap
+_heap.storage_type, _heap.aval_type = id(Storage), id(Aval)
+_heap.aval_nbytes, _heap.aval_dtype = slot_offset(Aval, "nbytes"), slot_offset(Aval, "dtype")
+
+_new = _module.builtin("hg_storage_new", "new", METH_O)
+seal = _module.builtin("hg_storage_seal", "seal", METH_O)
+_borrow = _module.builtin("hg_storage_borrow", "borrow", METH_FASTCALL)
+_over = _module.builtin("hg_storage_over", "over", METH_FASTCALL)
+_trim = _module.function("hg_heap_trim", None)
+size_class = _module.function("hg_size_class_of", ctypes.c_int64, ctypes.c_int64)
+_limit = 0
+
+
+def new(aval: Aval) -> Any:
+    """A writable Storage of unwritten memory. Raises OutOfMemory."""
+    global _limit
+    if settings.memory_limit != _limit:
+        _heap.limit = _limit = settings.memory_limit
+    check_size(aval.nbytes)
+    return _new(aval)
+
+
+def borrow_memory(aval: Aval, array: np.ndarray, writable: bool = False) -> Any:
+    """A Storage over the memory of an aligned C-contiguous array, of any shape with as many elements."""
+    return _borrow(aval, array, int(writable))
+
+
+def over_memory(aval: Aval, address: int, owner: object, writable: bool) -> Any:
+    """A Storage over memory at an address that ``owner`` keeps alive."""
+    return _over(aval, address, owner, int(writable))
+
+
+def view(storage: Any) -> np.ndarray:
+    """The array in ``storage``, without a copy; writable where the Storage is."""
+    aval = storage.aval
+    return np.ndarray(aval.shape, aval.dtype.np, storage)
+
+
+def trim() -> None:
+    """Gives memory that is not in use back to the system."""
+    _trim()
+
+
+def statistics() -> dict[str, int]:
+    """Bytes in use by results, their peak, and bytes kept for reuse."""
+    return {"live": _heap.live, "peak": _heap.peak, "cached": _heap.cached}
+
+
+def reset_peak() -> None:
+    _heap.peak = _heap.live

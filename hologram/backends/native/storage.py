@@ -1,0 +1,98 @@
+"""Memory of arrays: a :class:`Storage` holds the elements of one array, in C order and native byte order, aligned to 64 bytes.
+
+Storages of Tensors are immutable once they are handed out, those of the SDK's buffers are not. Native ones come from a caching allocator
+and export their bytes through the buffer protocol; where native code cannot read the interpreter's objects, plain Python ones take their
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.backends.llvm.toolchain.signal_free import free_ended
+from hologram.backends.native.module import why_not_native
+from hologram.ir.aval import Aval, aval
+from hologram.ir.storage import read_storages_by
+
+if why_not_native() is None:
+    from hologram.backends.native import native_storage as _made
+else:
+    from hologram.backends.native import python_storage as _made  # type: ignore[no-redef]
+
+Storage: Any = _made.Storage
+statistics = _made.statistics
+reset_peak = _made.reset_peak
+
+
+def view(storage: Any) -> np.ndarray:
+    """The array in ``storage``, without a copy; of one on a device the copy on the host. Raises DeviceError where the device failed."""
+    return _made.view(storage if type(storage) is Storage else storage.on_host())
+
+
+read_storages_by(view)
+
+
+def empty(of: Aval) -> Any:
+    """A Storage of unwritten memory, for native code to write. Raises OutOfMemory."""
+    return _made.seal(_made.new(of))
+
+
+def mutable(of: Aval) -> Any:
+    """A Storage of unwritten memory that Python may write for as long as it lives: the SDK's buffers. Raises OutOfMemory."""
+    return _made.new(of)
+
+
+def wrapping(of: Aval, array: np.ndarray, writable: bool) -> Any:
+    """A Storage over the memory of a :func:`borrowable` array of as many elements, which it keeps alive; writable where ``writable``."""
+    return _made.borrow_memory(of, array, writable)
+
+
+def over(of: Aval, address: int, owner: object, writable: bool) -> Any:
+    """A Storage over memory at an address, aligned to its elements, that ``owner`` keeps alive."""
+    return _made.over_memory(of, address, owner, writable)
+
+
+def copy_of(array: Any) -> Any:
+    """A Storage with the elements of an array of any layout and byte order. Raises TypeError for an unknown dtype, and OutOfMemory."""
+    array = np.asarray(array)
+    made = _made.new(aval(dtypes.of(array.dtype), array.shape))
+    np.copyto(view(made), array)
+    return _made.seal(made)
+
+
+def filled(of: Aval, fill: Callable[[np.ndarray], None]) -> Any:
+    """A Storage of memory that ``fill`` writes. Raises OutOfMemory."""
+    made = _made.new(of)
+    fill(view(made))
+    return _made.seal(made)
+
+
+def array_in_fresh_memory(of: Aval, strides: tuple[int, ...] | None = None) -> np.ndarray:
+    """A writable array of unwritten memory from the allocator, to which it goes back with the last view of it; ``strides``, in bytes, are those of
+    a permutation of C order, which None is. Raises OutOfMemory."""
+    return np.ndarray(of.shape, of.dtype.np, _made.new(of), 0, strides)
+
+
+def borrowable(array: np.ndarray) -> bool:
+    """Whether the array's memory can serve as it is: C-contiguous, aligned, native byte order."""
+    return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
+
+
+def borrow(array: np.ndarray) -> Any:
+    """A Storage over the memory of a :func:`borrowable` array, which it keeps alive."""
+    if not borrowable(array):
+        raise ValueError("only a C-contiguous aligned array of native byte order can be borrowed")
+    return _made.borrow_memory(aval(dtypes.of(array.dtype), array.shape), array)
+
+
+def clear_caches() -> None:
+    """Gives memory that no array, no call and no program uses back to the system."""
+    from hologram.backends.native.calls import trim_contexts
+
+    _made.trim()
+    trim_contexts()
+    free_ended()
