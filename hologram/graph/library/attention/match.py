@@ -30,11 +30,11 @@ MAX_HEAD_WIDTH = 512  # elements of a query or a value: what a core keeps of the
 
 
 class _Match(NamedTuple):
-    """A root, the nodes of its attention in the old graph, and which of their axes, in which order, are those of the attention node: axes of extent 1
-    are left out, and the order is that of the scores."""
+    """A result of attention, the nodes that it is made of in the old graph, and which of their axes, in which order, are those of the attention node:
+    axes of extent 1 are left out, and the order is that of the scores."""
 
-    root: Node
-    axes: tuple[int, ...]  # of the root, in the order in which the node gives them
+    result: Node
+    axes: tuple[int, ...]  # of the result, in the order in which the node gives them
     queries: Node
     keys: Node
     factor_axes: tuple[int, ...]  # of queries and keys
@@ -53,7 +53,7 @@ def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
     nodes = graph.nodes()
     if not any(n.op.name == "reduce_max" for n in nodes):
         return graph
-    found = {m.root: m for m in _Search(nodes, graph.outputs, widest_bytes).matches()}
+    found = {m.result: m for m in _Search(nodes, graph.outputs, widest_bytes).matches()}
     if not found:
         return graph
     b = Builder()
@@ -70,7 +70,7 @@ def _joined(b: Builder, m: _Match, made: dict[Node, Node]) -> Node:
     values = select_axes(b, made[m.values], m.value_axes)
     out = b(ATTENTION, (queries, keys, select_axes(b, scores, m.score_axes), values), (m.row_axis, m.key_axis, m.safe))
     order = sorted(m.axes)
-    return b.reshape(b.transpose(out, tuple(m.axes.index(x) for x in order)), m.root.shape)
+    return b.reshape(b.transpose(out, tuple(m.axes.index(x) for x in order)), m.result.shape)
 
 
 def select_axes(b: Builder, x: Node, axes: tuple[int, ...]) -> Node:
@@ -151,19 +151,19 @@ class _Search:
     def matches(self) -> list[_Match]:
         return [m for n in self.nodes if (m := self._match(n)) is not None]
 
-    def _match(self, root: Node) -> _Match | None:
-        last = product_of(root)
-        if last is None or root.dtype not in (dtypes.float32, dtypes.float64):
+    def _match(self, result: Node) -> _Match | None:
+        last = product_of(result)
+        if last is None or result.dtype not in (dtypes.float32, dtypes.float64):
             return None
         for weights, values in (last.factors, last.factors[::-1]):
             p, index = movement_source(weights, variables(weights.shape))
             soft = _softmax(p)
             axis_map = None if soft is None else axis_correspondence(index, p.shape, weights.shape)
             if soft is not None and axis_map is not None:
-                return self._around(root, last, p, {s: axis_map[i] for s, i in soft.axis_map.items()}, values, soft)
+                return self._around(result, last, p, {s: axis_map[i] for s, i in soft.axis_map.items()}, values, soft)
         return None
 
-    def _around(self, root: Node, last: _Product, p: Node, axis_map: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
+    def _around(self, result: Node, last: _Product, p: Node, axis_map: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
         """The match around a softmax; ``axis_map``: the axis of the last product's terms for each axis of the scores."""
         space, length, axis = values.shape, soft.scores.shape, last.axis
         others = set(non_unit_axes(space)) - set(axis_map.values())
@@ -178,13 +178,13 @@ class _Search:
             return None
         if self.widest_bytes is not None and space[wide] * values.dtype.itemsize > self.widest_bytes:
             return None
-        inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(root, p)}
-        if not self._has_no_other_reader(product, inside, root) or not _is_contiguous(values, wide):
+        inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(result, p)}
+        if not self._has_no_other_reader(product, inside, result) or not _is_contiguous(values, wide):
             return None
         axes = non_unit_axes(length)
         kept = [axis_map[i] for i in axes]
         return _Match(
-            root,
+            result,
             tuple(last.results[x] for x in (*kept, wide) if x != axis),
             queries,
             keys,
@@ -217,15 +217,15 @@ class _Search:
                     return node, there, axis, queries, keys
         return None
 
-    def _has_no_other_reader(self, product: Node, allowed: set[Node], root: Node) -> bool:
-        """Whether what is made of the first product is read by ``allowed`` nodes and ``root`` only."""
-        made = reachable([product], lambda n: [u for u in self.users.get(n, ()) if u is not root])
+    def _has_no_other_reader(self, product: Node, allowed: set[Node], result: Node) -> bool:
+        """Whether what is made of the first product is read by ``allowed`` nodes and ``result`` only."""
+        made = reachable([product], lambda n: [u for u in self.users.get(n, ()) if u is not result])
         return all(n not in self.outputs and (n is product or n in allowed) for n in made)
 
 
-def _between(root: Node, p: Node) -> set[Node]:
+def _between(result: Node, p: Node) -> set[Node]:
     """The terms of the last product, and the movements between them and the softmax."""
-    terms = root.inputs[0]
+    terms = result.inputs[0]
     out = {terms}
     if terms.op.name == "reshape":
         terms = terms.inputs[0]

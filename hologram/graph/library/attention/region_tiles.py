@@ -31,7 +31,7 @@ class _Plan(NamedTuple):
     factors and the axes of these; the factor of scores and its axes, if there is one; and ``terms``, the axes of what is reduced in the order of the
     new node."""
 
-    root: Node
+    reduced_node: Node
     scores: Node
     axes: tuple[int, ...]
     own: int
@@ -72,12 +72,12 @@ def _is_large(search: Search, region: Region, x: Node) -> bool:
 
 
 class _Planner:
-    def __init__(self, search: Search, root: Node) -> None:
-        self.search, self.root, self.terms = search, root, root.inputs[0]
+    def __init__(self, search: Search, reduced_node: Node) -> None:
+        self.search, self.reduced_node, self.terms = search, reduced_node, reduced_node.inputs[0]
 
     def plan(self) -> _Plan | None:
-        root, terms = self.root, self.terms
-        if root.op.name not in ("reduce_sum", "reduce_max") or root.dtype is not dtypes.float32:
+        reduced_node, terms = self.reduced_node, self.terms
+        if reduced_node.op.name not in ("reduce_sum", "reduce_max") or reduced_node.dtype is not dtypes.float32:
             return None
         for scores, factor in self._splits():
             core, index = movement_source(scores, variables(scores.shape))
@@ -85,8 +85,8 @@ class _Planner:
             if axis_map is None or sorted(axis_map) != non_unit_axes(core.shape):
                 continue
             others = set(non_unit_axes(terms.shape)) - set(axis_map.values())
-            reduced = [i for i in axis_map if axis_map[i] in root.attrs[0]]
-            if len(others) != (factor is not None) or not reduced or others & set(root.attrs[0]):
+            reduced = [i for i in axis_map if axis_map[i] in reduced_node.attrs[0]]
+            if len(others) != (factor is not None) or not reduced or others & set(reduced_node.attrs[0]):
                 continue
             along = max(reduced, key=lambda i: (core.shape[i], i))
             return self._around(core, along, axis_map, factor, others)
@@ -95,7 +95,7 @@ class _Planner:
     def _splits(self) -> Iterator[tuple[Node, Node | None]]:
         """What is reduced as scores, and as scores times a factor."""
         terms, large = self.terms, self.search.after_entries
-        if terms.op.name == "mul" and self.root.op.name == "reduce_sum":
+        if terms.op.name == "mul" and self.reduced_node.op.name == "reduce_sum":
             for scores, factor in (terms.inputs, terms.inputs[::-1]):
                 if scores.shape == factor.shape == terms.shape and scores in large and factor not in large:
                     yield scores, factor
@@ -118,7 +118,7 @@ class _Planner:
                 return None
         kept = tuple(axis_map[i] for i in axes)
         return _Plan(
-            self.root,
+            self.reduced_node,
             scores,
             tuple(axes),
             axes.index(own),
@@ -182,9 +182,9 @@ def _made(b: Builder, p: _Plan, made: dict[Node, Node], reduced: dict[Node, Node
         inputs.append(select_axes(b, made[p.factor[0]], p.factor[1]))
     for x, y, axes in p.products.values():
         inputs += [select_axes(b, made[f], axes) for f in (x, y)]
-    out = b(REDUCED_SCORES, tuple(inputs), (p.own, p.axis_correspondence, p.root.op.name, p.factor is not None))
-    rest = tuple(i for i, axis in enumerate(p.terms) if axis in p.root.attrs[0])
+    out = b(REDUCED_SCORES, tuple(inputs), (p.own, p.axis_correspondence, p.reduced_node.op.name, p.factor is not None))
+    rest = tuple(i for i, axis in enumerate(p.terms) if axis in p.reduced_node.attrs[0])
     if rest:
-        out = b(p.root.op, (out,), (rest,))
-    kept = [axis for axis in p.terms if axis not in p.root.attrs[0]]
-    return b.reshape(b.transpose(out, tuple(kept.index(i) for i in sorted(kept))), p.root.shape)
+        out = b(p.reduced_node.op, (out,), (rest,))
+    kept = [axis for axis in p.terms if axis not in p.reduced_node.attrs[0]]
+    return b.reshape(b.transpose(out, tuple(kept.index(i) for i in sorted(kept))), p.reduced_node.shape)
