@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hologram.errors import CompileError
-from hologram.graph.library.attention.nodes import ROWS
+from hologram.graph.library.attention.nodes import ATTENTION_OPS
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT, TABLE
@@ -21,8 +21,8 @@ def verify_graph(graph: Graph, when: str = "", interned: bool = True) -> None:
     """Raises :class:`CompileError`, naming the node and ``when``, unless ``graph`` is well formed:
 
     - its inputs are the arguments 0, 1, … in order, and it reads no others;
-    - a node's op is a row of the op table, or one of those of attention, with the inputs and attributes that the row asks for;
-    - its shape and type are those that the row's type rule gives, and a ``project`` node has those of the result that it picks;
+    - a node's op is defined in the op table, or one of those of attention, with the inputs and attributes that the row asks for;
+    - its shape and type are those that the op's type rule gives, and a ``project`` node has those of the result that it picks;
     - nodes are ``interned``: no two have one op, inputs and attributes. What is traced may be of several traces, each of which interns its own;
     - the symbols of shapes and attributes are those of the inputs' shapes, so that a call says what they are;
     - graphs inside of nodes keep the same.
@@ -57,8 +57,8 @@ def verify_extents(nodes: Iterable[Node], values: Mapping[str, int]) -> None:
 
 def _trouble(node: Node) -> str:
     op = node.op
-    if TABLE.get(op.name) is not op and op not in ROWS:
-        return "has no row in the op table"
+    if TABLE.get(op.name) is not op and op not in ATTENTION_OPS:
+        return "has an op that is not in the op table"
     if op.arity is not None and len(node.inputs) != op.arity:
         return f"has {len(node.inputs)} inputs, not {op.arity}"
     if len(node.attrs) != len(op.attrs):
@@ -68,7 +68,7 @@ def _trouble(node: Node) -> str:
     try:
         shape, dtype = op.infer(node.inputs, node.attrs)
     except Exception as e:  # whatever the rule trips over
-        return f"is refused by its row: {e}"
+        return f"is refused by its op: {e}"
     return "" if shape == node.shape and dtype is node.dtype else f"should be {dtype}{list(shape)}"
 
 

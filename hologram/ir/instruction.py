@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.ir.node import const_attrs
 from hologram.ir.op import Op
 from hologram.ir.symbolic import Int
 
@@ -29,6 +32,30 @@ class Ins:
         self.name = ""
         self.extent: Int | None = None
         self.assumed = False
+
+    @classmethod
+    def const(cls, value: Any, dtype: DType) -> Ins:
+        """A constant."""
+        return cls("const", (), const_attrs(value, dtype), dtype)
+
+    @classmethod
+    def load(cls, buffer: Any, at: Int, mask: Any = None) -> Ins:
+        """An element of a buffer; zero where ``mask`` does not hold."""
+        return cls("load", () if mask is None else (mask,), (buffer, at), buffer.dtype)
+
+    @classmethod
+    def index(cls, e: Int, dtype: DType = dtypes.int64) -> Ins:
+        """An index expression as a value."""
+        return cls("index", (), (e,), dtype)
+
+    @classmethod
+    def inside(cls, e: Int, size: Int) -> Ins:
+        """Whether ``0 <= e < size``."""
+        return cls("inside", (), (e, size), dtypes.bool_)
+
+    def copy(self, values: Mapping[Any, Any], attr: Callable[[Any], Any]) -> Ins:
+        """The instruction on what ``values`` has for its operands, each attribute changed by ``attr``."""
+        return Ins(self.op, tuple(values.get(a, a) for a in self.args), tuple(map(attr, self.attrs)), self.dtype)
 
     @property
     def opname(self) -> str:

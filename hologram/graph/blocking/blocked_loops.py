@@ -1,6 +1,6 @@
 """Loop blocking: each region of :mod:`hologram.graph.blocking.score_regions` becomes a scan over blocks of one axis.
 
-The exits of one level become one ``scan`` over the blocks of the region's axis. Its body makes what it needs of the region anew, for its block: it
+The exits of one level become one ``scan`` over the blocks of the region's axis. Its body makes what it needs of the region again, for its block: it
 takes slices of what has the axis, all of what has not, and the number of the block's first element, for indices. Exits that have the axis are
 stacked, sums over it are carried. What is left over behind the last whole block is done once more, after the loop. Sums over the axis then have
 not the canonical reduction order.

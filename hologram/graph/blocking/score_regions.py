@@ -9,7 +9,7 @@ regions as they stand.
 - The *entries* of a region are the large products. Its *exits* are what others read: sums of products with something from outside, sums over the
   axis, and what is left of a row.
 - What an exit gives may come back into the region, as the cotangents of attention come from its results. Exits then have *levels*: one level's
-  are computed in one loop, which makes anew what it needs of the region.
+  are computed in one loop, which computes again what it needs of the region.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
-from hologram.graph.library.attention.nodes import moved
+from hologram.graph.library.attention.nodes import movement_source
 from hologram.ir.index_maps import is_simple, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import atoms
@@ -139,7 +139,7 @@ class Search:
             if n == 1:
                 continue
             try:
-                region = _Flood(self, seed, axis).region()
+                region = _RegionGrowth(self, seed, axis).region()
             except NotLocal:
                 continue
             if region is not None and (best is None or max(region.levels.values()) < max(best.levels.values())):
@@ -197,7 +197,7 @@ def _is_inside(node: Node) -> bool:
     return node.op.kind == "elementwise" or is_simple(node)
 
 
-class _Flood:
+class _RegionGrowth:
     """The nodes around an entry, and their axes.
 
     Large nodes are followed both ways, to what reads them only where they are made of entries; small ones, what reductions leave of a row, to what
@@ -276,7 +276,7 @@ class _Flood:
         since to compute it again costs more than to keep it."""
         if not any(n.op.name == "exp" for n in inside):
             return False
-        weights = (moved(f, variables(f.shape))[0] for e in self.exits for f in e.inputs[0].inputs)
+        weights = (movement_source(f, variables(f.shape))[0] for e in self.exits for f in e.inputs[0].inputs)
         return not all(map(self._is_large, inside)) or any(w.op.name == "exp" for w in weights)
 
     def _is_read_outside(self, node: Node, inside: set[Node]) -> bool:
@@ -289,8 +289,8 @@ class _Flood:
         first, second = (self.search.varies.of(f) for f in terms.inputs)
         if axis in first and axis in second:
             return 0
-        lonely = (first - second) if axis in first else (second - first)
-        return _extent(terms, lonely - {axis})
+        unshared = (first - second) if axis in first else (second - first)
+        return _extent(terms, unshared - {axis})
 
     def _levels(self, inside: dict[Node, int], exits: set[Node]) -> dict[Node, int]:
         level: dict[Node, int] = {}

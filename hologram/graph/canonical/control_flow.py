@@ -5,9 +5,9 @@
 - Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
   inside, a scalar constant that comes from outside.
 - A choice whose index is known is the branch; a scan of no steps gives its carries back, and arrays of no elements.
-- Work that is the same in each step is done before the loop: see :mod:`hologram.graph.canonical.licm`; products for which steps need not take turns
+- Work that is the same in each step is done before the loop: see :mod:`hologram.graph.canonical.licm`; products that do not depend on the carry
   are those of all steps at once: see :mod:`hologram.graph.canonical.loop_distribution`.
-- Scans that run side by side become one: see :mod:`hologram.graph.canonical.scan_fusion`.
+- Scans of one length become one: see :mod:`hologram.graph.canonical.scan_fusion`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hologram.graph.canonical.loop_splitting import Late, Loop, cut, distinct, positions_of, reached
+from hologram.graph.canonical.loop_splitting import DistributedWork, Loop, cut, distinct, positions_of, reached
 from hologram.graph.canonical.scan_fusion import fuse_scans
 from hologram.ir.graph import Body, Graph, bodies, inlined
 from hologram.ir.node import Builder, Node, const_value
@@ -160,7 +160,7 @@ class _Run:
         """An array of no elements, of the shape and type of ``like``."""
         return self.build.full(0, like.dtype, like.shape)
 
-    def distribute(self, made: Loop) -> Late | None:
+    def distribute(self, made: Loop) -> DistributedWork | None:
         """Takes products for all steps at once out of a scan; what is to be computed after it."""
         early, late = made.distribute_before(), made.distribute_after(self.reorder)
         if early or late is not None:

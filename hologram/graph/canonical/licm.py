@@ -49,7 +49,7 @@ def invariant_work(graph: Graph, constants: int, steps: int | None) -> list[Node
     perhaps none at all."""
     nodes = graph.nodes()
     made = _invariant(nodes, graph.inputs[:constants])
-    wanted = _wanted(graph, nodes, made)
+    wanted = _candidates(graph, nodes, made)
     chosen, left = [], MAX_HOISTED_BYTES
     for x in wanted:
         if _pays(x, made[x], steps):
@@ -78,7 +78,7 @@ def _operations(n: Node) -> int:
     return max(1, n.op.cost) * max(elements(n), *[elements(x) for x in n.inputs], 1)
 
 
-def _wanted(graph: Graph, nodes: Iterable[Node], made: dict[Node, _Made]) -> list[Node]:
+def _candidates(graph: Graph, nodes: Iterable[Node], made: dict[Node, _Made]) -> list[Node]:
     """Invariant values that take work and that the rest of the body reads, below movement that makes them no smaller."""
     found: dict[Node, None] = {}
     read = [x for n in nodes if n not in made for x in n.inputs]

@@ -61,7 +61,7 @@ class Steps(NamedTuple):
         return min(MAX_STACKED_BYTES, MAX_STACKED_RATIO * self.length * sum(map(nbytes, [*self.elements, *self.stacked])))
 
 
-class After(NamedTuple):
+class WorkAfter(NamedTuple):
     """Results computed after the loop: ``ys`` and ``sums`` are numbers of results of the body, stacked ones and carries; ``given`` what the loop
     stacks for ``graph``, which takes constants, sequences and these stacks, and gives the ys, then of each sum what is added to the carry's start."""
 
@@ -71,12 +71,12 @@ class After(NamedTuple):
     graph: Graph
 
 
-def before_loop(steps: Steps) -> tuple[list[Node], Graph] | None:
+def work_before_loop(steps: Steps) -> tuple[list[Node], Graph] | None:
     """Values of the body to be computed before the loop, and the graph of constants and sequences that stacks them."""
-    if not _is_worth_a_look(steps):
+    if not _may_pay(steps):
         return None
-    free = _free(steps, [*steps.fixed, *steps.elements])
-    holding = _above(free, _products(steps, free))
+    free = _carry_free(steps, [*steps.fixed, *steps.elements])
+    holding = _made_of_products(free, _products(steps, free))
     read = [x for n in steps.body.nodes() if n not in free for x in n.inputs]
     values: dict[Node, None] = {}
     for x in read:
@@ -87,26 +87,26 @@ def before_loop(steps: Steps) -> tuple[list[Node], Graph] | None:
     chosen = list(values)
     if not chosen or _in_memory(chosen, chosen, {*steps.fixed, *steps.elements}, free) * steps.length > steps.room():
         return None
-    return chosen, _at_once(steps, steps.elements, chosen)
+    return chosen, _batched(steps, steps.elements, chosen)
 
 
-def after_loop(steps: Steps, reorder: bool) -> After | None:
+def work_after_loop(steps: Steps, reorder: bool) -> WorkAfter | None:
     """What is computed after the loop. ``reorder``: floats may be added in another order."""
-    if not _is_worth_a_look(steps):
+    if not _may_pay(steps):
         return None
     sums = _sums(steps, reorder)
     for _ in rounds("bodies", len(sums) + 1):
         if not sums:
             break
-        found = _Late(steps, sums)
+        found = _WorkAfter(steps, sums)
         if found.sums == sums.keys() and found.fits():
             return found.after()
         sums = {k: sums[k] for k in found.sums} if found.sums != sums.keys() else {}
-    found = _Late(steps, {})
+    found = _WorkAfter(steps, {})
     return found.after() if found.fits() else None
 
 
-class _Late:
+class _WorkAfter:
     """What may be computed after the loop, if the carries ``sums`` are, whose steps each add what is given there: ``ys`` and ``sums`` are those for
     which it pays, ``given`` what the loop stacks for them."""
 
@@ -115,10 +115,10 @@ class _Late:
         outputs = steps.body.outputs
         self.needed = set(topological([x for k, x in enumerate(outputs[: steps.carries]) if k not in sums]))
         self.there = {*steps.fixed, *steps.elements}
-        self.early = _free(steps, list(self.there))
-        self.free = _free(steps, steps.body.inputs)
+        self.early = _carry_free(steps, list(self.there))
+        self.free = _carry_free(steps, steps.body.inputs)
         varying = {k: x for k, x in sums.items() if not self.free.get(x)}
-        holding = _above(self.free, _products(steps, self.free)) - self.needed
+        holding = _made_of_products(self.free, _products(steps, self.free)) - self.needed
         late = {k: x for k, x in enumerate(outputs) if k >= steps.carries and x in holding and self._given([x]) is not None}
         products = {k: x for k, x in varying.items() if _gathers(_core(x)[0]) and self._given([x]) is not None}
         self.values = late | products
@@ -139,11 +139,13 @@ class _Late:
         taken = _in_memory(stacks, [_summed(x)[0] for x in self.values.values()], {*self.given, *self.there}, self.free)
         return steps.length * taken <= steps.room() + steps.length * sum(map(nbytes, {outputs[k] for k in self.ys}))
 
-    def after(self) -> After:
+    def after(self) -> WorkAfter:
         order = [*self.ys, *sorted(self.sums)]
         values = [self.values[k] if k in self.ys else _summed(self.values[k])[0] for k in order]
-        stacks = _at_once(self.steps, [*self.steps.elements, *self.given], values)
-        return After(self.ys, sorted(self.sums), self.given, _added_up(stacks, len(self.ys), [self.values[k] for k in sorted(self.sums)]))
+        stacks = _batched(self.steps, [*self.steps.elements, *self.given], values)
+        return WorkAfter(
+            self.ys, sorted(self.sums), self.given, _summed_over_steps(stacks, len(self.ys), [self.values[k] for k in sorted(self.sums)])
+        )
 
     def _given(self, values: Sequence[Node]) -> list[Node] | None:
         """What the loop has to stack so that ``values`` can be computed after it; None where they cannot be."""
@@ -162,14 +164,14 @@ class _Late:
         return list(found)
 
 
-def _is_worth_a_look(steps: Steps) -> bool:
+def _may_pay(steps: Steps) -> bool:
     if steps.length < MIN_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
         return False
     load_transforms()
     return True
 
 
-def _free(steps: Steps, given: Sequence[Node]) -> dict[Node, bool]:
+def _carry_free(steps: Steps, given: Sequence[Node]) -> dict[Node, bool]:
     """Values that are made of ``given`` and of numbers and counters, by ops that can be done for all steps at once; whether no step changes them."""
     fixed = set(steps.fixed)
     found = {x: x in fixed for x in given}
@@ -207,7 +209,7 @@ def _extent(factor: Node) -> int:
     return elements(factor)
 
 
-def _above(free: dict[Node, bool], products: Iterable[Node]) -> set[Node]:
+def _made_of_products(free: dict[Node, bool], products: Iterable[Node]) -> set[Node]:
     """What is made of ``products``, these included."""
     found = set(products)
     for n in free:
@@ -255,7 +257,7 @@ def _in_memory(stacks: Sequence[Node], values: Sequence[Node], ends: set[Node], 
     return sum(map(nbytes, {*stacks, *way}))
 
 
-def _at_once(steps: Steps, stacked: Sequence[Node], values: Sequence[Node]) -> Graph:
+def _batched(steps: Steps, stacked: Sequence[Node], values: Sequence[Node]) -> Graph:
     """The graph of constants and stacks of ``stacked`` that gives the stacks of ``values``."""
     one = close([*steps.fixed, *stacked], values, {}).graph
     assert TABLE["scan"].batch_body is not None  # _is_worth_a_look saw to it
@@ -263,7 +265,7 @@ def _at_once(steps: Steps, stacked: Sequence[Node], values: Sequence[Node]) -> G
     return close(made.arguments, made.nodes, {}).graph
 
 
-def _added_up(stacks: Graph, first: int, sums: Sequence[Node]) -> Graph:
+def _summed_over_steps(stacks: Graph, first: int, sums: Sequence[Node]) -> Graph:
     """``stacks`` with the results from ``first`` on, stacks of the terms of ``sums``, added up over the steps."""
     build = Builder()
     outputs = inlined(build, stacks, stacks.inputs, stacks.outputs)

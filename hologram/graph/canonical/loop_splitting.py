@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hologram.graph.bounded import rounds
 from hologram.graph.canonical.licm import invariant_work
-from hologram.graph.canonical.loop_distribution import Steps, after_loop, before_loop
+from hologram.graph.canonical.loop_distribution import Steps, work_after_loop, work_before_loop
 from hologram.ir.graph import Body, Graph, close, inlined, placeholder
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
@@ -19,7 +19,7 @@ _FIRST_OWN = 1 << 20  # name of a result that only what is computed after the lo
 
 
 class Loop:
-    """A scan or while loop taken apart: constants, starts of carries and sequences outside; the bodies' graphs inside.
+    """A scan or while loop in parts: constants, starts of carries and sequences outside; the bodies' graphs inside.
 
     ``names[k]`` is the index of the result that output k of the body stood for at first.
     """
@@ -111,7 +111,7 @@ class Loop:
 
     def distribute_before(self) -> bool:
         """Computes for all steps at once what needs no carry."""
-        found = before_loop(self.steps)
+        found = work_before_loop(self.steps)
         if found is None:
             return False
         values, stacks = found
@@ -119,9 +119,9 @@ class Loop:
         self.bodies = [close([*self.body.inputs, *values], self.body.outputs, self.body.lines)]
         return True
 
-    def distribute_after(self, reorder: bool) -> Late | None:
+    def distribute_after(self, reorder: bool) -> DistributedWork | None:
         """Leaves out what is computed after the loop, and stacks what that takes. ``reorder``: floats may be added in another order."""
-        found = after_loop(self.steps, reorder)
+        found = work_after_loop(self.steps, reorder)
         if found is None:
             return None
         body, carries = self.body, len(self.starts)
@@ -130,7 +130,7 @@ class Loop:
         new = [x for x in found.given if x not in there]
         there |= {x: max(_FIRST_OWN, *[n + 1 for n in self.names]) + i for i, x in enumerate(new)}
         given, names = [there[x] for x in found.given], [self.names[k] for k in [*found.ys, *found.sums]]
-        late = Late(found.graph, [*self.fixed, *self.xs], given, names, [self.starts[k] for k in found.sums])
+        late = DistributedWork(found.graph, [*self.fixed, *self.xs], given, names, [self.starts[k] for k in found.sums])
         self.bodies = [close(body.inputs, [*body.outputs, *new], body.lines)]
         self.names += [there[x] for x in new]
         self.wanted = (self.wanted - set(names)) | set(given)
@@ -183,7 +183,7 @@ class Loop:
             self.bodies = [cut(test, order, test.outputs, instead), body]
 
 
-class Late(NamedTuple):
+class DistributedWork(NamedTuple):
     """Results ``names`` of a loop, which ``graph`` computes of ``operands`` and of the loop's results ``given``; the last of them are to be added to
     ``starts``."""
 

@@ -2,7 +2,7 @@
 
 Constants are ``leaf`` nodes: the arrays that a program closes over, whose values never change. A value that is made of them alone, and that
 something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. What the steps of a loop do not change is as
-good as constant there: it is computed ahead of the loop (:mod:`hologram.graph.constants.loop_prepack`). These values are folded:
+good as constant there: it is computed before the loop (:mod:`hologram.graph.constants.loop_prepack`). These values are folded:
 
 - results of work (elementwise work, reductions, gathers, concatenations …) that are no larger than the constants that they are made of. So nothing
   is folded that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.

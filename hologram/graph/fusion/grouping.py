@@ -44,15 +44,15 @@ class Grouping:
         self.group_of: dict[Node, int] = {}
         for n in nodes:
             if n.op.kind in MULTI_RESULT:
-                self._place_control(n, [p for p in nodes if p.op.kind == "project" and p.inputs[0] is n])
+                self._add_call(n, [p for p in nodes if p.op.kind == "project" and p.inputs[0] is n])
             elif n in materialized and n.op.kind != "project":
-                self._place(n)
+                self._add_to_group(n)
 
-    def _place_control(self, node: Node, results: list[Node]) -> None:
+    def _add_call(self, node: Node, results: list[Node]) -> None:
         self.group_of.update(dict.fromkeys(results, len(self.groups)))
         self.groups.append(Call(node, results))
 
-    def _place(self, value: Node) -> None:
+    def _add_to_group(self, value: Node) -> None:
         axes = reduction_axes(value)
         fresh = Group(iteration_space(value), axes)
         index = fresh.index_of(value)

@@ -9,7 +9,7 @@ from hologram import dtypes
 from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_unfusible, operands
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import unrolled_row_values
-from hologram.graph.library.attention.nodes import kept_for, of_scores, rematerialized_by_attention
+from hologram.graph.library.attention.nodes import attention_operands, rematerialized_by_attention, score_nodes
 from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
@@ -33,9 +33,9 @@ def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow:
     materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_unfusible(n) or unpaged(n) is not None or is_large_concatenate(n)}
     materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
-    materialized |= _cuts(nodes) - expanding
-    materialized |= _around_control(nodes) | _under_windows(nodes) | _gathered_twice(nodes) | kept_for(nodes, keep_narrow)
-    inside = of_scores(nodes) | rematerialized_by_attention(nodes, keep_narrow)
+    materialized |= _segment_boundaries(nodes) - expanding
+    materialized |= _control_operands(nodes) | _window_factors(nodes) | _gathered_twice(nodes) | attention_operands(nodes, keep_narrow)
+    inside = score_nodes(nodes) | rematerialized_by_attention(nodes, keep_narrow)
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
     shared = partial(_expensive, nodes, materialized, expanding, inside, keep_narrow)
     kept = materialized | shared()
@@ -70,7 +70,7 @@ def _expensive(
     return materialized
 
 
-def _cuts(nodes: list[Node]) -> set[Node]:
+def _segment_boundaries(nodes: list[Node]) -> set[Node]:
     """Long programs are cut into segments of bounded cost; what crosses a cut is kept, unless it is cheaply made of what crosses it anyway."""
     segment: dict[Node, int] = {}
     running, current = 0, 0
@@ -111,7 +111,7 @@ def _rematerialized(nodes: list[Node], crossing: set[Node], reach: dict[Node, in
     return out
 
 
-def _around_control(nodes: list[Node]) -> set[Node]:
+def _control_operands(nodes: list[Node]) -> set[Node]:
     """What nodes of several results read and give, what kernels that a backend has ready read, and pairs that runs are of: it stands in memory."""
     materialized = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
@@ -134,8 +134,8 @@ def _gathers(node: Node) -> bool:
     return any(n.op.kind == "gather" for n in made_of)
 
 
-def _under_windows(nodes: list[Node]) -> set[Node]:
-    """The factors of products of windows: read so often that none is computed, guarded at an edge or fetched from afar anew."""
+def _window_factors(nodes: list[Node]) -> set[Node]:
+    """The factors of products of windows: read so often that none is computed, guarded at an edge or fetched from afar again."""
     out: set[Node] = set()
     for n in nodes:
         if n.op.name != "mul" or n.inputs[0].op.name != "broadcast" or n.inputs[1].op.name != "broadcast":
@@ -151,7 +151,7 @@ def _under_windows(nodes: list[Node]) -> set[Node]:
 
 
 def _is_moved(n: Node) -> bool:
-    """Whether ``n`` reads memory in another order than its own, or parts of it; what is held is in the order in which it is read."""
+    """Whether ``n`` reads memory in another order than its own, or parts of it; what is prepacked is in the order in which it is read."""
     if any(isinstance(a, FoldedConstant) for a in _source(n).attrs):
         return False
     while n.op.name == "reshape":

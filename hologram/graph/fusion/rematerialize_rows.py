@@ -1,7 +1,7 @@
 """Per-row rematerialization: an expensive value of a row, such as the logarithm of its scale, is computed at the start of each row by its readers.
 
-Fusion keeps what is expensive and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row
-is a thousandth of the row's work, and saves a kernel and its results' way through memory.
+Fusion keeps what is expensive and wanted often. Where each reader of such a value walks a long row for each of its elements, computing it
+again is a thousandth of the row's work. That saves a kernel, and writing and reading its results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import Expr, Int, atoms
 
 MIN_ROW_ELEMENTS = 1024  # elements of a row that hide a value's computation
-MAX_REMATERIALIZED_COST = 64  # cost of a value beyond which it is not computed anew
+MAX_REMATERIALIZED_COST = 64  # cost of a value beyond which it is not rematerialized
 
 
 def rematerialized_per_row(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:

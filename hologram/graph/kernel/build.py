@@ -9,7 +9,6 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value, integers_of
 from hologram.ir.instruction import Ins
-from hologram.ir.node import const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, atoms, counter, substitute
 
@@ -24,14 +23,14 @@ def apply(body: list[Stmt], op: str, *args: Value) -> Ins:
 
 
 def const(body: list[Stmt], value: float, d: DType) -> Ins:
-    ins = Ins("const", (), const_attrs(value, d), d)
+    ins = Ins.const(value, d)
     body.append(ins)
     return ins
 
 
 def load(body: list[Stmt], b: Buffer, at: Int, mask: Value | None = None) -> Ins:
     """An element; zero where ``mask`` does not hold."""
-    ins = Ins("load", () if mask is None else (mask,), (b, at), b.dtype)
+    ins = Ins.load(b, at, mask)
     body.append(ins)
     return ins
 
@@ -46,32 +45,32 @@ def cast(body: list[Stmt], x: Value, d: DType) -> Value:
 
 def index(body: list[Stmt], e: Int, d: DType = dtypes.int64) -> Ins:
     """An index expression as a value."""
-    ins = Ins("index", (), (e,), d)
+    ins = Ins.index(e, d)
     body.append(ins)
     return ins
 
 
 def inside(body: list[Stmt], e: Int, size: Int) -> Ins:
     """Whether ``0 <= e < size``."""
-    ins = Ins("inside", (), (e, size), dtypes.bool_)
+    ins = Ins.inside(e, size)
     body.append(ins)
     return ins
 
 
-def least(body: list[Stmt], x: Int, y: Int) -> Ins:
+def min_index(body: list[Stmt], x: Int, y: Int) -> Ins:
     return apply(body, "min", index(body, x), index(body, y))
 
 
-def summarise(kernel: Kernel) -> None:
+def finish_kernel(kernel: Kernel) -> None:
     """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many ops they are. Gives values
     that have one name, in different places, a name each."""
-    _tell_apart(kernel.body, {}, set())
+    _uniquify_names(kernel.body, {}, set())
     own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
     kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
     kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
 
 
-def _tell_apart(body: list[Stmt], names: dict[str, Int], seen: set[str]) -> None:
+def _uniquify_names(body: list[Stmt], names: dict[str, Int], seen: set[str]) -> None:
     """``names``: what stands for the values that have another name here than they were given."""
     names = dict(names)
 
@@ -81,7 +80,7 @@ def _tell_apart(body: list[Stmt], names: dict[str, Int], seen: set[str]) -> None
     for s in body:
         if isinstance(s, Loop):
             s.start, s.extent, s.limit = renamed(s.start), renamed(s.extent), renamed(s.limit)
-            _tell_apart(s.body, names, seen)
+            _uniquify_names(s.body, names, seen)
         elif isinstance(s, Store | Prefetch):
             s.index = renamed(s.index)
         elif isinstance(s, Ins):

@@ -170,9 +170,9 @@ class _Parser:
     def _instruction(self, m: re.Match[str]) -> Ins:
         name, op, parts, d = m[1], m[2], _split(m[3]), dtypes.of(m[4])
         if op not in KERNEL_OPS:
-            row = TABLE[op]
-            n = len(parts) - len(row.attrs)
-            ins = Ins(row, tuple(self.values[p] for p in parts[:n]), tuple(_attribute(p) for p in parts[n:]), d)
+            definition = TABLE[op]
+            n = len(parts) - len(definition.attrs)
+            ins = Ins(definition, tuple(self.values[p] for p in parts[:n]), tuple(_attribute(p) for p in parts[n:]), d)
         else:
             ins = self._kernel_op(op, parts, d)
         if not _NUMBERED.match(name):  # what index expressions name

@@ -35,7 +35,7 @@ def verify_kernel(kernel: Kernel) -> None:
     - a value is computed once, before its uses, in a list of statements that encloses them;
     - what parallel iterations share is a serial loop of theirs, without accumulators, that stores to scratch alone;
     - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
-    - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; narrow floats are
+    - an instruction is an elementwise op, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; narrow floats are
       only moved and cast;
     - loads and stores are of declared buffers, of their type, in a direction that their role allows, and inside of them for all values of the
       variables in their index expressions (:mod:`hologram.graph.kernel.verify_bounds`); an index that was gathered is taken to be in range,
@@ -156,7 +156,7 @@ class _Verifier:
         if a.dtype is not expected or a.value_dtype.kind not in a.op.kinds or a.value_dtype.is_narrow_float:
             self.fail(f"{a.op} of {a.value_dtype} does not give {a.dtype}")
         updates = [s for s in loop.body if (isinstance(s, Accumulate) and s.acc is a) or (isinstance(s, Ins) and s.op == "scan" and s.attrs == (a,))]
-        several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # iterations that are written out
+        several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # unrolled iterations
         if not updates or (len(updates) > 1 and not several):
             self.fail(f"the accumulator {self.names[a]} is updated {len(updates)} times an iteration")
 
@@ -202,20 +202,20 @@ class _Verifier:
             self.ranges.value(s)
 
     def elementwise(self, s: Ins, types: list[DType]) -> None:
-        row = s.op
-        assert not isinstance(row, str)
-        if row.kind != "elementwise" or TABLE.get(row.name) is not row:
-            self.fail(f"{row} is no elementwise row of the op table")
-        if len(types) != row.arity or len(s.attrs) != len(row.attrs):
-            self.fail(f"{row} has {row.arity} operands and {len(row.attrs)} attributes")
-        if row.name not in ("cast", "select", "bitcast") and any(t.is_narrow_float for t in types):
+        op = s.op
+        assert not isinstance(op, str)
+        if op.kind != "elementwise" or TABLE.get(op.name) is not op:
+            self.fail(f"{op} is no elementwise op of the table")
+        if len(types) != op.arity or len(s.attrs) != len(op.attrs):
+            self.fail(f"{op} has {op.arity} operands and {len(op.attrs)} attributes")
+        if op.name not in ("cast", "select", "bitcast") and any(t.is_narrow_float for t in types):
             self.fail("narrow floats compute in float32")
         try:
-            _, result = row.infer(tuple(_Operand(d) for d in types), s.attrs)
+            _, result = op.infer(tuple(_Operand(d) for d in types), s.attrs)
         except (DTypeError, ShapeError) as e:
             self.fail(str(e))
         if result is not s.dtype:
-            self.fail(f"{row} gives a {result}")
+            self.fail(f"{op} gives a {result}")
 
     def _const(self, s: Ins, types: list[DType]) -> None:
         name, raw = s.attrs
@@ -298,7 +298,7 @@ class _Verifier:
 
 
 class _Operand:
-    """Stands in for a node where a row's type rule is asked."""
+    """Stands in for a node where an op's type rule is asked."""
 
     __slots__ = ("dtype",)
     shape = ()

@@ -22,7 +22,7 @@ from hologram.ir.traversal import topological
 MIN_WINDOW_COLUMNS = 28  # windows in a row from which they make good columns
 CHANNELS_WORK_RATIO = 1.1  # how much more work by windows outweighs that weights and results are transposed
 BLOCK_COLUMNS, HALF_REGISTER_COLUMNS = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
-MAX_UNROLLED_TERMS = 32  # of a window that are written out
+MAX_UNROLLED_TERMS = 32  # of a window that are unrolled
 SPLIT_K_TERMS = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
 MIN_SPLIT_K_TERMS = SPLIT_K_TERMS // 8  # shorter ones are more results than sums
@@ -98,7 +98,7 @@ def _fits(n: Int) -> bool:
 
 
 def max_unrolled_terms(x: Node) -> int:
-    """Up to how many terms a sum of ``x`` is better written out, each a value of its own: few where channels share windows, which tiles do better."""
+    """Up to how many terms a sum of ``x`` is better unrolled, each a value of its own: few where channels share windows, which tiles do better."""
     if x.op.name == "windows":
         return MAX_UNROLLED_TERMS
     seen = [f for f in x.inputs if f.op.name == "broadcast" and f.inputs[0].op.name == "windows"] if x.op.name == "mul" else []

@@ -55,10 +55,10 @@ def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -
     if last not in first or last not in second:
         return None
     long = [i for i in range(last) if isinstance(x.shape[i], int) and x.shape[i] >= MIN_MATMUL_EXTENT]  # type: ignore[operator]
-    lonely = [i for i in long if (i in first) != (i in second)]
-    columns = max(lonely, default=None)
-    if not any((i in first) != (columns in first) for i in lonely):
-        columns = _along_memory(x, lonely)
+    unshared = [i for i in long if (i in first) != (i in second)]
+    columns = max(unshared, default=None)
+    if not any((i in first) != (columns in first) for i in unshared):
+        columns = _along_memory(x, unshared)
     if columns is None:
         return None
     kept = [i for i in range(last) if i != columns]
@@ -69,10 +69,10 @@ def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -
     return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
 
 
-def _along_memory(x: Node, lonely: list[int]) -> int | None:
+def _along_memory(x: Node, unshared: list[int]) -> int | None:
     """Of a product with a vector, the axis along which its matrix lies in memory, where that is not the reduced one."""
     for f in x.inputs:
-        if f.op.name == "transpose" and (axis := f.attrs[0].index(x.ndim - 1)) in lonely:
+        if f.op.name == "transpose" and (axis := f.attrs[0].index(x.ndim - 1)) in unshared:
             return axis
     return None
 
@@ -101,8 +101,8 @@ def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
     count = x.shape[run[0]]
     least = 2 if isinstance(count, int) and count > SPLIT_K_TERMS else MIN_MATMUL_EXTENT
     long = [i for i, n in enumerate(x.shape) if isinstance(n, int) and n >= least and i not in run]
-    lonely = {i in first for i in long if (i in first) != (i in second)}
-    return len(lonely) == 2 and run[0] in first and run[0] in second
+    unshared = {i in first for i in long if (i in first) != (i in second)}
+    return len(unshared) == 2 and run[0] in first and run[0] in second
 
 
 def reduce_matmul(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:

@@ -1,6 +1,6 @@
 """Paged scans: the pages of a long scan, and elementwise work on its result done in the same pages.
 
-A long scan runs on pages of its axis; its result is the pages side by side, the end of the last cut off, in reverse order if the scan is
+A long scan runs on pages of its axis; its result is the pages joined, the end of the last cut off, in reverse order if the scan is
 reversed. :func:`unpaged` finds the value in pages behind such a result: its elements are stored where they belong, nothing is moved. Elementwise
 ops on a scan's result are done in pages as well (:func:`in_pages`), so that the kernel of the scan does them.
 """
@@ -28,7 +28,7 @@ def join_pages(b: Builder, pages: Node, n: Int, reverse: bool) -> Node:
 
 
 def unpaged(node: Node) -> Node | None:
-    """The value in pages, computed from a scan, that stands side by side in ``node``; None for any other node."""
+    """The value in pages, computed from a scan, that ``node`` joins; None for any other node."""
     if node.op.name != "slice" or node.inputs[0].op.name != "reshape" or node.ndim == 0:
         return None
     whole, (start, _, step) = node.inputs[0], node.attrs

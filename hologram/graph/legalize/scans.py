@@ -19,7 +19,7 @@ MIN_BLOCKED_COLUMN = 256  # elements of a scan
 
 
 def legalize_scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
-    """``at_once``: what stands before pages may be found not in the canonical reduction order, side by side instead of one after the other."""
+    """``at_once``: what stands before pages may be found not in the canonical reduction order, in parallel instead of one after the other."""
     axis, reverse = node.attrs
     x = b.cast(x, dtypes.compute_type(x.dtype))
     if reverse:
@@ -33,7 +33,7 @@ def legalize_scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
 
 
 def _scan_block_count(x: Node, axis: int) -> int:
-    """In how many blocks a scan down columns is cut that has few of them to do side by side; 1: none."""
+    """In how many blocks a scan down columns is cut that has few of them to do in parallel; 1: none."""
     n, rows, columns = x.shape[axis], prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
     groups = rows * floordiv(columns + (COLUMNS - 1), COLUMNS)
     if axis == x.ndim - 1 or not isinstance(n, int) or not isinstance(groups, int) or n < MIN_BLOCKED_COLUMN or groups >= MIN_DEVICE_BLOCKS:

@@ -18,7 +18,7 @@ from hologram.primitives.reductions import LANES
 
 
 def is_short_horizontal(x: Node, axes: tuple[int, ...]) -> bool:
-    """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better written out."""
+    """Whether the last ``axes`` of ``x`` are so short, no longer than the lanes, and the rows so many, that their reduction is better unrolled."""
     n = prod(x.shape[a] for a in axes)
     return axes[-1] == x.ndim - 1 and isinstance(n, int) and n <= LANES and is_short_inner(x.shape, axes)
 
@@ -51,7 +51,7 @@ def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]
     for n in reversed(nodes):
         readers = users.get(n, [])
         makes[n] = set().union(*({r} if r in materialized and r not in out else makes[r] for r in readers))
-        if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_element(n, readers, users)):
+        if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_is_broadcast_along_rows(n, users) or _read_by_element(n, readers, users)):
             out.add(n)
     return out
 
@@ -78,7 +78,7 @@ def _stays_in_rows(n: Node, users: dict[Node, list[Node]]) -> bool:
     return True
 
 
-def _spread(n: Node, users: dict[Node, list[Node]]) -> bool:
+def _is_broadcast_along_rows(n: Node, users: dict[Node, list[Node]]) -> bool:
     """Whether all readers of a row's value, reshapes passed by, broadcast it along a short last axis."""
     readers = Worklist("short_rows", users[n])
     for r in readers:

@@ -18,7 +18,6 @@ from hologram.graph.schedule.row_blocked_reduce import RowBlockedReduce
 from hologram.graph.schedule.tiles import PACK_BYTES
 from hologram.graph.schedule.unroll import unroll
 from hologram.ir.instruction import Ins
-from hologram.ir.node import const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, atoms, is_static, prod, substitute, var
 from hologram.ir.traversal import reachable
@@ -87,12 +86,12 @@ class CodePlacement:
     def _tile(self) -> None:
         """Several rows per parallel iteration that share reads: they start at a value of its own."""
         nest = self.nest
-        first = Ins("index", (), (nest.row,), dtypes.int64)
-        last = Ins("const", (), const_attrs(nest.last_row, dtypes.int64), dtypes.int64)
+        first = Ins.index(nest.row)
+        last = Ins.const(nest.last_row, dtypes.int64)
         start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
         start.name, start.extent = "row", nest.last_row + 1
         self.row_start = [first, last, start]
-        self.epilogue = epilogue.find(self.order, self.stores, nest)
+        self.epilogue = epilogue.find_epilogue(self.order, self.stores, nest)
         if self.epilogue is not None:
             self.order = [v for v in self.order if v in self._of_sums()]
 
@@ -105,7 +104,7 @@ class CodePlacement:
     def _of_sums(self) -> set[Value]:
         """What a tile's sums are made of, and they themselves."""
         accs = self.values.accumulates
-        return {*accs, *epilogue.made_of([a for args in accs.values() for a in args])}
+        return {*accs, *epilogue.dependencies([a for args in accs.values() for a in args])}
 
     def _shared_by_rows(self) -> set[Value]:
         """What rows share and read again and again: kept in scratch for the rows of a parallel iteration, if the kernel makes one pass."""
@@ -149,7 +148,7 @@ class CodePlacement:
             if isinstance(v, Ins) and v.opname == "div" and v.level == self.element_level and v.args[1].level < v.level:
                 x, y = v.args
                 scale = emit("unit_scale", y, like=y)
-                one = Ins("const", (), const_attrs(1.0, y.dtype), y.dtype)
+                one = Ins.const(1.0, y.dtype)
                 self._annotate(one)
                 order.append(one)
                 near = emit("div", one, emit("mul", y, scale, like=y), like=y)
@@ -315,7 +314,7 @@ class CodePlacement:
         body = inner.body
         for v in run:
             if v in self.packed or (v in kept and kept[v] < stage):
-                load = Ins("load", (), (self._scratch(v), self.nest.scratch_index), v.dtype)
+                load = Ins.load(self._scratch(v), self.nest.scratch_index)
                 self._name_copy(v, load, renamed)
                 renamed[v] = load
                 body.append(load)
@@ -343,13 +342,13 @@ class CodePlacement:
         return [v for v in self.order if isinstance(v, Ins) and v.op == "load" and v.stage == 0 and v.level == self.element_level]
 
     def _steps_of(self, loop: Loop) -> int:
-        """How many iterations are written out; in ``exact`` only one where the canonical reduction order cuts their sums in pages."""
+        """How many iterations are unrolled; in ``exact`` only one where the canonical reduction order cuts their sums in pages."""
         is_page = isinstance(loop.extent, int) and loop.extent <= PAGE
         return self.nest.steps if is_page or self.precision != "exact" else 1
 
     def _copy(self, v: Ins, renamed: Renamed) -> Ins:
         """The instruction again, on what its operands have become in this pass."""
-        out = Ins(v.op, tuple(renamed.get(a, a) for a in v.args), tuple(map(renamed.index, v.attrs)), v.dtype)
+        out = v.copy(renamed, renamed.index)
         out.level, out.stage = v.level, v.stage
         self._name_copy(v, out, renamed)
         return out

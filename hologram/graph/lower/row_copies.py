@@ -9,7 +9,6 @@ from hologram.graph.kernel.ir import Acc, Value
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.nest import Nest
 from hologram.ir.instruction import Ins
-from hologram.ir.node import const_attrs
 from hologram.ir.symbolic import bounds
 
 
@@ -20,7 +19,7 @@ class RowCopies:
         self.values, self.nest = values, nest
         self.copies: dict[Value, list[Value]] = {}
         self.of_row: set[Value] = set()
-        self.always = Ins("const", (), const_attrs(True, dtypes.bool_), dtypes.bool_)
+        self.always = Ins.const(True, dtypes.bool_)
 
     def repeat(self, order: list[Value]) -> list[Value]:
         """The instructions of all rows: what depends on the row once for each, the rest once."""
@@ -67,5 +66,5 @@ class RowCopies:
         if not ins.args or ins.args[0] is not self.always:
             return ins
         if ins.op == "load":
-            return Ins("load", (), ins.attrs, ins.dtype)
+            return Ins.load(*ins.attrs)
         return ins.args[1] if ins.opname == "select" else ins

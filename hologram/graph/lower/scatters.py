@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import summarise
+from hologram.graph.kernel.build import finish_kernel
 from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.lowered import Lowered
@@ -85,6 +85,6 @@ class _Updates:
 
     def _finish(self, kernel: Kernel) -> None:
         kernel.params = list(self.values.buffers.values())
-        summarise(kernel)
+        finish_kernel(kernel)
         elements = self.m * (1 if self.inner == 1 else self.block)
         kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else UNKNOWN_NS

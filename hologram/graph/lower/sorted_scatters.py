@@ -8,7 +8,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import apply, cast, const, index, inside, load, named, summarise
+from hologram.graph.kernel.build import apply, cast, const, finish_kernel, index, inside, load, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.sorts import INDEX_BITS
 from hologram.graph.lower.group import lower
@@ -156,6 +156,6 @@ class _Runs:
         parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body = self.body
         kernel.body.append(parallel)
-        summarise(kernel)
+        finish_kernel(kernel)
         kernel.cost = STEP_NS * INDEX_BITS
         return Lowered(kernel, list(self.values.buffers), self.group)

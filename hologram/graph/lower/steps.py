@@ -10,7 +10,7 @@ from hologram.graph.fusion.groups import Call, Group, operands
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.library.attention.device_kernel import lower_attention as lower_attention_by_tiles
 from hologram.graph.library.attention.kernel import lower_attention
-from hologram.graph.library.attention.nodes import REDUCED
+from hologram.graph.library.attention.nodes import REDUCED_SCORES
 from hologram.graph.library.attention.reduced_kernel import lower_reduced
 from hologram.graph.library.sort.merge import lower_sort
 from hologram.graph.library.sort.radix import lower_digits
@@ -103,7 +103,7 @@ def _kernels_of(group: Group, materialized: set[Node], stored: set[Node], precis
             return lower_scatter(group, materialized, precision)
         case "attention":
             if isinstance(tile, GpuTileConfig):
-                return [(lower_reduced if group.nodes[0].op is REDUCED else lower_attention_by_tiles)(group, materialized, tile)]
+                return [(lower_reduced if group.nodes[0].op is REDUCED_SCORES else lower_attention_by_tiles)(group, materialized, tile)]
             assert tile is not None
             return [lower_attention(group, materialized, tile)]
         case "native":

@@ -47,7 +47,7 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
                 _refuse_circle(missing, pending)
             stack.extend(reversed(missing))
             continue
-        here = b.adopt(node, tuple([normal[i] for i in node.inputs]))
+        here = b.intern(node, tuple([normal[i] for i in node.inputs]))
         if here not in normal:
             target = pending.get(here)
             if target is None:
@@ -56,7 +56,7 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
                 _refuse_circle([here], pending)
             if target is None:
                 normal[here] = here
-                b.settle_rank(here)
+                b.rank_node(here)
                 if line is not None:
                     b.lines.setdefault(here, line)
             elif target[0] in normal:
@@ -114,20 +114,20 @@ def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewr
         top = entered.get(node)
         if top is None:
             line = lines.get(node, line)
-            top = entered[node] = _exhaust(node, b)
+            top = entered[node] = _rewrite_to_fixpoint(node, b)
         missing = [i for i in top.inputs if i not in done]
         if missing:
             if any(i in entered for i in missing):
                 raise RewriteError(f"rules run in a circle: {', '.join(b.fired)}")
             stack.extend((i, line) for i in reversed(missing))
             continue
-        made = done[node] = b.adopt(top, tuple([done[i] for i in top.inputs]))
+        made = done[node] = b.intern(top, tuple([done[i] for i in top.inputs]))
         if line is not None:
             b.lines.setdefault(made, line)
         stack.pop()
 
 
-def _exhaust(node: Node, b: Rewriter) -> Node:
+def _rewrite_to_fixpoint(node: Node, b: Rewriter) -> Node:
     """Applies rules at ``node`` until none fires."""
     trail: list[tuple[Node, str]] = []
     while (step := b.step(node)) is not None:

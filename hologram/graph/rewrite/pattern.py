@@ -172,8 +172,8 @@ class Apply(Pattern):
         out: list[Pattern] = []
         for inputs in itertools.product(*(i.alternatives() for i in self.inputs)):
             out.append(Apply(self.op, *inputs))
-            row = TABLE.get(self.op)
-            if row is not None and "commutative" in row.algebra and _differ(*inputs):
+            op = TABLE.get(self.op)
+            if op is not None and "commutative" in op.algebra and _differ(*inputs):
                 out.append(Apply(self.op, *reversed(inputs)))
         return out
 

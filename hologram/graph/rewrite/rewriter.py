@@ -14,7 +14,7 @@ from hologram.ir.op import Op
 from hologram.support.precision import GUARANTEES
 
 MAX_NESTED_REWRITES = 10_000  # rewrites nested in one another before the rules count as growing without end
-MAX_REWRITES_PER_NODE = 64  # of a graph, and MAX_NESTED_REWRITES more, before they do so side by side; rules in use take two or three
+MAX_REWRITES_PER_NODE = 64  # of a graph, and MAX_NESTED_REWRITES more, before they do so at different nodes; rules in use take two or three
 
 
 class Rule:
@@ -64,7 +64,7 @@ class Rewriter(Builder):
         assert self.users is not None, "users are counted only where users go first"
         return self.users[node] == 1
 
-    def adopt(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+    def intern(self, node: Node, inputs: tuple[Node, ...]) -> Node:
         """``node`` on ``inputs``, interned here; the node itself where nothing changed and it is the first of its kind."""
         key = (node.op, inputs, node.attrs)
         known = self.table.get(key)
@@ -97,7 +97,7 @@ class Rewriter(Builder):
                 return out, r.name
         return None
 
-    def settle_rank(self, node: Node) -> None:
+    def rank_node(self, node: Node) -> None:
         """Ranks ``node``, whose inputs are ranked: inputs by index, then everything else by a hash of its structure, constants last.
 
         Built from integers and CRCs alone, so that no process's hash seed plays a part. A leaf's storage has no stable name: leaves of

@@ -1,12 +1,13 @@
 """Tile epilogues: expensive work on the sums of a tile is done row by row, out of scratch.
 
-In registers the work on every row of a tile would be written out once a row, between sums that occupy most registers. A loop over the rows is a
+In registers the work on every row of a tile would be unrolled, once a row, between sums that occupy most registers. A loop over the rows is a
 fraction of the code, which compiles in a fraction of the time and spills nothing; the sums' way through the first-level cache costs little beside
 the products that made them.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Buffer, Loop, Store, Value
@@ -48,11 +49,11 @@ class Epilogue:
         made: dict[Value, Value] = {}
         for v in self.order:
             if isinstance(v, Acc):
-                copy = Ins("load", (), (self.sums[v], e * self.block + self.column), v.dtype)
+                copy = Ins.load(self.sums[v], e * self.block + self.column)
             elif v.op == "const":
                 continue
             else:
-                copy = Ins(v.op, tuple(made.get(a, a) for a in v.args), tuple(at_row(a, row) for a in v.attrs), v.dtype)
+                copy = v.copy(made, partial(at_row, row=row))
             made[v] = copy
             lanes.body.append(copy)
         for w in self.stores:
@@ -60,10 +61,10 @@ class Epilogue:
         return rows
 
 
-def find(order: list[Value], stores: list[PendingStore], nest: Nest) -> Epilogue | None:
+def find_epilogue(order: list[Value], stores: list[PendingStore], nest: Nest) -> Epilogue | None:
     """The work between the sums of one pass and ``stores``, if it is expensive and once a sum: elements of the summed axes need a pass of their
     own."""
-    needed = made_of([v for w in stores for v in (w.value, w.mask) if v is not None])
+    needed = dependencies([v for w in stores for v in (w.value, w.mask) if v is not None])
     if any(_is_of_element(x, nest) for x in (*(w.index for w in stores), *(a for v in needed if isinstance(v, Ins) for a in v.attrs))):
         return None
     after: set[Value] = set()
@@ -82,7 +83,7 @@ def _is_of_element(x: Any, nest: Nest) -> bool:
     return isinstance(x, Expr) and any(nest.level_of.get(a.name) == nest.element_level for a in atoms(x))
 
 
-def made_of(values: list[Value]) -> set[Value]:
+def dependencies(values: list[Value]) -> set[Value]:
     """What the values are made of, themselves included, down to the sums."""
     return set(reachable(values, lambda v: v.args if isinstance(v, Ins) else ()))
 

@@ -4,11 +4,11 @@ Evaluated for one element, a concatenation looks into all of its pieces and sele
 a loop nest of its own that reads one piece and stores into its part of the result. The nests share one kernel.
 
 *When.* A select costs a compare and a masked load an element for every piece, a nest some tens of instructions of code and a few nanoseconds; and
-boxes that lie side by side in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
-(:data:`MIN_BOX_RUN`), and it has more than :data:`MAX_SELECTED_PIECES` parts or is the outermost of a space that is not :data:`MIN_SPLIT_ELEMENTS`. A
-vector of many scalars is cut too. A short last axis (the channels of an image put together) is cut into boxes that one nest computes side by side, so
-that memory is written in order. Pieces that take turns along an axis (interleaved ones) are boxes of every second element, or third, or so: side by
-side along the last axis.
+neighbouring boxes in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
+(:data:`MIN_BOX_RUN`), and it has more than :data:`MAX_SELECTED_PIECES` parts or is the outermost of a space of at least :data:`MIN_SPLIT_ELEMENTS`. A
+vector of many scalars is cut too. A short last axis (the channels of an image put together) is cut into boxes that one nest computes together, so
+that memory is written in order. Interleaved pieces along an axis are boxes of every second element, or third, or so: together
+along the last axis.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MIN_BOX_RUN = 64  # neighbouring elements a box has on average, along the cut ax
 MIN_SPLIT_ELEMENTS = 1024  # elements below which a few selects are as good
 MAX_SELECTED_PIECES = 4  # parts along an axis that selects may look through
 MAX_BOXES = 1024  # boxes of a space
-MAX_UNROLLED_EXTENT = 8  # the longest last axis whose elements one nest computes side by side
+MAX_UNROLLED_EXTENT = 8  # the longest last axis whose elements one nest computes together
 
 
 class Box(NamedTuple):
@@ -67,7 +67,7 @@ def is_large_concatenate(node: Node) -> bool:
 
 
 def split_index_set(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
-    """The boxes into which a space is better cut, in C order, those together that one nest computes side by side; none where it stays whole.
+    """The boxes into which a space is better cut, in C order, those together that one nest computes together; none where it stays whole.
 
     ``order``: what the elements of the whole space are made of.
     """
@@ -99,7 +99,7 @@ def residue_boxes(box: Box, axes: Mapping[int, Int]) -> list[Box]:
 
 
 def _residues(shape: Shape, order: Iterable[Value]) -> dict[int, int]:
-    """For each axis the number, if any, modulo which it decides what is read: pieces that take turns."""
+    """For each axis the number, if any, modulo which it decides what is read: interleaved pieces."""
     axis_of = {v.name: axis for axis, e in enumerate(variables(shape)) for v in atoms(e)}
     out: dict[int, int] = {}
     for v in order:
@@ -120,7 +120,7 @@ def _remainders(e: Int) -> list[tuple[Int, int]]:
 
 
 def is_short_inner(shape: Shape, axes: Sequence[int]) -> bool:
-    """Whether ``axes``, neighbours, are so short, and the last, that one loop over all else computes their elements side by side."""
+    """Whether ``axes``, neighbours, are so short, and the last, that one loop over all else computes their elements together."""
     before, n = prod(shape[: axes[0]]), prod(shape[a] for a in axes)
     long = not isinstance(before, int) or before >= MIN_BOX_RUN
     return isinstance(n, int) and 1 < n <= MAX_UNROLLED_EXTENT and long and all(m == 1 for m in shape[axes[-1] + 1 :])

@@ -77,7 +77,7 @@ class Nest:
         self.row_elements: Int = 0
         self.scratch_index: Int = 0
         self.scratch_size: Int = 0
-        self.steps = 1  # of the innermost loop that are written out
+        self.steps = 1  # of the innermost loop that are unrolled
         self.shared = 1  # parallel iterations that follow each other and share a panel
         self.packs = False  # whether a parallel iteration copies what its rows share to scratch
         self.rows_at_once = 1  # rows of a parallel iteration, numbered from the value of ``row``

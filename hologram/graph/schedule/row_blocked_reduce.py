@@ -39,7 +39,7 @@ class RowBlockedReduce:
         self.order: list[Ins] = []
         self.writes: list[PendingStore] = []
         for a, buffer in self.results.items():
-            have = Ins("load", (), (buffer, nest.column), a.dtype)
+            have = Ins.load(buffer, nest.column)
             assert a.op.monoid is not None
             total = Ins(a.op.monoid, (have, a), (), a.dtype)
             self.order += [have, total]
@@ -52,7 +52,7 @@ class RowBlockedReduce:
 
     def after(self) -> Loop:
         lanes = self.nest.column_loop()
-        loads = {a: Ins("load", (), (buffer, self.nest.column), a.dtype) for a, buffer in self.results.items()}
+        loads = {a: Ins.load(buffer, self.nest.column) for a, buffer in self.results.items()}
         lanes.body += loads.values()
         lanes.body += [Store(w.buffer, w.index, loads[w.value]) for w in self.stores if isinstance(w.value, Acc)]
         return lanes

@@ -13,11 +13,11 @@ from hologram.graph.kernel.ir import Accumulate, Loop, Prefetch, Stmt, Store, Va
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
 
-MAX_UNROLLED_STEPS = 16  # that are written out
+MAX_UNROLLED_STEPS = 16  # iterations of a serial loop as one
 
 
 def steps_at_once(extents: list[int]) -> int:
-    """How many steps along axes of ``extents``, the last innermost, are written out: all those along the last axes, as far as they are few."""
+    """How many steps along axes of ``extents``, the last innermost, are unrolled: all those along the last axes, as far as they are few."""
     steps = 1
     for n in reversed(extents[1:]):
         if steps * n > MAX_UNROLLED_STEPS:
@@ -64,11 +64,11 @@ def _copied(s: Stmt, values: dict[str, Int], made: dict[Value, Value]) -> Stmt:
 
     match s:
         case Ins():
-            return Ins(s.op, tuple(made.get(a, a) for a in s.args), tuple(at(x) for x in s.attrs), s.dtype)
+            return s.copy(made, at)
         case Store():
             return Store(s.buffer, at(s.index), made.get(s.value, s.value), made.get(s.mask, s.mask) if s.mask is not None else None)
         case Accumulate():
             return Accumulate(s.acc, tuple(made.get(a, a) for a in s.args))
         case Prefetch():
             return Prefetch(s.buffer, at(s.index))
-    raise AssertionError("a loop that is written out holds no loops")
+    raise AssertionError("a loop that is unrolled holds no loops")

@@ -104,7 +104,7 @@ def test_by_blocks_it_means_the_same(form: str, heads: list[int], rows: int, key
     q, k, v = _arrays((*heads, rows, depth), (*heads, keys, depth), (*heads, keys, width), dtype=np.float64)
     graph = _canonical(_gradients(FORMS[form]), q, k, v)
     with eager(block):
-        blocked = blocked_loops.block_regions(graph, "standard")
+        blocked = blocked_loops.block_regions(graph, partial(canonicalise, precision="standard"))
     for got, want in zip(evaluate(blocked, [q, k, v]), evaluate(graph, [q, k, v]), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
@@ -116,7 +116,7 @@ def test_nothing_large_is_left(form: str, heads: tuple[int, ...]) -> None:
     q, k, v = _arrays((*heads, 40, 2), (*heads, 48, 2), (*heads, 48, 2))
     graph = _canonical(_gradients(FORMS[form]), q, k, v)
     with eager(512):
-        blocked = blocked_loops.block_regions(graph, "standard")
+        blocked = blocked_loops.block_regions(graph, partial(canonicalise, precision="standard"))
     assert _largest(graph) == q.size // 2 * 48 and _largest(blocked) <= 2 * max(q.size, k.size)
 
 
@@ -278,4 +278,4 @@ def test_what_is_wanted_whole_stays(f: Callable[..., Any]) -> None:
     q, k, v = _arrays((40, 2), (48, 2), (48, 2))
     graph = _canonical(f, q, k, v)
     with eager(512):
-        assert blocked_loops.block_regions(graph, "standard") is graph
+        assert blocked_loops.block_regions(graph, partial(canonicalise, precision="standard")) is graph

@@ -20,7 +20,7 @@ from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.pattern import Var
 from hologram.graph.rewrite.rewriter import Rewriter, Rule
 from hologram.graph.rewrite.rule import FunctionRule, PatternRule, RuleSet
-from hologram.graph.rewrite.rules import ALL, USERS_FIRST, complex_parts
+from hologram.graph.rewrite.rules import ALL, TOP_DOWN, complex_parts
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -142,7 +142,7 @@ def test_rule_in_algebra(rule: PatternRule) -> None:
 
 @pytest.mark.parametrize("rule", [r for r in ALL if isinstance(r, FunctionRule)], ids=lambda r: r.name)
 def test_rule_on_its_examples(rule: FunctionRule) -> None:
-    run = rewrite_top_down if rule in USERS_FIRST else rewrite_bottom_up
+    run = rewrite_top_down if rule in TOP_DOWN else rewrite_bottom_up
     total: Counter[str] = Counter()
     for d in REAL:
         b = builder()
@@ -182,7 +182,7 @@ def rewritten(rule: Rule, d: DType) -> Iterator[tuple[list[Node], Node, Node]]:
     b = builder()
     for node in rule.examples(b, d):
         before = Graph(arguments_of(b), [node])
-        after = (rewrite_top_down if rule in USERS_FIRST else rewrite_bottom_up)(before, RuleSet([rule]), "fast", Counter())
+        after = (rewrite_top_down if rule in TOP_DOWN else rewrite_bottom_up)(before, RuleSet([rule]), "fast", Counter())
         yield before.inputs, node, after.outputs[0]
 
 

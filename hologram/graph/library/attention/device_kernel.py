@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import apply, cast, const, index, least, load, named
+from hologram.graph.kernel.build import apply, cast, const, index, load, min_index, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
-from hologram.graph.library.attention.nodes import moved, products_in
+from hologram.graph.library.attention.nodes import movement_source, score_products
 from hologram.graph.library.attention.scores import ScoreKernel, static
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.schedule.tiles import MAX_ITEM_REGISTERS, PAD, SIDE, GpuTileConfig
@@ -47,7 +47,7 @@ def lower_attention(group: Group, materialized: set[Node], panels: GpuTileConfig
 
 def rounded_type(factor: Node) -> DType | None:
     """The type of 16-bit floats that a factor of products consists of, though it is float32; None where it does not."""
-    node, _ = moved(factor, variables(factor.shape))
+    node, _ = movement_source(factor, variables(factor.shape))
     if node.op.name != "cast" or node.dtype is not dtypes.float32:
         return None
     d = node.inputs[0].dtype
@@ -123,7 +123,7 @@ class TileKernel(ScoreKernel):
             body.append(loop)
             body = loop.body
         if self.here is not None:
-            named(least(body, self.length - self.first, self.block), "here")
+            named(min_index(body, self.length - self.first, self.block), "here")
         return body
 
     def by_keys(self, body: list[Stmt]) -> tuple[Loop, Loop]:
@@ -168,7 +168,7 @@ class _Attention(TileKernel):
         self.queries, self.keys, scores, self.values = self.node.inputs
         row_axis, key_axis, self.safe = self.node.attrs
         super().__init__(group, materialized, scores, row_axis, key_axis)
-        (self.made_of,) = products_in(scores)
+        (self.made_of,) = score_products(scores)
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
         self.blocks_of(panels, self.width, [self.queries, self.keys, self.values])
         self.outs = self.scratch("outs", self.rows * whole(self.width))

@@ -16,9 +16,9 @@ from __future__ import annotations
 import itertools
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import apply, const, least, load, named
+from hologram.graph.kernel.build import apply, const, load, min_index, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
-from hologram.graph.library.attention.nodes import products_in
+from hologram.graph.library.attention.nodes import score_products
 from hologram.graph.library.attention.scores import ScoreKernel, static
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.schedule.tiles import CpuTileConfig
@@ -57,7 +57,7 @@ class _Attention(ScoreKernel):
         self.queries, self.keys, scores, self.values = self.node.inputs
         row_axis, key_axis, self.safe = self.node.attrs
         super().__init__(group, materialized, scores, row_axis, key_axis)
-        (self.products,) = products_in(scores)
+        (self.products,) = score_products(scores)
         self.vector = tile.nbytes // self.dtype.itemsize
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
         self.iterations_of_head = -(-self.count // BLOCK_ROWS)
@@ -96,7 +96,7 @@ class _Attention(ScoreKernel):
     def lowered(self) -> Lowered:
         kernel, body, block = self.start(self.iterations_of_head, repeats=self.count % self.rows != 0)
         if self.iterations_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
-            named(least(body, block * self.rows, self.count - self.rows), "row")
+            named(min_index(body, block * self.rows, self.count - self.rows), "row")
         self._turn(body)
         if self.blocks > 1:
             self._no_key(body)
@@ -129,7 +129,7 @@ class _Attention(ScoreKernel):
 
     def _one_block(self, body: list[Stmt]) -> None:
         if self.ragged:
-            named(least(body, self.length - self.first, self.block), "here")
+            named(min_index(body, self.length - self.first, self.block), "here")
         self._products(body)
         self._softmax(body)
         self._outputs(body)
@@ -142,7 +142,7 @@ class _Attention(ScoreKernel):
         start = counter("g", tiles) * tile
         if not self.ragged and self.block % tile == 0:
             return loop, start
-        named(least(loop.body, start, self.here - tile), "at")
+        named(min_index(loop.body, start, self.here - tile), "at")
         return loop, counter("at", self.block - tile + 1)
 
     def _across(self, body: list[Stmt], name: str, extent: int) -> Loop:

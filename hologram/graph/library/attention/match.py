@@ -16,7 +16,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
-from hologram.graph.library.attention.nodes import ATTENTION, SCORES, moved
+from hologram.graph.library.attention.nodes import ATTENTION, SCORES, movement_source
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Index, is_simple, linear, propagate_index, variables
 from hologram.ir.node import Builder, Node, const_value
@@ -30,11 +30,11 @@ MAX_HEAD_WIDTH = 512  # elements of a query or a value: what a core keeps of the
 
 
 class _Match(NamedTuple):
-    """A root, the nodes of its attention in the old graph, and which of their axes, in which order, are those of the attention node: axes of extent 1
-    are left out, and the order is that of the scores."""
+    """A result of attention, the nodes that it is made of in the old graph, and which of their axes, in which order, are those of the attention node:
+    axes of extent 1 are left out, and the order is that of the scores."""
 
-    root: Node
-    axes: tuple[int, ...]  # of the root, in the order in which the node gives them
+    result: Node
+    axes: tuple[int, ...]  # of the result, in the order in which the node gives them
     queries: Node
     keys: Node
     factor_axes: tuple[int, ...]  # of queries and keys
@@ -53,7 +53,7 @@ def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
     nodes = graph.nodes()
     if not any(n.op.name == "reduce_max" for n in nodes):
         return graph
-    found = {m.root: m for m in _Search(nodes, graph.outputs, widest_bytes).matches()}
+    found = {m.result: m for m in _Search(nodes, graph.outputs, widest_bytes).matches()}
     if not found:
         return graph
     b = Builder()
@@ -65,21 +65,21 @@ def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
 
 
 def _joined(b: Builder, m: _Match, made: dict[Node, Node]) -> Node:
-    scores = above(b, m.scores, {m.product: b(SCORES, (), (m.product.shape, m.product.dtype.name, len(made)))}, made)
-    queries, keys = (compact(b, made[x], m.factor_axes) for x in (m.queries, m.keys))
-    values = compact(b, made[m.values], m.value_axes)
-    out = b(ATTENTION, (queries, keys, compact(b, scores, m.score_axes), values), (m.row_axis, m.key_axis, m.safe))
+    scores = rebuild_scores(b, m.scores, {m.product: b(SCORES, (), (m.product.shape, m.product.dtype.name, len(made)))}, made)
+    queries, keys = (select_axes(b, made[x], m.factor_axes) for x in (m.queries, m.keys))
+    values = select_axes(b, made[m.values], m.value_axes)
+    out = b(ATTENTION, (queries, keys, select_axes(b, scores, m.score_axes), values), (m.row_axis, m.key_axis, m.safe))
     order = sorted(m.axes)
-    return b.reshape(b.transpose(out, tuple(m.axes.index(x) for x in order)), m.root.shape)
+    return b.reshape(b.transpose(out, tuple(m.axes.index(x) for x in order)), m.result.shape)
 
 
-def compact(b: Builder, x: Node, axes: tuple[int, ...]) -> Node:
+def select_axes(b: Builder, x: Node, axes: tuple[int, ...]) -> Node:
     """``x`` with the given axes in this order, without its others, of extent 1."""
     others = [i for i in range(x.ndim) if i not in axes]
     return b.reshape(b.transpose(x, (*others, *axes)), tuple(x.shape[i] for i in axes))
 
 
-def above(
+def rebuild_scores(
     b: Builder, scores: Node, instead: Mapping[Node, Node], made: Mapping[Node, Node], like: Callable[[Node, tuple[Node, ...]], Node] | None = None
 ) -> Node:
     """The finished scores, made of what stands ``instead`` of some nodes, of products among them, and of what else was ``made``. ``like``: how a node
@@ -121,22 +121,22 @@ def product_of(node: Node) -> _Product | None:
         terms = terms.inputs[0]
     f, g = terms.inputs if terms.op.name == "mul" else (summed, summed)
     ((axis,),) = node.attrs
-    own, other = long_axes(terms.shape), long_axes(summed.shape)
+    own, other = non_unit_axes(terms.shape), non_unit_axes(summed.shape)
     if not f.shape == g.shape == terms.shape or axis not in other or [terms.shape[i] for i in own] != [summed.shape[i] for i in other]:
         return None
     along = own[other.index(axis)]
     return _Product((f, g), along, {i: j - (j > axis) for i, j in zip(own, other, strict=True) if i != along}) if terms.op.name == "mul" else None
 
 
-def long_axes(shape: Shape) -> list[int]:
+def non_unit_axes(shape: Shape) -> list[int]:
     """The axes that are not of extent 1."""
     return [i for i, n in enumerate(shape) if n != 1]
 
 
-def walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
+def axis_correspondence(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
     """Of an index into ``own`` in the variables of ``of``: the axis of ``of`` that each long axis of ``own`` walks; None unless it is one to one."""
     names = {v: i for i, v in enumerate(variables(of)) if v != 0}
-    axis_map = {i: names.get(index[i], -1) for i in long_axes(own)}
+    axis_map = {i: names.get(index[i], -1) for i in non_unit_axes(own)}
     return axis_map if len(set(axis_map.values()) - {-1}) == len(axis_map) else None
 
 
@@ -151,22 +151,22 @@ class _Search:
     def matches(self) -> list[_Match]:
         return [m for n in self.nodes if (m := self._match(n)) is not None]
 
-    def _match(self, root: Node) -> _Match | None:
-        last = product_of(root)
-        if last is None or root.dtype not in (dtypes.float32, dtypes.float64):
+    def _match(self, result: Node) -> _Match | None:
+        last = product_of(result)
+        if last is None or result.dtype not in (dtypes.float32, dtypes.float64):
             return None
         for weights, values in (last.factors, last.factors[::-1]):
-            p, index = moved(weights, variables(weights.shape))
+            p, index = movement_source(weights, variables(weights.shape))
             soft = _softmax(p)
-            axis_map = None if soft is None else walked(index, p.shape, weights.shape)
+            axis_map = None if soft is None else axis_correspondence(index, p.shape, weights.shape)
             if soft is not None and axis_map is not None:
-                return self._around(root, last, p, {s: axis_map[i] for s, i in soft.axis_map.items()}, values, soft)
+                return self._around(result, last, p, {s: axis_map[i] for s, i in soft.axis_map.items()}, values, soft)
         return None
 
-    def _around(self, root: Node, last: _Product, p: Node, axis_map: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
+    def _around(self, result: Node, last: _Product, p: Node, axis_map: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
         """The match around a softmax; ``axis_map``: the axis of the last product's terms for each axis of the scores."""
         space, length, axis = values.shape, soft.scores.shape, last.axis
-        others = set(long_axes(space)) - set(axis_map.values())
+        others = set(non_unit_axes(space)) - set(axis_map.values())
         inner = self._first_product(soft.scores, soft.axis)
         if axis_map.get(soft.axis) != axis or len(others) != 1 or inner is None:
             return None
@@ -178,13 +178,13 @@ class _Search:
             return None
         if self.widest_bytes is not None and space[wide] * values.dtype.itemsize > self.widest_bytes:
             return None
-        inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(root, p)}
-        if not self._only_here(product, inside, root) or not _is_contiguous(values, wide):
+        inside = {*filter(_is_inside, _walk(soft.scores)), *soft.nodes, *_between(result, p)}
+        if not self._has_no_other_reader(product, inside, result) or not _is_contiguous(values, wide):
             return None
-        axes = long_axes(length)
+        axes = non_unit_axes(length)
         kept = [axis_map[i] for i in axes]
         return _Match(
-            root,
+            result,
             tuple(last.results[x] for x in (*kept, wide) if x != axis),
             queries,
             keys,
@@ -202,13 +202,13 @@ class _Search:
     def _first_product(self, scores: Node, key_axis: int) -> tuple[Node, dict[int, int], int, Node, Node] | None:
         """The product of queries and keys that scores are made of: it, the axis of its terms for each axis of the scores, the one summed, queries,
         keys."""
-        for node, indices in reached(scores).items():
+        for node, indices in elements_read(scores).items():
             product = product_of(node)
             if product is None or len(indices) != 1:
                 continue
             (index,) = indices
-            axis_map = walked(index, node.shape, scores.shape)
-            if axis_map is None or sorted(axis_map.values()) != long_axes(scores.shape):
+            axis_map = axis_correspondence(index, node.shape, scores.shape)
+            if axis_map is None or sorted(axis_map.values()) != non_unit_axes(scores.shape):
                 continue
             axis, there = product.axis, {axis_map[own]: term for term, own in product.results.items()}
             for queries, keys in (product.factors, product.factors[::-1]):
@@ -217,15 +217,15 @@ class _Search:
                     return node, there, axis, queries, keys
         return None
 
-    def _only_here(self, product: Node, allowed: set[Node], root: Node) -> bool:
-        """Whether what is made of the first product is read by ``allowed`` nodes and ``root`` only."""
-        made = reachable([product], lambda n: [u for u in self.users.get(n, ()) if u is not root])
+    def _has_no_other_reader(self, product: Node, allowed: set[Node], result: Node) -> bool:
+        """Whether what is made of the first product is read by ``allowed`` nodes and ``result`` only."""
+        made = reachable([product], lambda n: [u for u in self.users.get(n, ()) if u is not result])
         return all(n not in self.outputs and (n is product or n in allowed) for n in made)
 
 
-def _between(root: Node, p: Node) -> set[Node]:
+def _between(result: Node, p: Node) -> set[Node]:
     """The terms of the last product, and the movements between them and the softmax."""
-    terms = root.inputs[0]
+    terms = result.inputs[0]
     out = {terms}
     if terms.op.name == "reshape":
         terms = terms.inputs[0]
@@ -237,15 +237,15 @@ def _between(root: Node, p: Node) -> set[Node]:
     return out
 
 
-def reached(scores: Node) -> dict[Node, set[Index]]:
+def elements_read(scores: Node) -> dict[Node, set[Index]]:
     """What finished scores are made of, and which elements of it an element of theirs reads."""
-    reached: dict[Node, set[Index]] = {}
+    elements_read: dict[Node, set[Index]] = {}
     stack = Worklist("join_attention", [(scores, variables(scores.shape))])
     for node, index in stack:
-        reached.setdefault(node, set()).add(index)
+        elements_read.setdefault(node, set()).add(index)
         if _is_inside(node):
             stack.add((x, at) for x, at, _ in propagate_index(node, index, ()))
-    return reached
+    return elements_read
 
 
 def _worth(rows: Int, keys: Int, depth: Int, width: Int) -> bool:
@@ -255,7 +255,7 @@ def _worth(rows: Int, keys: Int, depth: Int, width: Int) -> bool:
 
 def _is_contiguous(values: Node, axis: int) -> bool:
     """Whether the elements of a value are neighbours in memory."""
-    core, index = moved(values, variables(values.shape))
+    core, index = movement_source(values, variables(values.shape))
     split = split_linear(linear(index, core.shape), f"d{axis}")
     return split is not None and split[0] == 1
 
@@ -282,25 +282,25 @@ def _softmax(p: Node) -> _Softmax | None:
 
 def _softmax_of(p: Node, weights: Node, total: Node) -> _Softmax | None:
     nodes: set[Node] = {p}
-    exponentials, index = _followed(weights, variables(weights.shape), nodes)
+    exponentials, index = _trace_movement(weights, variables(weights.shape), nodes)
     if exponentials.op.name != "exp" or exponentials.inputs[0].op.name != "sub":
         return None
     scores, top = exponentials.inputs[0].inputs
-    axis_map = walked(index, exponentials.shape, p.shape)
+    axis_map = axis_correspondence(index, exponentials.shape, p.shape)
     if axis_map is None or not scores.shape == top.shape == exponentials.shape or not weights.shape == total.shape == p.shape:
         return None
     nodes.add(exponentials.inputs[0])
-    value, at = _followed(total, variables(total.shape), nodes)
+    value, at = _trace_movement(total, variables(total.shape), nodes)
     if p.op.name == "mul":
         if value.op.name != "div" or not _is(value.inputs[0], 1.0):
             return None
         value = value.inputs[1]
-    lower = _of_row(top, variables(top.shape), "reduce_max", scores, variables(scores.shape), (-np.inf, 0.0), nodes)
-    upper = _of_row(value, at, "reduce_sum", exponentials, index, (0.0, 1.0), nodes)
+    lower = _match_row_reduction(top, variables(top.shape), "reduce_max", scores, variables(scores.shape), (-np.inf, 0.0), nodes)
+    upper = _match_row_reduction(value, at, "reduce_sum", exponentials, index, (0.0, 1.0), nodes)
     return _Softmax(scores, lower[0], axis_map, lower[1], nodes) if lower is not None and lower == upper else None
 
 
-def _followed(node: Node, index: Index, nodes: set[Node]) -> tuple[Node, Index]:
+def _trace_movement(node: Node, index: Index, nodes: set[Node]) -> tuple[Node, Index]:
     """What a chain of movements moves, and where its element stands; the chain joins ``nodes``."""
     while is_simple(node):
         nodes.add(node)
@@ -309,24 +309,26 @@ def _followed(node: Node, index: Index, nodes: set[Node]) -> tuple[Node, Index]:
     return node, index
 
 
-def _of_row(value: Node, index: Index, op: str, x: Node, at: Index, instead: tuple[float, float], nodes: set[Node]) -> tuple[int, bool] | None:
+def _match_row_reduction(
+    value: Node, index: Index, op: str, x: Node, at: Index, instead: tuple[float, float], nodes: set[Node]
+) -> tuple[int, bool] | None:
     """Of element ``index`` of a value that reduces ``x`` by ``op``: the axis, and whether ``instead[1]`` stands for ``instead[0]``. ``at`` is an
     element of the row of ``x``, in the same variables."""
-    node, index = _followed(value, index, nodes)
+    node, index = _trace_movement(value, index, nodes)
     safe = node.op.name == "select"
     if safe:
         test, then, otherwise = node.inputs
         nodes.add(test)
         if test.op.name != "eq" or otherwise not in test.inputs or not any(_is(t, instead[0]) for t in test.inputs) or not _is(then, instead[1]):
             return None
-        node, index = _followed(otherwise, index, nodes)
+        node, index = _trace_movement(otherwise, index, nodes)
     if node.op.name != op or len(node.attrs[0]) != 1:
         return None
     (reduced,), ((along,),) = node.inputs, node.attrs
     key = var("key", 0, _last(reduced.shape[along]))
-    core, there = _followed(reduced, (*index[:along], key, *index[along:]), nodes)
-    same, here = _followed(x, at, nodes)
-    for axis in long_axes(x.shape) if core is same else ():
+    core, there = _trace_movement(reduced, (*index[:along], key, *index[along:]), nodes)
+    same, here = _trace_movement(x, at, nodes)
+    for axis in non_unit_axes(x.shape) if core is same else ():
         if there == tuple(substitute(e, {a.name: key for a in atoms(at[axis])}) for e in here):
             return axis, safe
     return None

@@ -62,26 +62,28 @@ def _reduced(scores: np.ndarray, *others: Any) -> np.ndarray:
 
 # (scores (S…), factor (S…, D) if ``factored``, and of each product that scores are made of its two factors (S…, E)): the scores, times the factor,
 # reduced along the walked axis. Factors and second factors are one for all indices of the own axis, first factors for all of the walked axis
-REDUCED = Op("reduced_scores", "attention", None, _infer_reduced, _reduced, attrs=("own_axis", "walked_axis", "reduction", "factored"), cost=100)
-ROWS = (SCORES, ATTENTION, REDUCED)  # that only the compiler writes, so that the op table does not have them
+REDUCED_SCORES = Op(
+    "reduced_scores", "attention", None, _infer_reduced, _reduced, attrs=("own_axis", "walked_axis", "reduction", "factored"), cost=100
+)
+ATTENTION_OPS = (SCORES, ATTENTION, REDUCED_SCORES)  # that only the compiler writes, so that the op table does not have them
 
 
-def of_scores(nodes: list[Node]) -> set[Node]:
+def score_nodes(nodes: list[Node]) -> set[Node]:
     """Of ``nodes``, in topological order, those that finished scores are made of: computed by the kernel of their attention and nowhere else."""
     out: set[Node] = set()
     for n in nodes:
-        if n.op is SCORES or (n.op not in (ATTENTION, REDUCED) and any(x in out for x in n.inputs)):
+        if n.op is SCORES or (n.op not in (ATTENTION, REDUCED_SCORES) and any(x in out for x in n.inputs)):
             out.add(n)
     return out
 
 
-def products_in(scores: Node) -> list[Node]:
+def score_products(scores: Node) -> list[Node]:
     """What stands for products in finished scores, in the order of their numbers."""
-    found = topological([scores], lambda n: n.op in (ATTENTION, REDUCED))
+    found = topological([scores], lambda n: n.op in (ATTENTION, REDUCED_SCORES))
     return sorted((n for n in found if n.op is SCORES), key=lambda n: int(n.attrs[2]))
 
 
-def kept_for(nodes: list[Node], keep_narrow: bool) -> set[Node]:
+def attention_operands(nodes: list[Node], keep_narrow: bool) -> set[Node]:
     """What the products of attention nodes read again and again, so that it stands in memory: keys and values; all factors of scores that are
     reduced. ``keep_narrow``: narrow floats as such."""
     found = {_unmoved(x) for x in _read_again(nodes)}
@@ -92,7 +94,7 @@ def kept_for(nodes: list[Node], keep_narrow: bool) -> set[Node]:
 def rematerialized_by_attention(nodes: list[Node], keep_narrow: bool) -> set[Node]:
     """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``keep_narrow``, factors that
     are made float32."""
-    inside = of_scores(nodes)
+    inside = score_nodes(nodes)
     users = users_of(nodes)
     of_nothing: set[Node] = set()
     for n in nodes:
@@ -101,13 +103,13 @@ def rematerialized_by_attention(nodes: list[Node], keep_narrow: bool) -> set[Nod
     own: set[Node] = set()  # read by attention alone
     for n in reversed(nodes):
         if n in of_nothing or is_simple(n) or _is_widened(n):
-            if n in users and all(u in inside or u in own or u.op in (ATTENTION, REDUCED) for u in users[n]):
+            if n in users and all(u in inside or u in own or u.op in (ATTENTION, REDUCED_SCORES) for u in users[n]):
                 own.add(n)
     return {n for n in own if n in of_nothing or (keep_narrow and _is_widened(n))}
 
 
 def _read_again(nodes: list[Node]) -> list[Node]:
-    return [x for n in nodes for x in ((n.inputs[1], n.inputs[3]) if n.op is ATTENTION else n.inputs[1:] if n.op is REDUCED else ())]
+    return [x for n in nodes for x in ((n.inputs[1], n.inputs[3]) if n.op is ATTENTION else n.inputs[1:] if n.op is REDUCED_SCORES else ())]
 
 
 def _is_widened(x: Node) -> bool:
@@ -116,10 +118,10 @@ def _is_widened(x: Node) -> bool:
 
 
 def _unmoved(x: Node) -> Node:
-    return moved(x, variables(x.shape))[0]
+    return movement_source(x, variables(x.shape))[0]
 
 
-def moved(node: Node, index: Index) -> tuple[Node, Index]:
+def movement_source(node: Node, index: Index) -> tuple[Node, Index]:
     """What a movement without fills moves, and where its element stands."""
     while is_simple(node):
         ((node, index, _),) = propagate_index(node, index, ())

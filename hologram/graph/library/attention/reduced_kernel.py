@@ -12,7 +12,7 @@ from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.build import apply, const, load
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.device_kernel import GFLOPS, TileKernel, whole
-from hologram.graph.library.attention.nodes import products_in
+from hologram.graph.library.attention.nodes import score_products
 from hologram.graph.library.attention.scores import static
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.schedule.tiles import SIDE, GpuTileConfig
@@ -37,7 +37,7 @@ class _Reduced(TileKernel):
         super().__init__(group, materialized, scores, own, walked)
         self.factor = factors.pop(0) if self.factored else None
         self.pairs = list(zip(factors[::2], factors[1::2], strict=True))
-        self.made_of = products_in(scores)
+        self.made_of = score_products(scores)
         self.width = static(self.factor.shape[-1]) if self.factor is not None else 0
         self.blocks_of(panels, self.width, factors if self.factor is None else [self.factor, *factors], len(self.pairs))
         self.found = [self.scratch(f"scores{i}", self.rows * self.block) for i in range(len(self.pairs))]

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from hologram import dtypes
 from hologram.graph.blocking.score_regions import Region, Search
 from hologram.graph.library.attention.device_kernel import MAX_MATRIX_UNIT_WIDTH, rounded_type
-from hologram.graph.library.attention.match import above, compact, long_axes, product_of, reached, walked
-from hologram.graph.library.attention.nodes import REDUCED, SCORES, moved
+from hologram.graph.library.attention.match import axis_correspondence, elements_read, non_unit_axes, product_of, rebuild_scores, select_axes
+from hologram.graph.library.attention.nodes import REDUCED_SCORES, SCORES, movement_source
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import variables
 from hologram.ir.node import Builder, Node
@@ -31,11 +31,11 @@ class _Plan(NamedTuple):
     factors and the axes of these; the factor of scores and its axes, if there is one; and ``terms``, the axes of what is reduced in the order of the
     new node."""
 
-    root: Node
+    reduced_node: Node
     scores: Node
     axes: tuple[int, ...]
     own: int
-    walked: int
+    axis_correspondence: int
     products: dict[Node, tuple[Node, Node, tuple[int, ...]]]
     factor: tuple[Node, tuple[int, ...]] | None
     terms: tuple[int, ...]
@@ -72,21 +72,21 @@ def _is_large(search: Search, region: Region, x: Node) -> bool:
 
 
 class _Planner:
-    def __init__(self, search: Search, root: Node) -> None:
-        self.search, self.root, self.terms = search, root, root.inputs[0]
+    def __init__(self, search: Search, reduced_node: Node) -> None:
+        self.search, self.reduced_node, self.terms = search, reduced_node, reduced_node.inputs[0]
 
     def plan(self) -> _Plan | None:
-        root, terms = self.root, self.terms
-        if root.op.name not in ("reduce_sum", "reduce_max") or root.dtype is not dtypes.float32:
+        reduced_node, terms = self.reduced_node, self.terms
+        if reduced_node.op.name not in ("reduce_sum", "reduce_max") or reduced_node.dtype is not dtypes.float32:
             return None
         for scores, factor in self._splits():
-            core, index = moved(scores, variables(scores.shape))
-            axis_map = walked(index, core.shape, terms.shape)
-            if axis_map is None or sorted(axis_map) != long_axes(core.shape):
+            core, index = movement_source(scores, variables(scores.shape))
+            axis_map = axis_correspondence(index, core.shape, terms.shape)
+            if axis_map is None or sorted(axis_map) != non_unit_axes(core.shape):
                 continue
-            others = set(long_axes(terms.shape)) - set(axis_map.values())
-            reduced = [i for i in axis_map if axis_map[i] in root.attrs[0]]
-            if len(others) != (factor is not None) or not reduced or others & set(root.attrs[0]):
+            others = set(non_unit_axes(terms.shape)) - set(axis_map.values())
+            reduced = [i for i in axis_map if axis_map[i] in reduced_node.attrs[0]]
+            if len(others) != (factor is not None) or not reduced or others & set(reduced_node.attrs[0]):
                 continue
             along = max(reduced, key=lambda i: (core.shape[i], i))
             return self._around(core, along, axis_map, factor, others)
@@ -95,14 +95,14 @@ class _Planner:
     def _splits(self) -> Iterator[tuple[Node, Node | None]]:
         """What is reduced as scores, and as scores times a factor."""
         terms, large = self.terms, self.search.after_entries
-        if terms.op.name == "mul" and self.root.op.name == "reduce_sum":
+        if terms.op.name == "mul" and self.reduced_node.op.name == "reduce_sum":
             for scores, factor in (terms.inputs, terms.inputs[::-1]):
                 if scores.shape == factor.shape == terms.shape and scores in large and factor not in large:
                     yield scores, factor
         yield terms, None
 
     def _around(self, scores: Node, along: int, axis_map: dict[int, int], factor: Node | None, others: set[int]) -> _Plan | None:
-        axes = long_axes(scores.shape)
+        axes = non_unit_axes(scores.shape)
         products = self._products(scores, along, axes)
         if not products or len(products) > MAX_PRODUCTS:
             return None
@@ -118,7 +118,7 @@ class _Planner:
                 return None
         kept = tuple(axis_map[i] for i in axes)
         return _Plan(
-            self.root,
+            self.reduced_node,
             scores,
             tuple(axes),
             axes.index(own),
@@ -132,7 +132,7 @@ class _Planner:
         """The products that scores are made of: the factor that is one along the walked axis, the other, the axes of their terms, and which axes
         could be the own one; none unless all are such."""
         found: dict[Node, tuple[Node, Node, tuple[int, ...], set[int]]] = {}
-        for node, indices in reached(scores).items():
+        for node, indices in elements_read(scores).items():
             if node not in self.search.entries:
                 continue
             product = product_of(node)
@@ -176,15 +176,15 @@ def _divided_once(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
 def _made(b: Builder, p: _Plan, made: dict[Node, Node], reduced: dict[Node, Node], numbers: Iterator[int]) -> Node:
     """The node of a reduction, and what gives its result the form that the graph has."""
     products = {n: b(SCORES, (), (n.shape, n.dtype.name, next(numbers))) for n in p.products}
-    scores = compact(b, above(b, p.scores, {**reduced, **products}, made, partial(_divided_once, b)), p.axes)
+    scores = select_axes(b, rebuild_scores(b, p.scores, {**reduced, **products}, made, partial(_divided_once, b)), p.axes)
     inputs = [scores]
     if p.factor is not None:
-        inputs.append(compact(b, made[p.factor[0]], p.factor[1]))
+        inputs.append(select_axes(b, made[p.factor[0]], p.factor[1]))
     for x, y, axes in p.products.values():
-        inputs += [compact(b, made[f], axes) for f in (x, y)]
-    out = b(REDUCED, tuple(inputs), (p.own, p.walked, p.root.op.name, p.factor is not None))
-    rest = tuple(i for i, axis in enumerate(p.terms) if axis in p.root.attrs[0])
+        inputs += [select_axes(b, made[f], axes) for f in (x, y)]
+    out = b(REDUCED_SCORES, tuple(inputs), (p.own, p.axis_correspondence, p.reduced_node.op.name, p.factor is not None))
+    rest = tuple(i for i, axis in enumerate(p.terms) if axis in p.reduced_node.attrs[0])
     if rest:
-        out = b(p.root.op, (out,), (rest,))
-    kept = [axis for axis in p.terms if axis not in p.root.attrs[0]]
-    return b.reshape(b.transpose(out, tuple(kept.index(i) for i in sorted(kept))), p.root.shape)
+        out = b(p.reduced_node.op, (out,), (rest,))
+    kept = [axis for axis in p.terms if axis not in p.reduced_node.attrs[0]]
+    return b.reshape(b.transpose(out, tuple(kept.index(i) for i in sorted(kept))), p.reduced_node.shape)

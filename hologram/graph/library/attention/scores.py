@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import apply, const, index, named, summarise
+from hologram.graph.kernel.build import apply, const, finish_kernel, index, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Value
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import ScalarProgram
@@ -97,7 +97,7 @@ class ScoreKernel:
 
     def finish(self, kernel: Kernel, scratch: list[Buffer], cost: float) -> Lowered:
         kernel.params, kernel.scratch = list(self.buffers.buffers.values()), scratch
-        summarise(kernel)
+        finish_kernel(kernel)
         kernel.cost = cost
         return Lowered(kernel, list(self.buffers.buffers), self.group)
 

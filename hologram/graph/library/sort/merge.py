@@ -4,7 +4,7 @@ An element's position in two merged runs is its position in its own and the numb
 search finds: every element by itself, stably, in the one order that there is. A parallel iteration sorts a *tile* of short rows, or of a long one, in
 shared memory by merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a
 parallel iteration writes one tile of it, and finds where its elements begin and end in both runs by a search along the diagonal of the merge (Green,
-McColl and Bader 2012, GPU Merge Path). Searches have a number of steps that is known, so they are written out.
+McColl and Bader 2012, GPU Merge Path). Searches have a number of steps that is known, so they are unrolled.
 
 Keys are any unsigned numbers. ``order_keys`` moves indices and reads the keys through them.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import apply, cast, const, index, inside, least, load, named, summarise
+from hologram.graph.kernel.build import apply, cast, const, finish_kernel, index, inside, load, min_index, named
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.lower.lowered import Lowered
 from hologram.ir.instruction import Ins
@@ -76,7 +76,7 @@ class _Sort:
         parallel = Loop("parallel", "p", 0, iterations)
         parallel.body = body
         kernel.body.append(parallel)
-        summarise(kernel)
+        finish_kernel(kernel)
         kernel.cost = STEP_NS * steps
         return Lowered(kernel, list(buffers.values()), self.group)  # type: ignore[arg-type]
 
@@ -225,10 +225,10 @@ class _Merge:
     def find(self) -> None:
         """Where the tile begins and ends in both runs."""
         body, n, run = self.body, self.sort.n, self.run
-        self.first = named(least(body, n - self.start, run), "long0", run + 1, assumed=True)
-        rest = apply(body, "max", least(body, n - self.start - run, run), const(body, 0, dtypes.int64))
+        self.first = named(min_index(body, n - self.start, run), "long0", run + 1, assumed=True)
+        rest = apply(body, "max", min_index(body, n - self.start - run, run), const(body, 0, dtypes.int64))
         self.second = named(rest, "long1", run + 1, assumed=True)
-        end = named(least(body, self.diagonal + self.sort.merged, self.first + self.second), "end", 2 * run + 1, assumed=True)
+        end = named(min_index(body, self.diagonal + self.sort.merged, self.first + self.second), "end", 2 * run + 1, assumed=True)
         begins, ends = _Split(self, "from", self.diagonal), _Split(self, "upto", end)
         for k in range(_log2(run), -1, -1):
             begins.step(1 << k)
@@ -286,7 +286,7 @@ class _Split:
         body, limit = merge.body, merge.run + 1
         least_ = apply(body, "max", index(body, diagonal - merge.second), const(body, 0, dtypes.int64))
         self.at: Int = named(least_, f"{name}_least", limit, assumed=True)
-        self.most = named(least(body, diagonal, merge.first), f"{name}_most", limit, assumed=True)
+        self.most = named(min_index(body, diagonal, merge.first), f"{name}_most", limit, assumed=True)
 
     def step(self, step: int) -> None:
         merge, body = self.merge, self.merge.body

@@ -3,14 +3,14 @@
 Items count without atomic operations, each in counters of its own in shared memory: several in a word, and words of neighbouring items in
 neighbouring banks. A tile is sorted by its digit in rounds of at most 4 bits, in each of which an item takes neighbouring elements: it counts them,
 a running sum over all counters, digit by digit and in a digit item by item, gives the position of each, and it moves them, in their order. So the
-sort is stable. Then the elements of one digit stand side by side, and go to memory as they stand.
+sort is stable. Then the elements of one digit are contiguous, and go to memory as they stand.
 """
 
 from __future__ import annotations
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import apply, cast, const, index, inside, least, load, named, summarise
+from hologram.graph.kernel.build import apply, cast, const, finish_kernel, index, inside, load, min_index, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.radix_plan import COUNTER_ROWS, COUNTING_ITEMS, MAX_COUNTED, Layout, layout
 from hologram.graph.lower.lowered import Lowered
@@ -58,7 +58,7 @@ class _Pass:
         """Of the tile's items, those that the row has."""
         if isinstance(self.n, int) and self.n == self.tiles * self.tile:
             return self.tile
-        rest = least(self.body, self.n - self.t * self.tile, self.tile)
+        rest = min_index(self.body, self.n - self.t * self.tile, self.tile)
         return named(apply(self.body, "max", rest, const(self.body, 0, rest.dtype)), "count", self.tile + 1, assumed=True)
 
     def kernel(self, scratch: list[Buffer], cost: float) -> Lowered:
@@ -67,7 +67,7 @@ class _Pass:
         parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body = self.body
         kernel.body.append(parallel)
-        summarise(kernel)
+        finish_kernel(kernel)
         kernel.cost = cost * self.tile
         return Lowered(kernel, list(self.buffers.buffers), self.group)
 

@@ -22,18 +22,18 @@ SIMPLIFY = RuleSet(
         folding.commute,
     ]
 )
-USERS_FIRST: list[Rule] = [*sink_movement.RULES, *functions.RULES]
-SINK = RuleSet([*sink_movement.MEETING, *USERS_FIRST])
+TOP_DOWN: list[Rule] = [*sink_movement.RULES, *functions.RULES]
+SINK = RuleSet([*sink_movement.MEETING, *TOP_DOWN])
 
-ALL: list[Rule] = [*SIMPLIFY.rules, *USERS_FIRST]
+ALL: list[Rule] = [*SIMPLIFY.rules, *TOP_DOWN]
 
 
 def as_markdown() -> str:
     """The table of rules for ``docs/rules.md``."""
     bar = "\\|"  # a bare one would end the cell
-    when = {r.name: "users" if r in USERS_FIRST else "inputs" for r in ALL}
+    when = {r.name: "users" if r in TOP_DOWN else "inputs" for r in ALL}
     rows = [f"| {r.name} | `{r.algebra.replace('|', bar)}` | {r.guarantee} | {when[r.name]} |" for r in ALL]
     return "\n".join(["| rule | algebra | guarantee | first |", "|---|---|---|---|", *rows]) + "\n"
 
 
-__all__ = ["ALL", "SIMPLIFY", "SINK", "USERS_FIRST", "as_markdown"]
+__all__ = ["ALL", "SIMPLIFY", "SINK", "TOP_DOWN", "as_markdown"]

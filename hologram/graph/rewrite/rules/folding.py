@@ -158,7 +158,7 @@ def _powers(b: Rewriter, dtype: DType) -> list[Node]:
 
 @rule_fn(("integer_pow",), "small-power", "x^0 = 1, x^1 = x, x^2 = x * x, x^3 = x * (x * x), x^-1 = 1 / x", "exact", examples=_powers)
 def small_power(node: Node, b: Rewriter) -> Node | None:
-    """The row's own products, so that a square is shared; those of narrow floats are not rounded on the way, and stay together."""
+    """The op's own products, so that a square is shared; those of narrow floats are not rounded on the way, and stay together."""
     x, n = node.inputs[0], node.attrs[0]
     if n in (0, 1):
         return x if n else b.const(1, node.dtype)
@@ -193,7 +193,7 @@ def _sum_of_nothing(b: Rewriter, dtype: DType) -> list[Node]:
     return [b.make("reduce_sum", b.argument(dtype, 0, 3), attrs=((0,),))] if dtype.kind in "iuf" else []
 
 
-@rule_fn(("@reduce",), "reduce-empty", "the reduction of no elements is its row's value", "exact", examples=_sum_of_nothing)
+@rule_fn(("@reduce",), "reduce-empty", "the reduction of no elements is its op's value", "exact", examples=_sum_of_nothing)
 def reduce_empty(node: Node, b: Rewriter) -> Node | None:
     if 0 not in node.inputs[0].shape:
         return None

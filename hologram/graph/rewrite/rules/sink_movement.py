@@ -9,7 +9,7 @@ from __future__ import annotations
 from hologram.dtypes import DType
 from hologram.graph.rewrite.rewriter import Rewriter, Rule
 from hologram.graph.rewrite.rule import rule_fn
-from hologram.graph.rewrite.rules import movement
+from hologram.graph.rewrite.rules import movement, slices
 from hologram.graph.rewrite.rules.broadcasts import broadcast_broadcast, broadcast_same
 from hologram.graph.rewrite.rules.reductions import reduced_axes
 from hologram.graph.rewrite.rules.reshape_groups import groups, rest, taken
@@ -90,9 +90,9 @@ def transpose_concatenate(node: Node, b: Rewriter) -> Node | None:
     return b.make("concatenate", *[b.make("transpose", i, attrs=node.attrs) for i in below.inputs], attrs=(node.attrs[0].index(below.attrs[0]),))
 
 
-@rule_fn(("slice",), "sink-slice-pad", "pad(x)[i] = pad(x[j])", "exact", over=("pad",), examples=movement.sliced_pads)
+@rule_fn(("slice",), "sink-slice-pad", "pad(x)[i] = pad(x[j])", "exact", over=("pad",), examples=slices.sliced_pads)
 def slice_pad(node: Node, b: Rewriter) -> Node | None:
-    return movement.below_pad(node, b) if b.has_one_use(node.inputs[0]) else None
+    return slices.below_pad(node, b) if b.has_one_use(node.inputs[0]) else None
 
 
 @rule_fn(
@@ -101,10 +101,10 @@ def slice_pad(node: Node, b: Rewriter) -> Node | None:
     "concatenate(x, y)[i] = concatenate of slices",
     "exact",
     over=("concatenate",),
-    examples=movement.sliced_concatenations,
+    examples=slices.sliced_concatenations,
 )
 def slice_concatenate(node: Node, b: Rewriter) -> Node | None:
-    return movement.below_concatenate(node, b) if b.has_one_use(node.inputs[0]) else None
+    return slices.below_concatenate(node, b) if b.has_one_use(node.inputs[0]) else None
 
 
 def _transposed_reshapes(b: Rewriter, dtype: DType) -> list[Node]:
@@ -236,13 +236,13 @@ MEETING: list[Rule] = [
     movement.transpose_transpose,
     movement.transpose_units,
     movement.transpose_broadcast,
-    movement.slice_whole,
-    movement.slice_slice,
-    movement.slice_broadcast,
-    movement.slice_transpose,
-    movement.slice_reshape,
-    movement.slice_pad,
-    movement.slice_concatenate,
+    slices.slice_whole,
+    slices.slice_slice,
+    slices.slice_broadcast,
+    slices.slice_transpose,
+    slices.slice_reshape,
+    slices.slice_pad,
+    slices.slice_concatenate,
     broadcast_same,
     broadcast_broadcast,
 ]
