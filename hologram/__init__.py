@@ -1,6 +1,7 @@
 """Hologram: array programs traced, fused, planned ahead, and run as one native call.
 
-Names are imported when they are first used, so that ``import hologram`` costs little more than ``import numpy``.
+Names are imported when they are first used, so that ``import hologram`` costs little more than ``import numpy``. Examples in docstrings assume
+``import hologram as hg``, ``import hologram.numpy as hnp`` and ``import numpy as np``.
 """
 
 from __future__ import annotations

@@ -19,9 +19,11 @@ from hologram.support.user_lines import located
 class FloatFormat(NamedTuple):
     """The layout of a binary float of ``bits`` bits: a sign, an exponent, and ``fraction_bits``.
 
-    ``least_exponent`` is that of the least normal number. Without ``has_infinity`` all exponents hold finite numbers, only the largest bit pattern is
-    NaN, and a number beyond the range rounds to NaN.
-    Bit patterns are those of the positive number.
+    ``least_exponent`` is that of the least normal number. Without ``has_infinity`` all exponents hold finite numbers, only the largest bit pattern
+    is NaN, and a number beyond the range rounds to NaN. Bit patterns are those of the positive number.
+
+    >>> hg.dtypes.float16.format.largest
+    65504.0
     """
 
     bits: int
@@ -54,6 +56,7 @@ class FloatFormat(NamedTuple):
 
     @property
     def least_normal(self) -> float:
+        """The least positive number that is normal."""
         return 2.0**self.least_exponent
 
     @property
@@ -286,7 +289,11 @@ def loses_part(a: DType, b: DType) -> bool:
 
 
 def rounded_once(x: Any, d: DType) -> Any:
-    """``x.astype`` of a NumPy array to ``d``, rounded once: NumPy rounds to a narrow float by way of float32."""
+    """``x.astype`` of a NumPy array to ``d``, rounded once: NumPy rounds to a narrow float by way of float32.
+
+    >>> hg.dtypes.rounded_once(np.array([1.0, 0.1]), hg.dtypes.float16)
+    array([1. , 0.1], dtype=float16)
+    """
     if d.is_narrow_float and of(x.dtype).bits > d.bits:
         x = _to_odd_float32(x)
     return np.asarray(x.astype(d.np))

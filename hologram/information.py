@@ -76,7 +76,7 @@ def _memory() -> Iterator[Row]:
     from hologram.backends.device.runtime import runtimes
     from hologram.backends.native import storage
     from hologram.backends.native.processors import usable_processors
-    from hologram.graph.memory.plan import PAGE_BYTES, POOL_PAGES
+    from hologram.graph.memory.arena import PAGE_BYTES, POOL_PAGES
 
     yield "threads", f"{settings.num_threads or usable_processors()} of {usable_processors()} usable processors"
     yield "page pool", f"{POOL_PAGES} pages of {PAGE_BYTES:,} bytes, {POOL_PAGES * PAGE_BYTES:,} bytes a call in flight"

@@ -115,15 +115,15 @@ class Interpreter:
         parts = self.elements[a]
         width = (count if lanes else self.lanes) or 1
         if count == 0:
-            return np.full(() if self.lanes is None else self.lanes, a.row.identity(a.value_dtype), a.value_dtype.np)
-        if a.row.kind == "scan":
+            return np.full(() if self.lanes is None else self.lanes, a.op.identity(a.value_dtype), a.value_dtype.np)
+        if a.op.kind == "scan":
             return parts[-1][0][-1] if lanes else parts[-1][0]
         first, *indices = (np.stack([np.broadcast_to(p[k], width) for p in parts]) for k in range(len(parts[0])))
         x = first[0] if lanes else first
         if indices:
-            at = a.row.reference(x, 0)
+            at = a.op.reference(x, 0)
             return indices[0][0][at] if lanes else np.take_along_axis(indices[0], at[None], 0)[0]
-        return np.asarray(a.row.reference(x, (0,)))
+        return np.asarray(a.op.reference(x, (0,)))
 
     # --- instructions --------------------------------------------------------------------------------------------------
 
@@ -151,10 +151,10 @@ class Interpreter:
         (acc,) = s.attrs
         before = self.elements[acc]
         if self.form[acc] == "lanes":
-            out = acc.row.reference(np.broadcast_to(x, self.lanes or 0), 0, False)
+            out = acc.op.reference(np.broadcast_to(x, self.lanes or 0), 0, False)
         else:
             with np.errstate(all="ignore"):
-                out = x if not before else np.asarray(acc.row.monoid.reference(before[-1][0], x))
+                out = x if not before else np.asarray(acc.op.monoid.reference(before[-1][0], x))
         before.append([out])
         return out
 

@@ -14,7 +14,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
 from hologram.errors import ArgumentError
-from hologram.graph.library.attention.kernel import KEYS, ROWS, block_length
+from hologram.graph.library.attention.kernel import BLOCK_KEYS, BLOCK_ROWS, block_length
 from hologram.settings import override
 from tests.fuzz.thresholds import overridden
 
@@ -42,9 +42,9 @@ SIZES = [
     (17, 9, 10, 11),
     (64, 64, 64, 64),
     (65, 100, 33, 70),
-    (100, KEYS, 16, 130),
-    (20, KEYS + 1, 8, 16),
-    (130, 3 * KEYS + 5, 24, 40),
+    (100, BLOCK_KEYS, 16, 130),
+    (20, BLOCK_KEYS + 1, 8, 16),
+    (130, 3 * BLOCK_KEYS + 5, 24, 40),
 ]
 
 
@@ -124,7 +124,7 @@ def test_vmap_of_one_head() -> None:
 # --- between the products --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keys", [50, 2 * KEYS + 20])
+@pytest.mark.parametrize("keys", [50, 2 * BLOCK_KEYS + 20])
 def test_masks(keys: int) -> None:
     """Row 3 sees no key, row 5 none of the first block."""
     q, k, v = _arrays((2, 40, 16), (2, keys, 16), (2, keys, 24))
@@ -183,7 +183,7 @@ def test_keys_that_are_computed_are_computed_once() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_special_values_are_those_of_separate_kernels(value: float) -> None:
-    q, k, v = _arrays((33, 16), (2 * KEYS + 20, 16), (2 * KEYS + 20, 24))
+    q, k, v = _arrays((33, 16), (2 * BLOCK_KEYS + 20, 16), (2 * BLOCK_KEYS + 20, 24))
     q[3, 2], k[7, 5], v[300, 1] = value, value, value
     got = np.asarray(hg.jit(by_hand)(q, k, v))
     want = np.asarray(hg.jit(by_hand, precision="exact")(q, k, v))
@@ -224,16 +224,16 @@ def test_bits_do_not_depend_on_threads() -> None:
 
 def test_the_last_rows_twice_are_the_same_bits() -> None:
     """Chunks overlap where rows are not blocks: a row's bits do not depend on its place in one."""
-    q, k, v = _arrays((2 * ROWS + 9, 16), (300, 16), (300, 24))
-    whole, part = (np.asarray(hg.jit(by_hand)(x, k, v)) for x in (q, q[: ROWS + 1]))
-    np.testing.assert_array_equal(whole[: ROWS + 1], part)
+    q, k, v = _arrays((2 * BLOCK_ROWS + 9, 16), (300, 16), (300, 24))
+    whole, part = (np.asarray(hg.jit(by_hand)(x, k, v)) for x in (q, q[: BLOCK_ROWS + 1]))
+    np.testing.assert_array_equal(whole[: BLOCK_ROWS + 1], part)
 
 
 @pytest.mark.parametrize("tile", [3, 6])
 def test_the_last_block_has_the_keys_of_a_tile(tile: int) -> None:
     for keys in [*range(8, 2100), 99_841]:
         block = block_length(keys, tile)
-        assert tile <= block <= 2 * KEYS and (keys % block == 0 or keys % block >= tile)
+        assert tile <= block <= 2 * BLOCK_KEYS and (keys % block == 0 or keys % block >= tile)
 
 
 # --- what is left as it is -------------------------------------------------------------------------------------------
@@ -382,5 +382,5 @@ def test_a_number_of_heads_that_varies() -> None:
 def test_blocks_hold_at_least_the_keys_of_a_tile(keys: int) -> None:
     q, k, v = _arrays((20, 4), (keys, 4), (keys, 9))
     for block in (1, 3, 8):
-        with overridden({"hologram.graph.library.attention.kernel.KEYS": block, "hologram.graph.library.attention.match.LEAST": 2}):
+        with overridden({"hologram.graph.library.attention.kernel.BLOCK_KEYS": block, "hologram.graph.library.attention.match.MIN_KEYS": 2}):
             _near(hg.jit(by_hand)(q, k, v), formula(q, k, v))

@@ -24,7 +24,7 @@ from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.graph.kernel.verify import verify_kernel
-from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
+from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.program import Schedule
 
@@ -166,7 +166,7 @@ def test_items_share_it_whatever_the_sizes(dialect: str, dtype: Any) -> None:
     if dialect == "metal" and dtype is F64:
         pytest.skip("Metal has no float64")
     for rows, keys, depth, width in [*SIZES[:-1], (1000, 1000, 512, 256), (200, 200, 128, 128), (200, 200, 512, 512), (100, 30, 64, 320)]:
-        if width * np.dtype(dtype).itemsize > WIDEST_BYTES:
+        if width * np.dtype(dtype).itemsize > MAX_VALUE_ROW_BYTES:
             continue
         args = _arrays((rows, depth), (keys, depth), (keys, width), dtype=dtype)
         (low,) = _schedule(by_hand, *args, dialect=dialect).kernels

@@ -23,14 +23,15 @@ from hologram.backends.llvm.toolchain import target
 from hologram.errors import PassLimitError
 from hologram.graph.blocking.score_regions import products
 from hologram.graph.bounded import Worklist, rounds
-from hologram.graph.legalize.convolutions import written_out
+from hologram.graph.legalize.convolutions import unroll_reduction
 from hologram.graph.pass_manager import MAX_ROUNDS, Context, Pass, Repeat, run_passes
 from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.ir.graph import Graph
-from hologram.ir.node import Builder, Node, const_attrs, topological
+from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import topological
 from hologram.settings import override
 from hologram.support.precision import GUARANTEES
 
@@ -39,8 +40,8 @@ SECONDS = 20  # that no graph here takes, by far
 
 def compiled(graph: Graph, precision: str, device: bool = False) -> None:
     """Through all passes, to kernels."""
+    tile = GpuTileConfig(64, 64, None) if device else target.host().tile
     with within(SECONDS):
-        tile = GpuTileConfig(64, 64, None) if device else target.host().tile
         _ = compile_to_plan(canonicalise(graph, precision), precision, tile, hold=2**20).kernels
 
 
@@ -291,5 +292,5 @@ def test_sums_of_shared_products_are_walked_once() -> None:
         terms = b(TABLE["add"], (terms, b(TABLE["add"], (terms, terms))))
     with within(SECONDS):
         assert len(products(b(TABLE["reduce_sum"], (terms,), ((1,),)))) == 2
-        out = written_out(b, TABLE["max"], multiplied, (1,))
+        out = unroll_reduction(b, TABLE["max"], multiplied, (1,))
     assert out.shape == (8,) and len(topological([out])) < 120 * 50

@@ -25,16 +25,16 @@ from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 
-MANY = index_split.FEW + 3
+MANY = index_split.MAX_SELECTED_PIECES + 3
 
 
 @contextmanager
 def eager() -> Iterator[None]:
     """Every space that can be cut is cut."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("RUN", "SMALL", "FEW"):
+        for name in ("MIN_BOX_RUN", "MIN_SPLIT_ELEMENTS", "MAX_SELECTED_PIECES"):
             patch.setattr(index_split, name, 1)
-        patch.setattr(group, "LESS", 10**9)
+        patch.setattr(group, "MAX_SPLIT_WORK_RATIO", 10**9)
         yield
 
 

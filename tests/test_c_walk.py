@@ -328,12 +328,12 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
 @needs_compilers
 @pytest.mark.parametrize(("dialect", "dtype"), [("cuda", "float32"), ("metal", "int32"), ("c", "int64")])
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scans, "MANY_PAGES", 4)
+    monkeypatch.setattr(scans, "MAX_SEQUENTIAL_PAGES", 4)
     d = Draft()
     x = d.input(2, 14_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))
     schedule = compile_to_plan(graph, "standard", GPU_TILE)
-    assert not any(k.chunks == 2 and not k.scratch and "lanes" not in print_kernel(k) for k in kernels(schedule))
+    assert not any(k.iterations == 2 and not k.scratch and "lanes" not in print_kernel(k) for k in kernels(schedule))
     array = seeded(dtype).integers(-100, 100, x.shape).astype(x.dtype.np)
     for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect=dialect), evaluate(graph, [array]), strict=True):
         np.testing.assert_array_equal(g, w)  # sums of small integers are exact in any order
@@ -348,7 +348,7 @@ def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis
     d = Draft()
     graph = d.graph(d(op, d.input(*shape, dtype=dtype), axis, reverse))
     schedule = compile_to_plan(graph, "standard", GPU_TILE)
-    assert max(k.chunks for k in kernels(schedule) if isinstance(k.chunks, int)) >= 25
+    assert max(k.iterations for k in kernels(schedule) if isinstance(k.iterations, int)) >= 25
     array = seeded(op, shape).integers(-9, 9, shape).astype(dtype)
     (got,), (want,) = run(schedule, [array], tmp_path, "standard", dialect="metal"), evaluate(graph, [array])
     np.testing.assert_array_equal(got, want)
@@ -359,7 +359,7 @@ def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis
 def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each product of two 16-bit floats is exact in float32; the sums differ in their order."""
     if name == "wide":
-        monkeypatch.setattr(tiles, "MANY_PANELS", 1)
+        monkeypatch.setattr(tiles, "MIN_DEVICE_PANELS", 1)
     d = Draft()
     graph = d.graph(*MATRIX_UNITS[name](d))
     arrays = [_values(x, seeded(name)) for x in graph.inputs]

@@ -1,18 +1,20 @@
 """Every public callable has a docstring of its own with an example, and the examples print what they say.
 
 What is public is asked of the modules: ``__dir__``, ``__all__`` or, where there is neither, what a module defines without a leading underscore.
-Examples assume ``import hologram as hg``, ``import hologram.numpy as hnp`` and ``import numpy as np``; those of ``hologram_ffi`` its name.
+Examples assume ``import hologram as hg``, ``import hologram.numpy as hnp`` and ``import numpy as np``; those of ``hologram_ffi`` and
+``hologram_torch`` their names, and ``import torch``.
 """
 
 from __future__ import annotations
 
 import doctest
-import importlib
 import io
 import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,10 +23,10 @@ import numpy as np
 import pytest
 
 import hologram
-import hologram_ffi
 
-ROOTS = ("hologram", "hologram.control", "hologram.sdk", "hologram_ffi")
-FOREIGN = ("numpy", "ml_dtypes")  # types of elements, which have documentation of their own
+TORCH = ("hologram_torch",) if find_spec("torch") else ()
+ROOTS = ("hologram", "hologram.control", "hologram.sdk", "hologram_ffi", *TORCH)
+FOREIGN = ("numpy", "ml_dtypes", "torch")  # types of elements, which have documentation of their own
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?")
 DIGITS = 1e-5  # other processors and versions of LAPACK may round the last digits otherwise
@@ -46,7 +48,7 @@ def public_names(module: ModuleType) -> list[str]:
 
 def public_modules() -> list[ModuleType]:
     """Those that users reach by their names from the roots: modules without ``__all__`` only if the library's own list has them."""
-    found = {name: importlib.import_module(name) for name in ROOTS}
+    found = {name: import_module(name) for name in ROOTS}
     todo = list(found.values())
     while todo:
         module = todo.pop()
@@ -70,7 +72,7 @@ def public_callables(module: ModuleType) -> Iterator[tuple[str, Callable[..., An
 
 
 MODULES = public_modules()
-NAMES = {"hg": hologram, "hnp": hologram.numpy, "np": np, "hologram_ffi": hologram_ffi}
+NAMES = {"hg": hologram, "hnp": hologram.numpy, "np": np} | {name: import_module(name) for name in ("hologram_ffi", *(TORCH and ("torch", *TORCH)))}
 
 
 class Checker(doctest.OutputChecker):
@@ -92,7 +94,7 @@ def _close(a: float, b: float) -> bool:
 def assert_passing(tests: Iterable[doctest.DocTest]) -> None:
     said = io.StringIO()
     for test in tests:
-        doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS).run(test, out=said.write)
+        doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS).run(test, out=said.write, clear_globs=False)  # torch cleans up there
     assert not said.getvalue(), said.getvalue()
 
 
@@ -117,22 +119,26 @@ def test_public_callables_have_a_docstring_with_an_example(module: ModuleType) -
 def test_public_methods_and_properties_have_a_docstring(module: ModuleType) -> None:
     lacking = []
     for name, cls in public_callables(module):
-        members = vars(cls).items() if isinstance(cls, type) else ()
-        made = [x for x, value in members if callable(value) or isinstance(value, (property, staticmethod, classmethod))]
-        lacking += [f"{name}.{x}" for x in made if not x.startswith("_") and not (vars(cls)[x].__doc__ or "").strip()]
+        for x, value in vars(cls).items() if isinstance(cls, type) else ():
+            is_method = callable(value) or isinstance(value, (property, staticmethod, classmethod))
+            overrides = any(x in vars(base) for base in cls.__mro__[1:])  # whose docstring holds
+            if is_method and not x.startswith("_") and not overrides and not (value.__doc__ or "").strip():
+                lacking.append(f"{name}.{x}")
     assert not lacking
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 def test_examples_of_docstrings_run_as_they_stand(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    if module.__name__.startswith(TORCH) and import_module("hologram_torch.api.device").gpu():
+        pytest.skip("torch has a GPU, beside which there is no device of Hologram's")
     parse = doctest.DocTestParser().get_doctest
     assert_passing(parse(own_docstring(x), dict(NAMES), name, None, 0) for name, x in public_callables(module))
 
 
 def test_examples_of_other_docstrings_run_as_they_stand() -> None:
     run = {own_docstring(x) for module in MODULES for _, x in public_callables(module)}
-    loaded = [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] in ("hologram", "hologram_ffi")]
+    loaded = [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] in ("hologram", "hologram_ffi", *TORCH)]
     found = [test for module in loaded for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__, globs=NAMES)]
     others = {test.docstring: test for test in found if test.examples and test.docstring not in run}
     assert others  # those of methods

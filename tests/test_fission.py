@@ -203,9 +203,9 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _inside(_canonical(f, _array(24, 24), _array(9, 5, 24))) == 0
     wide = _array(8, 9 * 8)  # the product has nine times the bytes of the sequence
     assert _inside(_canonical(early, wide, _array(9, 5, 8))) == 1
-    monkeypatch.setattr(loop_distribution, "MOST_BYTES", 4 * 10 * 5 * 24 - 1)
+    monkeypatch.setattr(loop_distribution, "MAX_STACKED_BYTES", 4 * 10 * 5 * 24 - 1)
     assert _inside(_canonical(early, _array(24, 24), _array(10, 5, 24))) == 1
-    monkeypatch.setattr(loop_distribution, "MOST_BYTES", 0)
+    monkeypatch.setattr(loop_distribution, "MAX_STACKED_BYTES", 0)
     assert _inside(_canonical(late, _array(24, 24), _array(10, 5, 24))) == 1
 
 

@@ -17,7 +17,7 @@ from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
-from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
+from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_take, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import substitute, var
 
@@ -294,8 +294,8 @@ class Checker:
         if node.op.kind == "leaf":
             return []
         if node.op.kind != "gather":
-            return requests(node, index, guard)
-        where, then = take_index(node, index)
+            return propagate_index(node, index, guard)
+        where, then = propagate_through_take(node, index)
         return [(node.inputs[1], where, guard), (node.inputs[0], then(var(f"elsewhere{id(node)}")), guard)]
 
 

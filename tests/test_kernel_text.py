@@ -140,8 +140,8 @@ DEFECTS = [
     ("v6 = sub(v5, a1)", "v6 = sub(v3, a1)", "after its block"),
     ("      a1 <- v3\n", "", "updated 0 times"),
     ("      a1 <- v3\n", "      a1 <- v3\n      a1 <- v3\n", "updated 2 times"),
-    ("    lanes i from 0 count 40\n", "    lanes i from 0 count 40 shared by 2\n", "what chunks share"),
-    ("    lanes i from 0 count 40\n", "    serial i from 0 count 40 shared by 2\n", "what chunks share"),  # it writes a result
+    ("    lanes i from 0 count 40\n", "    lanes i from 0 count 40 shared by 2\n", "what parallel iterations share"),
+    ("    lanes i from 0 count 40\n", "    serial i from 0 count 40 shared by 2\n", "what parallel iterations share"),  # it writes a result
     ("v3 = exp(v2)", "v3 = add(v2, a1)", "before its loop is done"),
     ("a1 <- v3", "a1 <- v0, v3", "takes float32"),
     ("      s0[i] = v3\n      a1 <- v3\n", "      serial q from 0 count 2\n        a1 <- v3\n", "updated 0 times"),
@@ -217,8 +217,8 @@ def _sized_scratch(kernel: Kernel) -> None:
     kernel.scratch[0].size = var("n0")
 
 
-def _chunks(kernel: Kernel) -> None:
-    kernel.chunks = 9
+def _iterations(kernel: Kernel) -> None:
+    kernel.iterations = 9
 
 
 def _stranger(kernel: Kernel) -> None:
@@ -233,7 +233,7 @@ def _half(kernel: Kernel) -> None:
     (other,) = kernels(d.schedule(d("neg", x)))
     loop = loop_of(other, "lanes")
     load = next(s for s in loop.body if isinstance(s, Ins) and s.opname == "load")
-    kernel.params, kernel.body, kernel.chunks, kernel.scratch = other.params, other.body, other.chunks, []
+    kernel.params, kernel.body, kernel.iterations, kernel.scratch = other.params, other.body, other.iterations, []
     loop.body.append(Ins(TABLE["neg"], (load,), (), load.dtype))
 
 
@@ -248,7 +248,7 @@ def _ready(kernel: Kernel) -> None:
         (_twice, "a second time"),
         (_foreign_accumulator, "does not have that accumulator"),
         (_sized_scratch, "scratch buffer s0"),
-        (_chunks, "9 chunks"),
+        (_iterations, "9 iterations"),
         (_stranger, "'rare'"),
         (_half, "compute in float32"),
         (_ready, "has no body"),
@@ -280,8 +280,8 @@ def test_kernel_that_a_backend_has_ready_reads_back() -> None:
     text = "kernel(b0: uint32[12] in, b1: uint32[24] out, n0: symbol)\n  ready sort_keys_uint32(n0, 0) 3 times\n"
     kernel = parse_kernel(text)
     verify_kernel(kernel)
-    assert str(kernel) == text and kernel.chunks == 3 and kernel.ready == ("sort_keys_uint32", (var("n0"), 0))
+    assert str(kernel) == text and kernel.iterations == 3 and kernel.ready == ("sort_keys_uint32", (var("n0"), 0))
 
 
-def test_parsed_kernel_knows_its_chunks() -> None:
-    assert parse_kernel(GOOD).chunks == 8
+def test_parsed_kernel_knows_its_iterations() -> None:
+    assert parse_kernel(GOOD).iterations == 8

@@ -128,10 +128,10 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     w, x = _array(64), _array(5, 8)
     assert "sin" not in _inside(f, w, x)
-    monkeypatch.setattr(licm, "MOST_BYTES", 4 * 64 * 64 - 1)
+    monkeypatch.setattr(licm, "MAX_VALUE_BYTES", 4 * 64 * 64 - 1)
     assert "sin" in _inside(f, _array(64), _array(6, 8))
     monkeypatch.undo()
-    monkeypatch.setattr(licm, "ALL_BYTES", 4 * 64 * 64 - 1)
+    monkeypatch.setattr(licm, "MAX_HOISTED_BYTES", 4 * 64 * 64 - 1)
     assert "sin" in _inside(f, _array(64), _array(7, 8))
 
 

@@ -21,7 +21,7 @@ from hologram.graph.kernel.ir import Loop
 from hologram.graph.lower.code_placement import MAX_KEPT_BYTES
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
-from hologram.ir.index_maps import Guard, Index, linear, requests, variables
+from hologram.ir.index_maps import Guard, Index, linear, propagate_index, variables
 from hologram.ir.instruction import Ins
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
@@ -251,7 +251,7 @@ def element(node: Node, index: Index, guard: Guard, at: dict[str, Int]) -> int:
             position = number(linear(index, node.shape), at)
             assert 0 <= position < node.size  # type: ignore[operator]
             return position
-        wanted = requests(node, index, guard)
+        wanted = propagate_index(node, index, guard)
         inside = [w for w in wanted if holds(w[2], at)]
         assert len(inside) == (len(wanted) if node.op.name == "pad" and len(inside) > 1 else 1), "an element comes from one place"
         node, index, guard = inside[0]

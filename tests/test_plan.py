@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hologram.errors import CompileError
-from hologram.graph.memory.plan import (
+from hologram.graph.memory.arena import (
     LINE_BYTES,
     MAX_PAGES,
     PAGE_BYTES,
     POOL_PAGES,
+    ArenaAllocation,
     Lifetime,
-    Plan,
+    allocate,
     class_coordinates,
     class_index,
-    plan,
 )
-from hologram.graph.memory.verify import verify_plan
+from hologram.graph.memory.verify import verify_allocation
 
 MIB = 2**20
 _sizes = st.one_of(
@@ -42,29 +42,29 @@ def lifetimes(draw: st.DrawFn) -> list[Lifetime]:
     return out
 
 
-def _verify(asked: list[Lifetime], got: Plan) -> None:
-    verify_plan(asked, got)
+def _verify(asked: list[Lifetime], got: ArenaAllocation) -> None:
+    verify_allocation(asked, got)
     assert got.lower_bound <= got.peak == got.arena_bytes
 
 
 @given(lifetimes())
 def test_live_buffers_never_overlap(asked: list[Lifetime]) -> None:
-    _verify(asked, plan(asked))
+    _verify(asked, allocate(asked))
 
 
 @given(lifetimes(), st.data())
 def test_a_plan_with_overlaps_is_refused(asked: list[Lifetime], data: st.DataObject) -> None:
     """Whatever buffer with bytes is moved onto another of its time: the verifier sees it."""
-    got = plan(asked)
+    got = allocate(asked)
     filled = [p for p in got.buffers.values() if p.nbytes]
     pairs = [(a, b) for a in filled for b in filled if a is not b and a.first <= b.last and b.first <= a.last and a.last != b.first != b.last]
     if pairs:
         a, b = data.draw(st.sampled_from(pairs))
         moved = replace(a, kind="linear", class_index=None, offset=b.offset)
-        wrong = Plan({**got.buffers, a.id: moved}, got.arena_bytes + a.nbytes + LINE_BYTES, got.lower_bound)
+        wrong = ArenaAllocation({**got.buffers, a.id: moved}, got.arena_bytes + a.nbytes + LINE_BYTES, got.lower_bound)
         if a.offset != b.offset:
             with pytest.raises(CompileError, match="live at one time and overlap"):
-                verify_plan(asked, wrong)
+                verify_allocation(asked, wrong)
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,17 @@ def test_a_plan_with_overlaps_is_refused(asked: list[Lifetime], data: st.DataObj
 )
 def test_a_plan_with_a_wrong_place_is_refused(change: dict[str, Any], trouble: str) -> None:
     asked = [Lifetime("a", MIB, 0, 1), Lifetime("b", MIB, 1, 2)]
-    got = plan(asked)
-    verify_plan(asked, got)
+    got = allocate(asked)
+    verify_allocation(asked, got)
     with pytest.raises(CompileError, match=trouble):
-        verify_plan(asked, Plan({**got.buffers, "a": replace(got.buffers["a"], **change)}, got.arena_bytes, got.lower_bound))
+        verify_allocation(asked, ArenaAllocation({**got.buffers, "a": replace(got.buffers["a"], **change)}, got.arena_bytes, got.lower_bound))
 
 
 @given(lifetimes())
 def test_the_plan_depends_on_nothing_but_the_request(asked: list[Lifetime]) -> None:
     renamed = [Lifetime(f"buffer {b.id}", b.nbytes, b.first, b.last, tuple(f"buffer {a}" for a in b.may_alias)) for b in asked]
-    assert plan(asked) == plan(asked)
-    assert [p.offset for p in plan(asked).buffers.values()] == [p.offset for p in plan(renamed).buffers.values()]
+    assert allocate(asked) == allocate(asked)
+    assert [p.offset for p in allocate(asked).buffers.values()] == [p.offset for p in allocate(renamed).buffers.values()]
 
 
 @given(lifetimes())
@@ -98,12 +98,12 @@ def test_lower_bound_is_the_largest_sum_alive_where_nothing_is_taken_over(asked:
     asked = [Lifetime(b.id, b.nbytes, b.first, b.last) for b in asked]
     moments = range(max((b.last for b in asked), default=0) + 1)
     sums = [sum(-(-b.nbytes // LINE_BYTES) * LINE_BYTES for b in asked if b.first <= t <= b.last) for t in moments]
-    assert plan(asked).lower_bound == max(sums)
+    assert allocate(asked).lower_bound == max(sums)
 
 
 def test_an_element_wise_chain_stays_in_one_place() -> None:
     chain = [Lifetime(i, MIB, i, i + 1, (i - 1,)) for i in range(50)]
-    got = plan(chain)
+    got = allocate(chain)
     assert got.peak == got.lower_bound == MIB
     assert {p.offset for p in got.buffers.values()} == {0}
 
@@ -118,34 +118,34 @@ def test_an_element_wise_chain_stays_in_one_place() -> None:
     ],
 )
 def test_no_address_is_taken_over(second: Lifetime) -> None:
-    got = plan([Lifetime("a", MIB, 0, 1), second])
+    got = allocate([Lifetime("a", MIB, 0, 1), second])
     assert got.peak == MIB + second.nbytes
 
 
 def test_one_input_is_taken_over_by_one_output() -> None:
     asked = [Lifetime("a", MIB, 0, 1), Lifetime("b", MIB, 0, 1), *(Lifetime(c, MIB, 1, 2, ("a", "b")) for c in "xyz")]
-    got = plan(asked)
+    got = allocate(asked)
     _verify(asked, got)
     assert got.peak == 3 * MIB
 
 
 def test_pages_are_taken_from_the_lowest() -> None:
-    got = plan([Lifetime(i, PAGE_BYTES, i, i + 1) for i in range(10)])
+    got = allocate([Lifetime(i, PAGE_BYTES, i, i + 1) for i in range(10)])
     assert [p.class_index for p in got.buffers.values()] == [0, 1] * 5
 
 
 def test_a_full_pool_overflows_into_linear_offsets() -> None:
     asked = [Lifetime(i, PAGE_BYTES, 0, 1) for i in range(POOL_PAGES + 4)]
-    got = plan(asked)
+    got = allocate(asked)
     _verify(asked, got)
     assert sorted(p.class_index for p in got.buffers.values() if p.class_index is not None) == list(range(POOL_PAGES))
     assert got.peak == got.lower_bound
 
 
 def test_pages_yield_where_they_would_waste_more_than_the_slack() -> None:
-    wasteful = plan([Lifetime("a", PAGE_BYTES + LINE_BYTES, 0, 1), Lifetime("b", PAGE_BYTES, 0, 1)])
+    wasteful = allocate([Lifetime("a", PAGE_BYTES + LINE_BYTES, 0, 1), Lifetime("b", PAGE_BYTES, 0, 1)])
     assert [p.kind for p in wasteful.buffers.values()] == ["linear", "page"] and wasteful.peak == wasteful.lower_bound
-    small_beside_large = plan([Lifetime("a", LINE_BYTES, 0, 1), Lifetime("b", 4 * MIB, 0, 1)])
+    small_beside_large = allocate([Lifetime("a", LINE_BYTES, 0, 1), Lifetime("b", 4 * MIB, 0, 1)])
     assert small_beside_large.buffers["a"].kind == "page" and small_beside_large.peak <= 1.05 * small_beside_large.lower_bound
 
 
@@ -187,7 +187,7 @@ def _attention(heads: int) -> list[Lifetime]:
     ],
 )
 def test_peak_is_near_the_lower_bound(asked: list[Lifetime]) -> None:
-    got = plan(asked)
+    got = allocate(asked)
     _verify(asked, got)
     assert got.peak <= 1.05 * got.lower_bound
 
@@ -204,13 +204,13 @@ def test_class_indices_name_every_page_once() -> None:
 
 def test_wrong_requests_are_refused() -> None:
     with pytest.raises(ValueError, match="one id"):
-        plan([Lifetime("a", 1, 0, 0), Lifetime("a", 1, 0, 0)])
+        allocate([Lifetime("a", 1, 0, 0), Lifetime("a", 1, 0, 0)])
     with pytest.raises(ValueError, match="from kernel 2 to kernel 1"):
-        plan([Lifetime("a", 1, 2, 1)])
+        allocate([Lifetime("a", 1, 2, 1)])
 
 
 def test_the_table_names_pages_offsets_and_the_ratio() -> None:
-    text = str(plan([Lifetime("a", 2 * PAGE_BYTES, 0, 1), Lifetime("b", PAGE_BYTES, 0, 1), Lifetime("c", 8 * MIB, 1, 2)]))
+    text = str(allocate([Lifetime("a", 2 * PAGE_BYTES, 0, 1), Lifetime("b", PAGE_BYTES, 0, 1), Lifetime("c", 8 * MIB, 1, 2)]))
     assert text.splitlines() == [
         "buffer  place       offset      bytes  first  last",
         "a       pages 0..1       0     24,576      0     1",
@@ -218,4 +218,4 @@ def test_the_table_names_pages_offsets_and_the_ratio() -> None:
         "c       linear      36,864  8,388,608      1     2",
         "peak 8,425,472 bytes, lower bound 8,425,472, ratio 1.000",
     ]
-    assert str(plan([])).endswith("ratio 1.000")
+    assert str(allocate([])).endswith("ratio 1.000")

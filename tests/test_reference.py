@@ -1,4 +1,4 @@
-"""The reference interpreter, and the written order of docs/architecture.md against a second, element-by-element account of it."""
+"""The reference interpreter, and the written order of docs/internals/ir.md against a second, element-by-element account of it."""
 
 from __future__ import annotations
 

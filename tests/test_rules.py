@@ -24,7 +24,8 @@ from hologram.graph.rewrite.rules import ALL, USERS_FIRST, complex_parts
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
-from hologram.ir.node import Node, const_value, topological
+from hologram.ir.node import Node, const_value
+from hologram.ir.traversal import topological
 from tests.optable import REAL, mismatch, seeded, special_values
 
 MOST = 1500  # combinations of special values tried at a time

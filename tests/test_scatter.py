@@ -40,7 +40,7 @@ def check(row: Op, attrs: tuple[int, int], arrays: list[np.ndarray]) -> Any:
 def test_many_updates_of_few_places(row: Op, dtype: Any, m: int) -> None:
     arrays = arguments((100,), (m,), 0, 0, dtype)
     executable = check(row, (0, 0), arrays)
-    assert max(k.kernel.chunks for k in executable.schedule.kernels) >= (16 if row.monoid else 1)
+    assert max(k.kernel.iterations for k in executable.schedule.kernels) >= (16 if row.monoid else 1)
 
 
 def test_pieces_are_a_function_of_sizes() -> None:

@@ -108,7 +108,9 @@ def test_long_rows_are_merged_and_nothing_is_left_to_the_host() -> None:
 @pytest.mark.parametrize("name", BY_DIGITS)
 def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
     monkeypatch.setattr(sorts, "is_worth", lambda *_: True)
-    monkeypatch.setattr(radix_plan, "FEW_TILES", 0 if name in ("floats", "order_of_bytes") else radix_plan.FEW_TILES)  # tiles are summed in blocks
+    monkeypatch.setattr(
+        radix_plan, "MAX_UNBLOCKED_TILES", 0 if name in ("floats", "order_of_bytes") else radix_plan.MAX_UNBLOCKED_TILES
+    )  # tiles are summed in blocks
     shape, dtype, *_ = BY_DIGITS[name]
     graph = graph_of(name)
     turn = list(BY_DIGITS).index(name)
@@ -149,7 +151,7 @@ def test_a_long_sort_takes_two_arrays_of_items_and_counters() -> None:
 def test_tiles_fit_in_shared_memory(shared_bytes: int) -> None:
     for itemsize in (1, 2, 4, 8):
         found = layout(itemsize, shared_bytes)
-        assert found.own % 2 and found.tile // radix_plan.COUNTING <= radix_plan.MOST_COUNTED and found.at_once >= 4
+        assert found.own % 2 and found.tile // radix_plan.COUNTING_ITEMS <= radix_plan.MAX_COUNTED and found.at_once >= 4
     for name in BY_DIGITS:
         schedule = compile_to_plan(graph_of(name), "exact", GpuTileConfig(128, 128, None, shared_bytes))
         dialect = DIALECTS["cuda" if shared_bytes == 48 * 1024 else "metal"]

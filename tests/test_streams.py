@@ -15,7 +15,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.graph.kernel.ir import Kernel, Loop
 from hologram.graph.pipeline import canonicalise
-from hologram.graph.schedule.row_interleave import starts
+from hologram.graph.schedule.row_interleave import part_starts
 from hologram.ir.interpreter import evaluate
 
 ROWS = [63, 64, 129, 131]  # one row a chunk, two, four that overlap by three and by one
@@ -38,8 +38,8 @@ def check(program: Callable[..., Any], *arrays: np.ndarray) -> list[Kernel]:
 
 
 def test_parts_cover_all_rows() -> None:
-    assert starts(128, 4) == [0, 32, 64, 96]
-    assert starts(131, 4) == [0, 33, 66, 98]
+    assert part_starts(128, 4) == [0, 32, 64, 96]
+    assert part_starts(131, 4) == [0, 33, 66, 98]
 
 
 @pytest.mark.parametrize("rows", ROWS)

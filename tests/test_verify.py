@@ -97,7 +97,7 @@ def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) 
     for module in (verify_graph, pipeline):
         monkeypatch.setattr(module, "verify_graph", lambda graph, when="", interned=True: graphs.append(when))
     monkeypatch.setattr(pipeline, "verify_kernel", kernels.append)
-    monkeypatch.setattr(program, "verify_plan", lambda asked, plan: plans.append(plan))
+    monkeypatch.setattr(program, "verify_allocation", lambda asked, plan: plans.append(plan))
     w = hg.tensor(np.arange(4096, dtype=np.float32).reshape(64, 64))
 
     def f(x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import hologram.primitives.control as ops
 from hologram import dtypes
-from hologram.control.tracing import Operands, Traced, Type, as_node, closed, emit, same_structure
+from hologram.control.tracing import Operands, Traced, Type, as_node, close_bodies, emit, same_structure
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
@@ -79,7 +79,7 @@ def _choose(what: str, index: Node, branches: Sequence[Callable[..., Any]], oper
     types = [_agree(what, traces, i, names) for i in range(len(first.nodes))]
     if not types:
         return first.result
-    outer, bodies = closed(traces)
+    outer, bodies = close_bodies(traces)
     return tree.unflatten(first.treedef, emit(ops.switch, [index, *outer, *given.nodes], (tuple(bodies),), types))
 
 

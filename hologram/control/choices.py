@@ -1,4 +1,4 @@
-"""How transforms go through while loops and switches."""
+"""Transform rules of while loops and switches: derivatives, transposes and batching."""
 
 from __future__ import annotations
 
@@ -127,13 +127,13 @@ def _switch_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool
     for b in branches:
         made = Recorded("switch", ())
         with made.trace:
-            places = [made.trace.input(x.shape, x.dtype) for x in b.graph.inputs]
-            outs = replayed(b.graph, places)
+            parameters = [made.trace.input(x.shape, x.dtype) for x in b.graph.inputs]
+            outs = replayed(b.graph, parameters)
             incoming = [None if c is None else made.trace.input(c.shape, c.dtype) for c in cotangents]
-            sought = [x for x, f in zip(places, flags, strict=True) if f]
+            sought = [x for x, f in zip(parameters, flags, strict=True) if f]
             found = pull(Level(), sought, outs, incoming)
             made.nodes = [zeros_like(x) if c is None else c for x, c in zip(sought, found, strict=True)]
-        made.arguments = [*[x for x, f in zip(places, flags, strict=True) if not f], *[c for c in incoming if c is not None]]
+        made.arguments = [*[x for x, f in zip(parameters, flags, strict=True) if not f], *[c for c in incoming if c is not None]]
         traces.append(made)
     values = [x for x, f in zip(operands, flags, strict=True) if not f]
     node = emitted(ops.switch, values, given, traces, lambda bodies, _: (tuple(bodies),), (index,))

@@ -10,7 +10,7 @@ import numpy as np
 
 import hologram.primitives.control as ops
 from hologram import dtypes
-from hologram.control.tracing import Operands, Traced, Type, as_node, closed, emit, same_structure, settle
+from hologram.control.tracing import Operands, Traced, Type, as_node, close_bodies, emit, same_structure, settle
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.support.user_lines import located
@@ -60,7 +60,7 @@ def scan(
     y_tree = tree.structure(traced.result[1])
     if not traced.nodes:
         return init, tree.unflatten(y_tree, [])
-    outer, (body,) = closed([traced])
+    outer, (body,) = close_bodies([traced])
     starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
     attrs = (body, len(outer), count, steps, bool(reverse))
     out = emit(ops.scan, [*outer, *starts, *sequence.nodes], attrs, [*types, *ys])
@@ -97,7 +97,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise located(ShapeError(f"while_loop: the condition is a scalar bool, not {test.types[0] if len(test.types) == 1 else test.treedef}"))
     if test.types[0].dtype is not dtypes.bool_:
         raise located(DTypeError(f"while_loop: the condition is a scalar bool, not {test.types[0]}"))
-    outer, bodies = closed([test, body])
+    outer, bodies = close_bodies([test, body])
     starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
     return tree.unflatten(carry.treedef, emit(ops.while_, [*outer, *starts], (*bodies, len(outer)), types))
 

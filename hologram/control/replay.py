@@ -1,4 +1,4 @@
-"""Bodies recorded again, and control nodes made from bodies under construction: what rules for transforms are written with."""
+"""Replay of bodies into a trace, and control nodes made of bodies under construction: helpers of transform rules."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import hologram.primitives.control as ops
-from hologram.control.tracing import Recorded, closed
+from hologram.control.tracing import Recorded, close_bodies
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import Op
+from hologram.ir.traversal import topological
 from hologram.trace.recorder import record
 
 
@@ -28,7 +29,7 @@ def emitted(op: Op, fixed: Sequence[Node], rest: Iterable[Node], made: Sequence[
 
     ``attrs(bodies, constants)`` gives the attributes: what the bodies turn out to read from around them comes before ``fixed``.
     """
-    outer, bodies = closed(made)
+    outer, bodies = close_bodies(made)
     return record(op, (*first, *outer, *fixed, *rest), attrs(bodies, len(outer) + len(fixed)))
 
 

@@ -1,4 +1,4 @@
-"""How transforms go through a scan.
+"""Transform rules of scans: derivatives, transposes and batching.
 
 Its derivative is two scans: the scan itself, which now also stacks what the derivative needs of each step, and a linear scan that reads these
 stacks. The linear scan transposed runs the other way. Reductions of graphs put scans that run side by side together again, so forward mode costs one
@@ -15,9 +15,10 @@ from hologram.control.replay import depends, emitted, replayed, result
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
 from hologram.graph.blocking.score_regions import rematerialized
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
+from hologram.ir.traversal import reachable, topological
 from hologram.support.user_lines import located
 from hologram.trace.recorder import record
 from hologram.transform.differentiate import pull, push
@@ -101,22 +102,13 @@ class _Linearised:
         for n in order:
             if any(x in linear for x in n.inputs):
                 linear.add(n)
-        found: dict[Node, None] = {}
-        stack = [x for n in order if n in linear and n not in given for x in n.inputs if x not in linear]
-        stack += [x for x in there if x not in linear]
-        seen: set[Node] = set()
-        while stack:
-            n = stack.pop()
-            if n in seen:
-                continue
-            seen.add(n)
-            if n.op.name == "const" or n.op.name == "iota":
-                continue
-            if n.op.kind == "movement" or n.op.name == "cast" or n in again:
-                stack.extend(n.inputs)
-            else:
-                found[n] = None
-        return list(found)
+        read = [x for n in order if n in linear and n not in given for x in n.inputs if x not in linear]
+
+        def is_rematerialized(n: Node) -> bool:
+            return n.op.kind == "movement" or n.op.name == "cast" or n in again
+
+        needed = reachable([*read, *(x for x in there if x not in linear)], lambda n: n.inputs if is_rematerialized(n) else ())
+        return [n for n in needed if n.op.name not in ("const", "iota") and not is_rematerialized(n)]
 
 
 def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
@@ -124,15 +116,15 @@ def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, .
     made = _Linearised(parts, [t is not None for t in tangents])
     if all(t is None for t in made.pushed):
         return None
-    held = _Held(parts, made)
+    residuals = _Residuals(parts, made)
     fixed_tangents, _, x_tangents = parts.split([made.tangents.get(x) for x in made.arguments])
     carried = [x for x in made.arguments if x in made.tangents and parts.is_carry(made.arguments.index(x))]
     there = [k for k, t in enumerate(made.pushed) if t is not None]
     recorded = made.recorded
     recorded.arguments = [
-        *held.fixed_arguments, *[t for t in fixed_tangents if t is not None],
+        *residuals.fixed_arguments, *[t for t in fixed_tangents if t is not None],
         *[made.tangents[x] for x in carried],
-        *held.x_arguments, *[t for t in x_tangents if t is not None],
+        *residuals.x_arguments, *[t for t in x_tangents if t is not None],
     ]  # fmt: skip
     recorded.nodes = [made.pushed[k] for k in there]  # type: ignore[misc]
     given = dict(zip(made.arguments, tangents, strict=True))
@@ -141,8 +133,8 @@ def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, .
     starts = [zeros_like(outer[x]) if given[x] is None else given[x] for x in carried]
     tangent_scan = emitted(
         ops.scan,
-        [*held.fixed, *[given[x] for x in fixed if given[x] is not None]],  # type: ignore[list-item]
-        [*starts, *held.xs, *[given[x] for x in xs if given[x] is not None]],  # type: ignore[list-item]
+        [*residuals.fixed, *[given[x] for x in fixed if given[x] is not None]],  # type: ignore[list-item]
+        [*starts, *residuals.xs, *[given[x] for x in xs if given[x] is not None]],  # type: ignore[list-item]
         [recorded],
         parts.attrs(len(carried)),
     )
@@ -153,7 +145,7 @@ def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, .
     return tuple(results)
 
 
-class _Held:
+class _Residuals:
     """Residuals by how the linear scan comes to them: constants of the loop, sequences that were there, and stacks that the scan is run for."""
 
     def __init__(self, parts: _Parts, made: _Linearised) -> None:
@@ -200,14 +192,14 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
         raise located(DifferentiationError("scan: reverse mode through a loop whose carry is not linear"))
     back = Recorded("scan", ())
     with back.trace:
-        places = [back.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
-        outs = replayed(parts.body, places)
+        parameters = [back.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
+        outs = replayed(parts.body, parameters)
         carried = [back.trace.input(x.shape, x.dtype) for x in outs[: parts.carries]]
         given = cotangents[parts.carries :]
         stepwise = [None if c is None else back.trace.input(x.shape, x.dtype) for c, x in zip(given, outs[parts.carries :], strict=True)]
-        sought = [x for x, f in zip(places, flags, strict=True) if f]
+        sought = [x for x, f in zip(parameters, flags, strict=True) if f]
         found = dict(zip(sought, pull(Level(), sought, outs, [*carried, *stepwise]), strict=True))
-        fixed, carries, xs = parts.split(places)
+        fixed, carries, xs = parts.split(parameters)
         summed = [x for x in fixed if found.get(x) is not None]
         sums = [back.trace.input(x.shape, x.dtype) for x in summed]
         stacked_xs = [x for x in xs if found.get(x) is not None]
@@ -218,7 +210,7 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
         ]
     if not back.nodes:
         return tuple([None] * len(linear))  # what is linear reaches no result
-    outer = dict(zip(places, parts.inputs, strict=True))
+    outer = dict(zip(parameters, parts.inputs, strict=True))
     fixed_there = [x for x in fixed if x not in found]
     xs_there = [x for x in xs if x not in found]
     back.arguments = [*fixed_there, *carried, *sums, *xs_there, *[s for s in stepwise if s is not None]]
@@ -233,7 +225,7 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
     )
     order = [*carries, *summed, *stacked_xs]
     made = {x: result(node, i, outer[x]) for i, x in enumerate(order)}
-    return tuple([made.get(x) if f else None for x, f in zip(places, linear, strict=True)])
+    return tuple([made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)])
 
 
 # --- stacks of examples ----------------------------------------------------------------------------------------------

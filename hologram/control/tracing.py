@@ -1,4 +1,4 @@
-"""Functions of a user as closed graphs: operands in, bodies traced, results out."""
+"""Tracing of the bodies of loops and branches: a user's function becomes a closed graph of its operands."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError, TreeError
 from hologram.ir.graph import Body, close
 from hologram.ir.leaves import const, input_, leaf
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import is_static, symbols_of
+from hologram.ir.traversal import topological
 from hologram.primitives.control import project
 from hologram.support.user_lines import located
 from hologram.trace import tree
@@ -157,7 +158,7 @@ class Traced(Recorded):
         self.types[index] = Type(self.types[index].shape, dtype, False)
 
 
-def closed(traces: Sequence[Recorded]) -> tuple[list[Node], list[Body]]:
+def close_bodies(traces: Sequence[Recorded]) -> tuple[list[Node], list[Body]]:
     """Bodies that share their first arguments, and the nodes to give for these: everything that any of them reads from around it."""
     captured = list(dict.fromkeys(n for t in traces for n in t.captured()))
     bodies = [close([*captured, *t.arguments], t.nodes, t.trace.lines) for t in traces]

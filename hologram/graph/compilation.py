@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.memory.plan import Plan
+from hologram.graph.memory.arena import ArenaAllocation
 from hologram.graph.pass_manager import Context, Pass, run_passes
 from hologram.graph.pipeline import PIPELINE, canonicalise, compile_to_plan, passes
 from hologram.graph.program import Schedule
@@ -56,7 +56,7 @@ class Compilation:
         _tell_times(context)
         return plan
 
-    def plan(self, values: Mapping[str, int]) -> Plan:
+    def plan(self, values: Mapping[str, int]) -> ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
         if settings.verify:
             verify_extents(self.canonical.nodes(), values)

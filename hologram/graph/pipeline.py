@@ -31,7 +31,7 @@ from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.legalize import legalize
-from hologram.graph.library.attention.device_kernel import WIDEST_BYTES
+from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.lower.steps import LoweredGraph, lower_groups
@@ -96,7 +96,7 @@ def _reorders(context: Context) -> bool:
 
 
 def _has_matrix_units(context: Context) -> bool:
-    return _reorders(context) and isinstance(context.tile, GpuTileConfig) and context.tile.tile_16bit is not None
+    return _reorders(context) and isinstance(context.tile, GpuTileConfig) and context.tile.tile_16_bit is not None
 
 
 def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
@@ -109,7 +109,7 @@ def _block(first_level: int, graph: Graph, context: Context) -> Graph:
 
 
 def _join_attention(graph: Graph, context: Context) -> Graph:
-    return join_attention(graph, WIDEST_BYTES if isinstance(context.tile, GpuTileConfig) else None)
+    return join_attention(graph, MAX_VALUE_ROW_BYTES if isinstance(context.tile, GpuTileConfig) else None)
 
 
 def _legalize(graph: Graph, context: Context) -> Graph:

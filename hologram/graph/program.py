@@ -13,8 +13,8 @@ from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.steps import LoweredGraph, host_steps_of, kernels_of
-from hologram.graph.memory import plan as planner
-from hologram.graph.memory.verify import verify_plan
+from hologram.graph.memory import arena
+from hologram.graph.memory.verify import verify_allocation
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, is_static, split_linear, substitute, var
@@ -103,19 +103,19 @@ class Schedule:
                     found[result].append(number[source])
         return list(found.values())
 
-    def plan(self, values: Mapping[str, int]) -> planner.Plan:
+    def plan(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
         number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
         lifetimes = []
         for n, first, last, heirs in self.temporaries:
             nbytes = n.nbytes if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
-            lifetimes.append(planner.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in heirs if h in number)))
-        plan = planner.plan(lifetimes)
+            lifetimes.append(arena.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in heirs if h in number)))
+        plan = arena.allocate(lifetimes)
         if settings.verify:
-            verify_plan(lifetimes, plan)
+            verify_allocation(lifetimes, plan)
         return plan
 
-    def offset(self, node: Node | ControlStep, plan: planner.Plan | None) -> Int:
+    def offset(self, node: Node | ControlStep, plan: arena.ArenaAllocation | None) -> Int:
         """The arena offset of an intermediate: a number, or the symbol that will hold it."""
         i = next(i for i, (n, *_) in enumerate(self.temporaries) if n is node)
         return var(f"arena{i}") if plan is None else plan.buffers[i].offset
@@ -123,13 +123,13 @@ class Schedule:
 
 def _described(step: Lowered | ControlStep | HostStep) -> str:
     """One line for a step: what it is, and which arrays it binds."""
-    what = f"kernel, {step.kernel.chunks} parallel iterations" if isinstance(step, Lowered) else step.node.op.name
+    what = f"kernel, {step.kernel.iterations} parallel iterations" if isinstance(step, Lowered) else step.node.op.name
     return f"{what}; binds {', '.join(f'{n.dtype}{list(n.shape)}' for n in step.bindings)}"
 
 
 def _kernel_cost(low: Lowered) -> float:
-    chunks = low.kernel.chunks
-    return chunks * low.kernel.cost if isinstance(chunks, int) else UNKNOWN_NS
+    iterations = low.kernel.iterations
+    return iterations * low.kernel.cost if isinstance(iterations, int) else UNKNOWN_NS
 
 
 def _concrete(x: Int, values: Mapping[str, int]) -> int:

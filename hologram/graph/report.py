@@ -1,11 +1,11 @@
-"""What a compiled graph says of itself: how far it was reduced, what it moves and computes, where its buffers are."""
+"""Reports on a compiled graph: how far it was reduced, its cost, and its memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hologram.graph.memory.plan import Plan
+from hologram.graph.memory.arena import ArenaAllocation
 from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
@@ -56,7 +56,7 @@ class Memory:
     """The plan of the intermediates, and the bytes of arguments, constants and results. Of the constants ``held_bytes`` are computed once, from
     others that calls may not read at all."""
 
-    plan: Plan
+    plan: ArenaAllocation
     argument_bytes: int
     constant_bytes: int
     result_bytes: int

@@ -1,4 +1,4 @@
-"""What every graph must keep: :func:`verify_graph` checks it, node by node.
+"""The graph verifier: :func:`verify_graph` checks a graph node by node.
 
 With ``settings.verify`` the compiler calls it on what it is given and on what each pass makes of that, the bodies of loops and branches included.
 """
@@ -12,7 +12,7 @@ from hologram.errors import CompileError
 from hologram.graph.library.attention.nodes import ROWS
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE, TABLE
+from hologram.ir.op import MULTI_RESULT, TABLE
 from hologram.ir.symbolic import substitute, symbols_of
 from hologram.primitives.control import project, result_types, scan
 
@@ -74,7 +74,7 @@ def _trouble(node: Node) -> str:
 
 def _projected(node: Node) -> str:
     (source,), (index, *_) = node.inputs, node.attrs
-    if source.op.kind not in MULTIPLE:
+    if source.op.kind not in MULTI_RESULT:
         return f"picks a result of {source!r}, which has but one"
     types = result_types(source)
     if not 0 <= index < len(types):

@@ -1,1 +1,1 @@
-"""What a program is: nodes of ops with shapes and types, their text, and the interpreter that is their meaning."""
+"""The graph IR: nodes, op definitions, shapes and types, text, traversals, and the reference interpreter."""

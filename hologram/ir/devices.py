@@ -1,4 +1,4 @@
-"""The devices that programs can run on, under the names that users give, and why others are not there.
+"""The registry of devices: those that programs can run on, by the names that users give, and why others are missing.
 
 A row of :data:`BACKENDS` is a module with ``found()``: its devices, and why there are none. Importing it imports no driver; asking it does. Other
 packages add theirs by an entry point of the group ``hologram.backends``. What compiles for a device and runs programs there keeps to the protocol

@@ -1,4 +1,4 @@
-"""Straight-line scalar code: :class:`Value` is what decompositions in the op table are written with.
+"""Builder of straight-line scalar code: decompositions in the op table are written with :class:`Value`.
 
 A decomposition is a function of Values that returns a Value; running it once appends its instructions to a block.
 """
@@ -46,7 +46,7 @@ class Block:
 
 
 class _Typed:
-    """Stands in for a node where a row's type rule is asked."""
+    """Stands in for a node where an op's type rule is asked."""
 
     __slots__ = ("dtype",)
     shape = ()
@@ -214,9 +214,9 @@ class Code:
     def const(self, number: Any, d: DType) -> Value:
         return Value(self, self.block.emit("const", (), const_attrs(number, d), d))
 
-    def apply(self, row: Op, args: tuple[Value, ...], attrs: tuple[Any, ...]) -> Value:
-        _, dtype = row.infer(tuple(_Typed(a.dtype) for a in args), attrs)
-        return Value(self, self.block.emit(row, tuple(a.ins for a in args), attrs, dtype))
+    def apply(self, op: Op, args: tuple[Value, ...], attrs: tuple[Any, ...]) -> Value:
+        _, dtype = op.infer(tuple(_Typed(a.dtype) for a in args), attrs)
+        return Value(self, self.block.emit(op, tuple(a.ins for a in args), attrs, dtype))
 
     def rare(self, condition: Value, slow: Callable[[], Value], fast: Value) -> Value:
         outer = self.block
@@ -231,13 +231,13 @@ class Code:
         return Value(self, ins)
 
 
-def decompose(row: Op, dtypes_in: tuple[DType, ...], attrs: tuple[Any, ...]) -> tuple[list[Ins], list[Any], Ins]:
-    """``(parameters, body, result)`` of a row's decomposition for given input types."""
-    assert row.lower is not None
+def decompose(op: Op, dtypes_in: tuple[DType, ...], attrs: tuple[Any, ...]) -> tuple[list[Ins], list[Any], Ins]:
+    """``(parameters, body, result)`` of an op's decomposition for given input types."""
+    assert op.lower is not None
     block = Block()
     code = Code(block)
     params = [Ins("param", (), (i,), d) for i, d in enumerate(dtypes_in)]
-    out = row.lower(*(code.value(p) for p in params), *attrs)
+    out = op.lower(*(code.value(p) for p in params), *attrs)
     return params, block.body, out.ins
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from hologram.ir.leaves import input_
-from hologram.ir.node import Builder, Node, const_value, topological
+from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.traversal import topological
 
 
 class Graph:
@@ -22,6 +23,14 @@ class Graph:
     def nodes(self) -> list[Node]:
         """Inputs first (used or not), then everything the outputs need, in topological order."""
         return topological([*self.inputs, *self.outputs])
+
+    def mapped(self, image: Mapping[Node, Node], inputs: Sequence[Node] | None = None) -> Graph:
+        """The graph of the images of its inputs (or of other ``inputs``) and outputs. Users' lines go along, the first where nodes share an image."""
+        lines: dict[Node, Any] = {}
+        for n, line in self.lines.items():
+            if n in image:
+                lines.setdefault(image[n], line)
+        return Graph([image[x] for x in self.inputs] if inputs is None else inputs, [image[x] for x in self.outputs], lines)
 
     def __str__(self) -> str:
         return text(self)
@@ -49,6 +58,11 @@ def inlined(build: Builder, graph: Graph, arguments: Sequence[Node], values: Seq
         if n not in made:
             made[n] = build(n.op, tuple([made[x] for x in n.inputs]), n.attrs)
     return [made[x] for x in values]
+
+
+def placeholder(like: Node, index: int = 0) -> Node:
+    """An argument of the shape and type of ``like`` that nothing reads."""
+    return Node(input_, (), (index, like.shape, like.dtype.name, None), like.shape, like.dtype)
 
 
 # --- graphs inside of nodes ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Which elements an op reads: index propagation from an op's result to its inputs.
+"""Index propagation: which elements of its inputs an element of an op's result is made of.
 
 An element is named by a tuple of integer expressions, one an axis. ``guard`` is a tuple of ``(expression, size)``: the element is
 wanted only where ``0 <= expression < size`` for all of them (beyond the edge of a ``pad``, or in another piece of a
@@ -19,7 +19,7 @@ from hologram.ir.symbolic import Int, bounds, floordiv, is_static, mod, recombin
 
 Index: TypeAlias = tuple[Int, ...]
 Guard: TypeAlias = tuple[tuple[Int, Int], ...]
-Request: TypeAlias = tuple[Node, Index, Guard]
+InputElement: TypeAlias = tuple[Node, Index, Guard]
 
 
 @lru_cache(4096)
@@ -110,7 +110,7 @@ def _certainly_inside(e: Int, size: Int) -> bool | None:
     return True if low is not None and low >= 0 and most is not None and most < 0 else None
 
 
-def _pad_requests(node: Node, index: Index, guard: Guard) -> list[Request]:
+def _propagate_through_pad(node: Node, index: Index, guard: Guard) -> list[InputElement]:
     """The array's element, the fill, or both."""
     x, fill = node.inputs
     low, high = node.attrs
@@ -123,7 +123,7 @@ def _pad_requests(node: Node, index: Index, guard: Guard) -> list[Request]:
     return [(x, at, guard + open_), (fill, (), guard)] if open_ else [(x, at, guard)]
 
 
-def pieces(node: Node, index: Index, guard: Guard) -> list[Request]:
+def _propagate_through_concatenate(node: Node, index: Index, guard: Guard) -> list[InputElement]:
     """The element of each input of a ``concatenate`` that may stand at ``index``."""
     (axis,) = node.attrs
     sizes = tuple(x.shape[axis] for x in node.inputs)
@@ -132,7 +132,7 @@ def pieces(node: Node, index: Index, guard: Guard) -> list[Request]:
     first, last = 0, len(sizes)
     if low is not None and high is not None and is_static(node.shape[axis]):
         first, last = bisect_right(offsets, low) - 1, bisect_right(offsets, high)  # type: ignore[type-var]
-    out: list[Request] = []
+    out: list[InputElement] = []
     for i in range(max(first, 0), last):
         at = index[axis] - offsets[i]
         inside = _certainly_inside(at, sizes[i])
@@ -154,8 +154,8 @@ def _through_windows(node: Node, index: Index) -> Index:
     sizes, steps, dilations = node.attrs
     rank = len(sizes)
     lead = len(index) - 2 * rank
-    places = zip(index[lead : lead + rank], index[lead + rank :], steps, dilations, strict=True)
-    return (*index[:lead], *[q * s + k * d for k, q, s, d in places])
+    windows = zip(index[lead : lead + rank], index[lead + rank :], steps, dilations, strict=True)
+    return (*index[:lead], *[q * s + k * d for k, q, s, d in windows])
 
 
 _SIMPLE: dict[str, Callable[[Node, Index], Index]] = {
@@ -172,7 +172,7 @@ def is_simple(node: Node) -> bool:
     return node.op.name in _SIMPLE
 
 
-def requests(node: Node, index: Index, guard: Guard) -> list[Request]:
+def propagate_index(node: Node, index: Index, guard: Guard) -> list[InputElement]:
     """The elements that element ``index`` of an elementwise or movement node is made of."""
     kind = node.op.kind
     if kind == "elementwise":
@@ -181,11 +181,11 @@ def requests(node: Node, index: Index, guard: Guard) -> list[Request]:
     if simple is not None:
         return [(node.inputs[0], simple(node, index), guard)]
     if node.op.name == "pad":
-        return _pad_requests(node, index, guard)
-    return pieces(node, index, guard)
+        return _propagate_through_pad(node, index, guard)
+    return _propagate_through_concatenate(node, index, guard)
 
 
-def take_index(node: Node, index: Index) -> tuple[Index, Callable[[Int], Index]]:
+def propagate_through_take(node: Node, index: Index) -> tuple[Index, Callable[[Int], Index]]:
     """For a ``take``: where its index array is read, and from the value found there the element of ``x``."""
     (axis,) = node.attrs
     rank = node.inputs[1].ndim

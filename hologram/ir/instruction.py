@@ -1,4 +1,4 @@
-"""One scalar instruction: what kernels consist of, and what ops are decomposed into."""
+"""Scalar instructions, of which kernels and decompositions of ops consist."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hologram.ir.symbolic import Int
 
 
 class Ins:
-    """``name = op(args; attrs)``: one value of type ``dtype``. ``op`` is a row of the table or a name of ``KERNEL_OPS``.
+    """``name = op(args; attrs)``: one value of type ``dtype``. ``op`` is an op definition or a name of ``KERNEL_OPS``.
 
     attrs: load ``(buffer, index)`` with an optional mask as its one argument; const ``(dtype name, bits)``; index
-    ``(expression,)``; inside ``(expression, size)``; scan ``(accumulator,)``; else the row's own.
+    ``(expression,)``; inside ``(expression, size)``; scan ``(accumulator,)``; else the op's own.
 
     ``name``, if not empty: what index expressions call the value, unlike any other in the kernel. ``extent``: the value is known to be an index
     from 0 up to ``extent`` - 1; None: any integer. ``assumed``: by its algorithm more is known of it than that, such as where a search ends, so

@@ -1,4 +1,4 @@
-"""The meaning of a graph: a plain interpreter that runs each row's ``reference`` on NumPy arrays.
+"""The reference interpreter, which is the meaning of a graph: it runs each op's ``reference`` on NumPy arrays.
 
 Every backend and every rewrite rule is tested against it. It is written to be read, not to be fast.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import input_
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import Expr, substitute
 
 
@@ -30,7 +30,7 @@ def evaluate(graph: Graph, inputs: Sequence[np.ndarray], symbols: Mapping[str, i
 def evaluate_node(node: Node, arrays: Sequence[np.ndarray], symbols: Mapping[str, int] | None = None) -> np.ndarray:
     """One node on the values of its inputs; an ``input`` node takes its argument. The result's shape and type are checked against the node's."""
     sizes = symbols or {}
-    if node.op.kind in MULTIPLE:  # a list of results, which "project" nodes pick
+    if node.op.kind in MULTI_RESULT:  # a list of results, which "project" nodes pick
         return node.op.reference(*arrays, *node.attrs)
     shape = _concrete(node.shape, sizes)
     value = np.asarray(node.op.reference(*arrays, *_concrete(node.attrs, sizes)))

@@ -53,10 +53,10 @@ def _input(argument: np.ndarray, *attrs: Any) -> np.ndarray:
     return argument
 
 
-def _row(name: str, infer: Any, reference: Any, attrs: tuple[str, ...], kinds: str = "biufc") -> Op:
+def _define(name: str, infer: Any, reference: Any, attrs: tuple[str, ...], kinds: str = "biufc") -> Op:
     return register(Op(name, "leaf", 0, infer, reference, attrs=attrs, kinds=kinds, cost=0))
 
 
-input_ = _row("input", _infer_input, _input, ("index", "shape", "dtype", "token"))
-const = _row("const", _infer_const, _const, ("dtype", "bits"))
-leaf = _row("leaf", _infer_leaf, _leaf, ("storage", "shape", "dtype"))
+input_ = _define("input", _infer_input, _input, ("index", "shape", "dtype", "token"))
+const = _define("const", _infer_const, _const, ("dtype", "bits"))
+leaf = _define("leaf", _infer_leaf, _leaf, ("storage", "shape", "dtype"))

@@ -1,6 +1,6 @@
-"""The one node type of a computation graph.
+"""Nodes of computation graphs, and the builder that interns them.
 
-A :class:`Node` is immutable: an op's row, input nodes, static attributes, and the shape and type that follow from them.
+A :class:`Node` is immutable: an op definition, input nodes, static attributes, and the shape and type that follow from them.
 Within a graph nodes are interned, so structural equality is identity and common subexpressions vanish by construction.
 
 Invariants: elementwise ops take inputs of one dtype rule and of equal shape, except that an input of shape ``()``
@@ -10,7 +10,6 @@ broadcasts implicitly; every other broadcast is a ``broadcast`` node. Every cast
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -108,28 +107,6 @@ class Builder:
     def flip(self, x: Node, axis: int) -> Node:
         """``x`` in reverse order along one axis."""
         return self.slice_axis(x, axis, x.shape[axis] - 1, -1, -1)
-
-
-def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:
-    """Every node that ``outputs`` need, inputs first, in a fixed order. Iterative: depth costs nothing."""
-    order: list[Node] = []
-    done: set[Node] = set()
-    for root in outputs:
-        stack: list[tuple[Node, int]] = [(root, 0)]
-        while stack:
-            node, i = stack.pop()
-            if i == 0 and node in done:
-                continue
-            inputs = () if stop is not None and stop(node) else node.inputs
-            while i < len(inputs) and inputs[i] in done:
-                i += 1
-            if i < len(inputs):
-                stack.append((node, i + 1))
-                stack.append((inputs[i], 0))
-            elif node not in done:
-                done.add(node)
-                order.append(node)
-    return order
 
 
 def nbytes(node: Node) -> int:

@@ -1,8 +1,8 @@
-"""The op table: one row an operation.
+"""The op table: one definition an op.
 
-A row says everything about an op that is a fact of the op: its name and kind, how the type and shape of its result follow
+A definition says everything about an op that is a fact of the op: its name and kind, how the type and shape of its result follow
 from its inputs, what it means (``reference``, in NumPy), its algebra, its derivatives, and either its spelling on a machine
-or its decomposition into ops that have one. Every stage reads the row; nothing else in Hologram lists op names.
+or its decomposition into ops that have one. Every stage reads the definition; nothing else in Hologram lists op names.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ KINDS = (
     "leaf", "elementwise", "movement", "reduce", "scan", "control", "project", "gather", "scatter", "sort", "native", "mark", "host", "contraction",
     "attention", "digits", "runs",
 )  # fmt: skip
-MULTIPLE = ("control", "host")  # kinds whose nodes have several results, which "project" nodes pick
+MULTI_RESULT = ("control", "host")  # kinds whose nodes have several results, which "project" nodes pick
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Op:
-    """One row.
+    """The definition of an op.
 
     - ``arity``: number of inputs, None for any number.
     - ``attrs``: names of the static attributes, in the order in which ``Node.attrs`` holds them.
     - ``reference(*arrays, *attrs)``: the meaning, on NumPy arrays of the input types, giving an array of the result's type.
-      For elementwise rows it is called on equal shapes or scalars.
+      For elementwise ops it is called on equal shapes or scalars.
     - ``algebra``: words of ``commutative associative idempotent involution``; ``identity`` the neutral element of an elementwise op,
       if any. For reductions and scans ``identity(dtype)`` gives it, and ``empty(dtype)`` the result over no elements (None: an error).
     - ``spelling``: machine spelling by dtype kind; None where ``lower`` decomposes the op.
     - ``lower(*values, *attrs)``: decomposition into other ops, written on the values of a builder (see
       :mod:`hologram.ir.expression_builder`); it sees narrow floats as float32.
     - ``cost``: rough scalar operations an element, for fusion decisions.
-    - ``monoid``: for reductions and scans, the row of the elementwise op that combines two elements.
+    - ``monoid``: for reductions and scans, the elementwise op that combines two elements.
     - ``tests``: the domain for generated tests: ``low`` and ``high`` bound ordinary values (special values come in any case); ``guard``
       names a precondition (``divisor``, ``count``, ``positive``) that the values must be made to keep; ``ulps`` is the bound where it is not 2.
-    - ``results(inputs, attrs)``: for ``host`` rows, the (shape, dtype) of every result; ``infer`` gives the first, ``reference`` a list of arrays.
-    - ``split``: how the row on complex numbers is made of rows on real ones, by :mod:`hologram.primitives.complex.parts`; None where complex numbers
+    - ``results(inputs, attrs)``: for ``host`` ops, the (shape, dtype) of every result; ``infer`` gives the first, ``reference`` a list of arrays.
+    - ``split``: how the op on complex numbers is made of ops on real ones, by :mod:`hologram.primitives.complex.parts`; None where complex numbers
       are only moved, as bits, or not taken.
     - ``exact``: every backend gives the reference's bits (IEEE-correct or integer); False for math functions.
 
     What transforms need to know. These rules are written on nodes, with the functions of :mod:`hologram.transform.nodes`, so that they are
     recorded, and transformed, like any other code; :func:`transforms` attaches them.
 
-    - ``jvp(tangents, out, *inputs, *attrs)``: the tangent of ``out``, the row's result on ``inputs``. ``tangents`` has one entry an input, None
-      for zero; at least one is not None. A tangent has its value's shape and type. None for a result that is zero everywhere. Rows whose
+    - ``jvp(tangents, out, *inputs, *attrs)``: the tangent of ``out``, the op's result on ``inputs``. ``tangents`` has one entry an input, None
+      for zero; at least one is not None. A tangent has its value's shape and type. None for a result that is zero everywhere. Ops whose
       derivative is zero or does not exist have a :class:`NoDerivative`.
-    - ``transpose(cotangent, linear, *inputs, *attrs)``, for rows that are linear in the inputs whose flag in ``linear`` is True (of which only
+    - ``transpose(cotangent, linear, *inputs, *attrs)``, for ops that are linear in the inputs whose flag in ``linear`` is True (of which only
       shape and type may be read): a tuple with one cotangent an input, None for zero and where the flag is False.
-    - ``batch(size, batched, *inputs, *attrs)``: the row on a stack of ``size`` examples. Inputs whose flag in ``batched`` is True have the stack's
-      axis in front, the others are one for all; the result has the axis in front. None, for elementwise rows: they are stacked alike.
+    - ``batch(size, batched, *inputs, *attrs)``: the op on a stack of ``size`` examples. Inputs whose flag in ``batched`` is True have the stack's
+      axis in front, the others are one for all; the result has the axis in front. None, for elementwise ops: they are stacked alike.
     - ``batch_body(what, graph, batched, size)``, of ``scan``: a body for stacks of ``size`` examples.
 
-    A row whose result stands for several values (others pick one) may take and give any object as tangent or cotangent that these others'
+    An op whose result stands for several values (others pick one) may take and give any object as tangent or cotangent that these others'
     rules understand; cotangents that are tuples are added entry by entry. ``batch`` then gives a node of which every value is stacked.
     """
 
@@ -107,41 +107,41 @@ class NoDerivative:
 TABLE: dict[str, Op] = {}
 
 
-def register(row: Op) -> Op:
-    """Adds a row; an incomplete or doubled one fails here, at import."""
-    if row.name in TABLE:
-        raise ValueError(f"op {row.name} has two rows")
-    if row.kind not in KINDS:
-        raise ValueError(f"op {row.name}: unknown kind {row.kind}")
-    if row.kind == "elementwise" and [row.spelling, row.lower].count(None) != 1 and (row.spelling is not None or row.split is None):
-        raise ValueError(f"op {row.name} needs a spelling or a decomposition, and not both")
-    if (row.kind == "host") != (row.results is not None):
-        raise ValueError(f"op {row.name}: host rows, and no others, list the types of their results")
-    if row.kind == "scan" and row.monoid is None:
-        raise ValueError(f"op {row.name} needs the op that combines two elements")
-    if row.kind in ("reduce", "scan", "scatter") and (row.monoid is None) != (row.identity is None):
-        raise ValueError(f"op {row.name} needs both a monoid and its identity, or neither")
-    TABLE[row.name] = row
-    return row
+def register(op: Op) -> Op:
+    """Adds an op definition; an incomplete or doubled one fails here, at import."""
+    if op.name in TABLE:
+        raise ValueError(f"op {op.name} has two definitions")
+    if op.kind not in KINDS:
+        raise ValueError(f"op {op.name}: unknown kind {op.kind}")
+    if op.kind == "elementwise" and [op.spelling, op.lower].count(None) != 1 and (op.spelling is not None or op.split is None):
+        raise ValueError(f"op {op.name} needs a spelling or a decomposition, and not both")
+    if (op.kind == "host") != (op.results is not None):
+        raise ValueError(f"op {op.name}: host ops, and no others, list the types of their results")
+    if op.kind == "scan" and op.monoid is None:
+        raise ValueError(f"op {op.name} needs the op that combines two elements")
+    if op.kind in ("reduce", "scan", "scatter") and (op.monoid is None) != (op.identity is None):
+        raise ValueError(f"op {op.name} needs both a monoid and its identity, or neither")
+    TABLE[op.name] = op
+    return op
 
 
-def on_complex(row: Op, split: Callable[..., Any], infer: TypeRule, reference: Callable[..., Any]) -> Op:
-    """Makes a row take complex numbers as well, once: how it splits, its type rule and its reference for all kinds."""
-    if row.split is not None:
-        raise ValueError(f"op {row.name} takes complex numbers already")
-    kinds = row.kinds if "c" in row.kinds or row.kinds == "b" else row.kinds + "c"
+def on_complex(op: Op, split: Callable[..., Any], infer: TypeRule, reference: Callable[..., Any]) -> Op:
+    """Makes an op take complex numbers as well, once: how it splits, its type rule and its reference for all kinds."""
+    if op.split is not None:
+        raise ValueError(f"op {op.name} takes complex numbers already")
+    kinds = op.kinds if "c" in op.kinds or op.kinds == "b" else op.kinds + "c"
     for name, value in (("split", split), ("infer", infer), ("reference", reference), ("kinds", kinds)):
-        object.__setattr__(row, name, value)
-    return row
+        object.__setattr__(op, name, value)
+    return op
 
 
-def transforms(row: Op, **rules: Callable[..., Any]) -> Op:
-    """Attaches ``jvp``, ``transpose``, ``batch`` or ``batch_body`` to a row, each once. The rules record, so they are defined after what records."""
+def transforms(op: Op, **rules: Callable[..., Any]) -> Op:
+    """Attaches ``jvp``, ``transpose``, ``batch`` or ``batch_body`` to an op, each once. The rules record, so they are defined after what records."""
     for name, rule in rules.items():
-        if name not in ("jvp", "transpose", "batch", "batch_body") or getattr(row, name) is not None:
-            raise ValueError(f"op {row.name}: {name} is not a rule for transforms, or is there already")
-        object.__setattr__(row, name, rule)
-    return row
+        if name not in ("jvp", "transpose", "batch", "batch_body") or getattr(op, name) is not None:
+            raise ValueError(f"op {op.name}: {name} is not a rule for transforms, or is there already")
+        object.__setattr__(op, name, rule)
+    return op
 
 
 def load_transforms() -> None:

@@ -1,4 +1,4 @@
-"""The memory of realised values, as graphs see it: NumPy arrays, and storages of backends, which say how they are read."""
+"""Storages: the memory of realised values, as graphs see it: NumPy arrays, and storages of backends, which say how they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integers that may be symbols: extents of arrays, and index arithmetic in kernels.
+"""Symbolic integers: extents of arrays, and index arithmetic in kernels.
 
 An :class:`Expr` is a polynomial with integer coefficients over *atoms*. An atom is a named variable with known bounds, or
 a floor division or remainder of one Expr by another. Polynomials are kept in one canonical form, so structural equality is

@@ -82,8 +82,8 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
 def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition ``x = U diag(S) Vh`` of matrices (…, m, n): a named tuple ``(U, S, Vh)``.
 
-    ``S`` (…, min(m, n)) is descending; ``U`` and ``Vh`` are square, or if not ``full_matrices`` with k = min(m, n) columns and rows. Derivatives
-    take singular values to be distinct.
+    ``S`` (…, min(m, n)) is descending; ``U`` and ``Vh`` are square, or if not ``full_matrices`` with k = min(m, n) columns and rows. The vectors
+    have no derivative where singular values are equal.
 
     >>> found = hg.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], full_matrices=False)
     >>> found.S, found.U.shape
@@ -107,8 +107,8 @@ def svdvals(x: Any, /) -> Tensor:
 def eigh(x: Any, /) -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian matrices (…, n, n): a named tuple ``(eigenvalues, eigenvectors)``.
 
-    Values (…, n) are real and ascending, vectors (…, n, n) are columns. Reads the lower triangle. Derivatives take eigenvalues to be distinct.
-    Raises ShapeError for matrices that are not square.
+    Values (…, n) are real and ascending, vectors (…, n, n) are columns. Reads the lower triangle. Vectors have no derivative where
+    eigenvalues are equal. Raises ShapeError for matrices that are not square.
 
     >>> hg.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvalues
     Tensor([1., 2.], dtype=float32)

@@ -1,4 +1,4 @@
-"""Reading and writing at computed places."""
+"""Gather and scatter: reading and writing at computed indices."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ take = register(Op("take", "gather", 2, _infer_take, _take, attrs=("axis",), kin
 # --- scatter ---------------------------------------------------------------------------------------------------------
 #
 # The mirror of take. The first ``batch`` axes are shared by all inputs; along ``axis``, not one of these, ``indices`` say where the updates go:
-# for every place j of ``indices``, in C order, ``result[…, indices[j], …] = result[…, indices[j], …] o updates[…, j, …]``, the result starting as
+# for every position j of ``indices``, in C order, ``result[…, indices[j], …] = result[…, indices[j], …] o updates[…, j, …]``, the result starting as
 # ``x``. Updates whose index is out of range, negative ones included, are dropped: the front end has wrapped those that count from the end.
 
-MOST_PIECES = 16
-LEAST_UPDATES = 16_384  # of one row, from which updates are cut in pieces
-UPDATES_PER_PLACE = 2  # so many updates a piece for every place of the result, at least
+MAX_PIECES = 16
+MIN_CUT_UPDATES = 16_384  # of one row, from which updates are cut in pieces
+UPDATES_PER_ELEMENT = 2  # so many updates a piece for every element of the result, at least
 
 
-def pieces(places: Int, updates: Int) -> int:
-    """In how many equal pieces the updates of one row of ``places`` elements are added up; 1: they go into ``x`` one after the other.
+def pieces(elements: Int, updates: Int) -> int:
+    """In how many equal pieces the updates of one row of so many ``elements`` are added up; 1: they go into ``x`` one after the other.
 
     The pieces' results, each started at the identity, are combined in order, and then with ``x``. That depends on sizes alone, so the order is fixed,
     and pieces can be shared among threads.
     """
-    if not isinstance(places, int) or not isinstance(updates, int) or updates < LEAST_UPDATES:
+    if not isinstance(elements, int) or not isinstance(updates, int) or updates < MIN_CUT_UPDATES:
         return 1
     count = 1
-    while count < MOST_PIECES and 2 * count * UPDATES_PER_PLACE * places <= updates:
+    while count < MAX_PIECES and 2 * count * UPDATES_PER_ELEMENT * elements <= updates:
         count *= 2
     return count
 
@@ -117,12 +117,12 @@ def _scatter(monoid: Op | None, identity: Any) -> Any:
         shared, outer, inner = (int(np.prod(s, dtype=np.int64)) for s in (x.shape[:batch], x.shape[batch:axis], x.shape[axis + 1 :]))
         m = int(np.prod(indices.shape[batch:], dtype=np.int64))
         rows = x.astype(work).reshape(shared, outer, x.shape[axis], inner)
-        places, parts = indices.reshape(shared, m), updates.astype(work).reshape(shared, outer, m, inner)
+        targets, parts = indices.reshape(shared, m), updates.astype(work).reshape(shared, outer, m, inner)
         with np.errstate(all="ignore"):
             if monoid is None:
-                out = _in_turn(lambda old, new: new, rows, places, parts)
+                out = _in_turn(lambda old, new: new, rows, targets, parts)
             else:
-                out = _in_pieces(monoid, identity(d), rows, places, parts)
+                out = _in_pieces(monoid, identity(d), rows, targets, parts)
             return out.astype(x.dtype).reshape(x.shape)
 
     return reference

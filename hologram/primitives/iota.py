@@ -1,4 +1,4 @@
-"""The counting array. Its shape, axis and type are attributes."""
+"""``iota``: the indices along an axis. Its shape, axis and type are attributes."""
 
 from __future__ import annotations
 

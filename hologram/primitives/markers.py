@@ -1,4 +1,5 @@
-"""Rows for transforms and placement: they mean nothing to the value, which is their first input's, and all but one are gone before a kernel is made.
+"""Marker ops of transforms and placement: they mean nothing to the value, which is their first input's, and all but one are gone before a kernel is
+made.
 
 - ``mark``: an input of a derivative level, or a symbolic tangent. ``token`` belongs to the level, so that levels inside one another are never
   confused.
@@ -65,15 +66,15 @@ def _reverse_only(*_: Any) -> Any:
     raise DifferentiationError("a derivative that is known in reverse mode only has no forward value")
 
 
-def _row(name: str, arity: int | None, attrs: tuple[str, ...], infer: Any = _infer_first, reference: Any = _first) -> Op:
+def _define(name: str, arity: int | None, attrs: tuple[str, ...], infer: Any = _infer_first, reference: Any = _first) -> Op:
     return register(Op(name, "mark", arity, infer, reference, attrs=attrs, kinds="biufc", cost=0))
 
 
-mark = _row("mark", 1, ("token",))
-stop = _row("stop", 1, ())
-custom = _row("custom", None, ("rule", "index"))
-pullback = _row("pullback", None, ("rule", "saved", "results"), _infer_pullback, _reverse_only)
-part = _row("part", 1, ("index", "results"), _infer_part, _reverse_only)
-place = _row("place", 1, ("device",))
+mark = _define("mark", 1, ("token",))
+stop = _define("stop", 1, ())
+custom = _define("custom", None, ("rule", "index"))
+pullback = _define("pullback", None, ("rule", "saved", "results"), _infer_pullback, _reverse_only)
+part = _define("part", 1, ("index", "results"), _infer_part, _reverse_only)
+place = _define("place", 1, ("device",))
 example = register(Op("example", "leaf", 0, _infer_example, _no_value, attrs=("token", "shape", "dtype"), kinds="biufc", cost=0))
 barrier = register(Op("barrier", "elementwise", 2, _infer_barrier, rounded(_spread_first), lower=_first, kinds="biufc", cost=0))

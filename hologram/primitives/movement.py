@@ -1,4 +1,4 @@
-"""Movement ops: they place elements and compute nothing. In kernels they become index arithmetic.
+"""Movement ops: they rearrange elements and compute nothing. In kernels they become index arithmetic.
 
 Extents may be symbols: sizes are compared as polynomials, and an index is refused only where it is certainly out of range.
 """

@@ -1,6 +1,6 @@
-"""Reductions and scans. Their references keep the canonical reduction order of ``docs/architecture.md`` bit for bit.
+"""Reductions and scans. Their references keep the canonical reduction order of ``docs/internals/ir.md`` bit for bit.
 
-A row's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for narrow floats), and the
+An op's ``monoid`` is the elementwise op that combines two elements; it runs on the compute type (float32 for narrow floats), and the
 result is rounded to the element type once, at the end.
 """
 
@@ -108,11 +108,11 @@ def highest(d: DType) -> Any:
     return np.inf if d.is_float else True if d.kind == "b" else int(np.iinfo(d.np).max)
 
 
-def identity_bits(row: Op, d: DType) -> bytes:
-    """The element of type ``d`` that an accumulator of ``row`` starts from: -0.0 for float sums, the far end of the type for extremes
-    and their places."""
-    row = {"argmax": reduce_max, "argmin": reduce_min}.get(row.name, row)
-    return bytes(np.asarray(row.identity(d)).astype(d.np).tobytes())
+def identity_bits(op: Op, d: DType) -> bytes:
+    """The element of type ``d`` that an accumulator of ``op`` starts from: -0.0 for float sums, the far end of the type for extremes
+    and their positions."""
+    op = {"argmax": reduce_max, "argmin": reduce_min}.get(op.name, op)
+    return bytes(np.asarray(op.identity(d)).astype(d.np).tobytes())
 
 
 # --- the canonical reduction order -----------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def _split(x: np.ndarray, size: int, identity: Any) -> np.ndarray:
 
 
 def _page_in_lanes(combine: Combine, x: np.ndarray, identity: Any) -> np.ndarray:
-    """Row form of one page: lane l takes x[l], x[l + LANES], …; then lanes combine by halves."""
+    """Horizontal reduction of one page: lane l takes x[l], x[l + LANES], …; then lanes combine by halves."""
     rows = _split(x, LANES, identity)
     lanes = rows[..., 0, :]
     for i in range(1, rows.shape[-2]):
@@ -243,7 +243,7 @@ def _scan(monoid: Op, identity: Any) -> Any:
     return reference
 
 
-# --- rows ------------------------------------------------------------------------------------------------------------
+# --- op definitions -------------------------------------------------------------------------------------------------
 
 
 def _reduce_row(name: str, kinds: str, monoid: Op, identity: Any, empty: Any) -> Op:

@@ -1,7 +1,7 @@
-"""Updates that are sorted by their places: how devices scatter many of them.
+"""Sorted scatters: updates that are sorted by index, as devices scatter many of them.
 
-*Pairs* (shared, m), sorted unsigned numbers, hold the place of an update from bit ``low`` on and, in the lowest ``index_bits``, which one it is; with
-no such bits all updates are alike, and any is that. A *run* is the pairs of one place. Places beyond the array's end are dropped. ``op`` names the
+*Pairs* (shared, m), sorted unsigned numbers, hold the index of an update from bit ``low`` on and, in the lowest ``index_bits``, which one it is; with
+no such bits all updates are alike, and any is that. A *run* is the pairs of one index. Indices beyond the array's end are dropped. ``op`` names the
 scatter that is meant; ``cut``, if it is not 0, the positions, its multiples, at which runs are cut in pieces.
 """
 
@@ -31,12 +31,12 @@ def _infer_sums(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape,
 
 def _run_sums(pairs: np.ndarray, updates: np.ndarray, op: str, low: int, index_bits: int, cut: int) -> np.ndarray:
     combine, out = TABLE[op].monoid.reference, np.zeros_like(updates)  # type: ignore[union-attr]
-    places, update = pairs >> pairs.dtype.type(low), _update_of(pairs, index_bits)
+    indices, update = pairs >> pairs.dtype.type(low), _update_of(pairs, index_bits)
     for s, m in enumerate(np.full(pairs.shape[0], pairs.shape[1])):
         first = 0
         for k in range(m):
             part = updates[s, :, update[s, k]]
-            begins = k == 0 or places[s, k] != places[s, k - 1] or k % cut == 0
+            begins = k == 0 or indices[s, k] != indices[s, k - 1] or k % cut == 0
             first = k if begins else first
             out[s, :, first] = part if begins else combine(out[s, :, first], part)
     return out
@@ -52,12 +52,12 @@ def _infer_runs(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape,
 
 def _scatter_runs(x: np.ndarray, pairs: np.ndarray, values: np.ndarray, op: str, low: int, index_bits: int, cut: int) -> np.ndarray:
     out, monoid = x.copy(), TABLE[op].monoid
-    places, update = (pairs >> pairs.dtype.type(low)).astype(np.int64), _update_of(pairs, index_bits)
+    indices, update = (pairs >> pairs.dtype.type(low)).astype(np.int64), _update_of(pairs, index_bits)
     for s, k in np.ndindex(*pairs.shape):
-        place, begins = places[s, k], k == 0 or places[s, k] != places[s, k - 1]
-        if place < x.shape[2] and (cut == 0 or begins or k % cut == 0):
+        index, begins = indices[s, k], k == 0 or indices[s, k] != indices[s, k - 1]
+        if index < x.shape[2] and (cut == 0 or begins or k % cut == 0):
             value = values[s, :, k if cut else update[s, k]]
-            out[s, :, place] = value if monoid is None else monoid.reference(out[s, :, place], value)
+            out[s, :, index] = value if monoid is None else monoid.reference(out[s, :, index], value)
     return out
 
 

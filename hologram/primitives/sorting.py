@@ -1,4 +1,4 @@
-"""Sorting.
+"""Sort ops, and the keys and passes that they consist of.
 
 ``sort`` and ``argsort`` are stable. NaNs, all alike, come last, and first if ``descending``. ``sort`` puts -0.0 below 0.0, as ``min`` does; to
 ``argsort`` they are equal.
@@ -157,11 +157,11 @@ order_keys = register(Op("order_keys", "native", 1, _infer_native("order_keys", 
 # A pass sorts rows of *items*, unsigned numbers (rows, n), stably by the digit of ``bits`` bits from ``low`` on. Rows are cut in tiles of ``tile``
 # items, of which the last may be shorter, and a *block* is so many tiles: ``digit_counts`` gives (rows, tiles, digits), how many items of every tile
 # have a digit, in whole blocks. The running sum of these counts, block by block, digit by digit, is ``upto`` (rows, digits, blocks): where the items
-# of a block that have a digit end. With both, ``digit_move`` brings every item to its place.
+# of a block that have a digit end. With both, ``digit_move`` brings every item to its position.
 #
 # What is beyond a row's end is counted as if it were the largest items, which stand last.
 
-Finish = tuple[tuple[str, tuple[Any, ...], int | None], ...]  # rows of the op table, their attributes, and a constant second operand
+Finish = tuple[tuple[str, tuple[Any, ...], int | None], ...]  # ops, their attributes, and a constant second operand
 
 
 def _digits(items: np.ndarray, low: int, bits: int) -> np.ndarray:
@@ -211,5 +211,5 @@ def _digit_move(items: np.ndarray, counts: np.ndarray, upto: np.ndarray, low: in
 
 _PASS = ("low", "bits", "tile", "block")
 digit_counts = register(Op("digit_counts", "digits", 1, _infer_counts, _digit_counts, attrs=_PASS, kinds="u", cost=10))
-# what is moved goes through the rows of ``finish`` on its way
+# what is moved goes through the ops of ``finish`` on its way
 digit_move = register(Op("digit_move", "digits", 3, _infer_move, _digit_move, attrs=(*_PASS, "finish"), kinds="u", cost=40))

@@ -1,4 +1,4 @@
-"""Windows that slide over the last axes, and sums of products of windows: convolutions.
+"""Sliding windows over the last axes, and convolutions, which are sums of products of windows.
 
 ``windows(x, sizes, steps, dilations)`` looks at the last ``len(sizes)`` axes of ``x``, its *space*: element ``(…, k, q)`` of the result is element
 ``(…, q * step + k * dilation)`` of ``x``. ``k`` runs over the window, ``q`` over the windows that fit. Nothing is copied: in kernels it is an index.
@@ -50,14 +50,14 @@ def _infer_windows(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Sha
 def _windows(x: np.ndarray, sizes: tuple[int, ...], steps: tuple[int, ...], dilations: tuple[int, ...]) -> np.ndarray:
     rank = len(sizes)
     lead, space = x.shape[: x.ndim - rank], x.shape[x.ndim - rank :]
-    places: list[np.ndarray] = []
+    positions: list[np.ndarray] = []
     for i, (n, size, step, dilation) in enumerate(zip(space, sizes, steps, dilations, strict=True)):
         count = (n - (size - 1) * dilation - 1) // step + 1
         at = np.arange(size)[:, None] * dilation + np.arange(count) * step
         shape = [1] * (2 * rank)
         shape[i], shape[rank + i] = at.shape
-        places.append(at.reshape(shape))
-    index: tuple[Any, ...] = (*[slice(None)] * len(lead), *places)
+        positions.append(at.reshape(shape))
+    index: tuple[Any, ...] = (*[slice(None)] * len(lead), *positions)
     return np.asarray(x[index])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hologram.control.replay import replayed
-from hologram.control.tracing import Recorded, closed
+from hologram.control.tracing import Recorded, close_bodies
 from hologram.errors import DifferentiationError, HologramError
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import leaf
@@ -121,7 +121,7 @@ def _forward(rule: Rule, arguments: Sequence[Node]) -> SavedJvp | None:
         directions = iter(made.arguments[len(flags) :])
         given = [next(directions) if flag else None for flag in flags]
         made.nodes = list(rule.tangents(made.arguments[: len(flags)], given))
-    outer, (body,) = closed([made])
+    outer, (body,) = close_bodies([made])
     return SavedJvp([x.attrs[0] for x in outer], flags, body.graph) if _are_leaves(outer) else None
 
 
@@ -135,7 +135,7 @@ def _reverse(rule: ReverseRule, arguments: Sequence[Node]) -> SavedVjp | None:
     with back.trace:
         found = rule.backward(back.arguments[:n], back.arguments[n:m], back.arguments[m:])
         back.nodes = [x for x in found if x is not None]
-    outer, bodies = closed([ahead, back])
+    outer, bodies = close_bodies([ahead, back])
     if not _are_leaves(outer):
         return None
     return SavedVjp([x.attrs[0] for x in outer], [x is not None for x in found], len(results), bodies[0].graph, bodies[1].graph)

@@ -17,7 +17,7 @@ from hologram.errors import ExportError, ProgramFileError
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node
-from hologram.ir.op import MULTIPLE, TABLE, Op, Shape
+from hologram.ir.op import MULTI_RESULT, TABLE, Op, Shape
 from hologram.ir.storage import as_array
 from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod, symbols_of, var
 from hologram.primitives.markers import custom, example, mark, part, place, pullback
@@ -251,7 +251,7 @@ class _Reading:
         return node
 
     def _single(self, x: Node) -> Node:
-        if x.op.kind in MULTIPLE:
+        if x.op.kind in MULTI_RESULT:
             raise ProgramFileError(f"{x.op.name} has several results, which project nodes pick")
         return x
 
@@ -279,7 +279,7 @@ class _Reading:
 
 def _check_result(node: Node, index: int, shape: Shape, dtype: str) -> None:
     """A ``project`` node picks a result that there is, of the type that it has."""
-    if node.op.kind not in MULTIPLE:
+    if node.op.kind not in MULTI_RESULT:
         raise ProgramFileError(f"{node.op.name} has one result")
     types = control.scan_results(node.attrs[0], *node.attrs[2:4]) if node.op is control.scan else control.result_types(node)
     if index >= len(types) or types[index] != (shape, dtypes.of(dtype)):

@@ -8,9 +8,10 @@ from typing import Any
 from hologram import fft, linalg  # noqa: F401 - with the rules of their ops, which transforms of a program need
 from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, topological
-from hologram.ir.op import MULTIPLE
+from hologram.ir.node import Node
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import Expr, Int, substitute
+from hologram.ir.traversal import topological
 from hologram.saved.specification import Specification
 from hologram.support.user_lines import located
 from hologram.trace.apply import node_as, operand
@@ -51,7 +52,7 @@ def _replayed(graph: Graph, arguments: Sequence[Node], sizes: dict[str, Int]) ->
         if n.op.kind == "project":
             several.setdefault(new.inputs[0], []).append(new)
     for node, results in several.items():
-        if isinstance(node, Pending) and node.op.kind in MULTIPLE:
+        if isinstance(node, Pending) and node.op.kind in MULTI_RESULT:
             remember_results(node, results)
     return [made[x] for x in graph.outputs]
 

@@ -21,8 +21,9 @@ from hologram.backends.residence import home
 from hologram.errors import DeviceError, OutOfMemory, TracedValueError
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
-from hologram.ir.node import Builder, Node, const_value, topological
-from hologram.ir.op import MULTIPLE
+from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.op import MULTI_RESULT
+from hologram.ir.traversal import topological
 from hologram.primitives.markers import example, place
 from hologram.settings import settings
 from hologram.support import forks
@@ -83,7 +84,7 @@ class _Walk:
                 continue
             if node.attrs and (op.kind != "mark" or op is place):
                 add(node.attrs)
-                if op.kind in MULTIPLE:  # what it gives is computed together
+                if op.kind in MULTI_RESULT:  # what it gives is computed together
                     for x in results_of(node):
                         keep[x] = None
                         if x not in number:
@@ -97,7 +98,7 @@ class _Walk:
                     total += 1
                     discover(x)
                 add(i)
-                if x.seen and x.inputs and x.op.kind not in ("movement", *MULTIPLE) and (not node.seen or op.kind == "movement"):
+                if x.seen and x.inputs and x.op.kind not in ("movement", *MULTI_RESULT) and (not node.seen or op.kind == "movement"):
                     keep[x] = None
         roots = list(order[:asked])
         for x in keep:

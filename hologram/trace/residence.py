@@ -9,7 +9,7 @@ from hologram.backends.residence import home
 from hologram.graph.placement.device_parts import is_placed
 from hologram.ir.devices import CPU
 from hologram.ir.leaves import leaf
-from hologram.ir.node import topological
+from hologram.ir.traversal import topological
 from hologram.trace.recorder import Pending
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from hologram.dtypes import DType
 from hologram.ir.leaves import leaf
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE, NoDerivative, Op, Shape
+from hologram.ir.op import MULTI_RESULT, NoDerivative, Op, Shape
 from hologram.primitives.markers import custom, example, mark, pullback, stop
 from hologram.trace import recorder
 from hologram.trace.recorder import current, pending
@@ -70,7 +70,7 @@ class Level:
         op, inputs, _ = self.definition(node)
         if op is custom:
             return inputs[1:]
-        if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind in MULTIPLE):
+        if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind in MULTI_RESULT):
             return ()
         return inputs
 

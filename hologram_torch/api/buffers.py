@@ -24,6 +24,11 @@ def tensor_to_buffer(executor: Executor, tensor: torch.Tensor, existing_buffer: 
     The elements are copied, once: to ``existing_buffer`` where it is given, which must have as many and their type, else to a new one. A buffer
     over a tensor's own memory is ``Buffer.wrap(tensor)``. Raises as :func:`validate_tensor_compatible` does, and ShapeError for a buffer of another
     size.
+
+    >>> with hg.Executor("cpu") as executor:
+    ...     buffer, flat = hologram_torch.tensor_to_buffer(executor, torch.ones(2, 2))
+    ...     print(buffer.to_numpy(), flat.shape)
+    [1. 1. 1. 1.] torch.Size([4])
     """
     validate_tensor_compatible(tensor)
     flat = tensor.contiguous().view(-1)
@@ -41,6 +46,11 @@ def buffer_to_tensor(buffer: Buffer, shape: Sequence[int], device: Any = None, r
     """The buffer's memory as a tensor of ``shape``, without a copy: writes go both ways, and the memory stays while the tensor lives.
 
     Raises ShapeError for a shape of another size, DeviceError for a ``device`` other than the CPU.
+
+    >>> with hg.Executor("cpu") as executor:
+    ...     hologram_torch.buffer_to_tensor(executor.allocate(4), (2, 2))
+    tensor([[0., 0.],
+            [0., 0.]])
     """
     if device is not None and torch.device(device).type != "cpu":
         raise located(DeviceError(f"buffer_to_tensor: buffers are in the memory of the CPU, not on {device}"))
@@ -51,13 +61,22 @@ def buffer_to_tensor(buffer: Buffer, shape: Sequence[int], device: Any = None, r
 
 
 def validate_tensor_compatible(tensor: Any) -> None:
-    """Raises ArgumentError for what is no tensor of plain strided memory, DeviceError for one that is not on the CPU, DTypeError for an element type
-    that Hologram lacks."""
+    """Checks that a tensor can be shared with Hologram's SDK. Returns None.
+
+    Raises ArgumentError for what is no tensor of plain strided memory, DeviceError for one that is not on the CPU, DTypeError for an element type
+    that Hologram lacks.
+
+    >>> hologram_torch.validate_tensor_compatible(torch.ones(2))
+    """
     interop.to_numpy(tensor)
 
 
 def match_device(tensor: torch.Tensor, backend: str | None = None) -> str:
-    """``backend``, or by default the backend that computes where the tensor is: "cpu", "cuda" or "metal". Raises DeviceError where there is none."""
+    """``backend``, or by default the backend that computes where the tensor is: "cpu", "cuda" or "metal". Raises DeviceError where there is none.
+
+    >>> hologram_torch.match_device(torch.ones(2))
+    'cpu'
+    """
     if not isinstance(tensor, torch.Tensor):
         raise located(ArgumentError(f"match_device takes a torch.Tensor, not a {type(tensor).__name__}"))
     if backend is not None:
@@ -69,5 +88,9 @@ def match_device(tensor: torch.Tensor, backend: str | None = None) -> str:
 
 
 def create_executor_for_tensor(tensor: torch.Tensor, backend: str | None = None) -> Executor:
-    """An executor of :func:`match_device`'s backend. Raises DeviceError, which says why, for a backend that is not there."""
+    """An executor of :func:`match_device`'s backend. Raises DeviceError, which says why, for a backend that is not there.
+
+    >>> hologram_torch.create_executor_for_tensor(torch.ones(2)).backend
+    <BackendType.CPU: 'cpu'>
+    """
     return Executor(match_device(tensor, backend))

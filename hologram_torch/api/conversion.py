@@ -13,8 +13,14 @@ from hologram_torch.api.nn import Computed
 
 
 class Conversion(NamedTuple):
-    """What :func:`convert` did, by the names of modules in the model ("" is the model itself): those that now compute with Hologram, and of the
-    others that have no modules inside what they are."""
+    """What :func:`convert` did, by the names of modules in the model ("" is the model itself).
+
+    ``converted`` are those that now compute with Hologram; ``left`` tells what the others are that have no modules inside.
+
+    >>> print(hologram_torch.convert(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout())))
+    1 modules compute with Hologram
+    left: 1, a Dropout
+    """
 
     converted: tuple[str, ...]
     left: dict[str, str]
@@ -31,10 +37,15 @@ def _counterparts() -> dict[type, type]:
 
 
 def convert(model: torch.nn.Module) -> Conversion:
-    """Makes every module of ``model``, itself included, that is exactly one of ``torch.nn`` with a counterpart in :mod:`hologram_torch.nn` that one.
+    """Converts a model in place: its layers of ``torch.nn`` with a counterpart in :mod:`hologram_torch.nn` become that.
 
-    The module objects stay, with their parameters, buffers, hooks and mode, so optimisers and state dicts stay valid. Modules of derived classes are
-    left, since they may compute something else. Raises ArgumentError for what is no module.
+    Every module of ``model``, itself included, counts that is exactly of one of these classes; those of derived classes are left, since they may
+    compute something else. The module objects stay, with their parameters, buffers, hooks and mode, so optimisers and state dicts stay valid. Raises
+    ArgumentError for what is no module.
+
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    >>> hologram_torch.convert(model).converted
+    ('0', '1')
     """
     if not isinstance(model, torch.nn.Module):
         raise located(ArgumentError(f"convert takes a torch.nn.Module, not a {type(model).__name__}"))

@@ -29,7 +29,11 @@ def gpu() -> str | None:
 
 
 def enable() -> None:
-    """Registers the device with torch, once. Beside a GPU, differentiating tensors on the GPU fails from then on."""
+    """Registers ``device="hologram"`` with torch, once. Beside a GPU, differentiating tensors on the GPU fails from then on.
+
+    >>> if hologram_torch.devices.enable_beside_no_gpu():
+    ...     hologram_torch.devices.enable()  # a second time changes nothing
+    """
     global _enabled
     if not _enabled:
         from hologram_torch.eager import registration  # late: importing it takes the name
@@ -39,20 +43,34 @@ def enable() -> None:
 
 
 def enable_beside_no_gpu() -> bool:
-    """Registers the device with torch where torch has no GPU. Whether it is registered then."""
+    """Registers ``device="hologram"`` with torch where torch has no GPU. Whether it is registered then.
+
+    >>> hologram_torch.devices.enable_beside_no_gpu() == hologram_torch.is_available()
+    True
+    """
     if not _enabled and gpu() is None:
         enable()
     return _enabled
 
 
 def is_available() -> bool:
-    """Whether ``device="hologram"`` is registered: once ``hologram_torch`` is imported, and where torch has a GPU once :func:`enable` was called."""
+    """Whether ``device="hologram"`` is registered: once ``hologram_torch`` is imported, and where torch has a GPU once :func:`enable` was called.
+
+    >>> isinstance(hologram_torch.is_available(), bool)
+    True
+    """
     return _enabled
 
 
 def device(index: int = 0) -> torch.device:
-    """The device, which is registered if it was not yet. Raises DeviceError for another index than 0, and where torch has a GPU and :func:`enable`
-    was not called."""
+    """The device ``hologram``, which is registered with torch if it was not yet.
+
+    Raises DeviceError for another index than 0, and where torch has a GPU and :func:`enable` was not called.
+
+    >>> x = torch.ones(3, device=hologram_torch.device())
+    >>> (x * 2).cpu()
+    tensor([2., 2., 2.])
+    """
     if not enable_beside_no_gpu():
         raise DeviceError(
             f"device={NAME!r} is not registered, because torch has a GPU ({gpu()}), whose autograd fails beside another library's device: "
@@ -63,16 +81,27 @@ def device(index: int = 0) -> torch.device:
 
 
 def list_available_backends() -> list[str]:
-    """The backends that tensors of the device can be computed on."""
+    """The backends that tensors of the device can be computed on.
+
+    >>> hologram_torch.list_available_backends()
+    ['cpu']
+    """
     return ["cpu"]
 
 
 def get_backend() -> str:
-    """The backend that tensors of the device are computed on."""
+    """The backend that tensors of the device are computed on.
+
+    >>> hologram_torch.get_backend()
+    'cpu'
+    """
     return "cpu"
 
 
 def set_backend(name: str) -> None:
-    """Chooses the backend: ``"cpu"``, or ``"auto"`` for the best there is. Raises DeviceError for others."""
+    """Chooses the backend that tensors of the device are computed on: ``"cpu"``, or ``"auto"`` for the best there is. Raises DeviceError for others.
+
+    >>> hologram_torch.set_backend("auto")
+    """
     if name not in ("auto", *list_available_backends()):
         raise DeviceError(f"tensors of device={NAME!r} are not computed on {name!r}; there is {', '.join(map(repr, list_available_backends()))}")

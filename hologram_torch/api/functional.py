@@ -42,31 +42,54 @@ def _row(op: Any, *args: Any, **options: Any) -> Any:
 
 @operation(torch.add)
 def add(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
-    """``a + b``, broadcast and promoted as torch does; in ``out``, if it is given."""
+    """Sum ``a + b``, broadcast and promoted as torch does; in ``out``, if it is given.
+
+    Raises ShapeError where the shapes do not broadcast, ArgumentError for what is no tensor or number; with ``out`` ArgumentError where an argument
+    requires a gradient, ShapeError and DTypeError where it does not fit.
+
+    >>> hologram_torch.functional.add(torch.tensor([1.0, 2.0]), 10)
+    tensor([11., 12.])
+    """
     return _row(_ATEN.add.Tensor, a, b)
 
 
 @operation(torch.sub)
 def sub(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
-    """``a - b``, as :func:`add`."""
+    """Difference ``a - b``: arguments, types and errors are those of :func:`add`.
+
+    >>> hologram_torch.functional.sub(torch.tensor([5.0, 2.0]), torch.tensor([1.0, 2.0]))
+    tensor([4., 0.])
+    """
     return _row(_ATEN.sub.Tensor, a, b)
 
 
 @operation(torch.mul)
 def mul(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
-    """``a * b``, as :func:`add`."""
+    """Product ``a * b``: arguments, types and errors are those of :func:`add`.
+
+    >>> hologram_torch.functional.mul(torch.tensor([1.0, 2.0]), 10)
+    tensor([10., 20.])
+    """
     return _row(_ATEN.mul.Tensor, a, b)
 
 
 @operation(torch.div)
 def div(a: torch.Tensor, b: torch.Tensor | complex, *, out: torch.Tensor | None = None) -> torch.Tensor:
-    """``a / b``, as :func:`add`; the quotient of integers is a float."""
+    """Quotient ``a / b``, of integers a float: arguments and errors are those of :func:`add`.
+
+    >>> hologram_torch.functional.div(torch.tensor([1, 2]), 4)
+    tensor([0.2500, 0.5000])
+    """
     return _row(_ATEN.div.Tensor, a, b)
 
 
 @operation(torch.abs)
 def abs(x: torch.Tensor) -> torch.Tensor:
-    """The absolute value."""
+    """Absolute value of each element, in the type of ``x``.
+
+    >>> hologram_torch.functional.abs(torch.tensor([-1.0, 2.0]))
+    tensor([1., 2.])
+    """
     return _row(_ATEN.abs.default, x)
 
 
@@ -75,32 +98,55 @@ def abs(x: torch.Tensor) -> torch.Tensor:
 
 @operation(_F.relu)
 def relu(x: torch.Tensor, inplace: bool = False) -> torch.Tensor:
-    """``max(x, 0)``, of the type of ``x``; NaN stays. The derivative at 0 is 0. ``inplace`` writes it to ``x``."""
+    """Rectified linear unit: ``max(x, 0)``, of the type of ``x``; NaN stays. The derivative at 0 is 0. ``inplace`` writes it to ``x``.
+
+    >>> hologram_torch.functional.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return _row(_ATEN.relu.default, x)
 
 
 @operation(torch.sigmoid)
 def sigmoid(x: torch.Tensor) -> torch.Tensor:
-    """``1 / (1 + exp(-x))``."""
+    """Logistic function: ``1 / (1 + exp(-x))``. Shape and float type are those of ``x``; integers become float32.
+
+    >>> hologram_torch.functional.sigmoid(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
     return _row(_ATEN.sigmoid.default, x)
 
 
 @operation(torch.tanh)
 def tanh(x: torch.Tensor) -> torch.Tensor:
-    """The hyperbolic tangent."""
+    """Hyperbolic tangent. Shape and float type are those of ``x``; integers become float32.
+
+    >>> hologram_torch.functional.tanh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
     return _row(_ATEN.tanh.default, x)
 
 
 @operation(_F.gelu)
 def gelu(x: torch.Tensor, approximate: str = "none") -> torch.Tensor:
-    """``x`` times the normal distribution function at ``x``: by erf, or with ``approximate="tanh"`` by the approximation of
-    :func:`hologram.nn.gelu`, at most 5e-4 away. Raises ArgumentError for another ``approximate``."""
+    """Gaussian error linear unit: ``x`` times the normal distribution function at ``x``, by erf or with ``approximate="tanh"``.
+
+    The approximation is that of :func:`hologram.nn.gelu`, at most 5e-4 away. Raises ArgumentError for another ``approximate``.
+
+    >>> hologram_torch.functional.gelu(torch.tensor([-1.0, 1.0]))
+    tensor([-0.1587,  0.8413])
+    """
     return _row(_ATEN.gelu.default, x, approximate=approximate)
 
 
 @operation(_F.softmax)
 def softmax(x: torch.Tensor, dim: int | None = None) -> torch.Tensor:
-    """``exp(x) / sum(exp(x))`` over ``dim``. None stands for 0 where ``x`` has 0, 1 or 3 axes and for 1 elsewhere, as in torch."""
+    """Softmax: ``exp(x) / sum(exp(x))`` over ``dim``. None stands for 0 where ``x`` has 0, 1 or 3 axes and for 1 elsewhere, as in torch.
+
+    Shape and type are those of ``x``. Raises AxisOutOfRange.
+
+    >>> hologram_torch.functional.softmax(torch.tensor([0.0, 1.0]), dim=0)
+    tensor([0.2689, 0.7311])
+    """
     if dim is None:
         dim = 0 if x.ndim in (0, 1, 3) else 1
     return _row(_ATEN._softmax.default, x, dim, False)
@@ -111,13 +157,23 @@ def softmax(x: torch.Tensor, dim: int | None = None) -> torch.Tensor:
 
 @operation(torch.matmul, autocast="lower")
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product of matrices, of stacks of them, and of vectors, as ``torch.matmul``."""
+    """Product of matrices, of stacks of them, and of vectors, as ``torch.matmul``. Raises ShapeError where the extents do not fit.
+
+    >>> hologram_torch.functional.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
+    tensor([21., 43.])
+    """
     return hnp.matmul(a, b)
 
 
 @operation(_F.linear, autocast="lower")
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """``x @ weight.T + bias``: ``x`` (…, in), ``weight`` (out, in) or (in), ``bias`` (out) or none at all give (…, out), or (…)."""
+    """Linear layer ``x @ weight.T + bias``: ``x`` (…, in), ``weight`` (out, in) or (in), ``bias`` (out) or none at all give (…, out), or (…).
+
+    Raises ShapeError where the shapes do not fit.
+
+    >>> hologram_torch.functional.linear(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 1.0], [0.0, 3.0]]), torch.tensor([0.5, 0.0]))
+    tensor([3.5000, 6.0000])
+    """
     if not 1 <= weight.ndim <= 2:
         raise located(ShapeError(f"linear: weight has 1 or 2 axes, not shape {list(weight.shape)}"))
     if x.ndim > 1 and weight.ndim == 2 and x.size == x.shape[-1] == weight.shape[1]:  # one row: rows of a matrix by a vector are read as they lie
@@ -133,8 +189,13 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 def layer_norm(
     x: torch.Tensor, normalized_shape: Sequence[int], weight: torch.Tensor | None = None, bias: torch.Tensor | None = None, eps: float = 1e-5
 ) -> torch.Tensor:
-    """``x`` less its mean, over its standard deviation, along the last axes, of ``normalized_shape``; then times ``weight`` and plus ``bias`` of that
-    shape. ``eps`` is added to the variance."""
+    """Layer normalization: ``x`` less its mean, over its standard deviation, along the last axes, of ``normalized_shape``.
+
+    Then times ``weight`` and plus ``bias`` of that shape. ``eps`` is added to the variance. Raises ShapeError where the shapes do not fit.
+
+    >>> hologram_torch.functional.layer_norm(torch.tensor([1.0, 2.0, 3.0]), (3,))
+    tensor([-1.2247,  0.0000,  1.2247])
+    """
     shape = tuple(normalized_shape)
     if not shape or tuple(x.shape[-len(shape) :]) != shape:
         raise located(ShapeError(f"layer_norm: normalized_shape {list(shape)} is not the end of an input's shape {list(x.shape)}"))
@@ -154,9 +215,14 @@ def conv2d(
     dilation: Sequence[int] = (1, 1),
     groups: int = 1,
 ) -> torch.Tensor:
-    """Sums over windows of ``x`` (N, C, H, W) or (C, H, W), as :func:`hologram.nn.conv2d`. One integer stands for both space axes; ``padding`` may
-    be ``"same"``
-    or ``"valid"``."""
+    """Convolution of images: sums over windows of ``x`` (N, C, H, W) or (C, H, W), as :func:`hologram.nn.conv2d`.
+
+    One integer stands for both space axes; ``padding`` may be ``"same"`` or ``"valid"``. Raises ShapeError where the shapes do not fit.
+
+    >>> hologram_torch.functional.conv2d(torch.ones(1, 3, 3), torch.ones(1, 1, 2, 2))
+    tensor([[[4., 4.],
+             [4., 4.]]])
+    """
     padding = padding if isinstance(padding, (str, int)) else tuple(padding)
     steps, dilations = (n if isinstance(n, int) else tuple(n) for n in (stride, dilation))
     found: Any = hnn.conv2d(x, weight, bias, stride=steps, padding=padding, dilation=dilations, groups=groups)
@@ -178,15 +244,23 @@ def _reduced(losses: Any, reduction: str, what: str, count: Any = None) -> Any:
 
 @operation(_F.mse_loss, autocast="float32")
 def mse_loss(pred: torch.Tensor, target: torch.Tensor, reduction: str = "mean") -> torch.Tensor:
-    """``(pred - target)**2``: its mean, its sum, or each (``"none"``)."""
+    """Squared error ``(pred - target)**2``: its mean, its sum, or each (``"none"``). Raises ArgumentError for another reduction.
+
+    >>> hologram_torch.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
     return _reduced(_row(_ATEN.sub.Tensor, pred, target) ** 2, reduction, "mse_loss")
 
 
 @operation(_F.binary_cross_entropy, autocast="float32")
 def binary_cross_entropy(pred: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None = None, reduction: str = "mean") -> torch.Tensor:
-    """``-(target * log(pred) + (1 - target) * log(1 - pred))``, times ``weight``. As in torch, logarithms are at least -100.
+    """Binary cross entropy: ``-(target * log(pred) + (1 - target) * log(1 - pred))``, times ``weight``. As in torch, logarithms are at least -100.
 
-    ``pred`` is from 0 to 1; the loss of anything else is NaN. Raises ShapeError where ``target`` has another shape.
+    ``pred`` is from 0 to 1; the loss of anything else is NaN. ``reduction``: ``mean``, ``sum`` or ``none``. Raises ShapeError where ``target`` has
+    another shape, ArgumentError for another reduction.
+
+    >>> hologram_torch.functional.binary_cross_entropy(torch.tensor([0.5, 0.9]), torch.tensor([1.0, 1.0]), reduction="none")
+    tensor([0.6931, 0.1054])
     """
     if target.shape != pred.shape:
         raise located(ShapeError(f"binary_cross_entropy: a target of shape {list(target.shape)} for predictions of {list(pred.shape)}"))
@@ -203,11 +277,15 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> torch.Tensor:
-    """The cross entropy of ``softmax(pred)`` over the classes, axis 1 of (N, C, …) or the only one of (C), and ``target``.
+    """Cross entropy of ``softmax(pred)`` over the classes, axis 1 of (N, C, …) or the only one of (C), and ``target``.
 
     ``target`` is integers, the numbers of classes, of the shape of ``pred`` without that axis, or floats of the shape of ``pred``, probabilities.
     ``weight`` (C) weighs classes. Targets equal to ``ignore_index`` count for nothing; any other that is no class has the loss NaN. The mean is over
-    what counts, by its weight. ``label_smoothing`` is the part of a target that is spread evenly over all classes.
+    what counts, by its weight. ``label_smoothing`` is the part of a target that is spread evenly over all classes. Raises ShapeError for a target of
+    another shape, DTypeError for one of another kind, ArgumentError for another reduction.
+
+    >>> hologram_torch.functional.cross_entropy(torch.tensor([[0.0, 0.0], [0.0, 5.0]]), torch.tensor([0, 1]), reduction="none")
+    tensor([0.6931, 0.0067])
     """
     axis = 1 if pred.ndim > 1 else 0
     _check_target(pred, target, axis)

@@ -35,42 +35,91 @@ class Computed(torch.nn.Module):
 
 
 class ReLU(Computed, torch.nn.ReLU):
+    """``torch.nn.ReLU``, computed by :func:`hologram_torch.functional.relu`.
+
+    >>> hologram_torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._run(F.relu, input, self.inplace)
 
 
 class Sigmoid(Computed, torch.nn.Sigmoid):
+    """``torch.nn.Sigmoid``, computed by :func:`hologram_torch.functional.sigmoid`.
+
+    >>> hologram_torch.nn.Sigmoid()(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._run(F.sigmoid, input)
 
 
 class Tanh(Computed, torch.nn.Tanh):
+    """``torch.nn.Tanh``, computed by :func:`hologram_torch.functional.tanh`.
+
+    >>> hologram_torch.nn.Tanh()(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._run(F.tanh, input)
 
 
 class GELU(Computed, torch.nn.GELU):
+    """``torch.nn.GELU``, computed by :func:`hologram_torch.functional.gelu`.
+
+    >>> hologram_torch.nn.GELU(approximate="tanh")(torch.tensor([-1.0, 1.0]))
+    tensor([-0.1588,  0.8412])
+    """
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._run(F.gelu, input, self.approximate)
 
 
 class Softmax(Computed, torch.nn.Softmax):
+    """``torch.nn.Softmax``, computed by :func:`hologram_torch.functional.softmax`.
+
+    >>> hologram_torch.nn.Softmax(dim=0)(torch.tensor([0.0, 1.0]))
+    tensor([0.2689, 0.7311])
+    """
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._run(F.softmax, input, self.dim)
 
 
 class Linear(Computed, torch.nn.Linear):
+    """``torch.nn.Linear``, computed by :func:`hologram_torch.functional.linear`.
+
+    >>> layer = hologram_torch.nn.Linear(3, 2)
+    >>> layer(torch.ones(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._run(F.linear, input, self.weight, self.bias)
 
 
 class LayerNorm(Computed, torch.nn.LayerNorm):
+    """``torch.nn.LayerNorm``, computed by :func:`hologram_torch.functional.layer_norm`.
+
+    >>> hologram_torch.nn.LayerNorm(3)(torch.tensor([1.0, 2.0, 3.0])).detach()
+    tensor([-1.2247,  0.0000,  1.2247])
+    """
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._run(F.layer_norm, input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class Conv2d(Computed, torch.nn.Conv2d):
-    """Padding other than with zeros is torch's own, before the convolution."""
+    """``torch.nn.Conv2d``, computed by :func:`hologram_torch.functional.conv2d`.
+
+    Padding other than with zeros is torch's own, before the convolution.
+
+    >>> hologram_torch.nn.Conv2d(1, 4, kernel_size=3)(torch.ones(2, 1, 8, 8)).shape
+    torch.Size([2, 4, 6, 6])
+    """
 
     def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         padding = self.padding
@@ -81,16 +130,34 @@ class Conv2d(Computed, torch.nn.Conv2d):
 
 
 class MSELoss(Computed, torch.nn.MSELoss):
+    """``torch.nn.MSELoss``, computed by :func:`hologram_torch.functional.mse_loss`.
+
+    >>> hologram_torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
+
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return self._run(F.mse_loss, input, target, self.reduction)
 
 
 class BCELoss(Computed, torch.nn.BCELoss):
+    """``torch.nn.BCELoss``, computed by :func:`hologram_torch.functional.binary_cross_entropy`.
+
+    >>> hologram_torch.nn.BCELoss()(torch.tensor([0.5]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return self._run(F.binary_cross_entropy, input, target, self.weight, self.reduction)
 
 
 class CrossEntropyLoss(Computed, torch.nn.CrossEntropyLoss):
+    """``torch.nn.CrossEntropyLoss``, computed by :func:`hologram_torch.functional.cross_entropy`.
+
+    >>> hologram_torch.nn.CrossEntropyLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))
+    tensor(0.6931)
+    """
+
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return self._run(F.cross_entropy, input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
 

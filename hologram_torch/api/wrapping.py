@@ -38,11 +38,11 @@ _PROXY = torch._C._TorchDispatchModeKey.PROXY  # of the mode under which make_fx
 
 
 def wrap(f: Callable[..., Any] | None = None, *, autocast: str | None = None, device: Any = None) -> Any:
-    """``f``, a function of Tensors written with :mod:`hologram.numpy` and its kin, as a function of ``torch.Tensor``. Without ``f`` a decorator.
+    """Wraps a function of Tensors, written with :mod:`hologram.numpy` and its kin, as a function of ``torch.Tensor``. Without ``f`` a decorator.
 
     Arguments and results are pytrees (:mod:`hologram.tree`). Leaves that are tensors, on the CPU or on one CUDA device, become Tensors of the same
-    shape and type; all others are static: plain values while ``f`` is traced. Each combination of these, and of shapes and types, is a program of its
-    own. Results are new tensors.
+    shape and type; all others are static: plain values while ``f`` is traced. Each combination of these, and of shapes and types, is a program of
+    its own. Results are new tensors.
 
     The function can be differentiated in both modes, to any order, by ``backward``, ``torch.autograd`` and ``torch.func`` (``grad``, ``vjp``,
     ``jvp``, ``vmap``, ``jacrev``, ``jacfwd``, ``hessian``). What is kept for the backward pass is a minimum cut of the graph: see docs/pytorch.md.
@@ -55,6 +55,14 @@ def wrap(f: Callable[..., Any] | None = None, *, autocast: str | None = None, de
     Raises what ``f`` raises while it is traced; DeviceError for tensors of several devices, of others, or of one that Hologram cannot use,
     ArgumentError for those without plain strided memory, DTypeError for element types that Hologram lacks, and StaticArgumentError for other leaves
     that cannot be hashed.
+
+    >>> @hologram_torch.wrap
+    ... def energy(x):
+    ...     return hnp.sum(hnp.sin(x) ** 2)
+    >>> x = torch.tensor([0.5, 1.0], requires_grad=True)
+    >>> energy(x).backward()
+    >>> x.grad
+    tensor([0.8415, 0.9093])
     """
     if autocast not in AUTOCAST:
         raise located(ArgumentError(f"wrap: autocast is one of {', '.join(map(repr, AUTOCAST))}, not {autocast!r}"))

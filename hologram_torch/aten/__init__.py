@@ -35,10 +35,19 @@ def _table() -> dict[str, Callable[..., Any]]:
 
 
 def lookup(op: OpOverload) -> Callable[..., Any] | None:
-    """The function that computes ``op`` on Hologram's Tensors; None where there is none."""
+    """The function that computes ``op``, one of ATen's, on Hologram's Tensors; None where there is none.
+
+    >>> row = hologram_torch.aten.lookup(torch.ops.aten.add.Tensor)
+    >>> row(hg.tensor([1.0, 2.0]), hg.tensor([3.0, 4.0]))
+    Tensor([4., 6.], dtype=float32)
+    """
     return _table().get(op.name())
 
 
 def names() -> list[str]:
-    """The ops that have a row, sorted, as ``aten::op.overload``."""
+    """The ops of ATen that have a row, sorted, as ``aten::op.overload``.
+
+    >>> "aten::add.Tensor" in hologram_torch.aten.names()
+    True
+    """
     return sorted(_table())

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hologram.ir.node import Node, topological
-from hologram.ir.op import MULTIPLE
+from hologram.ir.node import Node
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import topological
 
 RECOMPUTED = ("elementwise", "movement", "leaf", "mark", "gather")  # kinds of ops that the backward half may do again
 
@@ -62,4 +63,4 @@ def _minimum_cut(forward: Sequence[Node], wanted: Sequence[Node], arguments: set
 def _bytes(n: Node) -> float:
     """What keeping the value of ``n`` costs. A node that stands for several values has none itself: those picked from it are kept."""
     size = prod(n.shape)
-    return math.inf if n.op.kind in MULTIPLE or not isinstance(size, int) else float(size * n.dtype.itemsize)
+    return math.inf if n.op.kind in MULTI_RESULT or not isinstance(size, int) else float(size * n.dtype.itemsize)

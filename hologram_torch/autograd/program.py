@@ -21,8 +21,9 @@ from hologram.errors import ArgumentError, DeviceError
 from hologram.ir.aval import aval
 from hologram.ir.devices import CPU
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
 from hologram.ir.op import Shape
+from hologram.ir.traversal import topological
 from hologram.support.cached_property import cached_property
 from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located

@@ -27,6 +27,9 @@ def to_numpy(t: torch.Tensor) -> np.ndarray:
 
     A tensor that requires a gradient is read as its value. Raises DeviceError for other devices, DTypeError for types that Hologram lacks,
     ArgumentError for what is no tensor of plain strided memory.
+
+    >>> hologram_torch.interop.to_numpy(torch.tensor([1.0, 2.0]))
+    array([1., 2.], dtype=float32)
     """
     if not isinstance(t, torch.Tensor):
         raise ArgumentError(f"to_numpy takes a torch.Tensor, not a {type(t).__name__}")
@@ -44,8 +47,11 @@ def to_numpy(t: torch.Tensor) -> np.ndarray:
 def from_torch(t: torch.Tensor, *, copy: bool = False) -> hg.Tensor:
     """A Tensor of the tensor's value: its memory is borrowed where it is contiguous, unless ``copy``.
 
-    As with :func:`hologram.asarray`, what a borrowed Tensor holds is read, or copied, when an op is recorded on it. A tensor on a CUDA device gives a
-    Tensor there, of a copy. Raises as :func:`to_numpy` does, and DeviceError where Hologram cannot use the device.
+    As with :func:`hologram.asarray`, what a borrowed Tensor holds is read, or copied, when an op is recorded on it. A tensor on a CUDA device gives
+    a Tensor there, of a copy. Raises as :func:`to_numpy` does, and DeviceError where Hologram cannot use the device.
+
+    >>> hologram_torch.from_torch(torch.tensor([1.0, 2.0]))
+    Tensor([1., 2.], dtype=float32)
     """
     if isinstance(t, torch.Tensor) and cuda.holds(t):
         dtype_of(t.dtype)
@@ -56,11 +62,13 @@ def from_torch(t: torch.Tensor, *, copy: bool = False) -> hg.Tensor:
 
 
 def to_torch(x: Any, *, copy: bool = False) -> torch.Tensor:
-    """A tensor of the value of ``x``, a Tensor (which is realised) or an array: over the same memory, unless ``copy``. A Tensor on a CUDA device that
-    PyTorch can use gives a tensor there, others give CPU tensors.
+    """Tensor of torch with the value of ``x``, a Tensor (which is realised) or an array: over the same memory, unless ``copy``.
 
-    Tensors of Hologram are immutable and torch has no read-only tensors: before writing to the result in place, ask for a copy.
-    Raises DTypeError for element types that Hologram lacks.
+    A Tensor on a CUDA device that PyTorch can use gives a tensor there, others give CPU tensors. Tensors of Hologram are immutable and torch has no
+    read-only tensors: before writing to the result in place, ask for a copy. Raises DTypeError for element types that torch lacks.
+
+    >>> hologram_torch.to_torch(hnp.arange(3), copy=True)
+    tensor([0, 1, 2])
     """
     if type(x) is hg.Tensor and cuda.shares(x.device):
         found = cuda.tensor_of(x._realised("to_torch"))

@@ -120,11 +120,15 @@ def _check_mode(mode: str) -> None:
 def backend(
     module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: Mapping[str, Any] | None = None
 ) -> Callable[..., Any]:
-    """What ``torch.compile(model, backend="hologram")`` calls with each graph that Dynamo captures.
+    """The backend of ``torch.compile(model, backend="hologram")``, which calls it with each graph that Dynamo captures.
 
     ``torch.compile(…, options={"precision": "exact"})`` chooses one of :func:`hologram.jit`'s precisions; ``{"freeze": True}`` holds parameters that
     are on the CPU in graphs for inference (:mod:`frozen`). ``mode`` is one of torch's, all of which compile alike; a mode that asks for tuning is
     told of in the log. Raises ArgumentError for other options and modes.
+
+    >>> model = torch.compile(lambda x: torch.relu(x) + 1, backend="hologram")
+    >>> model(torch.tensor([-1.0, 2.0]))
+    tensor([1., 3.])
     """
     if mode is not None:
         _check_mode(mode)

@@ -11,7 +11,7 @@ from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy
 
-from hologram.graph.blocking.score_regions import DEEPEST, LARGER, LEAST_BYTES
+from hologram.graph.blocking.score_regions import MAX_PRODUCT_DEPTH, MIN_EXPANSION_RATIO, MIN_PRODUCT_BYTES
 
 aten = torch.ops.aten
 EXPONENTIALS = (aten._softmax.default, aten.exp.default)
@@ -76,9 +76,9 @@ def _product(node: fx.Node, scores: dict[fx.Node, fx.Node]) -> fx.Node | None:
         found = (scores[x] for x in node.all_input_nodes if x in scores and _size(x) == size)
         return None if _is_random(node) else next(found, None)
     sizes = [_size(x) for x in node.all_input_nodes]
-    if not size or not all(sizes) or size * node.meta["val"].element_size() < LEAST_BYTES or size < LARGER * max(sizes):
+    if not size or not all(sizes) or size * node.meta["val"].element_size() < MIN_PRODUCT_BYTES or size < MIN_EXPANSION_RATIO * max(sizes):
         return None
-    return node if node.args[0].meta["val"].shape[-1] <= DEEPEST else None  # type: ignore[union-attr]
+    return node if node.args[0].meta["val"].shape[-1] <= MAX_PRODUCT_DEPTH else None  # type: ignore[union-attr]
 
 
 def _size(node: fx.Node) -> int:

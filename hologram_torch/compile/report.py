@@ -37,7 +37,11 @@ class Program:
 
 @dataclass(slots=True)
 class Explanation:
-    """All programs of a call, in the order in which they were made; ``str()`` is a readable account of them."""
+    """All programs of a call of :func:`explain`, in the order in which they were made; ``str()`` is a readable account of them.
+
+    >>> hologram_torch.Explanation().programs
+    []
+    """
 
     programs: list[Program] = field(default_factory=list)
 
@@ -73,10 +77,15 @@ def recorder(into: Explanation) -> Observer:
 
 
 def explain(model: Callable[..., Any]) -> Callable[..., Explanation]:
-    """``explain(model)(*args)`` compiles and runs ``model`` as ``torch.compile(model, backend="hologram")`` would, and says what became of it.
+    """Explains a compilation: ``explain(model)(*args)`` compiles and runs ``model`` as ``torch.compile`` would, and says what became of it.
 
-    The backward pass is compiled with the forward pass where the result requires a gradient. Dynamo is reset before and after: it keeps what it has
-    skipped, such as an LSTM, by the code that called it, and would skip other modules too. Compiled models are compiled anew when next called.
+    The backend is ``hologram``. The backward pass is compiled with the forward pass where the result requires a gradient. Dynamo is reset before and
+    after: it keeps what it has skipped, such as an LSTM, by the code that called it, and would skip other modules too. Compiled models are compiled
+    anew when next called.
+
+    >>> found = hologram_torch.explain(lambda x: torch.relu(x) + 1)(torch.tensor([-1.0, 2.0]))
+    >>> len(found.programs), found.programs[0].fallbacks
+    (1, ())
     """
 
     def explained(*args: Any, **options: Any) -> Explanation:

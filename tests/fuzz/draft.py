@@ -19,7 +19,7 @@ import hologram as hg
 from hologram import dtypes
 from hologram.errors import CompileError, HologramError, RewriteError
 from hologram.ir.interpreter import evaluate_node
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.trace.apply import operand, wrap
 from hologram.trace.recorder import Trace
 
@@ -220,7 +220,7 @@ class Draft:
             for n in order:
                 if n in self.known:
                     continue
-                if n.op.kind not in MULTIPLE and n.size > MOST_NODE:
+                if n.op.kind not in MULTI_RESULT and n.size > MOST_NODE:
                     raise Refused("a step on the way is too large")
                 arrays = [self.arguments[n.attrs[0]]] if n.op.name == "input" else [self.known[x] for x in n.inputs]
                 self.known[n] = evaluate_node(n, arrays)

@@ -25,7 +25,7 @@ from hologram.ir import interpreter as reference
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE, TABLE, Op
+from hologram.ir.op import MULTI_RESULT, TABLE, Op
 from hologram.primitives.scalar.elementwise import cast_reference
 
 from .. import scalar_code
@@ -226,4 +226,4 @@ def every_node(graph: Graph) -> Iterator[Node]:
                 yield from every_node(body.graph)
 
 
-__all__ = ["MULTIPLE", "bits", "epsilon", "every_node", "has_host", "real", "spread", "watched"]
+__all__ = ["MULTI_RESULT", "bits", "epsilon", "every_node", "has_host", "real", "spread", "watched"]

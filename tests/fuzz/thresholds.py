@@ -40,29 +40,29 @@ LEFT_OUT = (
 )
 
 FIXED = {
-    "hologram.graph.memory.plan.PAGE_BYTES": "a page of the arena, which scratch is counted in",
-    "hologram.graph.memory.plan.LINE_BYTES": "a line of the cache",
+    "hologram.graph.memory.arena.PAGE_BYTES": "a page of the arena, which scratch is counted in",
+    "hologram.graph.memory.arena.LINE_BYTES": "a line of the cache",
     "hologram.backends.llvm.memory.CACHE_LINE": "a line of the cache",
     "hologram.graph.lower.canonical_order.LAST": "beyond any hash",
     "hologram.graph.lower.code_placement.TOP": "a name",
     "hologram.graph.legalize.sorts.INDEX_BITS": "width of indices",
     "hologram.graph.schedule.tiles.SIDE": "items of a group of 256",
     "hologram.graph.schedule.tiles.PAD": "banks of shared memory",
-    "hologram.graph.schedule.nest.MANY": "infinity",
+    "hologram.graph.schedule.nest.UNBOUNDED": "infinity",
     "hologram.graph.canonical.loop_splitting._FIRST_OWN": "a number that no input has",
     "hologram.graph.placement.min_cut.NEVER": "infinity",
     "hologram.backends.llvm.bfloat16_pairs.MAX_LANES": "lanes of an instruction",
     "hologram.backends.llvm.bfloat16_pairs.MIN_LANES": "lanes of an instruction",
-    "hologram.graph.canonical.licm._MOST_WORK": "infinity",
+    "hologram.graph.canonical.licm._MAX_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
-    "hologram.graph.rewrite.rewriter.STEPS": "a bound, met by defects only",
+    "hologram.graph.rewrite.rewriter.MAX_NESTED_REWRITES": "a bound, met by defects only",
     "hologram.backends.llvm.graph.control_flow.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
     "hologram.backends.llvm.graph.lapack._MAX_INTEGER": "what a routine's integers hold",
     "hologram.backends.device.maker.MAX_GROUPS": "a limit of devices",
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
-    "hologram.graph.library.attention.match.LEAST": 2,
+    "hologram.graph.library.attention.match.MIN_KEYS": 2,
     "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.schedule.choose.COLUMNS": 16,
     "hologram.graph.schedule.row_interleave.MAX_INTERLEAVED_ROWS": 2,

@@ -18,12 +18,12 @@ class Monoid:
 
     def __init__(self, acc: Acc, scalars: Scalars) -> None:
         self.acc, self.scalars = acc, scalars
-        self.by_position = acc.row.monoid is None
+        self.by_position = acc.op.monoid is None
         self.types: list[DType] = [acc.value_dtype, int64] if self.by_position else [acc.value_dtype]
 
     @property
     def identity(self) -> list[str]:
-        first = self.scalars.literal(self.acc.value_dtype, identity_bits(self.acc.row, self.acc.value_dtype))
+        first = self.scalars.literal(self.acc.value_dtype, identity_bits(self.acc.op, self.acc.value_dtype))
         return [first, self.scalars.integer(INDEX_MAX)] if self.by_position else [first]
 
     def declare(self, names: list[str]) -> str:
@@ -33,9 +33,9 @@ class Monoid:
     def combine(self, into: list[str], a: list[str], b: list[str]) -> str:
         """The statements ``into = a o b``, ``a`` being the earlier; ``into`` may be ``a``."""
         if not self.by_position:
-            return f"{into[0]} = {self.scalars.spell(self.acc.row.monoid, self.acc.value_dtype, [a[0], b[0]])};"
+            return f"{into[0]} = {self.scalars.spell(self.acc.op.monoid, self.acc.value_dtype, [a[0], b[0]])};"
         kind = type_name(self.acc.value_dtype)
-        wins = f"hg_y {'>' if self.acc.row.name == 'argmax' else '<'} hg_x"
+        wins = f"hg_y {'>' if self.acc.op.name == 'argmax' else '<'} hg_x"
         same = "hg_y == hg_x"
         if self.acc.value_dtype.is_float:  # the first NaN before all numbers
             wins, same = f"{wins} || (hg_y != hg_y && hg_x == hg_x)", f"({same} || (hg_y != hg_y && hg_x != hg_x))"
@@ -46,6 +46,6 @@ class Monoid:
     def fused(self, into: str, factors: list[str]) -> str | None:
         """A sum that takes a product with one rounding; None for other monoids."""
         d = self.acc.value_dtype
-        if self.by_position or self.acc.row.monoid is not TABLE["add"] or not d.is_float:
+        if self.by_position or self.acc.op.monoid is not TABLE["add"] or not d.is_float:
             return None
         return f"{into} = {self.scalars.fma(d, factors, into)};"

@@ -16,7 +16,7 @@ from hologram.primitives.reductions import GROUP
 def scan_lanes(w: Emitter, loop: Loop, name: str, start: str, stop: str) -> None:
     """A loop of lanes that scans, until the row ends; items beyond its end only keep step."""
     assert scans(loop)
-    if not all(a.row.kind == "scan" for a in loop.accs):
+    if not all(a.op.kind == "scan" for a in loop.accs):
         raise CompileError(f"a loop of lanes both scans and reduces\n{print_kernel(w.kernel)}")
     base = w.fresh("turn")
     w.f.open(f"for (i64 {base} = {start}; {base} < {stop}; {base} += {w.mapping.width})")

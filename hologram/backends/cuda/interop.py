@@ -17,7 +17,7 @@ from hologram.backends.device import driver
 from hologram.backends.device.runtime import Runtime, Work
 from hologram.backends.device.storage import DeviceStorage
 from hologram.errors import DeviceError, UnsupportedError
-from hologram.graph.memory.plan import LINE_BYTES
+from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.aval import aval
 
 INTERFACE = "__cuda_array_interface__"

@@ -69,7 +69,7 @@ def _factors(p: Product) -> list[Ins] | None:
     accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
     if len(p.core) != 1 or p.core[0].op is not TABLE["mul"] or len(accumulates) != 1 or accumulates[0].args != (p.core[0],):
         return None
-    if accumulates[0].acc.row.monoid is not TABLE["add"] or len(p.rows.staged) != 1 or len(p.columns.staged) != 1:
+    if accumulates[0].acc.op.monoid is not TABLE["add"] or len(p.rows.staged) != 1 or len(p.columns.staged) != 1:
         return None
     loads = [_loaded(p.rows.staged[0]), _loaded(p.columns.staged[0])]
     plain = all(x.op == "load" and not x.args and x.dtype in FACTORS for x in loads) and loads[0].dtype is loads[1].dtype

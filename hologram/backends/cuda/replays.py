@@ -68,7 +68,7 @@ def _numbers(replay: Any, sized: Sized) -> dict[str, int]:
     queue, table, block = replay.queue, replay.table, sized.block
     addresses = queue.device.cuda.addresses
     assert addresses is not None
-    is_alone = table.count == BESIDE + len(replay.own)  # so that no other place will do for an arena
+    is_unfusible = table.count == BESIDE + len(replay.own)  # so that no other place will do for an arena
     return {
         **addresses._asdict(),
         "context": replay.context,
@@ -76,7 +76,7 @@ def _numbers(replay: Any, sized: Sized) -> dict[str, int]:
         "busy": 0,
         "graph": replay.graph,
         "stream": queue.stream,
-        "arena_bytes": block.arena if block.arena or is_alone else -1,
+        "arena_bytes": block.arena if block.arena or is_unfusible else -1,
         "workspace_bytes": block.workspace or -1,
         "state": table.state_address,
         "copies": table.host,

@@ -23,7 +23,7 @@ from hologram.backends.device.memory import Memory
 from hologram.backends.device.steps import Block, Call, Slots, Where, at, read
 from hologram.errors import OutOfMemory
 from hologram.graph.lower.control_step import ControlStep
-from hologram.graph.memory.plan import LINE_BYTES
+from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 from hologram.primitives.control import scan, switch
 

@@ -14,7 +14,7 @@ from hologram.backends.device.steps import Action, Block, Call, Slots, Where, at
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.memory.plan import Plan
+from hologram.graph.memory.arena import ArenaAllocation
 from hologram.graph.program import Schedule, concrete_shape
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, prod, substitute
@@ -32,7 +32,7 @@ class Maker:
     def __init__(self, program: Program, kernels: Mapping[str, Any], units: int) -> None:
         self.program, self.kernels, self.units = program, kernels, units
 
-    def block(self, schedule: Schedule, values: Mapping[str, int], plan: Plan) -> Block:
+    def block(self, schedule: Schedule, values: Mapping[str, int], plan: ArenaAllocation) -> Block:
         arena = len(schedule.slot_of)
         where: dict[Any, Where] = {n: (i, 0) for n, i in schedule.slot_of.items()}
         for i, (n, *_) in enumerate(schedule.temporaries):
@@ -56,7 +56,7 @@ class Maker:
 
     def _launch(self, step: Lowered, values: Mapping[str, int], where: Callable[[Any], Where]) -> Launch:
         k, mapping = step.kernel, self.program.mappings[step.kernel]
-        chunks = _number(k.chunks, values)
+        chunks = _number(k.iterations, values)
         groups = min(MAX_GROUPS, mapping.groups(chunks))
         if mapping.workspace:
             groups = min(groups, GROUPS_A_UNIT * self.units)

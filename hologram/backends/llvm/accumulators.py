@@ -14,9 +14,9 @@ class Monoid:
     """One accumulator's registers. Most hold the value; ``argmax`` and ``argmin`` also its index; float extremes hold ordered keys."""
 
     def __new__(cls, acc: Acc, code: ScalarCode) -> Monoid:
-        if acc.row.monoid is None:
+        if acc.op.monoid is None:
             cls = _Position
-        elif acc.value_dtype.is_float and acc.row.name in ("reduce_max", "reduce_min"):
+        elif acc.value_dtype.is_float and acc.op.name in ("reduce_max", "reduce_min"):
             cls = _FloatExtreme
         return super().__new__(cls)
 
@@ -26,7 +26,7 @@ class Monoid:
         self.acc, self.code, self.f = acc, code, code.f
 
     def identity(self, width: int) -> list[Reg]:
-        return [self.f.splat(constant(self.acc.value_dtype, identity_bits(self.acc.row, self.acc.value_dtype)), width)]
+        return [self.f.splat(constant(self.acc.value_dtype, identity_bits(self.acc.op, self.acc.value_dtype)), width)]
 
     def lift(self, args: list[Reg]) -> list[Reg]:
         """An element as this accumulator's registers."""
@@ -35,7 +35,7 @@ class Monoid:
     def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
         """``a o b``, ``a`` being the earlier."""
         d, (x,), (y,) = self.acc.value_dtype, a, b
-        return [self.f.emit(self.code.spell(self.acc.row.monoid, d, d, [x, y], x.width), scalar_type(d), x.width)]
+        return [self.f.emit(self.code.spell(self.acc.op.monoid, d, d, [x, y], x.width), scalar_type(d), x.width)]
 
     def follow(self, a: list[Reg], args: list[Reg]) -> list[Reg]:
         """``a o x`` of an element ``x`` that comes after all that ``a`` has seen."""
@@ -56,7 +56,7 @@ class _Position(Monoid):
     def follow(self, a: list[Reg], args: list[Reg]) -> list[Reg]:
         """Only what is beyond ``a``, or the first NaN, takes its place. Elements like the identity never do: :meth:`result` knows."""
         f, (v, _), (w, _), n = self.f, a, args, a[0].width
-        d, than = self.acc.value_dtype, "gt" if self.acc.row.name == "argmax" else "lt"
+        d, than = self.acc.value_dtype, "gt" if self.acc.op.name == "argmax" else "lt"
         if d.is_float:
             beyond = f.emit(f"fcmp u{than} {w.typed}, {v.text}", "i1", n)
             known = f.emit(f"fcmp ord {v.typed}, {v.text}", "i1", n)
@@ -74,7 +74,7 @@ class _Position(Monoid):
     def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
         f, (v, i), (w, j) = self.f, a, b
         d, n = self.acc.value_dtype, a[0].width
-        larger = self.acc.row.name == "argmax"
+        larger = self.acc.op.name == "argmax"
 
         def both(op: str, p: Reg, q: Reg) -> Reg:
             return f.emit(f"{op} {p.typed}, {q.text}", "i1", n)
@@ -138,7 +138,7 @@ class _FloatExtreme(Monoid):
         above = f.emit(f"icmp sgt {most.typed}, {f.splat(Reg(str(infinity), most.type, 1), n).text}", "i1", n)
         below = f.emit(f"icmp slt {least.typed}, {f.splat(Reg(str(~infinity), most.type, 1), n).text}", "i1", n)
         nan = f.emit(f"or {above.typed}, {below.text}", "i1", n)
-        bits = self._key(most if self.acc.row.name == "reduce_max" else least)
+        bits = self._key(most if self.acc.op.name == "reduce_max" else least)
         t = scalar_type(d)
         value = f.emit(f"bitcast {bits.typed} to {vector(t, n)}", t, n)
         quiet = f.splat(constant(d, np.asarray(np.nan, d.np).tobytes()), n)

@@ -16,7 +16,7 @@ def summed_pairs(kernel: Kernel) -> frozenset[Ins]:
     for s in kernel.walk():
         if isinstance(s, Accumulate):
             (first, *rest) = s.args
-            if isinstance(first, Ins) and first.opname == "pair_dot" and s.acc.row.name == "reduce_sum":
+            if isinstance(first, Ins) and first.opname == "pair_dot" and s.acc.op.name == "reduce_sum":
                 summed.add(first)
             others.update(rest)
         elif isinstance(s, Ins):

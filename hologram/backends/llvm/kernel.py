@@ -81,7 +81,7 @@ class KernelWriter(MemoryWriter):
             sizes = [Reg(f"%z{i}", "i64", 1) for i, _ in enumerate(symbolic_sizes(self.kernel))]
             self.checks.begin(name, Reg("%ctx", "ptr", 1), sizes)
             arguments += ["ptr %ctx", *(z.typed for z in sizes)]
-        stop = self.integer(self.kernel.chunks)
+        stop = self.integer(self.kernel.iterations)
         self.begin, self.end = Reg("0", "i64", 1), stop
         self._body()
         return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr %scratch'])}) #{1 if inline else 0}")
@@ -206,7 +206,7 @@ class KernelWriter(MemoryWriter):
             return []
 
         first, last = self.begin, self.end
-        if loop.extent != self.kernel.chunks:
+        if loop.extent != self.kernel.iterations:
             first, last = (self._clipped(r, loop.extent) for r in (first, last))
         self.f.counted(first, last, 1, [], body)
 

@@ -1,1 +1,1 @@
-"""Large scores in loops over blocks of rows, so that they are never whole in memory."""
+"""Blocking: large intermediates, such as attention scores, computed in loops over blocks, so that they are never whole in memory."""

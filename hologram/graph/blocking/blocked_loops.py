@@ -1,4 +1,4 @@
-"""Regions (:mod:`hologram.graph.blocking.score_regions`) computed block by block: loops in place of what is large.
+"""Loop blocking: each region of :mod:`hologram.graph.blocking.score_regions` becomes a scan over blocks of one axis.
 
 The exits of one level become one ``scan`` over the blocks of the region's axis. Its body makes what it needs of the region anew, for its block: it
 takes slices of what has the axis, all of what has not, and the number of the block's first element, for indices. Exits that have the axis are
@@ -14,18 +14,19 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.blocking.score_regions import NotLocal, Region, Search, place_in, size_of
+from hologram.graph.blocking.score_regions import NotLocal, Region, Search, axis_of_input, size_of
 from hologram.ir.graph import Body, Graph
 from hologram.ir.index_maps import is_simple
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import CycleError, post_order, reachable
 from hologram.primitives.control import project, scan
 
 BLOCK_BYTES = 2**20  # of an entry that a loop computes at a time, about: what the caches of a core have room for
 DEVICE_BLOCK_BYTES = 2**25  # on a device, whose kernels want many rows and cost a launch each
-GAIN = 8  # an entry is so many times larger than the sums over rows that a loop carries, or it is left
-LEAST_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
+MIN_SIZE_RATIO = 8  # an entry is so many times larger than the sums over rows that a loop carries, or it is left
+MIN_BLOCK_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
 
 Deps = Callable[[Node], Iterable[Node]]
 Canonical = Callable[[Graph], Graph]
@@ -57,10 +58,10 @@ def _block(region: Region, exits: list[Node], nbytes: int) -> int:
     wanted = max(1, nbytes * n // total)
     if region.rows == 0:
         return 0 if wanted >= n else max(d for d in range(1, wanted + 1) if n % d == 0)
-    least = -(-LEAST_ROWS // region.rows)
+    least = -(-MIN_BLOCK_ROWS // region.rows)
     wanted = max(least, wanted // least * least)
-    carried = sum(_nbytes(e) for e in exits if region.place(e) is None)
-    return 0 if 2 * wanted > n or total < GAIN * carried else wanted
+    carried = sum(_nbytes(e) for e in exits if region.axis_of(e) is None)
+    return 0 if 2 * wanted > n or total < MIN_SIZE_RATIO * carried else wanted
 
 
 def _nbytes(node: Node) -> int:
@@ -71,40 +72,17 @@ def _rewritten(graph: Graph, loops: dict[Node, _Loop], canonical: Canonical) -> 
     """The graph with the loops' results for their exits; the old graph where loops wait for each other."""
     b = Builder()
     made: dict[Node, Node] = {}
-    order = _order([*graph.inputs, *graph.outputs], lambda n: loops[n].needs() if n in loops else n.inputs)
-    if order is None:
+    try:
+        order = post_order([*graph.inputs, *graph.outputs], lambda n: loops[n].needs() if n in loops else n.inputs)
+    except CycleError:
         return graph
-    lines: dict[Node, Any] = {}
     for n in order:
         if n in loops:
             if n not in made:
                 made.update(loops[n].emit(b, made, graph.lines, canonical))
         else:
             made[n] = b.like(n, tuple([made[x] for x in n.inputs]))
-        if n in graph.lines:
-            lines.setdefault(made[n], graph.lines[n])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
-
-
-def _order(roots: Iterable[Node], inputs_of: Deps) -> list[Node] | None:
-    """What ``roots`` need, inputs first; None for a circle."""
-    order: list[Node] = []
-    open_: set[Node] = set()
-    done: set[Node] = set()
-    stack = [(r, False) for r in roots]
-    while stack:
-        n, ready = stack.pop()
-        if ready:
-            open_.discard(n)
-            done.add(n)
-            order.append(n)
-        elif n in open_:
-            return None
-        elif n not in done:
-            open_.add(n)
-            stack.append((n, True))
-            stack += [(x, False) for x in inputs_of(n) if x not in done]
-    return order
+    return graph.mapped(made)
 
 
 def _weights(nodes: Sequence[Node]) -> dict[Node, int]:
@@ -118,7 +96,7 @@ def _weights(nodes: Sequence[Node]) -> dict[Node, int]:
 
 
 class _Loop:
-    """The loop of some exits of a region. ``wanted``: what a body computes, by node and the place of the axis in it; ``given``: what it is given."""
+    """The loop of some exits of a region. ``wanted``: what a body computes, by node and the axis in it; ``given``: what it is given."""
 
     def __init__(self, region: Region, exits: list[Node], size: int, nodes: Sequence[Node], light: dict[Node, int]) -> None:
         self.region, self.exits, self.size, self.light = region, exits, size, light
@@ -126,17 +104,12 @@ class _Loop:
         self.given: dict[tuple[Node, int | None], None] = {}
         self.wanted: dict[tuple[Node, int | None], tuple[tuple[Node, int | None], ...]] = {}
         self.indexed = False
-        stack = [(e, self.region.place(e)) for e in exits]
-        while stack:
-            key = stack.pop()
-            if key in self.wanted or key in self.given:
-                continue
+        for key in reachable([(e, self.region.axis_of(e)) for e in exits], lambda key: self.wanted.get(key, ())):
             inputs = self._inputs(*key)
             if inputs is None:
                 self.given[key] = None
             else:
                 self.wanted[key] = inputs
-                stack += inputs
         number = {n: i for i, n in enumerate(nodes)}
         self.given = dict.fromkeys(sorted(self.given, key=lambda key: (number[key[0]], key[1] or 0)))
         self.order = sorted(self.wanted, key=lambda key: (number[key[0]], -1 if key[1] is None else key[1]))
@@ -148,19 +121,19 @@ class _Loop:
         """What a body makes a node of; None where it is given the node itself, or its slice."""
         if node in self.exits and axis is None:
             (x,) = node.inputs
-            return ((x, self.region.places[x]),)
+            return ((x, self.region.axes[x]),)
         if node.op.name == "const":
             return ()
         if node.op.name == "iota":
             self.indexed |= node.attrs[1] == axis
             return ()
-        inside = axis is not None and (node in self.exits or node in self.region.places)
+        inside = axis is not None and (node in self.exits or node in self.region.axes)
         if not inside and not is_simple(node) and self.light[node] == node.size:
             return None
         if axis is None:
             return tuple([(x, None) for x in node.inputs])
         try:
-            return tuple([(x, place_in(node, k, axis) if x.shape else None) for k, x in enumerate(node.inputs)])
+            return tuple([(x, axis_of_input(node, k, axis) if x.shape else None) for k, x in enumerate(node.inputs)])
         except NotLocal:
             return None
 
@@ -173,8 +146,8 @@ class _Loop:
         values = [made[n] for n in self.needs()]
         fixed = [x for x, (_, axis) in zip(values, self.given, strict=True) if axis is None]
         cut = [(x, axis) for x, (_, axis) in zip(values, self.given, strict=True) if axis is not None]
-        carried = [e for e in self.exits if self.region.place(e) is None]
-        stacked = [e for e in self.exits if self.region.place(e) is not None]
+        carried = [e for e in self.exits if self.region.axis_of(e) is None]
+        stacked = [e for e in self.exits if self.region.axis_of(e) is not None]
         starts = [b.full(0, _sum_type(e), e.shape) for e in carried]
         xs = [_blocks(b, x, axis, count, self.size) for x, axis in cut]
         if self.indexed:
@@ -186,7 +159,7 @@ class _Loop:
         for i, (e, start) in enumerate(zip(carried, starts, strict=True)):
             out[e] = b(project, (node,), (i, start.shape, start.dtype.name))
         for i, e in enumerate(stacked, len(carried)):
-            axis = self.region.place(e)
+            axis = self.region.axis_of(e)
             assert axis is not None
             shape = (count, *_with(e.shape, axis, self.size))
             out[e] = _joined(b, b(project, (node,), (i, shape, e.dtype.name)), axis)
@@ -194,7 +167,7 @@ class _Loop:
             ends = [_slice(b, x, axis, whole, self.extent) for x, axis in cut]
             last = self._copy(b, dict(zip(self.given, self._arguments(fixed, ends), strict=True)), rest, b.full(whole, dtypes.int64, ()))
             for e in self.exits:
-                axis, more = self.region.place(e), last[e, self.region.place(e)]
+                axis, more = self.region.axis_of(e), last[e, self.region.axis_of(e)]
                 out[e] = b(TABLE["add"], (out[e], more)) if axis is None else b(TABLE["concatenate"], (out[e], more), (axis,))
         return {e: b.cast(x, e.dtype) for e, x in out.items()}
 
@@ -215,7 +188,7 @@ class _Loop:
         here = self._copy(b, dict(zip(self.given, given, strict=True)), self.size, offset)
         sums = [b(TABLE["add"], (x, here[e, None])) for x, e in zip(before, carried, strict=True)]
         where = {here[key]: lines[key[0]] for key in self.order if key[0] in lines}
-        return Graph(arguments, [*sums, *[here[e, self.region.place(e)] for e in stacked]], where)
+        return Graph(arguments, [*sums, *[here[e, self.region.axis_of(e)] for e in stacked]], where)
 
     def _copy(self, b: Builder, made: dict[Any, Node], size: int, offset: Node | None) -> dict[Any, Node]:
         """All that is wanted, for a block of ``size`` that begins at ``offset``, made of what is given."""

@@ -1,4 +1,4 @@
-"""Regions of a graph that can be computed block by block along one axis: attention, its derivatives, and whatever else has their structure.
+"""Region search: parts of a graph that can be computed block by block along one axis, such as attention and its derivatives.
 
 Scores, products of queries and keys, are much larger than what they are made of, and what is wanted of them is small again: sums of products with
 values, sums down the queries. What is between, element by element or reduced along the keys (a softmax, its derivative), is a *region*. Where one
@@ -20,44 +20,45 @@ from typing import NamedTuple
 from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import moved
-from hologram.ir.index_maps import is_simple, requests, variables
+from hologram.ir.index_maps import is_simple, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import atoms
+from hologram.ir.traversal import users_of
 
-LEAST_BYTES = 4 * 2**20  # of a large product
-LARGER = 2  # than its factors, so many times, is what may be computed again
-DEEPEST = 512  # sums of so many products at most are cheap enough to compute again
+MIN_PRODUCT_BYTES = 4 * 2**20  # of a large product
+MIN_EXPANSION_RATIO = 2  # than its factors, so many times, is what may be computed again
+MAX_PRODUCT_DEPTH = 512  # sums of so many products at most are cheap enough to compute again
 
 
 class Region(NamedTuple):
-    """``places``: the axis of each of its nodes, in the graph's order. ``levels``: of each exit. ``large``: the size of its entries."""
+    """``axes``: the axis of each of its nodes, in the graph's order. ``levels``: of each exit. ``large``: the size of its entries."""
 
     seed: Node
-    places: dict[Node, int]
+    axes: dict[Node, int]
     levels: dict[Node, int]
     large: int
 
-    rows: int  # of its entry for each place of the axis: 0 where both factors have the axis, as heads of attention do
+    rows: int  # of its entry for each index of the axis: 0 where both factors have the axis, as heads of attention do
 
     @property
     def axis(self) -> int:
         """The axis of the entry it was found from."""
-        return self.places[self.seed]
+        return self.axes[self.seed]
 
-    def place(self, node: Node) -> int | None:
+    def axis_of(self, node: Node) -> int | None:
         """The axis in one of its nodes or exits; None for a sum over it."""
-        if node in self.places:
-            return self.places[node]
+        if node in self.axes:
+            return self.axes[node]
         (x,), (axes,) = node.inputs, node.attrs
-        axis = self.places[x]
+        axis = self.axes[x]
         return None if axis in axes else axis - sum(i < axis for i in axes)
 
 
 class NotLocal(Exception):
-    """Some element of a region needs more than its own place of the axis."""
+    """Some element of a region needs more than its own index along the axis."""
 
 
-def place_in(node: Node, k: int, axis: int) -> int | None:
+def axis_of_input(node: Node, k: int, axis: int) -> int | None:
     """Which axis of input ``k`` an axis of the node is; None where the input is the same all along it. Raises NotLocal where it is neither."""
     x = node.inputs[k]
     if node.op.kind == "reduce" and node.op.monoid is not None:
@@ -65,24 +66,24 @@ def place_in(node: Node, k: int, axis: int) -> int | None:
     if node.op.kind != "elementwise" and not is_simple(node):
         raise NotLocal
     here = variables(node.shape)
-    _, index, _ = requests(node, here, ())[k]
+    _, index, _ = propagate_index(node, here, ())[k]
     names = set(atoms(here[axis]))
     found = [i for i, e in enumerate(index) if not names.isdisjoint(atoms(e))]
     if not found:
         return None
-    (place, *more) = found
-    if more or index[place] != here[axis] or x.shape[place] != node.shape[axis]:
+    (found_axis, *more) = found
+    if more or index[found_axis] != here[axis] or x.shape[found_axis] != node.shape[axis]:
         raise NotLocal
-    return place
+    return found_axis
 
 
-def place_of_user(user: Node, x: Node, axis: int) -> int:
+def axis_of_user(user: Node, x: Node, axis: int) -> int:
     """Which axis of ``user`` is an axis of its input ``x``. Raises NotLocal where there is none."""
     k = user.inputs.index(x)
     for i, n in enumerate(user.shape):
         if n == x.shape[axis] and n != 1:
             try:
-                if place_in(user, k, i) == axis:
+                if axis_of_input(user, k, i) == axis:
                     return i
             except NotLocal:
                 pass
@@ -95,14 +96,12 @@ class Search:
     def __init__(self, nodes: Sequence[Node], outputs: Iterable[Node] = ()) -> None:
         self.nodes = nodes
         self.outputs = set(outputs)
-        self.users: dict[Node, list[Node]] = {}
+        self.users = users_of(nodes)
         self.varies = Variation()
         self.entries: dict[Node, None] = {}
         self.after_entries: set[Node] = set()  # large nodes made, element by element, of entries
         for n in self.nodes:
             self.varies.note(n)
-            for x in dict.fromkeys(n.inputs):
-                self.users.setdefault(x, []).append(n)
             if self._is_entry(n):
                 self.entries[n] = None
                 self.after_entries.add(n)
@@ -112,13 +111,13 @@ class Search:
     def _is_entry(self, node: Node) -> bool:
         """Whether the node is a product, or several added up, much larger than its factors, of few terms each."""
         size = size_of(node)
-        if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1 or size * node.dtype.itemsize < LEAST_BYTES:
+        if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1 or size * node.dtype.itemsize < MIN_PRODUCT_BYTES:
             return False
         depth = node.inputs[0].shape[node.attrs[0][0]]
-        if not isinstance(depth, int) or depth > DEEPEST:
+        if not isinstance(depth, int) or depth > MAX_PRODUCT_DEPTH:
             return False
         found = products(node)
-        return bool(found) and all(size >= LARGER * _extent(f, self.varies.of(f)) for terms in found for f in terms.inputs)
+        return bool(found) and all(size >= MIN_EXPANSION_RATIO * _extent(f, self.varies.of(f)) for terms in found for f in terms.inputs)
 
     def regions(self) -> list[Region]:
         """Regions that have nothing in common but what each of them makes of little, like masks."""
@@ -128,9 +127,9 @@ class Search:
             if seed in taken:
                 continue
             region = self._around(seed)
-            if region is not None and not any(n in taken for n in region.places if n in self.after_entries):
+            if region is not None and not any(n in taken for n in region.axes if n in self.after_entries):
                 found.append(region)
-                taken.update(region.places)
+                taken.update(region.axes)
         return found
 
     def _around(self, seed: Node) -> Region | None:
@@ -207,7 +206,7 @@ class _Flood:
 
     def __init__(self, search: Search, seed: Node, axis: int) -> None:
         self.search, self.seed, self.large = search, seed, size_of(seed)
-        self.places: dict[Node, int] = {}
+        self.axes: dict[Node, int] = {}
         self.exits: set[Node] = set()
         self.waiting = [(seed, axis)]
 
@@ -215,22 +214,22 @@ class _Flood:
         """The region; None where nothing comes back from its rows, or no axis is shared. Raises NotLocal."""
         while self.waiting:
             node, axis = self.waiting.pop()
-            if node in self.places:
-                if self.places[node] != axis:
+            if node in self.axes:
+                if self.axes[node] != axis:
                     raise NotLocal
                 continue
-            self.places[node] = axis
+            self.axes[node] = axis
             self._users(node, axis)
             if self._is_large(node):
                 self._inputs(node, axis)
         inside = self._inside()
         if not self._is_softmax(inside):
             return None
-        self.exits.update(n for n in self.places if n not in inside and any(x in inside and self._is_large(x) for x in n.inputs))
+        self.exits.update(n for n in self.axes if n not in inside and any(x in inside and self._is_large(x) for x in n.inputs))
         rows = {n for n in inside if not self._is_large(n) and self._is_read_outside(n, inside)}
         exits = self.exits | rows
-        places = {n: self.places[n] for n in self.search.nodes if n in inside}
-        return Region(self.seed, places, self._levels(places, exits), self.large, self._rows()) if exits else None
+        axes = {n: self.axes[n] for n in self.search.nodes if n in inside}
+        return Region(self.seed, axes, self._levels(axes, exits), self.large, self._rows()) if exits else None
 
     def _is_large(self, node: Node) -> bool:
         return size_of(node) >= self.large
@@ -244,12 +243,12 @@ class _Flood:
         for user in self.search.users.get(node, ()):
             if user.op.kind == "reduce" and user.op.monoid is not None and (wide := size_of(node) > self.large or axis in user.attrs[0]):
                 if wide and user in self.search.entries:
-                    self.waiting.append((user, place_of_user(user, node, axis)))
+                    self.waiting.append((user, axis_of_user(user, node, axis)))
                 elif large:
                     self._exit(user, axis)
                 continue
             try:
-                self.waiting.append((user, place_of_user(user, node, axis)))
+                self.waiting.append((user, axis_of_user(user, node, axis)))
             except NotLocal:
                 if large:
                     raise
@@ -261,14 +260,14 @@ class _Flood:
 
     def _inputs(self, node: Node, axis: int) -> None:
         for k, x in enumerate(node.inputs):
-            if self._is_large(x) and (_is_inside(x) or x in self.search.entries) and (place := place_in(node, k, axis)) is not None:
-                self.waiting.append((x, place))
+            if self._is_large(x) and (_is_inside(x) or x in self.search.entries) and (found_axis := axis_of_input(node, k, axis)) is not None:
+                self.waiting.append((x, found_axis))
 
     def _inside(self) -> set[Node]:
         """The nodes found that are large, or that come back to large ones."""
         inside: set[Node] = set()
         for n in reversed(self.search.nodes):
-            if n in self.places and (self._is_large(n) or any(u in inside for u in self.search.users.get(n, ()))):
+            if n in self.axes and (self._is_large(n) or any(u in inside for u in self.search.users.get(n, ()))):
                 inside.add(n)
         return inside
 
@@ -286,7 +285,7 @@ class _Flood:
     def _rows(self) -> int:
         """See :class:`Region`: the elements of the factor that has the axis, along all axes that the other lacks."""
         (terms, *_) = products(self.seed)
-        axis = place_in(self.seed, 0, self.places[self.seed])
+        axis = axis_of_input(self.seed, 0, self.axes[self.seed])
         first, second = (self.search.varies.of(f) for f in terms.inputs)
         if axis in first and axis in second:
             return 0

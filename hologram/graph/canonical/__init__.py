@@ -1,1 +1,1 @@
-"""Canonical graphs beside the rewrite rules: complex numbers split, bodies of control flow reduced, loops fused, distributed and split."""
+"""Canonicalization beside the rewrite rules: complex splitting, control-flow simplification, loop fusion, distribution and invariant motion."""

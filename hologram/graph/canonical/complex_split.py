@@ -1,4 +1,4 @@
-"""Splits complex numbers into their parts: the pass ``complexes``, after which no op computes with complex values.
+"""Complex splitting: real and imaginary parts in place of complex values. After this pass no op computes with complex numbers.
 
 A complex value of a graph has, in the graph made of it, one of two forms: *whole*, a node of the complex type whose elements are moved as bits, or a
 *pair* of real nodes. Arguments, realised values and what control flow gives are whole; what is computed is a pair. ``real`` and ``imag`` of a

@@ -1,4 +1,4 @@
-"""Canonical reduction of control flow: bodies in canonical form, and nothing in them that nobody wants.
+"""Control-flow simplification: canonical bodies, dead results and carries removed, known branches inlined.
 
 - Bodies are canonical graphs themselves.
 - A sequence whose elements are all the same is a constant of the loop.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram.graph.canonical.loop_splitting import Late, Loop, cut, distinct, positions_of, reached
-from hologram.graph.canonical.scan_fusion import merge_scans
+from hologram.graph.canonical.scan_fusion import fuse_scans
 from hologram.ir.graph import Body, Graph, bodies, inlined
 from hologram.ir.node import Builder, Node, const_value
 from hologram.primitives.control import project, scan, switch
@@ -44,10 +44,10 @@ def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Cou
     """``graph`` with simpler control nodes; the graph itself where nothing changed. ``reorder``: floats may be added in another order."""
     if not any(n.op.kind == "control" for n in graph.nodes()):
         return graph
-    merged = merge_scans(graph, canonical)
-    if merged is not graph:
-        fired["merge-scans"] += 1
-        return merged
+    fused = fuse_scans(graph, canonical)
+    if fused is not graph:
+        fired["fuse-scans"] += 1
+        return fused
     nodes = graph.nodes()
     wanted: dict[Node, set[int]] = {}
     for n in nodes:
@@ -64,8 +64,7 @@ def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Cou
     if not run.changed:
         return graph
     fired.update(run.fired)
-    lines = {run.image[n]: line for n, line in graph.lines.items() if n in run.image}
-    return Graph([run.image[x] for x in graph.inputs], [run.image[x] for x in graph.outputs], lines)
+    return graph.mapped(run.image)
 
 
 class _Run:

@@ -1,10 +1,11 @@
-"""Work in the body of a loop that is the same in each of its steps.
+"""Loop-invariant code motion: work that is the same in each step of a loop moves in front of it.
 
 A value is *invariant* if it is made of what the loop takes as constants, of numbers and of counters. Those that take work, and that something
 else reads, may as well be computed once, before the loop, which then takes them as constants. Nothing is computed otherwise than before, so this
 is exact. It costs memory and, where the body never runs, work in vain. So a value is computed before the loop if
 
-- it is no larger than what it is made of; or, if computing it is expensive, no larger than :data:`MOST_BYTES`, and all of these :data:`ALL_BYTES`;
+- it is no larger than what it is made of; or, if computing it is expensive, no larger than :data:`MAX_VALUE_BYTES`, and all of these
+  :data:`MAX_HOISTED_BYTES`;
 - in all steps together its work is worth a kernel;
 - what it is made of need not be read beside it, unless the work is expensive or the value small: memory is slower than cheap arithmetic;
 - the body certainly runs, or its work is light.
@@ -17,18 +18,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hologram.graph.bounded import Worklist, rounds
+from hologram.graph.bounded import rounds
 from hologram.graph.fusion.materialize import MATERIALIZE_COST
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node, nbytes
+from hologram.ir.traversal import reachable
 
 MOVABLE = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "contraction", "native")  # kinds that cannot fail
-MOST_BYTES = 2**24  # of a value that is larger than what it is made of
-ALL_BYTES = 2**26  # of all such values of one loop
+MAX_VALUE_BYTES = 2**24  # of a value that is larger than what it is made of
+MAX_HOISTED_BYTES = 2**26  # of all such values of one loop
 SMALL_BYTES = 2**12  # which stay in the first-level cache
-LEAST_WORK = 4096  # scalar operations in all steps that are worth a kernel
-LIGHT = 64  # scalar operations for each element read, up to which work may be in vain
-_MOST_WORK = 2**62  # more is not told apart
+MIN_HOISTED_WORK = 4096  # scalar operations in all steps that are worth a kernel
+MAX_VAIN_WORK = 64  # scalar operations for each element read, up to which work may be in vain
+_MAX_WORK = 2**62  # more is not told apart
 
 
 class _Made(NamedTuple):
@@ -48,7 +50,7 @@ def invariant_work(graph: Graph, constants: int, steps: int | None) -> list[Node
     nodes = graph.nodes()
     made = _invariant(nodes, graph.inputs[:constants])
     wanted = _wanted(graph, nodes, made)
-    chosen, left = [], ALL_BYTES
+    chosen, left = [], MAX_HOISTED_BYTES
     for x in wanted:
         if _pays(x, made[x], steps):
             larger = nbytes(x) if nbytes(x) > made[x].nbytes else 0
@@ -65,7 +67,7 @@ def _invariant(nodes: Iterable[Node], constants: Iterable[Node]) -> dict[Node, _
             made[n] = _Made(frozenset(), 0)
         elif n.op.kind in MOVABLE and all(x in made for x in n.inputs):
             sources = frozenset[Node]().union(*(made[x].sources for x in n.inputs))
-            made[n] = _Made(sources, min(_MOST_WORK, _operations(n) + sum(made[x].work for x in set(n.inputs))))
+            made[n] = _Made(sources, min(_MAX_WORK, _operations(n) + sum(made[x].work for x in set(n.inputs))))
     return made
 
 
@@ -89,11 +91,11 @@ def _wanted(graph: Graph, nodes: Iterable[Node], made: dict[Node, _Made]) -> lis
 
 
 def _pays(x: Node, made: _Made, steps: int | None) -> bool:
-    if made.work * (1 if steps is None else steps) < LEAST_WORK:
+    if made.work * (1 if steps is None else steps) < MIN_HOISTED_WORK:
         return False
-    if steps is None and made.work > LIGHT * (elements(x) + sum(map(elements, made.sources))):
+    if steps is None and made.work > MAX_VAIN_WORK * (elements(x) + sum(map(elements, made.sources))):
         return False
-    return nbytes(x) <= made.nbytes or (_is_expensive(x, made) and nbytes(x) <= MOST_BYTES)
+    return nbytes(x) <= made.nbytes or (_is_expensive(x, made) and nbytes(x) <= MAX_VALUE_BYTES)
 
 
 def _is_expensive(x: Node, made: _Made) -> bool:
@@ -114,10 +116,7 @@ def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) ->
 
 def _reached(graph: Graph, stop: set[Node]) -> set[Node]:
     """What the results need, if the values ``stop`` are given."""
-    needed = Worklist("bodies", (x for x in graph.outputs if x not in stop))
-    for n in needed:
-        needed.add(x for x in n.inputs if x not in stop)
-    return needed.seen
+    return set(reachable((x for x in graph.outputs if x not in stop), lambda n: (x for x in n.inputs if x not in stop)))
 
 
 def elements(n: Node) -> int:

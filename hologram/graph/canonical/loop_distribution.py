@@ -1,4 +1,4 @@
-"""Scans whose steps need not take turns for all that they do: that part is done for all steps at once.
+"""Loop distribution: moves work that does not depend on the carry out of a scan, and does it for all steps at once.
 
 What a body computes falls into three parts: what needs no carry, what carries need, and what only the stacked results need. The first may be done
 before the loop, of whole sequences, the last after it, of whole stacks: loop distribution (Kennedy and McKinley 1990). It pays for products with a
@@ -9,7 +9,8 @@ A carry to which each step adds a sum, and which nothing else reads, is the sum 
 in the gradient of a weight, in the place of one a step and as many additions of the whole. The order of additions changes, so this is not for floats
 in ``exact``.
 
-Memory is needed for what is given from one part to another, at most :data:`TIMES` what the loop's sequences take, and at most :data:`MOST_BYTES`.
+Memory is needed for what is given from one part to another, at most :data:`MAX_STACKED_RATIO` what the loop's sequences take, and at most
+:data:`MAX_STACKED_BYTES`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from typing import NamedTuple
 from hologram.graph.bounded import rounds
 from hologram.graph.canonical.licm import MOVABLE, elements
 from hologram.ir.graph import Graph, close, inlined
-from hologram.ir.node import Builder, Node, nbytes, topological
+from hologram.ir.node import Builder, Node, nbytes
 from hologram.ir.op import TABLE, load_transforms
+from hologram.ir.traversal import reachable, topological
 
-TIMES = 4  # LSTM cells make four values of each that they are given
-MOST_BYTES = 2**28
-LEAST_STEPS = 4
-LEAST_TERMS = 4096  # of a product in all steps
+MAX_STACKED_RATIO = 4  # LSTM cells make four values of each that they are given
+MAX_STACKED_BYTES = 2**28
+MIN_STEPS = 4
+MIN_PRODUCT_ELEMENTS = 4096  # of a product in all steps
 
 
 class Steps(NamedTuple):
@@ -56,7 +58,7 @@ class Steps(NamedTuple):
 
     def room(self) -> int:
         """Bytes that may be given from one part of the loop to another."""
-        return min(MOST_BYTES, TIMES * self.length * sum(map(nbytes, [*self.elements, *self.stacked])))
+        return min(MAX_STACKED_BYTES, MAX_STACKED_RATIO * self.length * sum(map(nbytes, [*self.elements, *self.stacked])))
 
 
 class After(NamedTuple):
@@ -146,23 +148,22 @@ class _Late:
     def _given(self, values: Sequence[Node]) -> list[Node] | None:
         """What the loop has to stack so that ``values`` can be computed after it; None where they cannot be."""
         found: dict[Node, None] = {}
-        stack, seen = list(values), set(self.there)
-        while stack:
-            n = stack.pop()
-            if n in seen:
+
+        def is_given(n: Node) -> bool:
+            return n not in self.early and (n in self.needed or n.op.name == "input") and not _is_spread(n)
+
+        for n in reachable(values, lambda n: () if n in self.there or n in found else n.inputs[::-1]):
+            if n in self.there:
                 continue
-            seen.add(n)
-            if n not in self.early and (n in self.needed or n.op.name == "input") and not _is_spread(n):
+            if is_given(n):
                 found[n] = None
-            elif n in self.free:
-                stack += n.inputs[::-1]
-            else:
+            elif n not in self.free:
                 return None
         return list(found)
 
 
 def _is_worth_a_look(steps: Steps) -> bool:
-    if steps.length < LEAST_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
+    if steps.length < MIN_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
         return False
     load_transforms()
     return True
@@ -183,7 +184,7 @@ def _free(steps: Steps, given: Sequence[Node]) -> dict[Node, bool]:
 
 def _products(steps: Steps, free: dict[Node, bool]) -> list[Node]:
     """Products of rows that differ from step to step and a larger factor that no step changes."""
-    return [n for n in free if _is_product(n) and not free[n] and _pays(n, free) and elements(n.inputs[0]) * steps.length >= LEAST_TERMS]
+    return [n for n in free if _is_product(n) and not free[n] and _pays(n, free) and elements(n.inputs[0]) * steps.length >= MIN_PRODUCT_ELEMENTS]
 
 
 def _is_product(n: Node) -> bool:

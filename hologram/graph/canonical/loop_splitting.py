@@ -1,4 +1,4 @@
-"""A loop taken apart, so that parts of it can go elsewhere, or go."""
+"""A loop in parts (constants, carries, sequences, bodies), from which parts can be moved or removed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from hologram.graph.bounded import rounds
 from hologram.graph.canonical.licm import invariant_work
 from hologram.graph.canonical.loop_distribution import Steps, after_loop, before_loop
-from hologram.ir.graph import Body, Graph, close, inlined
-from hologram.ir.leaves import input_
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.graph import Body, Graph, close, inlined, placeholder
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
+from hologram.ir.traversal import topological
 from hologram.primitives.control import scan
 from hologram.primitives.movement import broadcast
 
@@ -101,7 +101,7 @@ class Loop:
             self.fixed += inlined(self.build, b.graph, self.fixed[:count], values)
         added = [x for values in found for x in values]
         for k, (g, values) in enumerate(zip([b.graph for b in self.bodies], found, strict=True)):
-            taken = [x if x in values else _stranger(x) for x in added]
+            taken = [x if x in values else placeholder(x) for x in added]
             self.bodies[k] = close([*g.inputs[:count], *taken, *g.inputs[count:]], g.outputs, g.lines)
         return True
 
@@ -208,11 +208,6 @@ class _Stack:
 
     def __init__(self, length: int, element: Node) -> None:
         self.shape, self.dtype = (length, *element.shape), element.dtype
-
-
-def _stranger(like: Node) -> Node:
-    """An argument that nothing reads."""
-    return Node(input_, (), (0, like.shape, like.dtype.name, None), like.shape, like.dtype)
 
 
 def reached(outputs: Sequence[Node]) -> set[Node]:

@@ -1,4 +1,4 @@
-"""Scans that run side by side as one scan.
+"""Loop fusion: two scans of one length and direction become one scan.
 
 Two scans of one length and direction run together where neither needs what the other only knows at its end. The second may read, step by step, what
 the first stacks: inside one loop it reads the value itself, and the stack is dropped unless somebody else wants it. Carries that start
@@ -11,20 +11,21 @@ from collections.abc import Callable, Sequence
 
 from hologram.graph.bounded import rounds
 from hologram.ir.graph import Body, Graph, close
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
+from hologram.ir.traversal import post_order, topological
 from hologram.primitives.control import project, scan
 
-MOST = 64  # scans of one graph that are compared with one another
-LARGEST = 2000  # nodes of a body that grows no further
+MAX_SCANS = 64  # scans of one graph that are compared with one another
+MAX_BODY_NODES = 2000  # nodes of a body that grows no further
 
 
-def merge_scans(graph: Graph, canonical: Callable[[Body], Body]) -> Graph:
+def fuse_scans(graph: Graph, canonical: Callable[[Body], Body]) -> Graph:
     """``graph`` with scans put together; the graph itself where none can be."""
-    for _ in rounds("merge_scans", MOST):  # each of which leaves a scan less
+    for _ in rounds("fuse_scans", MAX_SCANS):  # each of which leaves a scan less
         pair = _pair(graph)
         if pair is None:
             break
-        graph = _Merged(*pair, canonical).into(graph)
+        graph = _FusedScan(*pair, canonical).into(graph)
     return graph
 
 
@@ -32,7 +33,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
     """Two scans that can run together and share something."""
     nodes = graph.nodes()
     scans = [n for n in nodes if n.op is scan]
-    if not 2 <= len(scans) <= MOST:
+    if not 2 <= len(scans) <= MAX_SCANS:
         return None
     behind: dict[Node, int] = {}  # which scans a node needs, as bits
     for n in nodes:
@@ -49,7 +50,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
 
 def _related(a: Node, b: Node) -> bool:
     """Whether merging saves something: an input in common, or a stack between them."""
-    if len(a.attrs[0].graph.nodes()) + len(b.attrs[0].graph.nodes()) > LARGEST:
+    if len(a.attrs[0].graph.nodes()) + len(b.attrs[0].graph.nodes()) > MAX_BODY_NODES:
         return False
     shared = {x for x in a.inputs if x.op.name != "const"}
     return any(x in shared or _stack_of(a, x) is not None for x in b.inputs)
@@ -67,14 +68,14 @@ def _reads_stepwise(a: Node, b: Node, behind: dict[Node, int], i: int) -> bool:
     return not any(behind[x] >> i & 1 for x in whole)
 
 
-class _Merged:
-    """Scan ``a`` and scan ``b`` as one. ``place[which][k]`` is the result of the whole that result k of one of them has become."""
+class _FusedScan:
+    """Scan ``a`` and scan ``b`` as one. ``result_of[which][k]`` is the result of the whole that result k of one of them has become."""
 
     def __init__(self, a: Node, b: Node, canonical: Callable[[Body], Body]) -> None:
         self.scans = (a, b)
         self.canonical = canonical
         alike = {j: i for j in range(b.attrs[2]) for i in range(a.attrs[2]) if self._start(b, j) is self._start(a, i)}
-        for _ in rounds("merge_scans", len(alike) + 1):  # carries that start alike are taken to be alike until they turn out not to be
+        for _ in rounds("fuse_scans", len(alike) + 1):  # carries that start alike are taken to be alike until they turn out not to be
             self._join(alike)
             stay = {j: i for j, i in alike.items() if self._same(i, j)}
             if stay == alike:
@@ -122,7 +123,7 @@ class _Merged:
         outputs = [*outs[0][:mine], *[outs[1][j] for j in theirs], *outs[0][mine:], *outs[1][b.attrs[2] :]]
         carries = mine + len(theirs)
         stacks = len(outs[0]) - mine
-        self.place: list[dict[int, int]] = [
+        self.result_of: list[dict[int, int]] = [
             {k: k if k < mine else carries + k - mine for k in range(len(outs[0]))},
             {j: mine + theirs.index(j) if j in theirs else alike[j] for j in range(b.attrs[2])}
             | {k: carries + stacks + k - b.attrs[2] for k in range(b.attrs[2], len(outs[1]))},
@@ -150,36 +151,14 @@ class _Merged:
                 return (a,)
             return [*self.inputs] if n is a else n.inputs
 
-        for n in _inputs_first([*graph.inputs, *graph.outputs], needs):
+        for n in post_order([*graph.inputs, *graph.outputs], needs):
             if n is a:
                 image[a] = build(scan, tuple([image[x] for x in self.inputs]), self.attrs)
             elif n is b:
                 image[b] = image[a]
             elif n.op is project and n.inputs[0] in self.scans:
                 s = n.inputs[0]
-                image[n] = build(project, (image[s],), (self.place[self.scans.index(s)][n.attrs[0]], *n.attrs[1:]))
+                image[n] = build(project, (image[s],), (self.result_of[self.scans.index(s)][n.attrs[0]], *n.attrs[1:]))
             else:
                 image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
-        lines = {image[n]: line for n, line in graph.lines.items() if n in image}
-        return Graph([image[x] for x in graph.inputs], [image[x] for x in graph.outputs], lines)
-
-
-def _inputs_first(roots: Sequence[Node], needs: Callable[[Node], Sequence[Node]]) -> list[Node]:
-    """Every node that ``roots`` need, in an order in which each comes after what it ``needs``."""
-    order: list[Node] = []
-    done: set[Node] = set()
-    for root in roots:
-        stack = [(root, iter(needs(root)))]
-        while stack:
-            node, rest = stack[-1]
-            if node in done:
-                stack.pop()
-                continue
-            following = next((x for x in rest if x not in done), None)
-            if following is None:
-                stack.pop()
-                done.add(node)
-                order.append(node)
-            else:
-                stack.append((following, iter(needs(following))))
-    return order
+        return graph.mapped(image)

@@ -1,1 +1,1 @@
-"""What depends on constants alone, computed once and held; operands of products packed before a loop."""
+"""Constant folding of arrays, and prepacking of the operands of products before loops."""

@@ -1,4 +1,4 @@
-"""What depends on nothing but constants is computed once, ahead of all calls, and folded.
+"""Constant folding: what depends on nothing but constants is computed once, before all calls.
 
 Constants are ``leaf`` nodes: the arrays that a program closes over, whose values never change. A value that is made of them alone, and that
 something else reads which depends on arguments, becomes a leaf itself; a graph of its own computes it. What the steps of a loop do not change is as
@@ -18,19 +18,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hologram.graph.legalize.variation import Variation
-from hologram.graph.schedule.layout import places, step
+from hologram.graph.schedule.layout import memory_offsets, stride_along
 from hologram.graph.schedule.nest import NARROW
 from hologram.graph.schedule.tiles import FAR_BYTES, CpuTileConfig, TileConfig, panel_width
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import FoldedConstant, input_, leaf
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, prod, symbols_of
+from hologram.ir.traversal import reachable, topological
 
 _PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
-MANY_PANELS = 4  # keep the threads busy
-SMALL_BYTES = 2**18  # a matrix that one thread may as well read
-FILLED = 2  # times what it is made of: the most that a value may have which stands in memory anyway
+MIN_PANELS = 4  # keep the threads busy
+MAX_ONE_THREAD_BYTES = 2**18  # a matrix that one thread may as well read
+MAX_FILL_RATIO = 2  # times what it is made of: the most that a value may have which stands in memory anyway
 _TERMS = ("mul", "pair_dot")  # of sums of products
 
 
@@ -75,7 +76,7 @@ class _TransposedSum(NamedTuple):
 class _Search:
     """``made_of`` gives the constants that a value is made of, for those that are made of nothing else, ``works`` those of them that are more than
     moved; ``folded`` the values to fold, each with the leaf or the input that stands for it; ``instead`` what a reader reads in the place of one of
-    its inputs; ``turned`` the sums along rows that become sums down columns of panels."""
+    its inputs; ``transposed`` the sums along rows that become sums down columns of panels."""
 
     def __init__(self, graph: Graph, constants: Sequence[Node], limit: int, tile: TileConfig | None, exact: bool, in_body: bool = False) -> None:
         self.graph, self.left, self.tile, self.exact, self.in_body = graph, limit, tile, exact, in_body
@@ -97,15 +98,13 @@ class _Search:
                     self._look_at(n, x)
 
     def _readers(self) -> list[Node]:
-        """What depends on arguments, but for the terms of sums that are turned."""
-        found: dict[Node, None] = {}
-        stack = [x for x in self.graph.outputs if x not in self.made_of]
-        while stack:
-            n = stack.pop()
-            if n not in found:
-                found[n] = None
-                stack += [self.transposed[n].other] if n in self.transposed else [x for x in n.inputs if x not in self.made_of]
-        return [n for n in found if n not in self.transposed]
+        """What depends on arguments, but for the terms of sums that are transposed."""
+        outputs = [x for x in self.graph.outputs if x not in self.made_of]
+        return [n for n in reachable(outputs, self._arguments_of) if n not in self.transposed]
+
+    def _arguments_of(self, n: Node) -> list[Node]:
+        """What ``n`` reads that depends on arguments."""
+        return [self.transposed[n].other] if n in self.transposed else [x for x in n.inputs if x not in self.made_of]
 
     def _look_at(self, reader: Node, x: Node) -> None:
         """Holds what ``reader`` reads as ``x``, or what that is moved from, where it pays."""
@@ -127,7 +126,7 @@ class _Search:
         """Holds what a loop or branch reads as ``x``, unless it stands in memory."""
         while x.op.name == "reshape":
             (x,) = x.inputs
-        if x.op.kind != "leaf" and _nbytes([x]) <= FILLED * _nbytes(self.made_of[x]):
+        if x.op.kind != "leaf" and _nbytes([x]) <= MAX_FILL_RATIO * _nbytes(self.made_of[x]):
             self._fold(x)
 
     def _extent(self, x: Node) -> Int:
@@ -212,21 +211,21 @@ class _Search:
         assert isinstance(self.tile, CpuTileConfig)
         size = self._extent(factor) * factor.dtype.itemsize
         panels = columns * factor.dtype.itemsize // self.tile.nbytes if isinstance(columns, int) else 0
-        return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MANY_PANELS or panels > 0 and _fits(size, SMALL_BYTES))
+        return _fits(size, _nbytes(self.made_of.get(factor, ()))) and (panels >= MIN_PANELS or panels > 0 and _fits(size, MAX_ONE_THREAD_BYTES))
 
     def _view(self, terms: Node, factor: Node, axes: list[int], order: tuple[int, ...]) -> Node | None:
         """``factor``, which varies along ``axes``, as it is read from panels, with the terms' axes in ``order``. None where there is no room."""
         assert isinstance(self.tile, CpuTileConfig)
-        b, places = self.build, [order.index(a) for a in axes]
-        turned = tuple(sorted(range(len(axes)), key=places.__getitem__))
-        core = b(TABLE["transpose"], (self._core(factor, axes),), (turned,))
+        b, positions = self.build, [order.index(a) for a in axes]
+        perm = tuple(sorted(range(len(axes)), key=positions.__getitem__))
+        core = b(TABLE["transpose"], (self._core(factor, axes),), (perm,))
         folded = self._fold(self._cut(core, panel_width(int(core.shape[-1]), terms.dtype.itemsize, self.tile)))
         if folded is None:
             return None
         back = b(TABLE["transpose"], (folded,), ((*range(1, core.ndim), 0, core.ndim),))
         flat = b(TABLE["reshape"], (back,), ((*core.shape[:-1], prod(back.shape[-2:])),))
         whole = b(TABLE["slice"], (flat,), ((0,) * core.ndim, core.shape, (1,) * core.ndim))
-        return b(TABLE["broadcast"], (whole,), (tuple(terms.shape[a] for a in order), tuple(sorted(places))))
+        return b(TABLE["broadcast"], (whole,), (tuple(terms.shape[a] for a in order), tuple(sorted(positions))))
 
     def _core(self, factor: Node, axes: list[int]) -> Node:
         """``factor`` along ``axes`` alone: it is the same along the others. What computes it says nothing of these, so programs can share it."""
@@ -325,9 +324,9 @@ def _whole_sum(node: Node) -> tuple[Node, tuple[int, ...]] | None:
 
 def _is_far(factor: Node, down: int, columns: int) -> bool:
     """Whether neighbours across the columns are no neighbours in memory, or those along the summed axis lie far apart."""
-    for e in places(factor):
-        apart = step(e, down)
-        if step(e, columns) != 1 or not isinstance(apart, int) or apart * factor.dtype.itemsize >= FAR_BYTES:
+    for e in memory_offsets(factor):
+        apart = stride_along(e, down)
+        if stride_along(e, columns) != 1 or not isinstance(apart, int) or apart * factor.dtype.itemsize >= FAR_BYTES:
             return True
     return False
 

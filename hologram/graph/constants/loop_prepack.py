@@ -1,4 +1,4 @@
-"""What loops read in panels is packed before they begin.
+"""Loop prepacking: operands of products that a loop reads in panels are packed once, before the loop begins.
 
 A body reads its loop's constants in each step. Where they are factors of products, the step would pack them each time; so they are packed once, by
 work of the graph around the loop, and the loop takes the panels instead. Where these constants are the same in all calls, the panels are as well,
@@ -15,14 +15,15 @@ from collections.abc import Callable, Collection, Sequence
 
 from hologram.graph.constants.fold import Folded, prepacked
 from hologram.graph.schedule.tiles import TileConfig
-from hologram.ir.graph import Body, Graph, bodies, inlined
+from hologram.ir.graph import Body, Graph, bodies, inlined, placeholder
 from hologram.ir.leaves import input_, leaf
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
 from hologram.ir.symbolic import symbols_of
+from hologram.ir.traversal import topological
 from hologram.primitives.control import scan, switch, while_, with_bodies
 
-PACKED_BYTES = 2**28  # for one body
-LEAST_STEPS = 4  # that pay for packing
+MAX_PACKED_BYTES = 2**28  # for one body
+MIN_PACKED_STEPS = 4  # that pay for packing
 
 Prepared = Callable[[Graph, Collection[int]], Graph]
 
@@ -42,8 +43,7 @@ def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepar
             image[n] = _Packed(n, fixed, prepared, tile, exact).node(build, [image[x] for x in n.inputs])
         elif n not in image:
             image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
-    lines = {image[n]: line for n, line in graph.lines.items() if n in image}
-    return Graph(graph.inputs, [image[x] for x in graph.outputs], lines)
+    return graph.mapped(image)
 
 
 class _Packed:
@@ -62,24 +62,24 @@ class _Packed:
             graph = prepared(body.graph, constants)
             given = [graph.inputs[i] for i in constants]
             self.graphs.append(graph)
-            self.found.append(prepacked(graph, given, PACKED_BYTES, tile, exact) if given else None)
+            self.found.append(prepacked(graph, given, MAX_PACKED_BYTES, tile, exact) if given else None)
 
     def _repeats(self) -> bool:
-        return self.old.op is while_ or (self.old.op is scan and self.old.attrs[3] >= LEAST_STEPS)
+        return self.old.op is while_ or (self.old.op is scan and self.old.attrs[3] >= MIN_PACKED_STEPS)
 
     def node(self, build: Builder, operands: list[Node]) -> Node:
         """The node, on ``operands`` and panels of them. Loops do not take what they read in panels alone."""
         panels: list[Node] = []
         made: list[Graph] = []
         sizes = [0 if found is None else len(found.values.outputs) for found in self.found]
-        strangers = [_stranger(i, x) for i, x in enumerate(x for found in self.found if found is not None for x in found.values.outputs)]
+        placeholders = [placeholder(x, i) for i, x in enumerate(x for found in self.found if found is not None for x in found.values.outputs)]
         for graph, found, own in zip(self.graphs, self.found, sizes, strict=True):
             done = len(panels)
             if found is not None:
                 panels += inlined(build, graph, operands[self.first :], found.values.outputs)
                 graph = found.graph
             count = len(graph.inputs) - own
-            taken = [*strangers[:done], *graph.inputs[count:], *strangers[done + own :]]
+            taken = [*placeholders[:done], *graph.inputs[count:], *placeholders[done + own :]]
             made.append(Graph([*graph.inputs[: self.start], *taken, *graph.inputs[self.start : count]], graph.outputs, graph.lines))
         end = self.first + self.start
         operands = [*operands[:end], *panels, *operands[end:]]
@@ -113,10 +113,4 @@ def _numbered(graph: Graph) -> Graph:
     for n in graph.nodes():
         if n not in image:
             image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
-    lines = {image[n]: line for n, line in graph.lines.items() if n in image}
-    return Graph([image[x] for x in graph.inputs], [image[x] for x in graph.outputs], lines)
-
-
-def _stranger(number: int, like: Node) -> Node:
-    """An argument that nothing reads."""
-    return Node(input_, (), (number, like.shape, like.dtype.name, None), like.shape, like.dtype)
+    return graph.mapped(image)

@@ -1,1 +1,1 @@
-"""Which values are kept in memory, and which are computed together in one kernel."""
+"""Fusion: which values are materialized, and which are computed together in one kernel."""

@@ -16,7 +16,7 @@ from hologram.graph.fusion.groups import Call, Group
 from hologram.graph.fusion.materialize import choose_materialized
 from hologram.graph.fusion.rematerialize_rows import rematerialized_per_row
 from hologram.ir.graph import Graph
-from hologram.ir.node import topological
+from hologram.ir.traversal import topological
 
 
 def fuse(graph: Graph, keep_narrow: bool = False) -> list[Group | Call]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hologram.graph.fusion.fuse import fuse
 from hologram.graph.fusion.groups import Call, Group
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, topological
+from hologram.ir.node import Node
+from hologram.ir.traversal import topological
 
 
 class Output:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from hologram.graph.bounded import Worklist
-from hologram.graph.fusion.groups import KERNEL_COST, Axes, Call, Group, expanding_values, is_alone, is_last, reduction_axes, space
+from hologram.graph.fusion.groups import (
+    KERNEL_COST,
+    Axes,
+    Call,
+    Group,
+    expanding_values,
+    is_scan_total,
+    is_unfusible,
+    iteration_space,
+    reduction_axes,
+)
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_large_concatenate
-from hologram.ir.index_maps import Guard, Index, requests, take_index, variables
+from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_take, variables
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import var
 
 MAX_GROUP_VALUES = 64  # of a group: memory is read and written in so many streams at a time, and each may take the place of what each reads
@@ -33,7 +43,7 @@ class Grouping:
         self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
         for n in nodes:
-            if n.op.kind in MULTIPLE:
+            if n.op.kind in MULTI_RESULT:
                 self._place_control(n, [p for p in nodes if p.op.kind == "project" and p.inputs[0] is n])
             elif n in materialized and n.op.kind != "project":
                 self._place(n)
@@ -44,7 +54,7 @@ class Grouping:
 
     def _place(self, value: Node) -> None:
         axes = reduction_axes(value)
-        fresh = Group(space(value), axes)
+        fresh = Group(iteration_space(value), axes)
         index = fresh.index_of(value)
         assert index is not None
         reads = self.reads(value, index, fresh)
@@ -68,15 +78,15 @@ class Grouping:
         return value.op.kind == "reduce" and value.inputs[0] in self.expanding
 
     def _fits(self, g: Group, value: Node, axes: Axes | None, alone: Reads) -> bool:
-        if len(g.nodes) >= MAX_GROUP_VALUES or g.cost + alone.cost > KERNEL_COST or is_alone(value) or is_alone(g.nodes[0]):
+        if len(g.nodes) >= MAX_GROUP_VALUES or g.cost + alone.cost > KERNEL_COST or is_unfusible(value) or is_unfusible(g.nodes[0]):
             return False
         if self._is_product(value) and any(self._is_product(m) for m in g.nodes):
             return False
         if axes is not None and any(reduction_axes(m) is not None and m.op.kind != value.op.kind for m in g.nodes):
             return False  # a scan goes by groups of its own width
-        if any(m.op.kind == "scan" and is_last(m) != is_last(value) for m in g.nodes):
+        if any(m.op.kind == "scan" and is_scan_total(m) != is_scan_total(value) for m in g.nodes):
             return False  # totals of pages come first; the scan itself is run again once the carries are known, rather than stored
-        if axes is not None and (g.shape != space(value) or (g.axes is not None and g.axes != axes)):
+        if axes is not None and (g.shape != iteration_space(value) or (g.axes is not None and g.axes != axes)):
             return False
         for m in (value, *g.nodes):
             if is_large_concatenate(m) and ((axes or g.axes) is not None or (g.cost + alone.cost) * len(m.inputs) > KERNEL_COST):
@@ -87,8 +97,8 @@ class Grouping:
         if axes is not None and g.axes is None and any(g.index_of(m, axes) != g.index_of(m) for m in g.nodes):
             return False
         reads = self.reads(value, index, g)
-        for d, places in reads.values.items():
-            if d in g.members and {p for p, _ in places} != {g.index_of(d, axes or g.axes)}:
+        for d, indices in reads.values.items():
+            if d in g.members and {p for p, _ in indices} != {g.index_of(d, axes or g.axes)}:
                 return False
         return True
 
@@ -101,7 +111,7 @@ class Grouping:
             out.cost += value.op.cost
         elif (base := unpaged(value)) is not None:
             stack.add([(base, index, ())])
-        elif is_alone(value):
+        elif is_unfusible(value):
             stack.add((x, variables(x.shape), ()) for x in value.inputs)
             out.cost += value.op.cost
         elif value.op.kind != "leaf":
@@ -118,8 +128,8 @@ class Grouping:
     def _descend(self, node: Node, at: Index, guard: Guard, stack: Worklist[tuple[Node, Index, Guard]], out: Reads) -> None:
         out.cost += node.op.cost
         if node.op.kind == "gather":
-            where, then = take_index(node, at)
+            where, then = propagate_through_take(node, at)
             stack.add([(node.inputs[1], where, guard)])
             stack.add([(node.inputs[0], then(var(f"taken{len(stack.waiting)}")), guard)])
         else:
-            stack.add(requests(node, at, guard))
+            stack.add(propagate_index(node, at, guard))

@@ -1,4 +1,4 @@
-"""What fusion makes of a graph: groups of nodes that become one kernel each, and calls of loops, branches and routines between them."""
+"""Fusion groups: nodes that become one kernel, and calls of loops, branches and host routines between them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Group:
         base = unpaged(node)
         if base is not None and base.shape == self.shape:
             return full
-        if reduction_axes(node) is not None and node.op.kind == "reduce" or is_last(node):
+        if reduction_axes(node) is not None and node.op.kind == "reduce" or is_scan_total(node):
             return tuple(v for i, v in enumerate(full) if i not in (axes or ())) if node.inputs[0].shape == self.shape else None
         if node.shape == self.shape:
             return full
@@ -61,12 +61,12 @@ class Call:
         self.node, self.results = node, results
 
 
-def is_last(node: Node) -> bool:
+def is_scan_total(node: Node) -> bool:
     """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.legalize.legalize`."""
     return node.op.kind == "scan" and node.attrs[1] == LAST
 
 
-def is_alone(node: Node) -> bool:
+def is_unfusible(node: Node) -> bool:
     """Whether the node has a group of its own."""
     return node.op.kind in ("scatter", "native", "attention", "digits", "runs")
 
@@ -78,7 +78,7 @@ def reduction_axes(node: Node) -> Axes | None:
     return (node.attrs[0],) if node.op.kind == "scan" else None
 
 
-def space(node: Node) -> Shape:
+def iteration_space(node: Node) -> Shape:
     """The iteration space of a materialized value: a reduction's is that of what it reduces, an unpaged scan's that of its pages."""
     base = unpaged(node)
     if base is not None:

@@ -6,21 +6,22 @@ from collections.abc import Iterable, Set
 from functools import partial
 
 from hologram import dtypes
-from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_alone, operands
+from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_unfusible, operands
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import unrolled_row_values
 from hologram.graph.library.attention.nodes import kept_for, of_scores, rematerialized_by_attention
 from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import is_static
+from hologram.ir.traversal import reachable
 
 MATERIALIZE_COST = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
 EXPANDING_MATERIALIZE_COST = 10 * MATERIALIZE_COST  # cost from which even such a value is kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
-_IN_MEMORY = ("leaf", "project", *MULTIPLE)
+_IN_MEMORY = ("leaf", "project", *MULTI_RESULT)
 
 
 def own_cost(node: Node) -> int:
@@ -29,7 +30,7 @@ def own_cost(node: Node) -> int:
 
 def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow: bool = False) -> set[Node]:
     """Values that are computed as such."""
-    materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_alone(n) or unpaged(n) is not None or is_large_concatenate(n)}
+    materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_unfusible(n) or unpaged(n) is not None or is_large_concatenate(n)}
     materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
     materialized |= _cuts(nodes) - expanding
@@ -46,7 +47,7 @@ def _expensive(
     nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], keep_narrow: bool, unrolled: Set[Node] = frozenset()
 ) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
-    what lies behind so many reshapes that its place is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
+    what lies behind so many reshapes that its index is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
     uses, materialized = _uses(nodes, base), set(base)
     cost: dict[Node, int] = {}
@@ -86,7 +87,7 @@ def _cuts(nodes: list[Node]) -> set[Node]:
             reach[x] = current
             if segment.get(x, current) != current:
                 crossing.add(x)
-    return {n for n in crossing if n.op.kind not in ("leaf", *MULTIPLE)} - _rematerialized(nodes, crossing, reach)
+    return {n for n in crossing if n.op.kind not in ("leaf", *MULTI_RESULT)} - _rematerialized(nodes, crossing, reach)
 
 
 def _rematerialized(nodes: list[Node], crossing: set[Node], reach: dict[Node, int]) -> set[Node]:
@@ -114,7 +115,7 @@ def _around_control(nodes: list[Node]) -> set[Node]:
     """What nodes of several results read and give, what kernels that a backend has ready read, and pairs that runs are of: it stands in memory."""
     materialized = {n for n in nodes if n.op.kind == "project"}
     for n in nodes:
-        if n.op.kind in ("native", *MULTIPLE):
+        if n.op.kind in ("native", *MULTI_RESULT):
             read = operands(n) if n.op.kind == "control" else n.inputs
             materialized.update(x for x in read if x.op.name not in ("input", "leaf"))
         elif n.op.kind == "runs":
@@ -129,15 +130,8 @@ def _gathered_twice(nodes: list[Node]) -> set[Node]:
 
 def _gathers(node: Node) -> bool:
     """Whether there is a gather among what makes ``node``, as far as that is computed element by element."""
-    stack, seen = [node], set[Node]()
-    while stack:
-        n = stack.pop()
-        if n.op.kind == "gather":
-            return True
-        if n not in seen and n.op.kind in ("elementwise", "movement"):
-            seen.add(n)
-            stack += n.inputs
-    return False
+    made_of = reachable([node], lambda n: n.inputs if n.op.kind in ("elementwise", "movement") else ())
+    return any(n.op.kind == "gather" for n in made_of)
 
 
 def _under_windows(nodes: list[Node]) -> set[Node]:

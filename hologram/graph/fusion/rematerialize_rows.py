@@ -1,4 +1,4 @@
-"""Expensive values of a row, such as the logarithm of a row's scale: computed at the candidate of each row by the kernels that use them.
+"""Per-row rematerialization: an expensive value of a row, such as the logarithm of its scale, is computed at the start of each row by its readers.
 
 Fusion keeps what is expensive and wanted often. Where all who want such a value go along a long row for each of its elements, computing it anew a row
 is a thousandth of the row's work, and saves a kernel and its results' way through memory.
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hologram.graph.fusion.grouping import Grouping
-from hologram.graph.fusion.groups import Call, Group, is_alone, reduction_axes
+from hologram.graph.fusion.groups import Call, Group, is_unfusible, reduction_axes
 from hologram.ir.index_maps import variables
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import Expr, Int, atoms
 
 MIN_ROW_ELEMENTS = 1024  # elements of a row that hide a value's computation
@@ -24,7 +24,7 @@ def rematerialized_per_row(grouping: Grouping, nodes: list[Node], outputs: Itera
     less."""
     candidates = _spread_along_rows(nodes) & grouping.materialized - set(outputs)
     for n in nodes:
-        if n.op.kind in ("native", *MULTIPLE):
+        if n.op.kind in ("native", *MULTI_RESULT):
             candidates.difference_update(n.inputs)
     if not candidates:
         return candidates
@@ -60,7 +60,7 @@ def _read_along(g: Group, value: Node, grouping: Grouping, candidates: set[Node]
     reads = grouping.reads(value, index, g)
     wanted = candidates & reads.values.keys()
     out = {value} if reads.cost > MAX_REMATERIALIZED_COST else set[Node]()
-    if is_alone(value) or not wanted:
+    if is_unfusible(value) or not wanted:
         return out | wanted
     along = _names(variables(g.shape)[i] for i in _inner_axes(g))
     last = g.shape[-1] if g.shape else 1

@@ -1,4 +1,4 @@
-"""Statements of kernel IR, made and appended to a body at one stroke: for kernels that are written by hand rather than lowered from elements."""
+"""Builder of kernel IR statements, for kernels that are written by hand: each function appends a statement to a body."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hologram.ir.node import const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, atoms, counter, substitute
 
-_OF_TRUTH = ("eq", "lt", "le")  # rows whose result is not of their operands' type
+_OF_TRUTH = ("eq", "lt", "le")  # ops whose result is not of their operands' type
 
 
-def row(body: list[Stmt], op: str, *args: Value) -> Ins:
-    """A row of the op table on values of one type, or one that gives the type of its last operand."""
+def apply(body: list[Stmt], op: str, *args: Value) -> Ins:
+    """An op on values of one type, or one that gives the type of its last operand."""
     ins = Ins(TABLE[op], args, (), dtypes.bool_ if op in _OF_TRUTH else args[-1].dtype)
     body.append(ins)
     return ins
@@ -59,11 +59,11 @@ def inside(body: list[Stmt], e: Int, size: Int) -> Ins:
 
 
 def least(body: list[Stmt], x: Int, y: Int) -> Ins:
-    return row(body, "min", index(body, x), index(body, y))
+    return apply(body, "min", index(body, x), index(body, y))
 
 
 def summarise(kernel: Kernel) -> None:
-    """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many rows of the table they are. Gives values
+    """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many ops they are. Gives values
     that have one name, in different places, a name each."""
     _tell_apart(kernel.body, {}, set())
     own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}

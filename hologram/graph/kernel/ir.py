@@ -2,7 +2,7 @@
 
 A :class:`Kernel` is a function of buffers and integer symbols. Its body is a list of statements:
 
-- :class:`Ins`: one scalar SSA instruction, an elementwise row of the op table or one of ``load``, ``const``, ``index`` (an integer
+- :class:`Ins`: one scalar SSA instruction, an elementwise op or one of ``load``, ``const``, ``index`` (an integer
   expression as a value), ``inside`` (``0 <= expression < size``), ``scan`` (running value of an accumulator);
 - :class:`Store`, :class:`Accumulate`, :class:`Prefetch`;
 - :class:`Loop`, of kind ``parallel`` (outermost; iterations, of all parallel loops of a kernel, are independent and shared among threads),
@@ -10,7 +10,7 @@ A :class:`Kernel` is a function of buffers and integer symbols. Its body is a li
 
 There are no movement ops here: reshape, transpose, broadcast and slice have become index arithmetic
 (:mod:`hologram.ir.symbolic`). Extents may hold symbols. Accumulators follow the canonical reduction order
-(docs/architecture.md): a ``lanes`` loop reduces horizontally, a ``serial`` loop vertically.
+(docs/internals/ir.md): a ``lanes`` loop reduces horizontally, a ``serial`` loop vertically.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Buffer:
 
 
 class Acc:
-    """An accumulator of a loop; read as a value after the loop. ``row`` is the reduction or scan whose monoid it runs."""
+    """An accumulator of a loop; read as a value after the loop. ``op`` is the reduction or scan whose monoid it runs."""
 
-    __slots__ = ("row", "dtype", "value_dtype", "name", "level", "stage")
+    __slots__ = ("op", "dtype", "value_dtype", "name", "level", "stage")
     level: int
     stage: int
 
-    def __init__(self, row: Op, value_dtype: DType, dtype: DType) -> None:
-        self.row, self.value_dtype, self.dtype = row, value_dtype, dtype
+    def __init__(self, op: Op, value_dtype: DType, dtype: DType) -> None:
+        self.op, self.value_dtype, self.dtype = op, value_dtype, dtype
         self.name = ""
 
 
@@ -100,20 +100,20 @@ Stmt: TypeAlias = "Ins | Store | Accumulate | Prefetch | Loop"
 
 
 class Kernel:
-    """``params`` in call order, then ``symbols``. ``chunks`` is the extent of the parallel loop, or of all of them together, ``cost`` rough
-    nanoseconds of one chunk.
+    """``params`` in call order, then ``symbols``. ``iterations`` is the extent of the parallel loop, or of all of them together, ``cost`` rough
+    nanoseconds of one parallel iteration.
 
     ``ready``: there is no body, the backend has the kernel under this name; the integers follow the parameters.
     """
 
-    __slots__ = ("params", "scratch", "symbols", "body", "chunks", "cost", "ops", "note", "ready")
+    __slots__ = ("params", "scratch", "symbols", "body", "iterations", "cost", "ops", "note", "ready")
 
     def __init__(self) -> None:
         self.params: list[Buffer] = []
         self.scratch: list[Buffer] = []
         self.symbols: list[str] = []
         self.body: list[Stmt] = []
-        self.chunks: Int = 1
+        self.iterations: Int = 1
         self.cost = 0.0
         self.ops = 0
         self.note = ""
@@ -145,7 +145,7 @@ def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
 
 def integers_of(kernel: Kernel) -> list[Int]:
     """Every extent and index expression of a kernel."""
-    out: list[Int] = [kernel.chunks]
+    out: list[Int] = [kernel.iterations]
     for s in kernel.walk():
         if isinstance(s, Loop):
             out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])

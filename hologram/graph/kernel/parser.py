@@ -81,7 +81,7 @@ class _Parser:
         self._block(lines, at, 1, self.kernel.body)
         loops = [s for s in self.kernel.body if isinstance(s, Loop)]
         if loops:
-            self.kernel.chunks = sum((s.extent for s in loops[1:]), loops[0].extent)
+            self.kernel.iterations = sum((s.extent for s in loops[1:]), loops[0].extent)
 
     def _head(self, lines: list[str]) -> int:
         if not lines or not lines[0].startswith("kernel(") or not lines[0].endswith(")"):
@@ -99,7 +99,7 @@ class _Parser:
             at += 1
         if at < len(lines) and (m := _READY.match(lines[at])):
             self.kernel.ready = (m[1], tuple(parse_integer(e) for e in _split(m[2])))
-            self.kernel.chunks = parse_integer(m[3])
+            self.kernel.iterations = parse_integer(m[3])
             at += 1
         return at
 

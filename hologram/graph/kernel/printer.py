@@ -19,7 +19,7 @@ def print_kernel(k: Kernel) -> str:
     lines = [f"kernel({head}{''.join(f', {s}: symbol' for s in k.symbols)})"]
     lines += [f"  scratch {b.name}: {b.dtype}[{b.size}]" for b in k.scratch]
     if k.ready is not None:
-        lines.append(f"  ready {k.ready[0]}({', '.join(map(str, k.ready[1]))}) {k.chunks} times")
+        lines.append(f"  ready {k.ready[0]}({', '.join(map(str, k.ready[1]))}) {k.iterations} times")
     _print_block(k.body, names, lines, 1)
     return "\n".join(lines) + "\n"
 
@@ -38,7 +38,7 @@ def statement_text(s: Stmt, names: Names) -> str:
         accs = []
         for a in s.accs:
             names[a] = f"a{len(names)}"
-            accs.append(f"{names[a]} = {a.row.name} {a.value_dtype} -> {a.dtype}")
+            accs.append(f"{names[a]} = {a.op.name} {a.value_dtype} -> {a.dtype}")
         carry = f" with {', '.join(accs)}" if accs else ""
         shared = f" shared by {s.shared}" if s.shared > 1 else ""
         repeats = " repeating" if s.repeats else ""

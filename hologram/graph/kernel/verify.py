@@ -1,4 +1,4 @@
-"""What every kernel must keep: :func:`verify_kernel` checks it, statement by statement.
+"""The kernel verifier: :func:`verify_kernel` checks a kernel statement by statement.
 
 A kernel that passes renders: each value is computed once and before it is wanted, in the same loop or around it; types are what the rows of
 the op table say; memory is that of declared buffers; an index names nothing that is unknown where it stands; and no movement is left.
@@ -30,10 +30,10 @@ def verify_kernel(kernel: Kernel) -> None:
 
     - parameters are ``in``, ``out`` or ``inout``, scratch is ``scratch``, names of buffers and symbols are distinct;
     - a kernel that a backend has ready has no body and no scratch;
-    - ``parallel`` loops are outermost, start at 0 and run ``chunks`` times together; beside them there are only instructions;
+    - ``parallel`` loops are outermost, start at 0 and run ``iterations`` times together; beside them there are only instructions;
     - a ``lanes`` loop is inside another only where that accumulates nothing, and no loop variable hides another name;
     - a value is computed once, before its uses, in a list of statements that encloses them;
-    - what chunks share is a serial loop of theirs, without accumulators, that stores to scratch alone;
+    - what parallel iterations share is a serial loop of theirs, without accumulators, that stores to scratch alone;
     - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
     - an instruction is an elementwise row, or one of ``KERNEL_OPS``, with the operands and the type that these prescribe; narrow floats are
       only moved and cast;
@@ -84,7 +84,7 @@ class _Verifier:
         if k.body or k.scratch:
             self.fail("a kernel that a backend has ready has no body and no scratch")
         assert k.ready is not None
-        for e in (k.chunks, *k.ready[1]):
+        for e in (k.iterations, *k.ready[1]):
             self.integer(e)
 
     def fail(self, trouble: str) -> NoReturn:
@@ -126,7 +126,7 @@ class _Verifier:
         elif s.kind == "lanes" and self.loops[-1].kind == "lanes" and self.loops[-1].accs:
             self.fail("a loop of lanes is inside another that accumulates")
         if s.shared > 1 and (s.kind != "serial" or s.accs or [outer.kind for outer in self.loops] != ["parallel"] or not _fills_scratch(s)):
-            self.fail("what chunks share is a serial loop of theirs that writes to scratch")
+            self.fail("what parallel iterations share is a serial loop of theirs that writes to scratch")
         for a in s.accs:
             self.accumulator(a, s)
         self.loops.append(s)
@@ -142,19 +142,19 @@ class _Verifier:
     def parallel(self, s: Loop) -> None:
         if self.loops:
             self.fail("a parallel loop is outermost")
-        chunks = sum((t.extent for t in self.kernel.body if isinstance(t, Loop)), 0)
-        if s.start != 0 or s.limit is not None or s.accs or chunks != self.kernel.chunks:
-            self.fail(f"parallel loops count the {self.kernel.chunks} chunks of the kernel, each from 0, and accumulate nothing")
+        iterations = sum((t.extent for t in self.kernel.body if isinstance(t, Loop)), 0)
+        if s.start != 0 or s.limit is not None or s.accs or iterations != self.kernel.iterations:
+            self.fail(f"parallel loops count the {self.kernel.iterations} iterations of the kernel, each from 0, and accumulate nothing")
 
     def accumulator(self, a: Acc, loop: Loop) -> None:
         self.once(a)
-        if a.row.kind not in ("reduce", "scan"):
-            self.fail(f"{a.row} is no reduction and no scan")
-        if a.row.monoid is None and a.row.kind != "reduce":
-            self.fail(f"{a.row} has nothing to combine elements with")
-        expected = dtypes.int64 if a.row.monoid is None else a.value_dtype
-        if a.dtype is not expected or a.value_dtype.kind not in a.row.kinds or a.value_dtype.is_narrow_float:
-            self.fail(f"{a.row} of {a.value_dtype} does not give {a.dtype}")
+        if a.op.kind not in ("reduce", "scan"):
+            self.fail(f"{a.op} is no reduction and no scan")
+        if a.op.monoid is None and a.op.kind != "reduce":
+            self.fail(f"{a.op} has nothing to combine elements with")
+        expected = dtypes.int64 if a.op.monoid is None else a.value_dtype
+        if a.dtype is not expected or a.value_dtype.kind not in a.op.kinds or a.value_dtype.is_narrow_float:
+            self.fail(f"{a.op} of {a.value_dtype} does not give {a.dtype}")
         updates = [s for s in loop.body if (isinstance(s, Accumulate) and s.acc is a) or (isinstance(s, Ins) and s.op == "scan" and s.attrs == (a,))]
         several = loop.kind == "serial" and not any(isinstance(s, Ins) for s in updates)  # iterations that are written out
         if not updates or (len(updates) > 1 and not several):
@@ -163,9 +163,9 @@ class _Verifier:
     def accumulate(self, s: Accumulate) -> None:
         if not self.loops or s.acc not in self.loops[-1].accs:
             self.fail("this loop does not have that accumulator")
-        expected = [s.acc.value_dtype] + ([dtypes.int64] if s.acc.row.monoid is None else [])
+        expected = [s.acc.value_dtype] + ([dtypes.int64] if s.acc.op.monoid is None else [])
         if [self.read(a) for a in s.args] != expected:
-            self.fail(f"{s.acc.row} takes {_listed(expected)}")
+            self.fail(f"{s.acc.op} takes {_listed(expected)}")
 
     def store(self, s: Store) -> None:
         self.declared(s.buffer)
@@ -175,7 +175,7 @@ class _Verifier:
             self.fail(f"a {s.value.dtype} is stored among {s.buffer.dtype}")
         if s.mask is not None and self.read(s.mask) is not dtypes.bool_:
             self.fail("a mask is a bool")
-        self.place(s.buffer, s.index, s.mask, True)
+        self.check_access(s.buffer, s.index, s.mask, True)
 
     # --- instructions --------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class _Verifier:
                 self.fail(f"no instruction is called {s.op!r}")
             getattr(self, f"_{s.op}")(s, types)
         else:
-            self.row(s, types)
+            self.elementwise(s, types)
         self.visible.add(s)
         if s.name:
             if s.name in self.integers:
@@ -201,7 +201,7 @@ class _Verifier:
             self.integers.add(s.name)
             self.ranges.value(s)
 
-    def row(self, s: Ins, types: list[DType]) -> None:
+    def elementwise(self, s: Ins, types: list[DType]) -> None:
         row = s.op
         assert not isinstance(row, str)
         if row.kind != "elementwise" or TABLE.get(row.name) is not row:
@@ -244,14 +244,14 @@ class _Verifier:
             self.fail(f"a {s.dtype} is loaded from {buffer.dtype}")
         if types not in ([], [dtypes.bool_]):
             self.fail("a load takes at most a mask")
-        self.place(buffer, index, s.args[0] if s.args else None, False)
+        self.check_access(buffer, index, s.args[0] if s.args else None, False)
 
     def _scan(self, s: Ins, types: list[DType]) -> None:
         (acc,) = s.attrs
         if not self.loops or acc not in self.loops[-1].accs:
             self.fail("this loop does not have that accumulator")
-        if acc.row.kind != "scan" or types != [acc.value_dtype] or s.dtype is not acc.value_dtype:
-            self.fail(f"{acc.row} runs over {acc.value_dtype}")
+        if acc.op.kind != "scan" or types != [acc.value_dtype] or s.dtype is not acc.value_dtype:
+            self.fail(f"{acc.op} runs over {acc.value_dtype}")
 
     # --- operands ------------------------------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class _Verifier:
         if b not in self.buffers:
             self.fail(f"the buffer {b.name} is not declared")
 
-    def place(self, b: Buffer, index: Int, mask: Value | None, writes: bool) -> None:
+    def check_access(self, b: Buffer, index: Int, mask: Value | None, writes: bool) -> None:
         self.integer(index)
         guards = guards_of(mask)
         free: dict[str, Int] = {name: var(name, None, None) for name in self.named - self.ranges.of.keys()}

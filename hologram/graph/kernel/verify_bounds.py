@@ -1,4 +1,4 @@
-"""Proofs that accesses stay inside their buffers, by interval arithmetic over index expressions.
+"""Bounds proofs: accesses stay inside their buffers, by interval arithmetic over index expressions.
 
 An index is a polynomial in loop variables, symbols, values that index expressions go through, and quotients and remainders of such. A bound of it
 holds for all values of these: each variable in turn, the innermost first, is replaced by the end of its range at which the polynomial is
@@ -18,9 +18,10 @@ from hologram.graph.kernel.polynomials import Range, divided, evaluated, linear
 from hologram.graph.kernel.verify_guards import MAX_ALTERNATIVES, Guard, guarded, without_division
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, floordiv, mod, substitute, var
+from hologram.ir.traversal import reachable
 
 MAX_VARIABLES = 64  # that are replaced in one expression
-LARGE = 2**20  # sizes that are larger than all that a program takes for granted
+LARGE_EXTENT = 2**20  # sizes that are larger than all that a program takes for granted
 MAX_STEPS = 2_000  # replacements in the search for bounds of one expression: divisions inside of divisions have bounds without number
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
 
@@ -85,7 +86,7 @@ class Ranges:
         if all(a.name in self.of for e in (index, size) for a in atoms(e)):
             return False
         large = self.copy()
-        large.least = LARGE
+        large.least = LARGE_EXTENT
         return large._is_proved(index, size, list(guards))
 
     def _is_proved(self, index: Int, size: Int, guards: list[Guard]) -> bool:
@@ -128,15 +129,12 @@ class Ranges:
 
     def behind(self, expressions: Iterable[Int]) -> set[str]:
         """The names in expressions, and in the ends of their ranges."""
-        out: set[str] = set()
-        waiting = list(expressions)
-        while waiting:
-            for a in atoms(waiting.pop()):
-                if a.name not in out:
-                    out.add(a.name)
-                    r = self.of.get(a.name)
-                    waiting += [*r.lows, *r.highs] if r is not None else []
-        return out
+        named = (a.name for e in expressions for a in atoms(e))
+        return set(reachable(named, lambda name: (a.name for e in self._ends_of_name(name) for a in atoms(e))))
+
+    def _ends_of_name(self, name: str) -> list[Int]:
+        r = self.of.get(name)
+        return [] if r is None else [*r.lows, *r.highs]
 
     def _is_inside_everywhere(self, index: Int, size: Int, guards: list[Guard]) -> bool:
         """Tries each point of a static space of at most :data:`MAX_POINTS`."""

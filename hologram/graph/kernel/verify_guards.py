@@ -1,4 +1,4 @@
-"""What the masks of accesses say of indices: the ``inside`` tests behind a mask, and index expressions in terms of what is tested."""
+"""Guards of masked accesses: the ``inside`` tests behind a mask, and index expressions in terms of what is tested."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hologram.graph.kernel.ir import Value
 from hologram.graph.kernel.polynomials import Range, multiples
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, floordiv, mod, var
+from hologram.ir.traversal import reachable
 
 MAX_ALTERNATIVES = 32  # bounds of one expression that are tried: a loop with a limit has two ends, either of which may be what proves it
 
@@ -16,15 +17,8 @@ Guard = tuple[Int, Int]
 
 def guards_of(mask: Value | None) -> list[Guard]:
     """The tests ``0 <= e < size`` that hold where ``mask`` does."""
-    out: list[Guard] = []
-    stack = [mask] if mask is not None else []
-    while stack:
-        v = stack.pop()
-        if isinstance(v, Ins) and v.op == "inside":
-            out.append((v.attrs[0], v.attrs[1]))
-        elif isinstance(v, Ins) and v.opname == "and":
-            stack += v.args
-    return out
+    parts = reachable([] if mask is None else [mask], lambda v: v.args if isinstance(v, Ins) and v.opname == "and" else ())
+    return [(v.attrs[0], v.attrs[1]) for v in parts if isinstance(v, Ins) and v.op == "inside"]
 
 
 def without_division(e: Int, size: Int) -> Guard:

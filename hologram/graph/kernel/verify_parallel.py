@@ -1,4 +1,4 @@
-"""Whether iterations of parallel loops write to one element: tried for all points of the loops, where they are static and few.
+"""Race detection: whether iterations of parallel loops write to one element, tried point by point where the loops are static and short.
 
 Larger kernels, and those of symbolic sizes, are cut into iterations by the same rules. Not tried are loops that say that they repeat each other's
 work, whose values are the same, and what goes through values that are computed: where an algorithm leads is its own matter.

@@ -1,1 +1,1 @@
-"""Reductions, scans, convolutions, sorts and scatters, in the forms that kernels have."""
+"""Legalization: reductions, scans, convolutions, sorts and scatters in the forms that kernels have."""

@@ -1,4 +1,4 @@
-"""Products of bfloat16 by pairs, for machines that multiply and add two at a time (AVX512-BF16, which has twice the operations of float32).
+"""Dot products of bfloat16 pairs, for machines that multiply and add two at a time (AVX512-BF16, which has twice the operations of float32).
 
 A sum of products becomes one of half as many terms, of :data:`~hologram.primitives.scalar.composite.pair_dot` of neighbours; of an odd number the
 last is added to the sum. What rows share is packed once, in pairs; of the other factor a pair is 32 bits in memory where the axis lies along it.
@@ -13,7 +13,7 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 
 
-def in_pairs(b: Builder, x: Node, axis: int) -> tuple[Node, Node | None] | None:
+def pair_bfloat16(b: Builder, x: Node, axis: int) -> tuple[Node, Node | None] | None:
     """Of the terms ``x`` of a sum over ``axis``: those of pairs of them, half as many, and the last term where one is left over. None where they are
     no products of bfloat16."""
     n = x.shape[axis]

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 from hologram.graph.schedule.nest import NARROW
 from hologram.graph.schedule.tiles import block_width, lanes
-from hologram.ir.node import Builder, Node, topological
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import Int, prod
+from hologram.ir.traversal import topological
 
-LONG = 28  # windows in a row from which they make good columns
-WORTH = 1.1  # how much more work by windows outweighs that weights and results are turned
-TILE, UNIT = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
+MIN_WINDOW_COLUMNS = 28  # windows in a row from which they make good columns
+CHANNELS_WORK_RATIO = 1.1  # how much more work by windows outweighs that weights and results are transposed
+BLOCK_COLUMNS, HALF_REGISTER_COLUMNS = 64, 8  # columns of a block of float32 with registers of 64 bytes, and of half a one
 MAX_UNROLLED_TERMS = 32  # of a window that are written out
 SPLIT_K_TERMS = 2048  # terms of a sum by one panel of weights, which so stays in the second-level cache
 
@@ -49,22 +50,22 @@ def window_products(b: Builder, x: Node, w: Node, steps: tuple[int, ...], dilati
 
 def _prefers_channels(windows: int, channels: int, step: int) -> bool:
     """Whether the columns are better channels than windows in a row, ``step`` elements apart."""
-    if windows < min(LONG, channels):
+    if windows < min(MIN_WINDOW_COLUMNS, channels):
         return True
-    return channels >= 2 * NARROW and (step > 1 or _busy_lanes(windows) > WORTH * _busy_lanes(channels))
+    return channels >= 2 * NARROW and (step > 1 or _busy_lanes(windows) > CHANNELS_WORK_RATIO * _busy_lanes(channels))
 
 
 def _busy_lanes(columns: int) -> float:
     """Lanes that compute, for each column."""
-    return lanes(columns, block_width(columns, TILE, UNIT), UNIT) / columns
+    return lanes(columns, block_width(columns, BLOCK_COLUMNS, HALF_REGISTER_COLUMNS), HALF_REGISTER_COLUMNS) / columns
 
 
 def _by_channels(b: Builder, seen: Node, w: Node, rank: int) -> Products:
     """Terms (groups, n, windows…, c, sizes…, o)."""
-    turned = b(TABLE["transpose"], (seen,), ((0, 1, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank)),))
+    transposed = b(TABLE["transpose"], (seen,), ((0, 1, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank)),))
     last = b(TABLE["transpose"], (w,), ((0, *range(2, 3 + rank), 1),))
-    shape = (*turned.shape, w.shape[1])
-    windows = b(TABLE["broadcast"], (turned,), (shape, tuple(range(3 + 2 * rank))))
+    shape = (*transposed.shape, w.shape[1])
+    windows = b(TABLE["broadcast"], (transposed,), (shape, tuple(range(3 + 2 * rank))))
     weights = b(TABLE["broadcast"], (last,), (shape, (0, *range(2 + rank, 4 + 2 * rank))))
     return Products(b(TABLE["mul"], (windows, weights)), tuple(range(2 + rank, 3 + 2 * rank)), (0, 1, 2 + rank, *range(2, 2 + rank)))
 
@@ -110,23 +111,23 @@ def max_unrolled_terms(x: Node) -> int:
 def unroll_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """``x`` reduced over neighbouring axes in their order, one operation for each element."""
     total: Node | None = None
-    for places in itertools.product(*[range(x.shape[a]) for a in axes]):
-        term = _at(b, x, dict(zip(axes, places, strict=True)))
+    for indices in itertools.product(*[range(x.shape[a]) for a in axes]):
+        term = _at_indices(b, x, dict(zip(axes, indices, strict=True)))
         total = term if total is None else b(monoid, (total, term))
     assert total is not None
     return total
 
 
-def _at(b: Builder, x: Node, places: dict[int, int]) -> Node:
-    """``x`` at a place along some axes, which go; of a product each factor there, lest the whole product be kept."""
-    return map_factors(b, x, lambda f: _place(b, f, places))[x]
+def _at_indices(b: Builder, x: Node, indices: dict[int, int]) -> Node:
+    """``x`` at an index along some axes, which go; of a product each factor there, lest the whole product be kept."""
+    return map_factors(b, x, lambda f: _slice_at(b, f, indices))[x]
 
 
-def _place(b: Builder, x: Node, places: dict[int, int]) -> Node:
-    start = tuple(places.get(a, 0) for a in range(x.ndim))
-    stop = tuple(places[a] + 1 if a in places else n for a, n in enumerate(x.shape))
+def _slice_at(b: Builder, x: Node, indices: dict[int, int]) -> Node:
+    start = tuple(indices.get(a, 0) for a in range(x.ndim))
+    stop = tuple(indices[a] + 1 if a in indices else n for a, n in enumerate(x.shape))
     part = b(TABLE["slice"], (x,), (start, stop, (1,) * x.ndim))
-    return b(TABLE["reshape"], (part,), (tuple(n for a, n in enumerate(x.shape) if a not in places),))
+    return b(TABLE["reshape"], (part,), (tuple(n for a, n in enumerate(x.shape) if a not in indices),))
 
 
 def map_factors(b: Builder, x: Node, change: Callable[[Node], Node]) -> dict[Node, Node]:

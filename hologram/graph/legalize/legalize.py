@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from hologram import dtypes
 from hologram.graph.legalize.convolutions import map_factors, window_products
@@ -24,7 +23,7 @@ from hologram.graph.legalize.sorts import LongSorts, legalize_sort
 from hologram.graph.legalize.variation import Variation
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
-from hologram.ir.op import MULTIPLE, TABLE
+from hologram.ir.op import MULTI_RESULT, TABLE
 from hologram.ir.symbolic import prod
 from hologram.primitives.reductions import adjacent_runs, is_order_free
 
@@ -36,20 +35,17 @@ def legalize(graph: Graph, precision: str = "exact", by_pairs: bool = False, spl
     long = None if shared_bytes is None else LongSorts(shared_bytes, partial(running_sum, b))
     varies = None if precision == "exact" else Variation(by_pairs, split_k)
     made: dict[Node, Node] = {}
-    lines: dict[Node, Any] = {}
     for node in graph.nodes():
         inputs = tuple(made[x] for x in node.inputs)
         new = _legalize_node(b, node, inputs, varies, long)
         if varies is not None:
             varies.note(new)
         made[node] = new
-        if node in graph.lines:
-            lines.setdefault(new, graph.lines[node])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
+    return graph.mapped(made)
 
 
 def _legalize_node(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None, long: LongSorts | None) -> Node:
-    if node.op.kind in MULTIPLE:
+    if node.op.kind in MULTI_RESULT:
         return b(node.op, inputs, node.attrs)  # whose own size is only that of its first result
     if node.op.kind == "mark":
         return inputs[0]  # where the pass that forgets them is disabled
@@ -125,5 +121,5 @@ def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], exact: bool) 
     products = window_products(b, x, w, steps, dilations)
     reduce = reduce_run if exact or products.axes[0] == 3 else reduce_split_k
     total = reduce(b, TABLE["reduce_sum"], products.terms, products.axes)
-    turned = total if products.order == tuple(range(total.ndim)) else b(TABLE["transpose"], (total,), (products.order,))
-    return b.cast(turned, node.dtype)
+    transposed = total if products.order == tuple(range(total.ndim)) else b(TABLE["transpose"], (total,), (products.order,))
+    return b.cast(transposed, node.dtype)

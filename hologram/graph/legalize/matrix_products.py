@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hologram.graph.legalize.bf16_dot import in_pairs
+from hologram.graph.legalize.bf16_dot import pair_bfloat16
 from hologram.graph.legalize.convolutions import SPLIT_K_TERMS, split_k_axes
 from hologram.graph.legalize.reductions import reduce_run, row_blocked
 from hologram.graph.legalize.variation import Variation
-from hologram.graph.schedule.layout import places, step
-from hologram.ir.node import Builder, Node, topological
+from hologram.graph.schedule.layout import memory_offsets, stride_along
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import topological
 
 # From how many terms, and up to how many, a sum of products of so many vectors with a matrix is taken along the memory of the matrix, which is
 # then read once for each of them: what more vectors share is packed.
-FEW_VECTORS = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, SPLIT_K_TERMS)}
+MATVEC_TERM_RANGES = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, SPLIT_K_TERMS)}
 MIN_MATMUL_EXTENT = 8  # extents from which a sum of products is worth the loops of a matrix product
 
 
@@ -61,8 +62,8 @@ def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -
     if columns is None:
         return None
     kept = [i for i in range(last) if i != columns]
-    turned = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
-    result = reduce_matmul(b, op, *row_blocked(b, op, turned, (last - 1,)), varies)
+    transposed = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
+    result = reduce_matmul(b, op, *row_blocked(b, op, transposed, (last - 1,)), varies)
     order = [*kept, columns]
     back = tuple(order.index(i) for i in range(last))
     return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
@@ -85,9 +86,9 @@ def is_matvec_along_memory(x: Node, run: tuple[int, ...], varies: Variation) -> 
     for matrix, vector in (x.inputs, x.inputs[::-1]):
         of_matrix, of_vector = varies.of(matrix), varies.of(vector)
         vectors = prod(size for i, size in enumerate(x.shape) if i not in of_matrix)
-        least, most = FEW_VECTORS.get(vectors, (math.inf, 0)) if isinstance(vectors, int) else (math.inf, 0)
+        least, most = MATVEC_TERM_RANGES.get(vectors, (math.inf, 0)) if isinstance(vectors, int) else (math.inf, 0)
         if least <= n <= most and run[0] in of_matrix & of_vector and columns and columns <= of_matrix - of_vector:
-            return any(step(e, run[0]) == 1 and all(step(e, c) != 1 for c in columns) for e in places(matrix))
+            return any(stride_along(e, run[0]) == 1 and all(stride_along(e, c) != 1 for c in columns) for e in memory_offsets(matrix))
     return False
 
 
@@ -106,7 +107,7 @@ def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
 
 def reduce_matmul(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
     reduce = reduce_split_k if varies.split_k else reduce_run
-    found = in_pairs(b, x, run[-1]) if varies.by_pairs else None
+    found = pair_bfloat16(b, x, run[-1]) if varies.by_pairs else None
     if found is None:
         return reduce(b, op, x, run)
     pairs, last = found

@@ -1,4 +1,4 @@
-"""Values in pages: what a long scan gives, and what is computed from it element by element.
+"""Paged scans: the pages of a long scan, and elementwise work on its result done in the same pages.
 
 A long scan runs on pages of its axis; its result is the pages side by side, the end of the last cut off, in reverse order if the scan is
 reversed. :func:`unpaged` finds the value in pages behind such a result: its elements are stored where they belong, nothing is moved. Elementwise
@@ -12,9 +12,10 @@ from typing import Any
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int
+from hologram.ir.traversal import reachable
 from hologram.primitives.reductions import PAGE
 
-MOST = 64  # elementwise ops between a scan and its result
+MAX_PAGED_OPS = 64  # elementwise ops between a scan and its result
 
 
 def join_pages(b: Builder, pages: Node, n: Int, reverse: bool) -> Node:
@@ -46,14 +47,17 @@ def is_reversed(node: Node) -> bool:
 
 def _scan_below(base: Node) -> Node | None:
     """The scan that elementwise ops make ``base`` of."""
-    stack, seen = [base], set[Node]()
-    while stack and len(seen) < MOST:
-        n = stack.pop()
+
+    def inputs(n: Node) -> list[Node]:
+        return [x for x in n.inputs if x.shape == base.shape] if n.op.kind == "elementwise" else []
+
+    passed = 0
+    for n in reachable([base], inputs):
         if n.op.kind == "scan":
             return n
-        if n.op.kind == "elementwise" and n not in seen:
-            seen.add(n)
-            stack += [x for x in n.inputs if x.shape == base.shape]
+        passed += n.op.kind == "elementwise"
+        if passed == MAX_PAGED_OPS:
+            break
     return None
 
 
@@ -89,16 +93,8 @@ def _flip_of(x: Node) -> tuple[Any, ...]:
 
 def _is_plain(x: Node) -> bool:
     """Whether no reduction, scan or call stands between ``x`` and what is in memory, as far as is looked."""
-    stack, seen = [x], set[Node]()
-    while stack:
-        n = stack.pop()
-        if n in seen or n.op.kind == "leaf":
-            continue
-        if n.op.kind not in ("elementwise", "movement") or len(seen) == MOST:
-            return False
-        seen.add(n)
-        stack += n.inputs
-    return True
+    made_of = (n for n in reachable([x], lambda n: n.inputs) if n.op.kind != "leaf")
+    return all(n.op.kind in ("elementwise", "movement") and k < MAX_PAGED_OPS for k, n in enumerate(made_of))
 
 
 def _paged(b: Builder, x: Node, base: Node, reverse: bool) -> Node:

@@ -1,4 +1,4 @@
-"""Long sorts on devices: least significant digit radix sorts (Knuth, The Art of Computer Programming, vol. 3, 5.2.5).
+"""Radix sort plans, for long sorts on devices: least significant digit radix sorts (Knuth, The Art of Computer Programming, vol. 3, 5.2.5).
 
 Every pass sorts stably by one digit, in three steps: tiles of items are counted by digit, a running sum of the counts says where the items of each
 digit go, and they are brought there (:mod:`hologram.graph.library.sort.radix`). No step waits for what another group does at the same time, so any
@@ -20,15 +20,15 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, floordiv
 from hologram.primitives.sorting import Finish, digit_counts, digit_move
 
-DIGIT = 8  # bits, at most
-MOST_ITEMS = 2**32  # of a row: places are numbers of 32 bits
-MOST_COUNTED = 255  # items that one work-item counts in a byte
-COUNTING = 64  # work-items that count a tile
-MOST_AT_ONCE = 8
-ROWS = 8  # of counters that move a tile: for digits of 4 bits, two in a word
-BLOCK, FEW_TILES = 8, 2048  # tiles that are summed before the running sum, and up to how many are not worth that
-COUNTED_BITS, MOST_SUMMED = DIGIT, 128  # of places that are only counted, and tiles whose counts are summed one after the other
-MOST_TILE_BYTES = 16 * 1024  # a unit should have room for several groups
+DIGIT_BITS = 8  # bits, at most
+MAX_ITEMS = 2**32  # of a row: positions are numbers of 32 bits
+MAX_COUNTED = 255  # items that one work-item counts in a byte
+COUNTING_ITEMS = 64  # work-items that count a tile
+MAX_READ_AHEAD = 8
+COUNTER_ROWS = 8  # of counters that move a tile: for digits of 4 bits, two in a word
+BLOCK_TILES, MAX_UNBLOCKED_TILES = 8, 2048  # tiles that are summed before the running sum, and up to how many are not worth that
+COUNTED_BITS, MAX_SUMMED_TILES = DIGIT_BITS, 128  # of indices that are only counted, and tiles whose counts are summed one after the other
+MAX_TILE_BYTES = 16 * 1024  # an SM should have room for several groups
 
 # What a large GPU takes, in nanoseconds, by instructions and bytes (docs/gpu_kernels.md): to choose by.
 LAUNCH_NS = 3000.0
@@ -57,23 +57,23 @@ class Layout(NamedTuple):
     @property
     def at_once(self) -> int:
         """Elements that an item which counts reads before it counts the first."""
-        return max(k for k in range(1, MOST_AT_ONCE + 1) if self.tile // COUNTING % k == 0)
+        return max(k for k in range(1, MAX_READ_AHEAD + 1) if self.tile // COUNTING_ITEMS % k == 0)
 
 
 def layout(itemsize: int, shared_bytes: int) -> Layout:
-    """For items of so many bytes, in so much memory that a group shares: two tiles, counters, and a place for each digit."""
+    """For items of so many bytes, in so much memory that a group shares: two tiles, counters, and a word for each digit."""
     items = 256 if shared_bytes >= 48 * 1024 else 128
-    counters = 4 * (ROWS * Layout(items, 1).pitch + 3 * items + (1 << DIGIT) + 64)
-    most = min(MOST_TILE_BYTES, (shared_bytes - counters) // 2) // (itemsize * items)
-    some = [Layout(items, own) for own in range(1, min(most, MOST_COUNTED * COUNTING // items) + 1, 2)]
-    return next(x for x in reversed(some) if x.at_once >= MOST_AT_ONCE // 2)
+    counters = 4 * (COUNTER_ROWS * Layout(items, 1).pitch + 3 * items + (1 << DIGIT_BITS) + 64)
+    most = min(MAX_TILE_BYTES, (shared_bytes - counters) // 2) // (itemsize * items)
+    some = [Layout(items, own) for own in range(1, min(most, MAX_COUNTED * COUNTING_ITEMS // items) + 1, 2)]
+    return next(x for x in reversed(some) if x.at_once >= MAX_READ_AHEAD // 2)
 
 
 def is_worth(n: Int, rows: Int, items: DType, low: int, shared_bytes: int) -> bool:
     """Whether passes by the bits from ``low`` on take less time than merging, by the work of a whole device. Rows fill tiles of their own."""
     if not isinstance(n, int):
         return True
-    if n >= MOST_ITEMS or n <= 1:
+    if n >= MAX_ITEMS or n <= 1:
         return False
     rows = rows if isinstance(rows, int) else 1
     rounds, merges = merging_of(n, items)
@@ -85,7 +85,7 @@ def is_worth(n: Int, rows: Int, items: DType, low: int, shared_bytes: int) -> bo
 
 def digits(low: int, high: int) -> list[tuple[int, int]]:
     """The lowest bit and the bits of each pass by the bits from ``low`` up to ``high``: as few as can be, of about one size."""
-    passes = -(-(high - low) // DIGIT)
+    passes = -(-(high - low) // DIGIT_BITS)
     ends = [low + (high - low) * k // passes for k in range(passes + 1)]
     return [(a, b - a) for a, b in zip(ends, ends[1:], strict=False)]
 
@@ -95,7 +95,7 @@ def counted(b: Builder, keys: Node, bits: int, to: DType, shared_bytes: int) -> 
     which the last has no meaning."""
     rows, n = keys.shape
     tile = layout(1, shared_bytes).tile
-    block = 1 if isinstance(n, int) and n <= MOST_SUMMED * tile else MOST_SUMMED
+    block = 1 if isinstance(n, int) and n <= MAX_SUMMED_TILES * tile else MAX_SUMMED_TILES
     counts = b(digit_counts, (keys,), (0, bits, tile, block))
     _, tiles, buckets = counts.shape
     wide = b(TABLE["cast"], (counts,), (to.name,))
@@ -107,7 +107,7 @@ def radix_sorted(b: Builder, items: Node, low: int, finish: Finish, shared_bytes
     """Rows of unsigned numbers (rows, n), sorted stably by the bits from ``low`` on, and what ``finish`` makes of them."""
     rows, n = items.shape
     tile = layout(items.dtype.itemsize, shared_bytes).tile
-    block = 1 if isinstance(n, int) and n <= FEW_TILES * tile else BLOCK
+    block = 1 if isinstance(n, int) and n <= MAX_UNBLOCKED_TILES * tile else BLOCK_TILES
     parts = digits(low, items.dtype.bits)
     for k, (first, bits) in enumerate(parts):
         attrs = (first, bits, tile, block)

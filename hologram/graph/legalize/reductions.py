@@ -13,7 +13,7 @@ from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
 from hologram.primitives.reductions import PAGE
 
-MAX_KERNEL_TERMS = 256 * PAGE  # a longer reduction is always cut, lest a chunk take long
+MAX_KERNEL_TERMS = 256 * PAGE  # a longer reduction is always cut, lest a parallel iteration take long
 ROW_BLOCK_PIECES = 32  # pieces of row blocks that keep threads busy, where rows are as many
 
 
@@ -21,11 +21,11 @@ MIN_DEVICE_BLOCKS = 1024  # blocks of columns that keep a device busy
 MIN_ROW_BLOCK = 16  # rows of a row block
 
 
-CUT_PAGES = 2  # up to which a reduction or a scan is one piece, however few there are
-POSITION_PAGES = 4  # up to which positions of extremes are found in one piece
+MAX_WHOLE_PAGES = 2  # up to which a reduction or a scan is one piece, however few there are
+MAX_WHOLE_POSITION_PAGES = 4  # up to which positions of extremes are found in one piece
 
 
-MANY_ROWS = 16  # results that are independent and so already fill the machine
+MIN_INDEPENDENT = 16  # results that are independent and so already fill the machine
 
 
 def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
@@ -80,7 +80,7 @@ def reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = F
 def reduce_position(b: Builder, op: Any, x: Node, axis: int) -> Node:
     """argmax or argmin; of a long vector first within each page, then among the pages' extremes."""
     n = x.size
-    if x.ndim != 1 or not isinstance(n, int) or n <= POSITION_PAGES * PAGE:
+    if x.ndim != 1 or not isinstance(n, int) or n <= MAX_WHOLE_POSITION_PAGES * PAGE:
         return b(op, (x,), (axis,))
     extreme = TABLE["reduce_max" if op.name == "argmax" else "reduce_min"]
     pages = split_in_pages(b, x, 0, n, extreme.identity(x.dtype))
@@ -94,10 +94,10 @@ def _needs_cut(rows: Shape, columns: Shape, n: Int, cut: bool) -> bool:
     """Whether pages become results of their own. Where n is a symbol, it may be long, or so short that a page of padding costs more than it: it is
     cut, once, only where that happens few times."""
     independent = prod(rows) * (floordiv(prod(columns) + (COLUMNS - 1), COLUMNS) if columns else 1)
-    few = isinstance(independent, int) and independent < MANY_ROWS
+    few = isinstance(independent, int) and independent < MIN_INDEPENDENT
     if not isinstance(n, int):
         return few and not cut
-    return n > MAX_KERNEL_TERMS or (few and n > CUT_PAGES * PAGE)
+    return n > MAX_KERNEL_TERMS or (few and n > MAX_WHOLE_PAGES * PAGE)
 
 
 def split_in_pages(b: Builder, x: Node, axis: int, n: Int, identity: Any, size: int = PAGE) -> Node:

@@ -14,8 +14,8 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import floordiv, prod
 from hologram.primitives.reductions import LAST, PAGE, reduction_by
 
-MANY_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
-LONG_COLUMN = 256  # elements of a scan
+MAX_SEQUENTIAL_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
+MIN_BLOCKED_COLUMN = 256  # elements of a scan
 
 
 def legalize_scan(b: Builder, node: Node, x: Node, at_once: bool) -> Node:
@@ -36,7 +36,7 @@ def _scan_block_count(x: Node, axis: int) -> int:
     """In how many blocks a scan down columns is cut that has few of them to do side by side; 1: none."""
     n, rows, columns = x.shape[axis], prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
     groups = rows * floordiv(columns + (COLUMNS - 1), COLUMNS)
-    if axis == x.ndim - 1 or not isinstance(n, int) or not isinstance(groups, int) or n < LONG_COLUMN or groups >= MIN_DEVICE_BLOCKS:
+    if axis == x.ndim - 1 or not isinstance(n, int) or not isinstance(groups, int) or n < MIN_BLOCKED_COLUMN or groups >= MIN_DEVICE_BLOCKS:
         return 1
     most = min(math.isqrt(n), MIN_DEVICE_BLOCKS // max(1, groups))
     return next((k for k in range(most, most // 4, -1) if n % k == 0), most)
@@ -79,7 +79,7 @@ def _paged_scan(b: Builder, op: Any, x: Node, axis: int, at_once: bool) -> Node:
 def _page_carries(b: Builder, op: Any, totals: Node, axis: int, at_once: bool) -> Node:
     """What stands before each page: the running totals, left to right, moved on by one; the first is the identity."""
     n = totals.shape[axis]
-    if at_once and isinstance(n, int) and n > MANY_PAGES:
+    if at_once and isinstance(n, int) and n > MAX_SEQUENTIAL_PAGES:
         running = _running_totals(b, op, totals, axis)
     else:
         running = b(op, (b.reshape(totals, (*totals.shape, 1)),), (axis, False))

@@ -7,7 +7,7 @@ once. Many updates to few indices are cut in pieces (:func:`hologram.primitives.
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.graph.legalize.sorted_scatters import in_runs
+from hologram.graph.legalize.sorted_scatters import scatter_by_sorting
 from hologram.graph.legalize.sorts import LongSorts
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
@@ -26,19 +26,19 @@ def legalize_scatter(b: Builder, node: Node, inputs: tuple[Node, ...], long: Lon
     shared, outer, n, inner = prod(x.shape[:batch]), prod(x.shape[batch:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
     m = prod(indices.shape[batch:])
     rows = b.reshape(b.cast(x, work), (shared, outer, n, inner))
-    places = b.reshape(indices, (shared, m))
+    flat_indices = b.reshape(indices, (shared, m))
     parts = b.reshape(b.cast(updates, work), (shared, outer, m, inner))
     count = pieces(n, m) if node.op.monoid is not None and x.size == n else 1
     in_order = exact and node.op.monoid is not None and not is_order_free(node.op.monoid, work)
     if count > 1 and (long is None or in_order):
-        out = _in_pieces(b, node.op, rows, places, parts, count, long)
+        out = _in_pieces(b, node.op, rows, flat_indices, parts, count, long)
     else:
-        out = _scattered(b, node.op, rows, places, parts, long, exact)
+        out = _scattered(b, node.op, rows, flat_indices, parts, long, exact)
     return b.cast(b.reshape(out, node.shape), node.dtype)
 
 
 def _scattered(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts | None, exact: bool) -> Node:
-    found = in_runs(b, op, x, indices, updates, long, exact) if long is not None else None
+    found = scatter_by_sorting(b, op, x, indices, updates, long, exact) if long is not None else None
     return b(op, (x, indices, updates), (2, 1)) if found is None else found
 
 

@@ -1,6 +1,6 @@
-"""Reductions over a short last axis (the coordinates of points, the channels of pixels): written out, one op for each element.
+"""Reductions over a short last axis (the coordinates of points, the channels of pixels): unrolled, one op for each element.
 
-A loop of lanes along three elements leaves most of a register empty. Written out, lanes go across the rows. The order is that of horizontal
+A loop of lanes along three elements leaves most of a register empty. Unrolled, lanes go across the rows. The order is that of horizontal
 reductions: lane l combines with lane l + h for h = 4, 2, 1.
 """
 
@@ -13,6 +13,7 @@ from hologram.graph.schedule.index_split import is_short_inner
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import prod
+from hologram.ir.traversal import users_of
 from hologram.primitives.reductions import LANES
 
 
@@ -41,41 +42,38 @@ def unroll_horizontal_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int
 
 def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
     """Values that need not be kept, since one kernel across short rows computes each once for all who read it: those of a row that are spread
-    along it, and those of an element that are read at their reader's own element, or one place of a row at a time. Where a reduction follows,
+    along it, and those of an element that are read at their reader's own element, or one element of a row at a time. Where a reduction follows,
     kernels go another way; and what several of ``materialized`` are made of, these being all that would be kept otherwise, each would make for
     itself."""
-    users: dict[Node, list[Node]] = {}
-    for n in nodes:
-        for x in n.inputs:
-            users.setdefault(x, []).append(n)
+    users = users_of(nodes)
     out: set[Node] = set()
     makes: dict[Node, set[Node]] = {}  # the materialized whose kernels make the value
     for n in reversed(nodes):
         readers = users.get(n, [])
         makes[n] = set().union(*({r} if r in materialized and r not in out else makes[r] for r in readers))
-        if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_place(n, readers, users)):
+        if n.op.kind == "elementwise" and len(makes[n]) == 1 and (_spread(n, users) or _read_by_element(n, readers, users)):
             out.add(n)
     return out
 
 
-def _read_by_place(n: Node, readers: list[Node], users: dict[Node, list[Node]]) -> bool:
+def _read_by_element(n: Node, readers: list[Node], users: dict[Node, list[Node]]) -> bool:
     if not n.ndim or not is_short_inner(n.shape, (n.ndim - 1,)):
         return False
-    return any(_is_place(r, n) for r in readers) and _stays_in_rows(n, users)
+    return any(_is_element_slice(r, n) for r in readers) and _stays_in_rows(n, users)
 
 
-def _is_place(r: Node, n: Node) -> bool:
+def _is_element_slice(r: Node, n: Node) -> bool:
     return r.op.name == "slice" and r.shape == (*n.shape[:-1], 1)
 
 
 def _stays_in_rows(n: Node, users: dict[Node, list[Node]]) -> bool:
-    """Whether all that is made of a value is elementwise, until one place of a row is taken."""
+    """Whether all that is made of a value is elementwise, until one element of a row is taken."""
     made = Worklist("short_rows", [n])
     for x in made:
         for r in users.get(x, ()):
             if r.op.kind == "elementwise" and r.shape == n.shape:
                 made.add([r])
-            elif not _is_place(r, x):
+            elif not _is_element_slice(r, x):
                 return False
     return True
 

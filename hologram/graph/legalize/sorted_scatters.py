@@ -18,15 +18,15 @@ from hologram.primitives.reductions import is_order_free, reduction_by
 from hologram.primitives.sorted_scatter import run_sums, scatter_runs
 from hologram.primitives.sorting import unsigned_of
 
-LEAST_UPDATES = 128  # of a row, from which they are sorted
-LEAST_CUT, CUT_OF_UNKNOWN = 32, 1024
+MIN_SORTED_UPDATES = 128  # of a row, from which they are sorted
+MIN_CUT, UNKNOWN_CUT = 32, 1024
 
 
-def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
+def scatter_by_sorting(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
     """A scatter of ``updates`` (shared, outer, m, inner) to ``indices`` (shared, m) of ``x`` (shared, outer, n, inner); None where it is as well done
-    one after the other, or where places and numbers of updates are too large together."""
+    one after the other, or where indices and numbers of updates are too large together."""
     n, m = x.shape[2], indices.shape[1]
-    if not isinstance(n, int) or (isinstance(m, int) and m < LEAST_UPDATES):
+    if not isinstance(n, int) or (isinstance(m, int) and m < MIN_SORTED_UPDATES):
         return None
     if op.monoid is not None and x.dtype.kind not in reduction_by(op.monoid).kinds:
         return None
@@ -46,13 +46,13 @@ def in_runs(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: Lon
     pairs = sorted_by(b, items, low, (), long)
     if op.monoid is None or (exact and not is_order_free(op.monoid, x.dtype)):
         return b(scatter_runs, (x, pairs, updates), (op.name, low, index_bits, 0))
-    cut = max(LEAST_CUT, 1 << (m.bit_length() // 2)) if isinstance(m, int) else CUT_OF_UNKNOWN
+    cut = max(MIN_CUT, 1 << (m.bit_length() // 2)) if isinstance(m, int) else UNKNOWN_CUT
     attrs = (op.name, low, index_bits, cut)
     return b(scatter_runs, (x, pairs, b(run_sums, (pairs, updates), attrs)), attrs)
 
 
 def _keys(b: Builder, indices: Node, n: int, width: int) -> Node:
-    """Places as numbers of so many bits; what is out of range, a negative number being a large one, becomes ``n``."""
+    """Indices as numbers of so many bits; what is out of range, a negative number being a large one, becomes ``n``."""
     wide = b.cast(b.cast(indices, dtypes.int64) if indices.dtype.kind == "i" else indices, dtypes.uint64)
     return b.cast(b(TABLE["min"], (wide, b.const(n, wide.dtype))), unsigned_of(width))
 

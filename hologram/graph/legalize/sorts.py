@@ -103,10 +103,10 @@ def _by_words(b: Builder, keys: Node, long: LongSorts | None) -> Node:
     low, finish = _below(wide, half)
     lower = sorted_by(b, _pairs(b, b.cast(keys, half), None, wide), low, finish[:1], long)
     rows, n = keys.shape
-    place, column = b.reshape(b(TABLE["iota"], (), ((rows * n,), 0, wide.name)), keys.shape), b(TABLE["iota"], (), (keys.shape, 1, wide.name))
-    places = b.cast(b(TABLE["add"], (b(TABLE["sub"], (place, column)), lower)), dtypes.int64)
+    position, column = b.reshape(b(TABLE["iota"], (), ((rows * n,), 0, wide.name)), keys.shape), b(TABLE["iota"], (), (keys.shape, 1, wide.name))
+    positions = b.cast(b(TABLE["add"], (b(TABLE["sub"], (position, column)), lower)), dtypes.int64)
     upper = b(TABLE["shr_low"], (keys, b.const(half.bits, wide)))
-    gathered = b(TABLE["take"], (b.reshape(b.cast(upper, half), (rows * n,)), places), (0,))
+    gathered = b(TABLE["take"], (b.reshape(b.cast(upper, half), (rows * n,)), positions), (0,))
     return sorted_by(b, _pairs(b, gathered, lower, wide), low, finish, long)
 
 

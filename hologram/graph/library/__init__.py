@@ -1,1 +1,1 @@
-"""Kernels that are written, not derived from a group: attention and sorts."""
+"""Kernels that are written by hand, not derived from a fusion group: attention and sorts."""

@@ -1,1 +1,1 @@
-"""From groups to kernel IR: indices, scalar code, and where it stands in the loops."""
+"""Lowering: fusion groups become kernel IR, by scalarization, loop nests and code placement."""

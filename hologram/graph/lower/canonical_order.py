@@ -1,4 +1,4 @@
-"""The order of a kernel's instructions, by the kernel's own structure alone.
+"""Canonical order of a kernel's instructions, operands and parameters, by the kernel's own structure alone.
 
 Canonical reduction orders the operands of commutative ops by all that is below them, which differs between the layers of a network. Here a load
 counts for where it reads, not for what: alike parts of a graph then become the same kernel, which is compiled once.
@@ -12,11 +12,12 @@ from typing import Any
 from hologram.graph.kernel.ir import Acc, Value
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.ir.instruction import Ins
+from hologram.ir.traversal import post_order
 
 LAST = 1 << 64  # beyond any hash: constants come last, as canonical reduction has them
 
 
-def arrange(values: ScalarProgram, stores: list[PendingStore]) -> None:
+def order_canonically(values: ScalarProgram, stores: list[PendingStore]) -> None:
     """Orders operands, instructions and parameters. Indices that go through values, and scans, have an order of their own: they are left alone."""
     if values.taken or any(isinstance(v, Ins) and v.op == "scan" for v in values.order):
         return
@@ -28,7 +29,7 @@ def arrange(values: ScalarProgram, stores: list[PendingStore]) -> None:
                 v.args = (y, x)
         rank[v] = LAST + _own(v) if isinstance(v, Ins) and v.op == "const" else hash((_own(v), *(rank[a] for a in _inputs(v, values))))
     accs = [v for v in values.order if isinstance(v, Acc)]
-    values.order = _post_order([*accs, *(v for w in stores for v in (w.value, w.mask) if v is not None)], values)
+    values.order = post_order([*accs, *(v for w in stores for v in (w.value, w.mask) if v is not None)], lambda v: _inputs(v, values))
     _number_buffers(values, stores)
 
 
@@ -39,23 +40,9 @@ def _inputs(v: Value, values: ScalarProgram) -> tuple[Value, ...]:
 def _own(v: Value) -> int:
     """What an instruction does, its operands aside: from text, so that no process's hash seed plays a part."""
     if isinstance(v, Acc):
-        return zlib.crc32(f"{v.row.name} {v.value_dtype} {v.dtype}".encode())
+        return zlib.crc32(f"{v.op.name} {v.value_dtype} {v.dtype}".encode())
     what: Any = (v.attrs[0].dtype, v.attrs[1]) if v.op == "load" else v.attrs
     return zlib.crc32(f"{v.opname} {what} {v.dtype}".encode())
-
-
-def _post_order(wanted: list[Value], values: ScalarProgram) -> list[Value]:
-    """Everything that ``wanted`` need, operands first, by an explicit stack: a chain's length is no recursion."""
-    done: dict[Value, None] = {}
-    stack = wanted[::-1]
-    while stack:
-        v = stack[-1]
-        missing = [] if v in done else [a for a in _inputs(v, values) if a not in done]
-        if missing:
-            stack.extend(missing[::-1])
-        else:
-            done[stack.pop()] = None
-    return list(done)
 
 
 def _number_buffers(values: ScalarProgram, stores: list[PendingStore]) -> None:
@@ -67,4 +54,4 @@ def _number_buffers(values: ScalarProgram, stores: list[PendingStore]) -> None:
         b.name = f"b{i}"
 
 
-__all__ = ["arrange"]
+__all__ = ["order_canonically"]

@@ -1,4 +1,4 @@
-"""Stages of a kernel: instructions are placed in the loops of a nest, pass by pass (the third step of :mod:`hologram.graph.lower.group`)."""
+"""Code placement: instructions are placed in the loops of a nest, pass by pass (the third step of :mod:`hologram.graph.lower.group`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.node import const_attrs
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, atoms, is_static, prod, substitute, var
+from hologram.ir.traversal import reachable
 from hologram.primitives.reductions import PAGE
 
 KEEP_COST = 8  # an instruction this expensive is kept in scratch rather than computed in two passes
@@ -84,7 +85,7 @@ class CodePlacement:
             self._share_divisors()
 
     def _tile(self) -> None:
-        """Several rows a chunk that share reads: they start at a value of its own."""
+        """Several rows per parallel iteration that share reads: they start at a value of its own."""
         nest = self.nest
         first = Ins("index", (), (nest.row,), dtypes.int64)
         last = Ins("const", (), const_attrs(nest.last_row, dtypes.int64), dtypes.int64)
@@ -96,7 +97,7 @@ class CodePlacement:
             self.order = [v for v in self.order if v in self._of_sums()]
 
     def _copy_rows(self) -> None:
-        """Several rows a chunk: what depends on the row is there once for each, the rest once."""
+        """Several rows per parallel iteration: what depends on the row is there once for each, the rest once."""
         copies = RowCopies(self.values, self.nest)
         self.order, self.of_row = copies.repeat(self.order), copies.of_row
         self.stores = copies.stores(self.stores) if self.epilogue is None else self.epilogue.keep(copies.copies)
@@ -107,7 +108,7 @@ class CodePlacement:
         return {*accs, *epilogue.made_of([a for args in accs.values() for a in args])}
 
     def _shared_by_rows(self) -> set[Value]:
-        """What rows share and read again and again: kept in scratch for the rows of a chunk, if the kernel makes one pass."""
+        """What rows share and read again and again: kept in scratch for the rows of a parallel iteration, if the kernel makes one pass."""
         if any(isinstance(v, Acc) and v.stage > 1 for v in self.order):
             return set()
         users = [a for v in self.order if isinstance(v, Ins) and v in self.of_row for a in v.args]
@@ -120,13 +121,7 @@ class CodePlacement:
     def _pack(self) -> list[Any]:
         """The loops that fill scratch with what the rows share."""
         down, across = self.nest.pack_loops()
-        needed: set[Value] = set()
-        stack: list[Value] = list(self.packed)
-        while stack:
-            v = stack.pop()
-            if isinstance(v, Ins) and v not in needed and v.level > 1:
-                needed.add(v)
-                stack.extend(v.args)
+        needed = {v for v in reachable(self.packed, lambda v: v.args if isinstance(v, Ins) and v.level > 1 else ()) if v.level > 1}
         renamed = Renamed()
         for v in self.order:
             if v in needed and isinstance(v, Ins):
@@ -203,7 +198,7 @@ class CodePlacement:
         if self.row_blocked is not None:
             k.body += self.row_blocked.identities.values()
             k.scratch += self.row_blocked.results.values()
-        parallel = Loop("parallel", "p", 0, nest.chunks)
+        parallel = Loop("parallel", "p", 0, nest.iterations)
         parallel.repeats = nest.repeats
         k.body.append(parallel)
         body = parallel.body
@@ -217,7 +212,7 @@ class CodePlacement:
                 body.append(self.epilogue.loop())
             body = loop.body
         self._passes(body)
-        self._finish(nest.chunks)
+        self._finish(nest.iterations)
         out = Lowered(k, [n for n, b in self.values.buffers.items()], self.group)
         if not nest.repeats or self.epilogue is not None:  # rows that are run twice would read what they have written
             out.in_place = in_place_pairs(k)
@@ -226,19 +221,15 @@ class CodePlacement:
     def _needed_outside(self) -> list[Ins]:
         """Instructions outside the element loop that anything wants, in order."""
         if not hasattr(self, "_outside"):
-            wanted: set[Value] = set()
-            stack: list[Value] = [v for w in self.stores for v in _needs(w)]
-            stack += [a for args in self.values.accumulates.values() for a in args]
-            while stack:
-                v = stack.pop()
-                if v in wanted:
-                    continue
-                wanted.add(v)
-                if isinstance(v, Ins):
-                    stack.extend(v.args)
-                    stack.extend(self._named_in(v))
+            written = [v for w in self.stores for v in _needs(w)]
+            reduced = [a for args in self.values.accumulates.values() for a in args]
+            wanted = set(reachable([*written, *reduced], self._operands))
             self._outside = [v for v in self.order if v in wanted and isinstance(v, Ins) and v.level < self.element_level]
         return self._outside
+
+    def _operands(self, v: Value) -> list[Value]:
+        """What an instruction reads: its operands, and the values that its index goes through."""
+        return [*v.args, *self._named_in(v)] if isinstance(v, Ins) else []
 
     def _named_in(self, v: Ins) -> list[Ins]:
         """The values that an instruction's index goes through."""
@@ -293,21 +284,20 @@ class CodePlacement:
 
     def _closure(self, wanted: list[Value], stage: int, kept: dict[Ins, int]) -> set[Ins]:
         """Element-level instructions that ``wanted`` need in this pass; expensive ones of earlier passes are kept, not repeated."""
-        out: set[Ins] = set()
-        stack = list(wanted)
-        while stack:
-            v = stack.pop()
-            if not isinstance(v, Ins) or v in out or v.level != self.element_level:
-                continue
-            out.add(v)
-            if v in self.packed:
-                continue
+
+        def read(v: Value) -> list[Value]:
+            if not self._is_element(v) or v in self.packed:
+                return []
+            assert isinstance(v, Ins)
             if v.stage < stage and (v in kept or self._worth_keeping(v, kept)):
                 kept[v] = v.stage
-                continue
-            stack.extend(v.args)
-            stack.extend(self._named_in(v))
-        return out
+                return []
+            return self._operands(v)
+
+        return {v for v in reachable(wanted, read) if isinstance(v, Ins) and self._is_element(v)}
+
+    def _is_element(self, v: Value) -> bool:
+        return isinstance(v, Ins) and v.level == self.element_level
 
     def _worth_keeping(self, v: Ins, kept: dict[Ins, int]) -> bool:
         """Whether ``v`` is expensive, and there is room for it beside ``kept``."""
@@ -378,18 +368,18 @@ class CodePlacement:
         self.kernel.scratch.append(b)
         return b
 
-    def _finish(self, chunks: Int) -> None:
+    def _finish(self, iterations: Int) -> None:
         k = self.kernel
         k.params = list(self.values.buffers.values())
-        k.chunks = chunks
+        k.iterations = iterations
         names = sorted({a.name for e in integers_of(k) for a in atoms(e) if a.name not in self.nest.level_of and not a.name.startswith("taken")})
         k.symbols = names
         everything = [*self.order, *(self.epilogue.order if self.epilogue is not None else ())]
         k.ops = sum(1 for v in everything if isinstance(v, Ins) and not isinstance(v.op, str))
         per_element = sum(v.op.cost if not isinstance(v.op, str) else 1 for v in self.order if isinstance(v, Ins) and v.level == self.element_level)
         elements = prod(self.values.shape) * len(self.values.boxes)
-        if is_static(elements) and isinstance(chunks, int) and isinstance(elements, int):
-            k.cost = 3.0 + elements / max(1, chunks) * (0.02 * per_element + 0.03)
+        if is_static(elements) and isinstance(iterations, int) and isinstance(elements, int):
+            k.cost = 3.0 + elements / max(1, iterations) * (0.02 * per_element + 0.03)
         else:
             k.cost = 3.0 + 3000 * 0.05 * per_element
 

@@ -1,4 +1,4 @@
-"""A control node as a step between kernels: the schedules of its bodies, and the memory that they need.
+"""Lowering of control nodes: a step between kernels, with the execution plans of its bodies and the memory that they need.
 
 The workspace of a step is one intermediate of the schedule around it, alive during the step alone. It holds, at offsets known ahead: for each
 carry a second buffer, for each result that nobody wants a place to be written to, and the intermediates of the bodies, which themselves may be
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.graph.fusion.groups import Call, operands
-from hologram.graph.memory.plan import LINE_BYTES, Plan
+from hologram.graph.memory.arena import LINE_BYTES, ArenaAllocation
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node, nbytes
 from hologram.primitives.control import scan, switch
@@ -33,7 +33,7 @@ class ControlStep:
     def __init__(self, call: Call, schedule: Callable[[Graph], Any]) -> None:
         node = self.node = call.node
         self.schedules = [schedule(b.graph) for b in bodies(node)]
-        self.plans: list[Plan] = [s.plan({}) for s in self.schedules]
+        self.plans: list[ArenaAllocation] = [s.plan({}) for s in self.schedules]
         types = self.schedules[-1].graph.outputs
         self.results: list[Node | None] = [None] * len(types)
         for r in call.results:

@@ -13,7 +13,7 @@ from typing import Any
 from hologram.graph.fusion.groups import KERNEL_COST, Group
 from hologram.graph.kernel.ir import float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
-from hologram.graph.lower.canonical_order import arrange
+from hologram.graph.lower.canonical_order import order_canonically
 from hologram.graph.lower.code_placement import CodePlacement
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
@@ -29,7 +29,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, prod
 
 NEST_COST = 4  # instructions that loops around a box are like
-LESS = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
+MAX_SPLIT_WORK_RATIO = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 
 
 def lower(group: Group, materialized: set[Node], stored: set[Node], precision: str = "exact", tile: TileConfig | None = None) -> list[Lowered]:
@@ -70,7 +70,7 @@ def _split_index_set(
         values = ScalarProgram(group, materialized, boxes, whole)
         cut.append((values, values.define_nodes(stored)))
     work, all_of_it = sum(_work(values) for values, _ in cut), _work(whole)
-    return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= LESS * all_of_it) else []
+    return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= MAX_SPLIT_WORK_RATIO * all_of_it) else []
 
 
 def _narrow_axes(shape: Shape, whole: ScalarProgram, writes: list[PendingStore]) -> list[int]:
@@ -87,22 +87,22 @@ def _work(values: ScalarProgram) -> Any:
 
 def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], precision: str, tile: TileConfig | None) -> Lowered:
     if values.box is None:
-        arrange(values, stores)
+        order_canonically(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
-    if isinstance(plain, GpuTileConfig) and plain.tile_16bit is not None and precision != "exact" and _sums_16bit(values):
-        plain = GpuTileConfig(*plain.tile_16bit)
+    if isinstance(plain, GpuTileConfig) and plain.tile_16_bit is not None and precision != "exact" and _sums_16_bit(values):
+        plain = GpuTileConfig(*plain.tile_16_bit)
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
     nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
     return CodePlacement(group, values, stores, nest, precision).lowered()
 
 
-def _sums_16bit(values: ScalarProgram) -> bool:
+def _sums_16_bit(values: ScalarProgram) -> bool:
     """Whether all that is reduced is one sum of products of 16-bit floats."""
     summed = list(values.accumulates.items())
-    return len(summed) == 1 and summed[0][0].row.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
+    return len(summed) == 1 and summed[0][0].op.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
 
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:

@@ -1,4 +1,4 @@
-"""A host op as a step between kernels: its operands and results in memory, a routine that is called once.
+"""Lowering of host ops: a step between kernels that calls a routine once, on operands and results in memory.
 
 The routine is the backend's affair: a library's, called natively, or the row's ``reference``, called through Python.
 """

@@ -19,8 +19,8 @@ def lower_native(group: Group) -> Lowered:
     kernel = Kernel()
     kernel.params = [Buffer("b0", keys.dtype, "in", keys.size), Buffer("b1", node.dtype, "out", node.size)]
     kernel.ready = (f"{node.op.name}_{keys.dtype}", (n, *node.attrs))
-    kernel.chunks = keys.shape[0]
-    kernel.symbols = sorted({a.name for e in (kernel.chunks, n) for a in atoms(e)})
+    kernel.iterations = keys.shape[0]
+    kernel.symbols = sorted({a.name for e in (kernel.iterations, n) for a in atoms(e)})
     kernel.cost = _cost(n)
     return Lowered(kernel, [keys, node], group)
 

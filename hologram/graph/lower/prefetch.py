@@ -6,7 +6,7 @@ from hologram.graph.kernel.ir import Buffer, Loop, Prefetch
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, is_static, split_linear
 
-LARGE_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
+MIN_PREFETCHED_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
 MIN_PREFETCHED_ROW_BYTES = 2048  # shorter rows are foreseen by the hardware
 ROWS_AHEAD = 16  # rows between a hint and the read
 
@@ -36,4 +36,4 @@ def prefetch_next_row(loads: list[Ins], row: Int) -> list[Prefetch]:
 
 
 def _is_large(b: Buffer) -> bool:
-    return is_static(b.size) and b.size * b.dtype.itemsize >= LARGE_BYTES
+    return is_static(b.size) and b.size * b.dtype.itemsize >= MIN_PREFETCHED_BYTES

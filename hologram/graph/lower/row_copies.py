@@ -1,4 +1,4 @@
-"""Copies of instructions for the rows of a chunk that takes several rows at once."""
+"""Unroll-and-jam: copies of instructions for the rows of a parallel iteration that takes several rows at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hologram.ir.symbolic import bounds
 
 
 class RowCopies:
-    """``copies`` has the value of an instruction in each row of a chunk, ``of_row`` what differs between rows."""
+    """``copies`` has the value of an instruction in each row of a parallel iteration, ``of_row`` what differs between rows."""
 
     def __init__(self, values: ScalarProgram, nest: Nest) -> None:
         self.values, self.nest = values, nest
@@ -41,11 +41,11 @@ class RowCopies:
         ]
 
     def _rows_of(self, v: Value) -> list[Value]:
-        """The value for each row of a chunk: one for all rows that it does not differ between."""
+        """The value for each row of a parallel iteration: one for all rows that it does not differ between."""
         n = self.nest.rows_at_once
         if isinstance(v, Acc):
             args = self.values.accumulates.pop(v)
-            accs = [Acc(v.row, v.value_dtype, v.dtype) for _ in range(n)]
+            accs = [Acc(v.op, v.value_dtype, v.dtype) for _ in range(n)]
             for k, acc in enumerate(accs):
                 self.values.accumulates[acc] = tuple(self.copies[a][k] for a in args)
             return list(accs)

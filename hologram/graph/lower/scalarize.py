@@ -11,11 +11,11 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.graph.fusion.groups import Group, is_last, reduction_axes
+from hologram.graph.fusion.groups import Group, is_scan_total, reduction_axes
 from hologram.graph.kernel.ir import Acc, Buffer, Value
 from hologram.graph.legalize.paged_scans import is_reversed, unpaged
 from hologram.graph.schedule.index_split import Box
-from hologram.ir.index_maps import Guard, Index, linear, requests, take_index, variables
+from hologram.ir.index_maps import Guard, Index, linear, propagate_index, propagate_through_take, variables
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node, const_attrs
 from hologram.ir.op import TABLE
@@ -124,7 +124,7 @@ class ScalarProgram:
             self._accumulate(acc, (running,))
             got = self.made[key] = running
         assert isinstance(got, Ins)
-        return got.attrs[0] if is_last(node) else got
+        return got.attrs[0] if is_scan_total(node) else got
 
     def element(self, node: Node, index: Index, guard: Guard) -> Value:
         """The value of one element, by an explicit stack: a chain's length is no recursion."""
@@ -155,13 +155,13 @@ class ScalarProgram:
             return self.emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
         if node.op.kind == "gather":
             return self._take(node, index, guard)
-        wanted = requests(node, index, guard)
+        wanted = propagate_index(node, index, guard)
         missing = [w for w in wanted if w not in self.made]
         if missing:
             return missing[::-1]
         args = tuple(self.made[w] for w in wanted)
         if node.op.kind == "elementwise":
-            return self._row(node, args)
+            return self._elementwise(node, args)
         if node.op.name == "pad" and len(args) == 2:
             mask = self._mask(wanted[0][2][len(guard) :])
             assert mask is not None
@@ -177,7 +177,7 @@ class ScalarProgram:
 
     def _take(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
         x, indices = node.inputs
-        where, then = take_index(node, index)
+        where, then = propagate_through_take(node, index)
         first = (indices, where, guard)
         if first not in self.made:
             return [first]
@@ -186,7 +186,7 @@ class ScalarProgram:
         second = (x, then(at), guard)
         return self.made[second] if second in self.made else [second]
 
-    def place(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
+    def checked_index(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
         """Where an element of ``indices`` points, for an axis of extent ``size``, and whether that is in range."""
         value = self._cast(self.element(indices, index, ()), dtypes.int64)
         name = self._name(value, None)
@@ -222,7 +222,7 @@ class ScalarProgram:
     def _select(self, mask: Value, a: Value, b: Value) -> Value:
         return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
 
-    def _row(self, node: Node, args: tuple[Value, ...]) -> Value:
+    def _elementwise(self, node: Node, args: tuple[Value, ...]) -> Value:
         """An elementwise op; narrow floats compute in float32 and round the result."""
         op = node.op
         if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_narrow_float for a in args):

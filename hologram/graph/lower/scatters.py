@@ -1,7 +1,7 @@
 """Lowering of scatters: two kernels, the copy of x and the updates.
 
-The first kernel writes x, as any value is written. The second reads, combines and writes again the elements that the indices name. Chunks are
-independent parts of the result, and the updates of a chunk run in order, so the result never depends on threads."""
+The first kernel writes x, as any value is written. The second reads, combines and writes again the elements that the indices name. Parallel
+iterations are independent parts of the result, and the updates of a parallel iteration run in order, so the result never depends on threads."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, counter, floordiv, mod
 
-LONG_NS = 100_000.0  # where sizes are not known
-UPDATE_NS = 1.0  # of one element read, combined and written at a computed place
+UNKNOWN_NS = 100_000.0  # where sizes are not known
+UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
 
 
 def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
@@ -46,12 +46,12 @@ class _Updates:
 
     def lowered(self) -> Lowered:
         kernel = Kernel()
-        kernel.chunks = self.shared * self.outer * self.blocks
-        p = counter("p", kernel.chunks)
+        kernel.iterations = self.shared * self.outer * self.blocks
+        p = counter("p", kernel.iterations)
         row = floordiv(p, self.blocks)
         serial = Loop("serial", "j", 0, self.m)
         serial.body = self._update(floordiv(row, self.outer), mod(row, self.outer), mod(p, self.blocks) * self.block)
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body.append(serial)
         kernel.body.append(parallel)
         self._finish(kernel)
@@ -61,7 +61,7 @@ class _Updates:
         """The body of the loop over updates: where it goes, and then the element or the elements there."""
         values, indices = self.values, self.node.inputs[1]
         j = counter("j", self.m)
-        at, inside = values.place(indices, (batch, j), self.n)
+        at, inside = values.checked_index(indices, (batch, j), self.n)
         order: list[Any] = values.order
         before = len(order)
         if self.inner == 1:
@@ -87,4 +87,4 @@ class _Updates:
         kernel.params = list(self.values.buffers.values())
         summarise(kernel)
         elements = self.m * (1 if self.inner == 1 else self.block)
-        kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else LONG_NS
+        kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else UNKNOWN_NS

@@ -8,7 +8,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import cast, const, index, inside, load, named, row, summarise
+from hologram.graph.kernel.build import apply, cast, const, index, inside, load, named, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.legalize.sorts import INDEX_BITS
 from hologram.graph.lower.group import lower
@@ -45,8 +45,8 @@ class _Runs:
         self.monoid: Op | None = TABLE[self.op].monoid
         self.space = self.updates.shape
         shared, outer, self.m, inner = self.space
-        self.chunks = prod(self.space)
-        p = counter("p", self.chunks)
+        self.iterations = prod(self.space)
+        p = counter("p", self.iterations)
         self.c, rest = mod(p, inner), floordiv(p, inner)
         self.k, rest = mod(rest, self.m), floordiv(rest, self.m)
         self.o, self.s = mod(rest, outer), floordiv(rest, outer)
@@ -59,7 +59,7 @@ class _Runs:
         rest = self.cut - mod(self.k, self.cut)
         length = self._length(
             begins,
-            named(row(self.body, "min", index(self.body, rest), index(self.body, self.m - self.k)), "most", self.cut + 1, assumed=True),
+            named(apply(self.body, "min", index(self.body, rest), index(self.body, self.m - self.k)), "most", self.cut + 1, assumed=True),
             self.cut,
         )
         total = self._combined(length, lambda body, j: self._update(body, self.k + j))
@@ -71,48 +71,48 @@ class _Runs:
         """Runs, or their pieces, to where they go."""
         n = self.node.shape[2]
         begins = self._begins(cut=False)
-        place = named(cast(self.body, self._place_of(self.body, self.k, None), dtypes.int64), "place", n, assumed=True)  # type: ignore[arg-type]
-        begins = row(self.body, "and", begins, inside(self.body, place, n))
-        at = linear((self.s, self.o, place, self.c), self.node.shape)
+        target = named(cast(self.body, self._target_of(self.body, self.k, None), dtypes.int64), "place", n, assumed=True)  # type: ignore[arg-type]
+        begins = apply(self.body, "and", begins, inside(self.body, target, n))
+        at = linear((self.s, self.o, target, self.c), self.node.shape)
         out = self.values.buffer(self.node, "inout")
         if self.monoid is None:
             self.body.append(Store(out, at, self._update(self.body, self.k), begins))
         elif self.cut:
             total = self._combined(self._pieces(begins), self._piece)
-            self.body.append(Store(out, at, row(self.body, self.monoid.name, load(self.body, out, at, begins), total), begins))
+            self.body.append(Store(out, at, apply(self.body, self.monoid.name, load(self.body, out, at, begins), total), begins))
         else:
             length = self._length(begins, self.m - self.k, self.m)
             serial = Loop("serial", "j", 0, length)
             update = self._update(serial.body, self.k + counter("j", self.m))
-            serial.body.append(Store(out, at, row(serial.body, self.monoid.name, load(serial.body, out, at), update)))
+            serial.body.append(Store(out, at, apply(serial.body, self.monoid.name, load(serial.body, out, at), update)))
             self.body.append(serial)
         return self._finished()
 
     # --- pairs ---------------------------------------------------------------------------------------------------------
 
-    def _place_of(self, body: list[Stmt], k: Int, mask: Value | None) -> Ins:
+    def _target_of(self, body: list[Stmt], k: Int, mask: Value | None) -> Ins:
         pair = load(body, self.buffer, self.s * self.m + k, mask)
-        return row(body, "shr_low", pair, const(body, self.low, pair.dtype)) if self.low else pair
+        return apply(body, "shr_low", pair, const(body, self.low, pair.dtype)) if self.low else pair
 
     def _begins(self, cut: bool) -> Ins:
         """Whether a run, or if ``cut`` a piece of one, begins here; where updates are set, whether it ends here, since the last of them stays."""
         body, other = self.body, self.k + 1 if self.monoid is None else self.k - 1
         there = inside(body, other, self.m)
-        self.own = self._place_of(body, self.k, None)
-        same = row(body, "and", there, row(body, "eq", self._place_of(body, other, there), self.own))
-        begins = row(body, "not", same)
-        return row(body, "or", begins, inside(body, mod(self.k, self.cut), 1)) if cut else begins
+        self.own = self._target_of(body, self.k, None)
+        same = apply(body, "and", there, apply(body, "eq", self._target_of(body, other, there), self.own))
+        begins = apply(body, "not", same)
+        return apply(body, "or", begins, inside(body, mod(self.k, self.cut), 1)) if cut else begins
 
     def _length(self, begins: Value, most: Int, bound: Int) -> Int:
-        """How many pairs from here on, no more than ``most``, which is at most ``bound``, are of this place; 0 where no run begins: a search."""
+        """How many pairs from here on, no more than ``most``, which is at most ``bound``, are of this index; 0 where no run begins: a search."""
         body = self.body
         steps, size = ((bound - 1).bit_length(), bound) if isinstance(bound, int) else (INDEX_BITS, None)
         at: Int = 0
         for step in (1 << e for e in range(steps - 1, -1, -1)):
-            there = row(body, "and", begins, inside(body, at + step, most))
-            same = row(body, "and", there, row(body, "eq", self._place_of(body, self.k + at + step, there), self.own))
-            at = named(row(body, "select", same, index(body, at + step), index(body, at)), f"at{step}", size, assumed=True)
-        length = row(body, "select", begins, index(body, at + 1), const(body, 0, dtypes.int64))
+            there = apply(body, "and", begins, inside(body, at + step, most))
+            same = apply(body, "and", there, apply(body, "eq", self._target_of(body, self.k + at + step, there), self.own))
+            at = named(apply(body, "select", same, index(body, at + step), index(body, at)), f"at{step}", size, assumed=True)
+        length = apply(body, "select", begins, index(body, at + 1), const(body, 0, dtypes.int64))
         return named(length, "length", None if size is None else size + 1, assumed=True)
 
     def _pieces(self, begins: Value) -> Int:
@@ -120,10 +120,10 @@ class _Runs:
         length = self._length(begins, self.m - self.k, self.m)
         first = floordiv(self.k, self.cut)
         count = index(self.body, floordiv(self.k + length + (self.cut - 1), self.cut) - first)
-        return named(row(self.body, "select", begins, count, const(self.body, 0, dtypes.int64)), "pieces", assumed=True)
+        return named(apply(self.body, "select", begins, count, const(self.body, 0, dtypes.int64)), "pieces", assumed=True)
 
     def _piece(self, body: list[Stmt], j: Int) -> Value:
-        start = row(body, "max", index(body, (floordiv(self.k, self.cut) + j) * self.cut), index(body, self.k))
+        start = apply(body, "max", index(body, (floordiv(self.k, self.cut) + j) * self.cut), index(body, self.k))
         values = ScalarProgram(self.group, self.values.materialized, whole=self.values)
         value = values.element(self.updates, (self.s, self.o, named(start, "start", self.m, assumed=True), self.c), ())
         body += values.order  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ class _Runs:
         j: Int = 0
         if self.index_bits:
             pair = load(body, self.buffer, self.s * self.m + k)
-            low = row(body, "and", pair, const(body, (1 << self.index_bits) - 1, pair.dtype))
+            low = apply(body, "and", pair, const(body, (1 << self.index_bits) - 1, pair.dtype))
             j = named(cast(body, low, dtypes.int64) if low.dtype.bits == 64 else low, "update", self.m, assumed=True)  # type: ignore[arg-type]
         values = ScalarProgram(self.group, self.values.materialized, whole=self.values)
         value = values.element(self.updates, (self.s, self.o, j, self.c), ())
@@ -152,8 +152,8 @@ class _Runs:
 
     def _finished(self) -> Lowered:
         kernel = Kernel()
-        kernel.params, kernel.chunks = list(self.values.buffers.values()), self.chunks
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        kernel.params, kernel.iterations = list(self.values.buffers.values()), self.iterations
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body = self.body
         kernel.body.append(parallel)
         summarise(kernel)

@@ -24,6 +24,7 @@ from hologram.graph.lower.sorted_scatters import lower_runs
 from hologram.graph.schedule.tiles import GpuTileConfig, TileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
+from hologram.ir.traversal import reachable
 
 Step = Lowered | ControlStep | HostStep
 
@@ -73,61 +74,49 @@ def host_steps_of(steps: list[Step]) -> list[HostStep]:
 
 def lower_groups(fused: FusedGraph, precision: str, tile: TileConfig | None, plan_of: Callable[[Graph], Any]) -> LoweredGraph:
     """The steps of all groups. ``plan_of`` gives the execution plan of a body, which is legalized already."""
-    roots = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
-    stored = _stored(fused, roots)
+    materialized = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
+    stored = _stored(fused, materialized)
     steps: list[Step] = []
     for g in fused.groups:
         if isinstance(g, Call):
             steps.append(HostStep(g) if g.node.op.kind == "host" else ControlStep(g, plan_of))
         else:
-            steps += _kernels_of(g, roots, stored, precision, tile)
+            steps += _kernels_of(g, materialized, stored, precision, tile)
     return LoweredGraph(fused, steps)
 
 
-def _stored(fused: FusedGraph, roots: set[Node]) -> set[Node]:
-    """The roots that are written to memory: results, and what another group or a call reads."""
+def _stored(fused: FusedGraph, materialized: set[Node]) -> set[Node]:
+    """The materialized that are written to memory: results, and what another group or a call reads."""
     stored = set(fused.computed)
     for g in fused.groups:
         if isinstance(g, Call):
             stored.update(operands(g.node) if g.node.op.kind == "control" else g.node.inputs)
             continue
         for r in g.nodes:
-            stored |= _read_elsewhere(r, g, roots)
+            stored |= _read_elsewhere(r, g, materialized)
     return stored
 
 
-def _kernels_of(group: Group, roots: set[Node], stored: set[Node], precision: str, tile: TileConfig | None) -> list[Lowered]:
+def _kernels_of(group: Group, materialized: set[Node], stored: set[Node], precision: str, tile: TileConfig | None) -> list[Lowered]:
     match group.nodes[0].op.kind:
         case "scatter":
-            return lower_scatter(group, roots, precision)
+            return lower_scatter(group, materialized, precision)
         case "attention":
             if isinstance(tile, GpuTileConfig):
-                return [(lower_reduced if group.nodes[0].op is REDUCED else lower_attention_by_tiles)(group, roots, tile)]
+                return [(lower_reduced if group.nodes[0].op is REDUCED else lower_attention_by_tiles)(group, materialized, tile)]
             assert tile is not None
-            return [lower_attention(group, roots, tile)]
+            return [lower_attention(group, materialized, tile)]
         case "native":
             return lower_sort(group) if isinstance(tile, GpuTileConfig) else [lower_native(group)]
         case "runs":
-            return lower_runs(group, roots, precision)
+            return lower_runs(group, materialized, precision)
         case "digits":
             assert isinstance(tile, GpuTileConfig)
-            return [lower_digits(group, roots, tile.shared_bytes)]
-    return lower(group, roots, stored, precision, tile)
+            return [lower_digits(group, materialized, tile.shared_bytes)]
+    return lower(group, materialized, stored, precision, tile)
 
 
-def _read_elsewhere(root: Node, group: Group, roots: set[Node]) -> set[Node]:
-    """Roots of other groups that ``root`` is made of."""
-    out: set[Node] = set()
-    seen: set[Node] = set()
-    stack = list(root.inputs)
-    while stack:
-        n = stack.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        if n in roots:
-            if n not in group.members:
-                out.add(n)
-        else:
-            stack.extend(n.inputs)
-    return out
+def _read_elsewhere(node: Node, group: Group, materialized: set[Node]) -> set[Node]:
+    """Materialized values of other groups that ``node`` is made of."""
+    read = reachable(node.inputs, lambda n: () if n in materialized else n.inputs)
+    return {n for n in read if n in materialized and n not in group.members}

@@ -1,1 +1,1 @@
-"""Addresses of all buffers in one arena, and their verifier."""
+"""Arena allocation: addresses of all buffers of a call in one arena, and their verifier."""

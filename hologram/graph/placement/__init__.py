@@ -1,1 +1,1 @@
-"""Which device runs which part of a graph."""
+"""Device placement: which device runs which part of a graph."""

@@ -1,4 +1,4 @@
-"""A graph that runs on several devices: which node where, and the parts that each device compiles as graphs of their own.
+"""Partitioning of a graph that runs on several devices: the device of each node, and a graph of its own for each part.
 
 Where a user says so (:func:`hologram.device_put` while tracing), a node is computed on the device of the values that it reads; see
 :func:`by_hand`. :mod:`hologram.graph.placement.min_cut` decides where nobody says anything.

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are computed at least cost, the CPU and one device to choose from: a minimum cut.
+"""Placement by minimum cut: where nodes are computed at least cost, the CPU and one device to choose from.
 
 **Costs** are nanoseconds, of rates that are measured once a machine (:mod:`hologram.backends.rates`): each *vertex*, a node with what picks its
 results, costs its scalar operations, the bytes that it reads and writes in memory, and on a device a launch. Chains fuse, so only values that stand
@@ -22,13 +22,13 @@ from hologram.graph.report import nbytes
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.leaves import input_
 from hologram.ir.node import Node
-from hologram.ir.op import MULTIPLE
+from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import is_static, prod
 from hologram.primitives.control import scan, switch
 
 NEVER = math.inf
-STEPS = 100  # of a while loop, as far as anyone knows
-MOST_VERTICES = 5_000  # above this a graph is not cut: it goes where the whole of it costs less
+ASSUMED_STEPS = 100  # of a while loop, as far as anyone knows
+MAX_VERTICES = 5_000  # above this a graph is not cut: it goes where the whole of it costs less
 _FUSED = ("elementwise", "movement", "mark")  # kinds that leave nothing in memory
 
 
@@ -162,7 +162,7 @@ def problem_of(graph: Graph, at_device: Sequence[bool], cpu: Rates, device: Rate
 
 def _chosen(problem: Problem, here: list[bool], there: list[bool], call: float) -> list[bool]:
     """The least cut, or the better of the two sides; the device's must be worth a call."""
-    best = minimum_cut(problem) if len(problem.on_cpu) <= MOST_VERTICES else min(here, there, key=problem.cost)
+    best = minimum_cut(problem) if len(problem.on_cpu) <= MAX_VERTICES else min(here, there, key=problem.cost)
     return here if problem.cost(here) <= problem.cost(best) + call else best
 
 
@@ -201,12 +201,12 @@ def _control(n: Node, rates: Rates, cpu: Rates) -> float:
     inside = [t + rates.launch for t in inside]
     if n.op is scan:
         return n.attrs[3] * inside[0]
-    return max(inside) + rates.transfer if n.op is switch else STEPS * (sum(inside) + rates.transfer)
+    return max(inside) + rates.transfer if n.op is switch else ASSUMED_STEPS * (sum(inside) + rates.transfer)
 
 
 def _count(n: Node) -> float:
     """Scalar operations of a node that is none of control flow."""
-    if n.op.kind in (*MULTIPLE, "movement", "leaf", "project", "mark"):
+    if n.op.kind in (*MULTI_RESULT, "movement", "leaf", "project", "mark"):
         return 0.0
     if n.op.kind == "contraction":
         w = n.inputs[1]

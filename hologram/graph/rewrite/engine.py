@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hologram.errors import RewriteError
-from hologram.graph.rewrite.rewriter import STEPS, STEPS_PER_NODE, Rewriter
+from hologram.graph.rewrite.rewriter import MAX_NESTED_REWRITES, MAX_REWRITES_PER_NODE, Rewriter
 from hologram.graph.rewrite.rule import RuleSet
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
@@ -76,7 +76,7 @@ def _refuse_circle(nodes: list[Node], pending: dict[Node, tuple[Node, str]]) -> 
     for n in nodes:
         if n in pending:
             raise RewriteError(f"rules run in a circle: {_names(list(pending.values())[list(pending).index(n) :])}")
-    if len(pending) > STEPS:
+    if len(pending) > MAX_NESTED_REWRITES:
         raise RewriteError(f"rules run without end: {_names(list(pending.values())[-64:])}")
 
 
@@ -105,19 +105,19 @@ def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counte
 
 def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewriter) -> None:
     stack: list[tuple[Node, Any]] = [(root, lines.get(root))]
-    opened: dict[Node, Node] = {}
+    entered: dict[Node, Node] = {}
     while stack:
         node, line = stack[-1]
         if node in done:
             stack.pop()
             continue
-        top = opened.get(node)
+        top = entered.get(node)
         if top is None:
             line = lines.get(node, line)
-            top = opened[node] = _exhaust(node, b)
+            top = entered[node] = _exhaust(node, b)
         missing = [i for i in top.inputs if i not in done]
         if missing:
-            if any(i in opened for i in missing):
+            if any(i in entered for i in missing):
                 raise RewriteError(f"rules run in a circle: {', '.join(b.fired)}")
             stack.extend((i, line) for i in reversed(missing))
             continue
@@ -132,7 +132,7 @@ def _exhaust(node: Node, b: Rewriter) -> Node:
     trail: list[tuple[Node, str]] = []
     while (step := b.step(node)) is not None:
         trail.append(step)
-        if len(trail) > STEPS:
+        if len(trail) > MAX_NESTED_REWRITES:
             raise RewriteError(f"rules run without end: {_names(trail[-64:])}")
         _move_users(node, step[0], b)
         node = step[0]
@@ -171,7 +171,7 @@ def _move_users(old: Node, new: Node, b: Rewriter) -> None:
 
 
 def _fuel(nodes: list[Node]) -> int:
-    return STEPS_PER_NODE * len(nodes) + STEPS
+    return MAX_REWRITES_PER_NODE * len(nodes) + MAX_NESTED_REWRITES
 
 
 def _result(graph: Graph, image: dict[Node, Node], lines: dict[Node, Any]) -> Graph:

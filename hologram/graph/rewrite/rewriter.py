@@ -13,8 +13,8 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.op import Op
 from hologram.support.precision import GUARANTEES
 
-STEPS = 10_000  # rewrites nested in one another before the rules count as growing without end
-STEPS_PER_NODE = 64  # of a graph, and STEPS more, before they do so side by side; rules in use take two or three
+MAX_NESTED_REWRITES = 10_000  # rewrites nested in one another before the rules count as growing without end
+MAX_REWRITES_PER_NODE = 64  # of a graph, and MAX_NESTED_REWRITES more, before they do so side by side; rules in use take two or three
 
 
 class Rule:
@@ -47,7 +47,7 @@ class Rewriter(Builder):
 
     __slots__ = ("candidates", "fired", "fuel", "users", "rank", "lines")
 
-    def __init__(self, candidates: Callable[[Node], tuple[Rule, ...]], fired: Counter[str], fuel: int = STEPS) -> None:
+    def __init__(self, candidates: Callable[[Node], tuple[Rule, ...]], fired: Counter[str], fuel: int = MAX_NESTED_REWRITES) -> None:
         super().__init__()
         self.candidates, self.fired, self.fuel = candidates, fired, fuel
         self.users: dict[Node, int] | None = None
@@ -59,7 +59,7 @@ class Rewriter(Builder):
         index = sum(op.name == "input" for op, _, _ in self.table)
         return self.make("input", attrs=(index, shape, dtype.name, None))
 
-    def sole(self, node: Node) -> bool:
+    def has_one_use(self, node: Node) -> bool:
         """Whether ``node`` has one user."""
         assert self.users is not None, "users are counted only where users go first"
         return self.users[node] == 1

@@ -1,1 +1,1 @@
-"""Loop nests: order, tiles, vectors, unrolling, interleaved rows."""
+"""Scheduling: the loop nests of kernels, with their tiles, vectors, unrolling and interleaving."""

@@ -1,12 +1,12 @@
-"""The loops of a kernel: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
+"""Schedule selection: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
 
 Neighbouring axes that every access walks as one (the stride of the outer is the stride of the inner times its extent) are merged
 first. Then
 
 - *map* (no reduced axes): rows times lanes, lanes along the last merged axis, cut in pages;
-- *horizontal* (the last axis is reduced): a row a chunk, lanes along it;
-- *vertical*: blocks of neighbouring columns a chunk, lanes across them, a serial loop down. Where some reads are the same for all rows
-  (the second factor of a matrix product), a chunk takes several rows at once and shares them: see
+- *horizontal* (the last axis is reduced): one row per parallel iteration, lanes along it;
+- *vertical*: blocks of neighbouring columns per parallel iteration, lanes across them, a serial loop down. Where some reads are the same for all rows
+  (the second factor of a matrix product), a parallel iteration takes several rows at once and shares them: see
   :mod:`hologram.graph.schedule.tiles`.
 """
 
@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, merge, name_of, size_of
+from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, merge, name_of, size_of
 from hologram.graph.schedule.tiles import (
-    IDLE,
+    MAX_ROW_WORK_RATIO,
     CpuTileConfig,
     GpuTileConfig,
     TileConfig,
@@ -31,8 +31,8 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, counter, floordiv, mod, split_linear
 from hologram.primitives.reductions import PAGE
 
-COLUMNS = 128  # columns of a chunk in vertical reductions: half a kilobyte of float32 a row
-SQUARE = 64  # rows and columns of a chunk where elements are read down and written across
+COLUMNS = 128  # columns of a parallel iteration in vertical reductions: half a kilobyte of float32 a row
+SQUARE = 64  # rows and columns of a parallel iteration where elements are read down and written across
 ROW_BLOCK = 8  # rows that are read at one time where all of them are too large for the caches
 MIN_ROW_BLOCKED_BYTES = 4096  # of rows that are read in row blocks
 MAX_ROW_BLOCKED_RESULT_BYTES = 2**16  # of results that row blocks are added to
@@ -65,7 +65,7 @@ def choose_nest(
         return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
     if isinstance(tile, CpuTileConfig) and sharing:
         best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
-        if least_cost(best, tile) > IDLE:
+        if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
             best = [r for r in rows if r in sharing]
         return tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
@@ -83,9 +83,9 @@ def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
         return nest
     if len(blocks) > 1 and isinstance(blocks[-1].size, int) and blocks[-1].size < NARROW:
         return _narrow_map(nest, blocks)
-    turned = _turned(blocks, loads)
-    if turned is not None:
-        return _square_map(nest, blocks, turned)
+    transposed = _transposed_axis(blocks, loads)
+    if transposed is not None:
+        return _square_map(nest, blocks, transposed)
     last = blocks[-1]
     rows, n = size_of(blocks[:-1]), last.size
     i = counter("i", n)
@@ -95,21 +95,21 @@ def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
 
 
 def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block]) -> None:
-    """Chunks of a page of a row each; lanes along the row."""
+    """Parallel iterations of a page of a row each; lanes along the row."""
     if isinstance(n, int) and n <= (PAGE if not outer else 2 * PAGE):
-        nest.chunks = rows
+        nest.iterations = rows
         nest.rows(outer, counter("p", rows))
         nest.inner("lanes", "i", 0, n)
         return
     pages = floordiv(n + (PAGE - 1), PAGE)
-    nest.chunks = rows * pages
-    p = counter("p", nest.chunks)
+    nest.iterations = rows * pages
+    p = counter("p", nest.iterations)
     nest.rows(outer, floordiv(p, pages) if outer else 0)
     page = mod(p, pages) if outer else p
     nest.inner("lanes", "i", page * PAGE, PAGE, None if isinstance(n, int) and n % PAGE == 0 else n)
 
 
-def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
+def _transposed_axis(blocks: list[Block], loads: Sequence[Int]) -> int | None:
     """The first axis, if any, along which elements are read next to each other that lie far apart along the last."""
     last = blocks[-1]
     for k, b in enumerate(blocks[:-1]):
@@ -122,14 +122,14 @@ def _turned(blocks: list[Block], loads: Sequence[Int]) -> int | None:
     return None
 
 
-def _square_map(nest: Nest, blocks: list[Block], turned: int) -> Nest:
+def _square_map(nest: Nest, blocks: list[Block], transposed: int) -> Nest:
     """Squares of the last axis and of that along which reads are neighbours, so that whole cache lines are read and written."""
     nest.blocks = blocks
-    down, last = blocks[turned], blocks[-1]
+    down, last = blocks[transposed], blocks[-1]
     outer = [b for b in blocks if b is not down and b is not last]
     high, wide = (floordiv(b.size + (SQUARE - 1), SQUARE) for b in (down, last))
-    nest.chunks = size_of(outer) * high * wide
-    p = counter("p", nest.chunks)
+    nest.iterations = size_of(outer) * high * wide
+    p = counter("p", nest.iterations)
     nest.rows(outer, floordiv(p, high * wide))
     q, t = counter("q", down.size), counter("t", last.size)
     nest.values[name_of(down.var)], nest.values[name_of(last.var)] = q, t
@@ -160,12 +160,12 @@ def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> Nest
     n = size_of(reduced)
     q = counter("i", n)
     nest.rows(reduced, q)
-    nest.chunks = count = size_of(rows)
+    nest.iterations = count = size_of(rows)
     if starts:
         assert isinstance(count, int)
         nest.rows_at_once, nest.row_starts, nest.last_row = len(starts), starts, count - 1
-        nest.chunks = count - starts[-1]
-        nest.row = counter("p", nest.chunks)
+        nest.iterations = count - starts[-1]
+        nest.row = counter("p", nest.iterations)
         nest.level_of["row"] = 1
     nest.rows(rows, counter("row" if starts else "p", count))
     nest.inner("lanes", "i", 0, n)
@@ -175,7 +175,7 @@ def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> Nest
 
 
 def _column(before: list[Block], reduced: list[Block], after: list[Block], columns: int) -> Nest:
-    """Chunks of a row by up to ``columns`` columns."""
+    """Parallel iterations of a row by up to ``columns`` columns."""
     nest = Nest()
     nest.blocks = before + reduced + after
     nest.element_level = 3
@@ -185,8 +185,8 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block], colum
     block = width if isinstance(width, int) and width <= columns else columns
     blocks = floordiv(width + (block - 1), block)
     count = size_of(rows)
-    nest.chunks = count * blocks
-    p = counter("p", nest.chunks)
+    nest.iterations = count * blocks
+    p = counter("p", nest.iterations)
     nest.rows(rows, floordiv(p, blocks))
     start = mod(p, blocks) * block
     t = counter("t", width) if width != 1 else 0
@@ -204,7 +204,7 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block], colum
 
 
 def _is_row_blocked(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int) -> bool:
-    """Whether rows are wide, columns long, chunks of all columns enough for every thread, and all of it far beyond the caches."""
+    """Whether rows are wide, columns long, parallel iterations of all columns enough for every thread, and all of it far beyond the caches."""
     count, n, width = size_of(before), size_of(reduced), after[0].size if len(after) == 1 else None
     if not isinstance(count, int) or not isinstance(n, int) or not isinstance(width, int):
         return False
@@ -215,12 +215,12 @@ def _is_row_blocked(before: list[Block], reduced: list[Block], after: list[Block
 
 
 def _row_blocked_column(before: list[Block], reduced: list[Block], columns: Block) -> Nest:
-    """A chunk of all columns: blocks of rows in turn, lanes along them, and a short loop down each."""
+    """A parallel iteration of all columns: blocks of rows in turn, lanes along them, and a short loop down each."""
     nest = Nest()
     nest.row_blocked = True
     nest.blocks = [*before, *reduced, columns]
-    nest.chunks = size_of(before)
-    nest.rows(before, counter("p", nest.chunks))
+    nest.iterations = size_of(before)
+    nest.rows(before, counter("p", nest.iterations))
     width, blocks = columns.size, floordiv(size_of(reduced), ROW_BLOCK)
     assert isinstance(width, int)
     t, q = counter("t", width), counter("q", ROW_BLOCK)
@@ -231,5 +231,5 @@ def _row_blocked_column(before: list[Block], reduced: list[Block], columns: Bloc
     nest.element_level = 4
     nest.level_of.update(g=2, t=3)
     nest.inner("serial", "q", 0, ROW_BLOCK)
-    nest.row_elements = MANY
+    nest.row_elements = UNBOUNDED
     return nest

@@ -1,4 +1,4 @@
-"""What is done with the sums of a tile: kept in scratch and finished row by row, where it is expensive.
+"""Tile epilogues: expensive work on the sums of a tile is done row by row, out of scratch.
 
 In registers the work on every row of a tile would be written out once a row, between sums that occupy most registers. A loop over the rows is a
 fraction of the code, which compiles in a fraction of the time and spills nothing; the sums' way through the first-level cache costs little beside
@@ -14,6 +14,7 @@ from hologram.graph.lower.scalarize import PendingStore
 from hologram.graph.schedule.nest import Nest
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
+from hologram.ir.traversal import reachable
 
 EPILOGUE_COST = 8  # cost of an element's work from which it is done in a loop of its own
 
@@ -83,14 +84,7 @@ def _is_of_element(x: Any, nest: Nest) -> bool:
 
 def made_of(values: list[Value]) -> set[Value]:
     """What the values are made of, themselves included, down to the sums."""
-    out: set[Value] = set()
-    stack = list(values)
-    while stack:
-        v = stack.pop()
-        if v not in out:
-            out.add(v)
-            stack.extend(v.args if isinstance(v, Ins) else ())
-    return out
+    return set(reachable(values, lambda v: v.args if isinstance(v, Ins) else ()))
 
 
 def at_row(x: Any, row: Int) -> Any:

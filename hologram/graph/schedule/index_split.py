@@ -1,4 +1,4 @@
-"""Boxes: parts of an iteration space in which it is known what a concatenation or a pad reads.
+"""Index-set splitting: boxes of an iteration space in which it is known what a concatenation or a pad reads.
 
 Evaluated for one element, a concatenation looks into all of its pieces and selects. Cut at the edges of its pieces, the space falls into boxes, each
 a loop nest of its own that reads one piece and stores into its part of the result. The nests share one kernel.
@@ -90,7 +90,7 @@ def split_index_set(shape: Shape, order: Iterable[Value]) -> list[list[Box]]:
 
 
 def residue_boxes(box: Box, axes: Mapping[int, Int]) -> list[Box]:
-    """The parts of a box at each place along ``axes``, modulo a number for each."""
+    """The parts of a box at each index along ``axes``, modulo a number for each."""
     boxes = [box]
     for axis, count in axes.items():
         assert isinstance(count, int)
@@ -143,7 +143,7 @@ def _pays(shape: Shape, axis: int, parts: int) -> bool:
 
 
 def _edges(shape: Shape, order: Iterable[Value]) -> dict[int, set[int]]:
-    """For each axis the places where a guard on that axis alone begins or ends to hold."""
+    """For each axis the indices where a guard on that axis alone begins or ends to hold."""
     axis_of = {str(v): axis for axis, v in enumerate(variables(shape)) if isinstance(v, Expr)}
     out: dict[int, set[int]] = {}
     for v in order:
@@ -173,15 +173,15 @@ def _crossings(step: int, first: int, size: int) -> tuple[int, int]:
 
 
 def join_kernels(kernels: Sequence[Kernel]) -> Kernel:
-    """One kernel of several that have the same parameters: it has all of their chunks, in turn."""
+    """One kernel of several that have the same parameters: it has all of their parallel iterations, in turn."""
     out = kernels[0]
-    counts = [k.chunks for k in kernels if isinstance(k.chunks, int)]
+    counts = [k.iterations for k in kernels if isinstance(k.iterations, int)]
     static = len(counts) == len(kernels)
     out.cost = sum(n * k.cost for n, k in zip(counts, kernels, strict=True)) / sum(counts) if static else max(k.cost for k in kernels)
     for k in kernels[1:]:
         out.body += k.body
         out.scratch += k.scratch
-        out.chunks = out.chunks + k.chunks
+        out.iterations = out.iterations + k.iterations
         out.ops += k.ops
         out.symbols = sorted({*out.symbols, *k.symbols})
     return out

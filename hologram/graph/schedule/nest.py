@@ -1,4 +1,4 @@
-"""Axes merged into blocks, and the nest of loops that numbers their elements: what all kernels' loops are made of."""
+"""Loop nests: axes merged into blocks, and the loops that number their elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hologram.ir.index_maps import variables
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, atoms, counter, floordiv, mod, prod, split_linear, substitute, var
 
-MANY = 1 << 40  # elements: too many to be kept in scratch
+UNBOUNDED = 1 << 40  # elements: too many to be kept in scratch
 NARROW = 8  # a last axis shorter than this is no loop of its own
 
 
@@ -71,23 +71,23 @@ class Nest:
         self.blocks: list[Block] = []
         self.values: dict[str, Int] = {}
         self.lane: dict[str, Int] = {}  # the position in a block of columns by its name, while indices simplify
-        self.chunks: Int = 1
+        self.iterations: Int = 1
         self.level_of: dict[str, int] = {"p": 1}
         self.element_level = 2
         self.row_elements: Int = 0
         self.scratch_index: Int = 0
         self.scratch_size: Int = 0
         self.steps = 1  # of the innermost loop that are written out
-        self.shared = 1  # chunks that follow each other and share a panel
-        self.packs = False  # whether a chunk copies what its rows share to scratch
-        self.rows_at_once = 1  # rows of a chunk, numbered from the value of ``row``
+        self.shared = 1  # parallel iterations that follow each other and share a panel
+        self.packs = False  # whether a parallel iteration copies what its rows share to scratch
+        self.rows_at_once = 1  # rows of a parallel iteration, numbered from the value of ``row``
         self.row: Int = 0
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
         self.last_row = 0
-        self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a chunk takes one of each
-        self.column: Int = 0  # the position within a block of columns, of chunks of several rows
-        self.block: Int = 0  # columns of a chunk
-        self.row_blocked = False  # whether a chunk adds blocks of rows to results in scratch
+        self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a parallel iteration takes one of each
+        self.column: Int = 0  # the position within a block of columns, of parallel iterations of several rows
+        self.block: Int = 0  # columns of a parallel iteration
+        self.row_blocked = False  # whether a parallel iteration adds blocks of rows to results in scratch
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None
@@ -144,15 +144,15 @@ class Nest:
         return Loop("lanes", "t", lanes.start, self.block, lanes.limit)
 
     def at_row(self, x: Any, row: int) -> Any:
-        """An index expression in a row of a chunk; anything else as it is."""
+        """An index expression in a row of a parallel iteration; anything else as it is."""
         at = self.row + self.row_starts[row] if self.row_starts else self.row_var + row
         return substitute(x, {"row": at}) if isinstance(x, Expr) else x
 
     @property
     def repeats(self) -> bool:
-        """Whether some rows are run by two chunks."""
+        """Whether some rows are run by two parallel iterations."""
         if self.row_starts:
-            return self.chunks * self.rows_at_once != self.last_row + 1
+            return self.iterations * self.rows_at_once != self.last_row + 1
         return self.last_row % self.rows_at_once != 0
 
     # --- construction --------------------------------------------------------------------------------------------------

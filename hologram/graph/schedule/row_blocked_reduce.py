@@ -1,8 +1,8 @@
-"""Long columns of wide rows, reduced row by row: results stay in scratch while memory is read along a few rows at a time.
+"""Row-blocked reductions: long columns of wide rows, reduced a few rows at a time, with results in scratch.
 
-Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a chunk takes a block
-of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of results in scratch,
-which stays in the first caches. This is not the canonical reduction order.
+Down a block of columns memory gives half of its bandwidth: each row has a few lines to read, far from those of the next. Here a parallel iteration
+takes a block of :data:`~hologram.graph.schedule.choose.ROW_BLOCK` rows at a time, along their whole length, and adds what it gives to a row of
+results in scratch, which stays in the first caches. This is not the canonical reduction order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def can_be_row_blocked(values: ScalarProgram, stores: Sequence[PendingStore]) ->
     for v in values.order:
         if isinstance(v, Ins) and any(a in after for a in v.args):
             return False
-    return all(a.row.monoid is not None and not any(x in after for x in args) for a, args in accs.items()) and all(
+    return all(a.op.monoid is not None and not any(x in after for x in args) for a, args in accs.items()) and all(
         w.value in after and w.mask is None for w in stores
     )
 
@@ -35,13 +35,13 @@ class RowBlockedReduce:
     def __init__(self, accs: Sequence[Acc], stores: Sequence[PendingStore], nest: Nest) -> None:
         self.stores, self.nest = stores, nest
         self.results = {a: Buffer(f"results{i}", a.dtype, "scratch", nest.block) for i, a in enumerate(accs)}
-        self.identities = {a: Ins("const", (), (a.dtype.name, identity_bits(a.row, a.dtype)), a.dtype) for a in accs}
+        self.identities = {a: Ins("const", (), (a.dtype.name, identity_bits(a.op, a.dtype)), a.dtype) for a in accs}
         self.order: list[Ins] = []
         self.writes: list[PendingStore] = []
         for a, buffer in self.results.items():
             have = Ins("load", (), (buffer, nest.column), a.dtype)
-            assert a.row.monoid is not None
-            total = Ins(a.row.monoid, (have, a), (), a.dtype)
+            assert a.op.monoid is not None
+            total = Ins(a.op.monoid, (have, a), (), a.dtype)
             self.order += [have, total]
             self.writes.append(PendingStore(buffer, nest.column, total, None))
 

@@ -1,9 +1,9 @@
-"""Rows that are reduced together although they share nothing: a thread then reads memory at several places at once.
+"""Row interleaving: rows that share nothing are reduced together, so that a thread reads several streams of memory at once.
 
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
-foreseen. So a chunk of a horizontal reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far from the
-others, and neighbouring chunks go on along each of them. What rows do share, such as the vector of a matrix-vector product, is read once for all of
-them. The order within a row stays the canonical one.
+foreseen. So a parallel iteration of a horizontal reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far
+from the others, and neighbouring parallel iterations go on along each of them. What rows do share, such as the vector of a matrix-vector product, is
+read once for all of them. The order within a row stays the canonical one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, prod
 from hologram.primitives.reductions import LANES
 
-MAX_INTERLEAVED_ROWS = 4  # rows of a chunk
+MAX_INTERLEAVED_ROWS = 4  # rows of a parallel iteration
 MAX_MEMORY_STREAMS = 8  # that a thread reads at a time
-MIN_INTERLEAVED_CHUNKS = 32  # that are left for threads to share
+MIN_INTERLEAVED_ITERATIONS = 32  # that are left for threads to share
 MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
 
 
 def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], axes: tuple[int, ...] | None, tile: CpuTileConfig) -> list[int]:
-    """The first row of each part, a row of each of which makes a chunk. None where that is no gain: in other kernels than horizontal reductions, in
-    one pass, of cheap elements."""
+    """The first row of each part, a row of each of which makes a parallel iteration. None where that is no gain: in other kernels than horizontal
+    reductions, in one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
         return []
     rows = prod(values.shape[: axes[0]])
@@ -38,7 +38,7 @@ def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], ax
     if reads == 0 or work > MAX_INTERLEAVED_COST:
         return []
     register_bytes = sum(_row_bytes(a) for a in values.accumulates)
-    together = min(MAX_INTERLEAVED_ROWS, MAX_MEMORY_STREAMS // reads, tile.rows * tile.nbytes // register_bytes, rows // MIN_INTERLEAVED_CHUNKS)
+    together = min(MAX_INTERLEAVED_ROWS, MAX_MEMORY_STREAMS // reads, tile.rows * tile.nbytes // register_bytes, rows // MIN_INTERLEAVED_ITERATIONS)
     return part_starts(rows, together) if together > 1 else []
 
 
@@ -71,9 +71,9 @@ def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram
 def _row_bytes(acc: Acc) -> int:
     """Registers of an accumulator: extremes hold two values a lane, of which positions take eight bytes."""
     size = acc.value_dtype.itemsize
-    if acc.row.monoid is None:
+    if acc.op.monoid is None:
         size += 8
-    elif acc.row.name in ("reduce_max", "reduce_min"):
+    elif acc.op.name in ("reduce_max", "reduce_min"):
         size *= 2
     return LANES * size
 

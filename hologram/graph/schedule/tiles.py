@@ -1,4 +1,4 @@
-"""Loops of sums whose rows share what they read, matrix products above all: tiles of registers, and panels on devices whose items share memory."""
+"""Tiling of matrix products, and of other sums whose rows share reads: register tiles on CPUs, shared-memory panels on GPUs."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.schedule.nest import MANY, NARROW, Block, Nest, depends, name_of, size_of, step_along
+from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, depends, name_of, size_of, step_along
 from hologram.graph.schedule.unroll import steps_at_once
 from hologram.ir.symbolic import Expr, Int, counter, floordiv, mod, substitute
 
 SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
-MOST_HELD = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
-FEW_ROWS = 48  # so many rows at least pay for packing what they share
+MAX_ITEM_REGISTERS = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
+MIN_PACKED_ROWS = 48  # so many rows at least pay for packing what they share
 FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
-SHARED_COST = 0.25  # of reading what the rows of a chunk share, in rows
+SHARED_COST = 0.25  # of reading what the rows of a parallel iteration share, in rows
 PACK_BYTES = 64 * 12288
-IDLE = 1.08  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
-FEWER = 0.95  # of all lanes, from which narrower blocks pay
+MAX_ROW_WORK_RATIO = 1.08  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
+MAX_NARROWED_LANES_RATIO = 0.95  # of all lanes, from which narrower blocks pay
 
 
 class CpuTileConfig(NamedTuple):
-    """Rows and bytes of a row that a chunk's accumulators cover when rows share reads: what the registers hold. ``pairs``: whether the machine
-    multiplies and adds pairs of bfloat16; ``vector``: bytes of a register."""
+    """Rows and bytes of a row that a parallel iteration's accumulators cover when rows share reads: what the registers hold. ``pairs``: whether the
+    machine multiplies and adds pairs of bfloat16; ``vector``: bytes of a register."""
 
     rows: int
     nbytes: int
@@ -33,13 +33,13 @@ class CpuTileConfig(NamedTuple):
 
 
 class GpuTileConfig(NamedTuple):
-    """Rows and columns that a chunk covers on devices whose items share memory, where rows share reads: a loop of lanes in another. ``tile_16bit``:
-    those of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention. ``shared_bytes``:
-    of memory that items share."""
+    """Rows and columns that a parallel iteration covers on devices whose items share memory, where rows share reads: a loop of lanes in another.
+    ``tile_16_bit``: those of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention.
+    ``shared_bytes``: of memory that items share."""
 
     rows: int
     columns: int
-    tile_16bit: tuple[int, int] | None = None
+    tile_16_bit: tuple[int, int] | None = None
     scores: tuple[int, int] = (64, 64)
     shared_bytes: int = 32 * 1024
 
@@ -48,7 +48,8 @@ TileConfig: TypeAlias = "CpuTileConfig | GpuTileConfig"
 
 
 def _rows_at_once(n: int, tile: CpuTileConfig) -> int:
-    """Rows of a chunk: as many as a tile has, or fewer if then so many fewer are run twice that it pays. One shares nothing, and is no tile."""
+    """Rows of a parallel iteration: as many as a tile has, or fewer if then so many fewer are run twice that it pays. One shares nothing, and is no
+    tile."""
     return min(range(min(n, tile.rows), 1, -1), key=lambda rows: _row_cost(n, rows))
 
 
@@ -60,7 +61,8 @@ def least_cost(rows: list[Block], tile: CpuTileConfig) -> float:
 
 
 def _row_cost(n: int, rows: int) -> float:
-    """The work on ``n`` rows, in rows, by chunks of ``rows``: the last may be run twice, and each chunk reads what its rows share."""
+    """The work on ``n`` rows, in rows, by parallel iterations of ``rows``: the last may be run twice, and each parallel iteration reads what its rows
+    share."""
     return -(-n // rows) * (rows + SHARED_COST)
 
 
@@ -89,7 +91,7 @@ def block_width(columns: int, most: int, unit: int) -> int:
     least = -(-columns // most)
     equal = [columns // parts for parts in range(least, 2 * least) if columns % parts == 0]
     best = min(equal, key=lambda width: lanes(columns, width, unit), default=most)
-    return best if lanes(columns, best, unit) <= FEWER * lanes(columns, most, unit) else most
+    return best if lanes(columns, best, unit) <= MAX_NARROWED_LANES_RATIO * lanes(columns, most, unit) else most
 
 
 def lanes(columns: int, width: int, unit: int) -> int:
@@ -111,27 +113,27 @@ def _is_far(e: Int, reduced: list[Block], lane: Expr, itemsize: int) -> bool:
 
 
 def _together(panels: Int, row: Int, rows: int) -> int:
-    """How many row blocks a packing chunk takes.
+    """How many row blocks a packing parallel iteration takes.
 
-    A panel that is packed for R rows adds a part 4.5 / R to its work (0.076 ns an element, beside 0.017 ns for each row), and chunks of R rows
-    leave threads idle at the end for about R / (all rows of all panels) each: the sum is least near the root. One that runs to the end of the
-    rows is no chunk too few.
+    A panel that is packed for R rows adds a part 4.5 / R to its work (0.076 ns an element, beside 0.017 ns for each row), and parallel iterations of
+    R rows leave threads idle at the end for about R / (all rows of all panels) each: the sum is least near the root. One that runs to the end of the
+    rows wastes no parallel iteration.
     """
     assert isinstance(row, int)
     down = -(-row // rows)
     if not isinstance(panels, int):
         return down
-    most = max(FEW_ROWS, math.isqrt(2 * panels * row)) // rows
+    most = max(MIN_PACKED_ROWS, math.isqrt(2 * panels * row)) // rows
     return -(-down // -(-down // most)) if most else down
 
 
 def tiled_column(
     before: list[Block], sharing: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: CpuTileConfig, itemsize: int
 ) -> Nest:
-    """Chunks of ``tile.rows`` rows, numbered by ``sharing``, by a block of columns; chunks that share columns follow each other. The last rows may be
-    run twice.
+    """Parallel iterations of ``tile.rows`` rows, numbered by ``sharing``, by a block of columns; parallel iterations that share columns follow each
+    other. The last rows may be run twice.
 
-    Where what rows share is far apart in memory, a chunk has many such rows and packs it first.
+    Where what rows share is far apart in memory, a parallel iteration has many such rows and packs it first.
     """
     nest = Nest()
     nest.blocks = [*before, *sharing, *reduced, columns]
@@ -144,12 +146,12 @@ def tiled_column(
     shared = [e for e in loads if depends(e, reduced) and depends(e, [columns]) and not depends(e, sharing)]
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
-    turned = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    nest.packs = far and (turned or count >= FEW_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
+    transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
+    nest.packs = far and (transposed or count >= MIN_PACKED_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(size_of(before) * across, count, rows) if nest.packs else 1
     groups = -(-down // together)
-    nest.chunks = size_of(before) * across * groups
-    p = counter("p", nest.chunks)
+    nest.iterations = size_of(before) * across * groups
+    p = counter("p", nest.iterations)
     nest.rows(before, floordiv(p, across * groups))
     start = mod(floordiv(p, groups), across) * block
     nest.last_row = count - rows
@@ -172,25 +174,25 @@ def tiled_column(
     nest.steps = steps_at_once([b.size for b in reduced])  # type: ignore[misc]
     nest.column, nest.block = t - start, block
     nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
-    nest.row_elements = MANY
+    nest.row_elements = UNBOUNDED
     return nest
 
 
-MANY_PANELS = 128  # so many chunks keep a large device busy
-LEAST_PANEL = 32
+MIN_DEVICE_PANELS = 128  # so many parallel iterations keep a large device busy
+MIN_PANEL = 32
 
 
 def _panel_sizes(rows: int, columns: int, others: Int, panels: GpuTileConfig, itemsize: int) -> tuple[int, int]:
-    """Powers of two: no larger than need be, and smaller where there are few chunks."""
+    """Powers of two: no larger than need be, and smaller where there are few parallel iterations."""
     most = panels.rows * 4 // max(4, itemsize), panels.columns * 4 // max(4, itemsize)
     sizes = [min(m, 1 << max(4, (n - 1).bit_length())) for m, n in zip(most, (rows, columns), strict=True)]
-    while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MANY_PANELS and max(sizes) > LEAST_PANEL:
+    while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MIN_DEVICE_PANELS and max(sizes) > MIN_PANEL:
         sizes[sizes.index(max(sizes))] //= 2
     return sizes[0], sizes[1]
 
 
 def panelled_column(before: list[Block], reduced: list[Block], columns: Block, panels: GpuTileConfig, itemsize: int) -> Nest:
-    """A block of rows by a block of columns a chunk, both as lanes; a serial loop down inside."""
+    """A block of rows by a block of columns per parallel iteration, both as lanes; a serial loop down inside."""
     nest = Nest()
     nest.blocks = [*before, *reduced, columns]
     row, n = before[-1], size_of(reduced)
@@ -198,8 +200,8 @@ def panelled_column(before: list[Block], reduced: list[Block], columns: Block, p
     others = size_of(before[:-1])
     high, wide = _panel_sizes(row.size, columns.size, others, panels, itemsize)
     down, across = -(-row.size // high), -(-columns.size // wide)
-    nest.chunks = others * down * across
-    p = counter("p", nest.chunks)
+    nest.iterations = others * down * across
+    p = counter("p", nest.iterations)
     nest.rows(before[:-1], floordiv(p, down * across))
     r, t, q = counter("r", row.size), counter("t", columns.size), counter("q", n)
     nest.values[name_of(row.var)], nest.values[name_of(columns.var)] = r, t
@@ -210,5 +212,5 @@ def panelled_column(before: list[Block], reduced: list[Block], columns: Block, p
     nest.element_level = 4
     nest.level_of.update(r=2, t=3)
     nest.inner("serial", "q", 0, n)
-    nest.scratch_size = nest.row_elements = MANY
+    nest.scratch_size = nest.row_elements = UNBOUNDED
     return nest

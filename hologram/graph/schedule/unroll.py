@@ -1,7 +1,7 @@
-"""Several iterations of a serial loop as one: each a copy of the body, in which the loop's variable stands at a known place of the last axes.
+"""Loop unrolling: several iterations of a serial loop as one, each a copy of the body with known indices along the last axes.
 
-Where a sum runs along axes that memory does not walk as one (the places of a window in each channel), every step divides to find its place. Written
-out, the last axes' places are constants, and what is left is one step along the first.
+Where a sum runs along axes that memory does not walk as one (the elements of a window in each channel), every step divides to find its index. Written
+out, the last axes' indices are constants, and what is left is one step along the first.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from hologram.graph.kernel.ir import Accumulate, Loop, Prefetch, Stmt, Store, Va
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, substitute, var
 
-MOST_STEPS = 16  # that are written out
+MAX_UNROLLED_STEPS = 16  # that are written out
 
 
 def steps_at_once(extents: list[int]) -> int:
     """How many steps along axes of ``extents``, the last innermost, are written out: all those along the last axes, as far as they are few."""
     steps = 1
     for n in reversed(extents[1:]):
-        if steps * n > MOST_STEPS:
+        if steps * n > MAX_UNROLLED_STEPS:
             break
         steps *= n
     return steps
@@ -29,7 +29,7 @@ def steps_at_once(extents: list[int]) -> int:
 def unroll(loop: Loop, steps: int) -> list[Ins]:
     """Writes out ``steps`` iterations at a time of a loop that starts at 0 and whose extent they divide; the order of its sums stays.
 
-    Gives what no longer depends on the loop, which goes before it: where an edge is, is known for each place of a window.
+    Gives what no longer depends on the loop, which goes before it: where an edge is, is known for each element of a window.
     """
     assert loop.start == 0 and loop.limit is None and isinstance(loop.extent, int) and loop.extent % steps == 0
     loop.extent //= steps
@@ -58,9 +58,9 @@ def _is_fixed(ins: Ins, loop: Loop, fixed: Container[Value]) -> bool:
     return ins.op != "load" and loop.var not in inside and all(a in fixed for a in ins.args)
 
 
-def _copied(s: Stmt, places: dict[str, Int], made: dict[Value, Value]) -> Stmt:
+def _copied(s: Stmt, values: dict[str, Int], made: dict[Value, Value]) -> Stmt:
     def at(x: Any) -> Any:
-        return substitute(x, places) if isinstance(x, Expr) else x
+        return substitute(x, values) if isinstance(x, Expr) else x
 
     match s:
         case Ins():

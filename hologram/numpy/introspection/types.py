@@ -63,6 +63,8 @@ class IntegerLimits:
 def finfo(type: Any, /) -> FloatLimits:
     """Limits of a float type, of a complex type's parts, or of a Tensor's type: bits, eps, max, min, smallest_normal.
 
+    Raises ValueError for other types.
+
     >>> hnp.finfo(hnp.float32).eps
     1.1920928955078125e-07
     >>> hnp.finfo("bfloat16").max
@@ -74,7 +76,7 @@ def finfo(type: Any, /) -> FloatLimits:
 
 
 def iinfo(type: Any, /) -> IntegerLimits:
-    """Limits of an integer type, or of a Tensor's type: bits, max, min.
+    """Limits of an integer type, or of a Tensor's type: bits, max, min. Raises ValueError for other types.
 
     >>> hnp.iinfo(hnp.int8).max
     127

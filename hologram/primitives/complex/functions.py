@@ -1,4 +1,4 @@
-"""Functions of complex numbers on their parts, in terms of real rows.
+"""Functions of complex numbers, as real ops on their parts.
 
 Results are within a few units in the last place of the larger part (``tests/test_complex.py`` has the bounds), intermediate results overflow and
 underflow only where the result does, and infinities, NaNs, signed zeros and branch cuts are those of C's Annex G. The inverse functions are

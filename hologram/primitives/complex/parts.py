@@ -1,6 +1,6 @@
-"""Complex numbers: the rows that take them apart and put them together, and how other rows act on their parts.
+"""Complex numbers: the ops that split and join them, and how other ops act on their parts.
 
-No kernel computes with complex numbers. :mod:`hologram.graph.canonical.complex_split` makes two real values of each, by the rows' ``split``, before a
+No kernel computes with complex numbers. :mod:`hologram.graph.canonical.complex_split` makes two real values of each, by the ops' ``split``, before a
 graph is reduced; what is left are ``real`` and ``imag`` of what a graph reads and ``complex`` of what it gives. ``split(*values, *attrs)`` takes a
 :class:`Pair` for each complex input and a builder's value for any other, and gives a Pair, or a value where the result is not complex.
 
@@ -30,7 +30,7 @@ from hologram.primitives.scalar.elementwise import broadcast_shape, cast_referen
 
 _COMPLEX = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
-# --- the rows of complex numbers themselves --------------------------------------------------------------------------
+# --- the ops of complex numbers themselves ---------------------------------------------------------------------------
 
 
 def _infer_part(name: str) -> Any:
@@ -73,16 +73,16 @@ imag = register(
 complex_ = register(Op("complex", "elementwise", 2, _infer_complex, join, spelling={"f": _PARTS}, split=Pair, kinds="f", cost=0))
 conj = register(Op("conj", "elementwise", 1, _infer_conj, np.conjugate, split=lambda z: Pair(z.re, -z.im), kinds="c"))
 
-# --- rows that act on each part by itself ----------------------------------------------------------------------------
+# --- ops that act on each part by itself -----------------------------------------------------------------------------
 
 
 class Each:
-    """A ``split`` that does the same to both parts. ``moves``: the row only moves elements, so it can take them whole as well."""
+    """A ``split`` that does the same to both parts. ``moves``: the op only moves elements, so it can take them whole as well."""
 
-    __slots__ = ("row", "moves")
+    __slots__ = ("op", "moves")
 
-    def __init__(self, row: Op, moves: bool) -> None:
-        self.row, self.moves = row, moves
+    def __init__(self, op: Op, moves: bool) -> None:
+        self.op, self.moves = op, moves
 
     def __call__(self, *rest: Any) -> Pair:
         values = [v for v in rest if isinstance(v, Pair) or hasattr(v, "op")]
@@ -90,7 +90,7 @@ class Each:
 
     def _part(self, values: list[Any], i: int, attrs: tuple[Any, ...]) -> Any:
         own = [v[i] if isinstance(v, Pair) else v for v in values]
-        return own[0].op(self.row.name, *own[1:], attrs=attrs)
+        return own[0].op(self.op.name, *own[1:], attrs=attrs)
 
 
 def _each_reference(reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,7 +105,7 @@ def _each_reference(reference: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Real:
-    """An input of the type of a complex one's parts, for a row's own type rule."""
+    """An input of the type of a complex one's parts, for an op's own type rule."""
 
     __slots__ = ("shape", "dtype")
 
@@ -117,15 +117,15 @@ def _is_complex(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "") == "c"
 
 
-def _inferred(row: Op, real_result: bool) -> Any:
-    own = row.infer
+def _inferred(op: Op, real_result: bool) -> Any:
+    own = op.infer
 
     def infer(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
         found = {x.dtype for x in inputs if x.dtype.is_complex}
         if not found:
             return own(inputs, attrs)
-        if len(found) > 1 or (row.kind == "elementwise" and row.name != "select" and any(not x.dtype.is_complex for x in inputs)):
-            raise DTypeError(f"{row.name}: element types {' and '.join(str(x.dtype) for x in inputs)} differ")
+        if len(found) > 1 or (op.kind == "elementwise" and op.name != "select" and any(not x.dtype.is_complex for x in inputs)):
+            raise DTypeError(f"{op.name}: element types {' and '.join(str(x.dtype) for x in inputs)} differ")
         shape, dtype = own(tuple(_Real(x) for x in inputs), attrs)
         return shape, dtype if real_result or not dtype.is_float else found.pop()
 
@@ -133,8 +133,8 @@ def _inferred(row: Op, real_result: bool) -> Any:
 
 
 def _attach(name: str, split: Callable[..., Any], reference: Callable[..., Any], *, real_result: bool = False, infer: Any = None) -> None:
-    row = TABLE[name]
-    own = row.reference
+    op = TABLE[name]
+    own = op.reference
 
     def either(*rest: Any) -> Any:
         if not any(map(_is_complex, rest)):
@@ -142,7 +142,7 @@ def _attach(name: str, split: Callable[..., Any], reference: Callable[..., Any],
         with np.errstate(all="ignore"):
             return np.asarray(reference(*rest))
 
-    on_complex(row, split, infer or _inferred(row, real_result), either)
+    on_complex(op, split, infer or _inferred(op, real_result), either)
 
 
 def _arithmetic(name: str, formula: Callable[..., Any]) -> None:
@@ -300,8 +300,8 @@ _attach("abs", functions.modulus, _wider(np.abs), real_result=True)
 _MOVES = ("reshape", "transpose", "broadcast", "slice", "pad", "concatenate", "select", "take", "barrier", "scatter_set")
 _LINEAR = ("reduce_sum", "cumsum", "scatter_add")
 for _name in _MOVES:
-    _row = TABLE[_name]
-    on_complex(_row, Each(_row, True), _row.infer, _row.reference)
+    _op = TABLE[_name]
+    on_complex(_op, Each(_op, True), _op.infer, _op.reference)
 for _name in _LINEAR:
     _attach(_name, Each(TABLE[_name], False), _each_reference(TABLE[_name].reference))
 
@@ -328,15 +328,15 @@ def _running_product(x: np.ndarray, axis: int, reverse: bool) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(running, 0, axis))
 
 
-def _infer_product(row: Op, axes_of: Callable[[tuple[Any, ...]], tuple[int, ...]]) -> Any:
-    general = _inferred(row, False)
+def _infer_product(op: Op, axes_of: Callable[[tuple[Any, ...]], tuple[int, ...]]) -> Any:
+    general = _inferred(op, False)
 
     def infer(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
         (x,) = inputs
         found = general(inputs, attrs)
         n = prod(x.shape[a] for a in axes_of(attrs))
         if x.dtype.is_complex and not isinstance(n, int):
-            raise ShapeError(f"{row.name}: a product of complex numbers along an axis of symbolic extent {n} is not supported")
+            raise ShapeError(f"{op.name}: a product of complex numbers along an axis of symbolic extent {n} is not supported")
         return found
 
     return infer

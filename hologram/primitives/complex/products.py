@@ -1,4 +1,4 @@
-"""Products of many complex numbers: loops over their parts, in graphs.
+"""Products and running products of complex arrays: loops over their parts, in graphs.
 
 The values are those of a builder of nodes (:class:`hologram.graph.canonical.complex_split.NodeCode`): ``build`` makes a node, ``ins`` is one.
 """
@@ -25,7 +25,7 @@ def product(z: Pair, axes: tuple[int, ...]) -> Pair:
         return z
     kept = [i for i in range(re.ndim) if i not in axes]
     n, rest = prod(re.shape[a] for a in axes), tuple(re.shape[i] for i in kept)
-    assert isinstance(n, int)  # the row's type rule sees to it
+    assert isinstance(n, int)  # the op's type rule sees to it
     if n == 0:
         return Pair(*(code.value(code.build.full(number, re.dtype, rest)) for number in (1, 0)))
     rows = [code.build(reshape, (code.build(transpose, (x,), ((*axes, *kept),)),), ((n, *rest),)) for x in (re, im)]

@@ -1,4 +1,4 @@
-"""exp and its kin, hyperbolic functions included.
+"""exp, exp2, expm1 and hyperbolic functions.
 
 All reduce x = n*ln2 + r, |r| <= ln2/2, with ln2 in two parts of which the first times n is exact (Cody & Waite, Software Manual for
 the Elementary Functions, 1980). n is rounded by adding a large constant, whose low bits then hold it (Muller, Elementary Functions,

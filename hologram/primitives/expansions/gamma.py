@@ -24,7 +24,7 @@ DIGAMMA_ZERO = (1.4616321449683623, 9.549995429965697e-17)  # as a float64 and w
 _STIRLING_CONSTANT = 0.4189385332046727  # (log(2*pi) - 1) / 2
 _FAR = 8.0  # from here on the asymptotic series
 _WHOLE = 2.0**52  # from here on all numbers are integers
-MOST_DERIVATIVES = 30  # of digamma
+MAX_DERIVATIVES = 30  # of digamma
 
 
 def _ratio(y: Value, center: float, coefficients: Sequence[float], low: float) -> Value:

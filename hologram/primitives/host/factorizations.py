@@ -1,4 +1,4 @@
-"""Rows of linear algebra: factorizations of matrices, and solving with factors.
+"""Linear algebra ops: factorizations of matrices, and solving with factors.
 
 All take stacks of matrices, in the last two axes. What a matrix does not have (the factor of one that is not positive definite) is NaN. Their
 conventions are those in which LAPACK, which stores by columns, gives and takes rows:
@@ -26,7 +26,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
-from hologram.primitives.host.host_op import Type, host_row
+from hologram.primitives.host.host_op import Type, define_host_op
 
 if TYPE_CHECKING:
     from hologram.ir.node import Node
@@ -156,13 +156,13 @@ def _lu(x: np.ndarray) -> list[np.ndarray]:
 def _lu_solve(x: np.ndarray, factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, transposed: bool) -> list[np.ndarray]:
     """``p l u y = b`` where what was factored, the transpose, is asked for; else ``uᵀ lᵀ pᵀ y = b``."""
     n, y = factors.shape[-1], np.swapaxes(b, -1, -2).copy()
-    flat, places = y.reshape(-1, *y.shape[-2:]), pivots.reshape(-1, n)
+    flat, exchanges = y.reshape(-1, *y.shape[-2:]), pivots.reshape(-1, n)
     every = np.arange(len(flat))
     packed = np.swapaxes(factors, -1, -2).reshape(-1, n, n)
 
     def exchange(k: int) -> None:
-        other = flat[every, places[:, k]]
-        flat[every, places[:, k]] = flat[:, k]
+        other = flat[every, exchanges[:, k]]
+        flat[every, exchanges[:, k]] = flat[:, k]
         flat[:, k] = other
 
     if transposed:
@@ -226,10 +226,10 @@ def _eigh(x: np.ndarray, vectors: bool) -> list[np.ndarray]:
 
 
 _quiet = np.errstate(all="ignore")
-cholesky = host_row("cholesky", 1, _cholesky_results, _quiet(_cholesky))
-lu = host_row("lu", 1, _lu_results, _quiet(_lu))
-lu_solve = host_row("lu_solve", 4, _lu_solve_results, _quiet(_lu_solve), "transposed")
-triangular_solve = host_row("triangular_solve", 2, _triangular_solve_results, _quiet(_triangular_solve), "lower", "transposed", "unit")
-lq = host_row("lq", 1, _lq_results, _quiet(_lq), "full", cost=2)
-svd = host_row("svd", 1, _svd_results, _quiet(_svd), "mode", cost=8)
-eigh = host_row("eigh", 1, _eigh_results, _quiet(_eigh), "vectors", cost=4)
+cholesky = define_host_op("cholesky", 1, _cholesky_results, _quiet(_cholesky))
+lu = define_host_op("lu", 1, _lu_results, _quiet(_lu))
+lu_solve = define_host_op("lu_solve", 4, _lu_solve_results, _quiet(_lu_solve), "transposed")
+triangular_solve = define_host_op("triangular_solve", 2, _triangular_solve_results, _quiet(_triangular_solve), "lower", "transposed", "unit")
+lq = define_host_op("lq", 1, _lq_results, _quiet(_lq), "full", cost=2)
+svd = define_host_op("svd", 1, _svd_results, _quiet(_svd), "mode", cost=8)
+eigh = define_host_op("eigh", 1, _eigh_results, _quiet(_eigh), "vectors", cost=4)

@@ -1,4 +1,4 @@
-"""Rows of Fourier transforms, along one or several axes at once.
+"""Fourier transform ops, along one or several axes at once.
 
 ``norm`` says which direction is divided by the number of elements: ``backward`` the inverse, ``forward`` the other, ``ortho`` each by its root.
 
@@ -19,7 +19,7 @@ from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, floordiv
-from hologram.primitives.host.host_op import Type, host_row
+from hologram.primitives.host.host_op import Type, define_host_op
 
 if TYPE_CHECKING:
     from hologram.ir.node import Node
@@ -75,6 +75,6 @@ def _irfft(x: np.ndarray, axes: tuple[int, ...], n: int, norm: str) -> list[np.n
 
 
 _quiet = np.errstate(all="ignore")
-fft = host_row("fft", 1, _fft_results, _quiet(_fft), "axes", "inverse", "norm", kinds="c")
-rfft = host_row("rfft", 1, _rfft_results, _quiet(_rfft), "axes", "norm", kinds="f")
-irfft = host_row("irfft", 1, _irfft_results, _quiet(_irfft), "axes", "n", "norm", kinds="c")
+fft = define_host_op("fft", 1, _fft_results, _quiet(_fft), "axes", "inverse", "norm", kinds="c")
+rfft = define_host_op("rfft", 1, _rfft_results, _quiet(_rfft), "axes", "norm", kinds="f")
+irfft = define_host_op("irfft", 1, _irfft_results, _quiet(_irfft), "axes", "n", "norm", kinds="c")

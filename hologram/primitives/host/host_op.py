@@ -1,6 +1,6 @@
 """Host ops: operations that a routine outside of kernels runs, as a step of its own in a graph's one call.
 
-A host row has one or more results, which ``project`` nodes pick. It is never fused with anything, nor run twice. Backends may know a native routine
+A host op has one or more results, which ``project`` nodes pick. It is never fused with anything, nor run twice. Backends may know a native routine
 for it; otherwise its ``reference`` runs, called from native code, with the GIL.
 
 ``callback(call)``: a user's function, see :func:`hologram.pure_callback`.
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 Type = tuple[Shape, DType]
 
 
-def host_row(name: str, arity: int | None, results: Callable[..., list[Type]], reference: Any, *attrs: str, kinds: str = "fc", cost: int = 1) -> Op:
-    """A host row. ``results(inputs, attrs)`` raises ShapeError or DTypeError; ``reference`` gives a list of arrays of these types."""
+def define_host_op(
+    name: str, arity: int | None, results: Callable[..., list[Type]], reference: Any, *attrs: str, kinds: str = "fc", cost: int = 1
+) -> Op:
+    """Defines a host op. ``results(inputs, attrs)`` raises ShapeError or DTypeError; ``reference`` gives a list of arrays of these types."""
 
     def infer(inputs: tuple[Node, ...], given: tuple[Any, ...]) -> Type:
         return results(inputs, given)[0]
@@ -57,4 +59,4 @@ def _callback(*args: Any) -> Sequence[np.ndarray]:
     return call.run([a.copy() for a in arrays])  # what the function keeps does not change under it
 
 
-callback = host_row("callback", None, _callback_results, _callback, "call", kinds="biufc")
+callback = define_host_op("callback", None, _callback_results, _callback, "call", kinds="biufc")

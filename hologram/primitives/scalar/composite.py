@@ -1,7 +1,7 @@
 """Elementwise ops that decompose into those of :mod:`hologram.primitives.scalar.elementwise`.
 
 Integer ops are guarded here: whatever the operands, no trap and no poison value can be reached. Where NumPy defines a result, it
-is the result; the row's comment says what holds where NumPy does not (negative integer exponents).
+is the result; the op's comment says what holds where NumPy does not (negative integer exponents).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hologram.ir.op import Op, Shape, register
 from hologram.primitives.scalar.elementwise import quiet, rounded, same_type
 
 
-def _row(name: str, arity: int, reference: Any, kinds: str, lower: Any, *, test: bool = False, infer: Any = None, **more: Any) -> Op:
-    """A decomposed row; ``test``: it answers with a bool."""
+def _define(name: str, arity: int, reference: Any, kinds: str, lower: Any, *, test: bool = False, infer: Any = None, **more: Any) -> Op:
+    """Defines an op that is decomposed; ``test``: it answers with a bool."""
     rule = infer or same_type(name, kinds, dtypes.bool_ if test else None)
     return register(Op(name, "elementwise", arity, rule, (quiet if test else rounded)(reference), lower=lower, kinds=kinds, **more))
 
@@ -93,9 +93,9 @@ def _floor_quotient(x: Any, y: Any) -> Any:
 
 # Integers: x // 0 = x % 0 = fmod(x, 0) = 0, INT_MIN // -1 wraps to INT_MIN. Floats: IEEE's infinities and NaNs, and a zero
 # remainder has the divisor's sign. ``rem`` has the sign of the divisor, ``fmod`` that of the dividend.
-floordiv = _row("floordiv", 2, np.floor_divide, "iuf", _lower_floordiv, cost=24, symbol="//")
-rem = _row("rem", 2, np.remainder, "iuf", _lower_rem, cost=20, symbol="%")
-fmod = _row("fmod", 2, np.fmod, "iuf", _lower_fmod, cost=17)
+floordiv = _define("floordiv", 2, np.floor_divide, "iuf", _lower_floordiv, cost=24, symbol="//")
+rem = _define("rem", 2, np.remainder, "iuf", _lower_rem, cost=20, symbol="%")
+fmod = _define("fmod", 2, np.fmod, "iuf", _lower_fmod, cost=17)
 
 
 # --- shifts ----------------------------------------------------------------------------------------------------------
@@ -120,8 +120,8 @@ def _lower_shr(x: Any, y: Any) -> Any:
 
 
 # A count that is negative or beyond the width shifts everything out: 0, or -1 for the right shift of a negative number.
-shl = _row("shl", 2, np.left_shift, "iu", _lower_shl, cost=4, symbol="<<")
-shr = _row("shr", 2, np.right_shift, "iu", _lower_shr, cost=4, symbol=">>")
+shl = _define("shl", 2, np.left_shift, "iu", _lower_shl, cost=4, symbol="<<")
+shr = _define("shr", 2, np.right_shift, "iu", _lower_shr, cost=4, symbol=">>")
 
 
 # --- pairs -----------------------------------------------------------------------------------------------------------
@@ -168,12 +168,12 @@ def _lower_heaviside(x: Any, at_zero: Any) -> Any:
     return (x > 0).select(x.const(1), (x < 0).select(x.const(0), rest))
 
 
-sign = _row("sign", 1, np.sign, "iuf", _lower_sign, cost=3)  # 0 for both zeros, NaN for NaN
-signbit = _row("signbit", 1, np.signbit, "f", _lower_signbit, test=True)
-isnan = _row("isnan", 1, np.isnan, "f", lambda x: x.ne(x), test=True)
-isinf = _row("isinf", 1, np.isinf, "f", lambda x: x.abs().eq(float("inf")), test=True, cost=2)
-isfinite = _row("isfinite", 1, np.isfinite, "f", lambda x: x.abs() < float("inf"), test=True, cost=2)
-heaviside = _row("heaviside", 2, np.heaviside, "f", _lower_heaviside, cost=5)
+sign = _define("sign", 1, np.sign, "iuf", _lower_sign, cost=3)  # 0 for both zeros, NaN for NaN
+signbit = _define("signbit", 1, np.signbit, "f", _lower_signbit, test=True)
+isnan = _define("isnan", 1, np.isnan, "f", lambda x: x.ne(x), test=True)
+isinf = _define("isinf", 1, np.isinf, "f", lambda x: x.abs().eq(float("inf")), test=True, cost=2)
+isfinite = _define("isfinite", 1, np.isfinite, "f", lambda x: x.abs() < float("inf"), test=True, cost=2)
+heaviside = _define("heaviside", 2, np.heaviside, "f", _lower_heaviside, cost=5)
 
 
 def _infer_nextafter(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -193,13 +193,13 @@ def _lower_nextafter(x: Any, y: Any) -> Any:
     return (x.ne(x) | y.ne(y)).select(x + y, ordered)
 
 
-nextafter = _row("nextafter", 2, np.nextafter, "f", _lower_nextafter, infer=_infer_nextafter, cost=10)
+nextafter = _define("nextafter", 2, np.nextafter, "f", _lower_nextafter, infer=_infer_nextafter, cost=10)
 
 
 # --- powers ----------------------------------------------------------------------------------------------------------
 
-square = _row("square", 1, np.square, "iuf", lambda x: x * x)
-reciprocal = _row("reciprocal", 1, np.reciprocal, "f", lambda x: x.const(1) / x, cost=4)
+square = _define("square", 1, np.square, "iuf", lambda x: x * x)
+reciprocal = _define("reciprocal", 1, np.reciprocal, "f", lambda x: x.const(1) / x, cost=4)
 
 
 def power_by_squaring(x: Any, n: int) -> Any:
@@ -259,6 +259,6 @@ def _lower_ipow(x: Any, y: Any) -> Any:
 
 
 # A static exponent: products in the order of power_by_squaring, 1 / x**|n| below zero (floats only), x**0 = 1 for every x.
-integer_pow = _row("integer_pow", 1, _integer_pow, "iuf", _lower_integer_pow, infer=_infer_integer_pow, attrs=("n",), cost=4)
+integer_pow = _define("integer_pow", 1, _integer_pow, "iuf", _lower_integer_pow, infer=_infer_integer_pow, attrs=("n",), cost=4)
 # Products wrap. Negative exponents, which NumPy refuses, give 1/x**|y| rounded towards zero, and 0 for x = 0.
-ipow = _row("ipow", 2, _ipow, "iu", _lower_ipow, cost=128)
+ipow = _define("ipow", 2, _ipow, "iu", _lower_ipow, cost=128)

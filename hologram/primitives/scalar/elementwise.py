@@ -69,7 +69,7 @@ def rounded(f: Any) -> Any:
     return reference
 
 
-def _row(
+def _define(
     name: str, arity: int, reference: Any, kinds: str, spelling: dict[str, str], c: str | dict[str, str], *, compare: bool = False, **more: Any
 ) -> Op:
     """``spelling`` for LLVM by kinds, ``c`` the same for C, or one text for all kinds."""
@@ -104,18 +104,18 @@ _MUL_C = {"f": "{0} * {1}", "iu": _WRAP.format("*"), "b": "{0} & {1}"}
 _NEG_C = {"f": "-{0}", "iu": "({t})(({w})0 - ({w}){0})"}
 _ABS_C = {"f": "fabs{f}({0})", "i": "{0} < 0 ? ({t})(({w})0 - ({w}){0}) : {0}", "u": "{0}"}
 _ABS = {"f": _intrinsic("fabs", 1), "i": "call {t} @llvm.abs.{s}({t} {0}, i1 false)", "u": "freeze {t} {0}"}
-add = _row("add", 2, np.add, "biuf", _ADD, _ADD_C, algebra=_CA, identity=0, symbol="+")
-sub = _row("sub", 2, np.subtract, "iuf", {"f": "fsub {fl}{t} {0}, {1}", "iu": "sub {t} {0}, {1}"}, _SUB_C, symbol="-")
-mul = _row("mul", 2, np.multiply, "biuf", _MUL, _MUL_C, algebra=_CA, identity=1, symbol="*")
-div = _row("div", 2, np.divide, "f", {"f": "fdiv {fl}{t} {0}, {1}"}, "{0} / {1}", cost=4, symbol="/")
+add = _define("add", 2, np.add, "biuf", _ADD, _ADD_C, algebra=_CA, identity=0, symbol="+")
+sub = _define("sub", 2, np.subtract, "iuf", {"f": "fsub {fl}{t} {0}, {1}", "iu": "sub {t} {0}, {1}"}, _SUB_C, symbol="-")
+mul = _define("mul", 2, np.multiply, "biuf", _MUL, _MUL_C, algebra=_CA, identity=1, symbol="*")
+div = _define("div", 2, np.divide, "f", {"f": "fdiv {fl}{t} {0}, {1}"}, "{0} / {1}", cost=4, symbol="/")
 _NEG = {"f": "fneg {t} {0}", "iu": "sub {t} zeroinitializer, {0}"}
-neg = _row("neg", 1, np.negative, "iuf", _NEG, _NEG_C, algebra=_algebra("involution"), symbol="-")
-abs_ = _row("abs", 1, np.abs, "iuf", _ABS, _ABS_C, algebra=_algebra("idempotent"))
-sqrt = _row("sqrt", 1, np.sqrt, "f", {"f": _intrinsic("sqrt", 1, "{fl}")}, "sqrt{f}({0})", cost=6, tests={"low": 0.0})
-copysign = _row("copysign", 2, np.copysign, "f", {"f": _intrinsic("copysign", 2)}, "copysign{f}({0}, {1})")
+neg = _define("neg", 1, np.negative, "iuf", _NEG, _NEG_C, algebra=_algebra("involution"), symbol="-")
+abs_ = _define("abs", 1, np.abs, "iuf", _ABS, _ABS_C, algebra=_algebra("idempotent"))
+sqrt = _define("sqrt", 1, np.sqrt, "f", {"f": _intrinsic("sqrt", 1, "{fl}")}, "sqrt{f}({0})", cost=6, tests={"low": 0.0})
+copysign = _define("copysign", 2, np.copysign, "f", {"f": _intrinsic("copysign", 2)}, "copysign{f}({0}, {1})")
 # a*b + c, rounded once where the machine can, twice elsewhere; never made from a user's own ops in exact mode
 _MAD = {"f": _intrinsic("fmuladd", 3, "{fl}")}
-mad = _row("mad", 3, lambda a, b, c: a * b + c, "f", _MAD, "fma{f}({0}, {1}, {2})", exact=False, tests={"guard": "positive"})
+mad = _define("mad", 3, lambda a, b, c: a * b + c, "f", _MAD, "fma{f}({0}, {1}, {2})", exact=False, tests={"guard": "positive"})
 
 
 def _extreme(f: Any, sign: Any) -> Any:
@@ -135,19 +135,19 @@ _MAX = {"f": _intrinsic("maximum", 2), "iu": _intrinsic("{k}max", 2), "b": "or {
 _MIN = {"f": _intrinsic("minimum", 2), "iu": _intrinsic("{k}min", 2), "b": "and {t} {0}, {1}"}
 _MAX_C = {"f": "hg_max_{t}({0}, {1})", "iu": "{0} > {1} ? {0} : {1}", "b": "{0} | {1}"}
 _MIN_C = {"f": "hg_min_{t}({0}, {1})", "iu": "{0} < {1} ? {0} : {1}", "b": "{0} & {1}"}
-max_ = _row("max", 2, _extreme(np.maximum, np.logical_and), "biuf", _MAX, _MAX_C, algebra=_CAI)
-min_ = _row("min", 2, _extreme(np.minimum, np.logical_or), "biuf", _MIN, _MIN_C, algebra=_CAI)
+max_ = _define("max", 2, _extreme(np.maximum, np.logical_and), "biuf", _MAX, _MAX_C, algebra=_CAI)
+min_ = _define("min", 2, _extreme(np.minimum, np.logical_or), "biuf", _MIN, _MIN_C, algebra=_CAI)
 
-floor = _row("floor", 1, np.floor, "f", {"f": _intrinsic("floor", 1)}, "floor{f}({0})", algebra=_algebra("idempotent"))
-ceil = _row("ceil", 1, np.ceil, "f", {"f": _intrinsic("ceil", 1)}, "ceil{f}({0})", algebra=_algebra("idempotent"))
-trunc = _row("trunc", 1, np.trunc, "f", {"f": _intrinsic("trunc", 1)}, "trunc{f}({0})", algebra=_algebra("idempotent"))
-round_ = _row("round", 1, np.rint, "f", {"f": _intrinsic("roundeven", 1)}, "rint{f}({0})", algebra=_algebra("idempotent"))
+floor = _define("floor", 1, np.floor, "f", {"f": _intrinsic("floor", 1)}, "floor{f}({0})", algebra=_algebra("idempotent"))
+ceil = _define("ceil", 1, np.ceil, "f", {"f": _intrinsic("ceil", 1)}, "ceil{f}({0})", algebra=_algebra("idempotent"))
+trunc = _define("trunc", 1, np.trunc, "f", {"f": _intrinsic("trunc", 1)}, "trunc{f}({0})", algebra=_algebra("idempotent"))
+round_ = _define("round", 1, np.rint, "f", {"f": _intrinsic("roundeven", 1)}, "rint{f}({0})", algebra=_algebra("idempotent"))
 
 
 def _comparison(name: str, reference: Any, ordered: str, integer: str, symbol: str, **more: Any) -> Op:
     """With a NaN every comparison is false, but for ``ne``."""
     spelling = {"f": f"fcmp {ordered} {{t}} {{0}}, {{1}}", "biu": f"icmp {integer} {{t}} {{0}}, {{1}}"}
-    return _row(name, 2, reference, "biuf", spelling, f"{{0}} {symbol} {{1}}", compare=True, symbol=symbol, **more)
+    return _define(name, 2, reference, "biuf", spelling, f"{{0}} {symbol} {{1}}", compare=True, symbol=symbol, **more)
 
 
 eq = _comparison("eq", np.equal, "oeq", "eq", "==", algebra=_algebra("commutative"))
@@ -157,10 +157,12 @@ le = _comparison("le", np.less_equal, "ole", "{k}le", "<=")
 gt = _comparison("gt", np.greater, "ogt", "{k}gt", ">")
 ge = _comparison("ge", np.greater_equal, "oge", "{k}ge", ">=")
 
-and_ = _row("and", 2, np.bitwise_and, "biu", {"biu": "and {t} {0}, {1}"}, "({t})({0} & {1})", algebra=_CAI, symbol="&")
-or_ = _row("or", 2, np.bitwise_or, "biu", {"biu": "or {t} {0}, {1}"}, "({t})({0} | {1})", algebra=_CAI, symbol="|")
-xor = _row("xor", 2, np.bitwise_xor, "biu", {"biu": "xor {t} {0}, {1}"}, "({t})({0} ^ {1})", algebra=_CA, symbol="^")
-not_ = _row("not", 1, np.invert, "biu", {"biu": "xor {t} {0}, {ones}"}, {"b": "!{0}", "iu": "({t})~{0}"}, algebra=_algebra("involution"), symbol="~")
+and_ = _define("and", 2, np.bitwise_and, "biu", {"biu": "and {t} {0}, {1}"}, "({t})({0} & {1})", algebra=_CAI, symbol="&")
+or_ = _define("or", 2, np.bitwise_or, "biu", {"biu": "or {t} {0}, {1}"}, "({t})({0} | {1})", algebra=_CAI, symbol="|")
+xor = _define("xor", 2, np.bitwise_xor, "biu", {"biu": "xor {t} {0}, {1}"}, "({t})({0} ^ {1})", algebra=_CA, symbol="^")
+not_ = _define(
+    "not", 1, np.invert, "biu", {"biu": "xor {t} {0}, {ones}"}, {"b": "!{0}", "iu": "({t})~{0}"}, algebra=_algebra("involution"), symbol="~"
+)
 
 
 def _infer_select(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -231,9 +233,9 @@ bitcast = register(
 # and a shift count from 0 to the width - 1. On floats ``rem_trunc`` is C's ``fmod``, which is exact and has no precondition.
 _REM_C = {"f": "fmod{f}({0}, {1})", "iu": "({t})({0} % {1})"}
 _REM = {"f": "frem {t} {0}, {1}", "iu": "{k}rem {t} {0}, {1}"}
-div_trunc = _row("div_trunc", 2, _truncated_quotient, "iu", {"iu": "{k}div {t} {0}, {1}"}, "({t})({0} / {1})", cost=16, tests={"guard": "divisor"})
-rem_trunc = _row("rem_trunc", 2, np.fmod, "iuf", _REM, _REM_C, cost=16, tests={"guard": "divisor"})
-shl_low = _row("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"}, "({t})(({w}){0} << {1})", tests={"guard": "count"})
-shr_low = _row(
+div_trunc = _define("div_trunc", 2, _truncated_quotient, "iu", {"iu": "{k}div {t} {0}, {1}"}, "({t})({0} / {1})", cost=16, tests={"guard": "divisor"})
+rem_trunc = _define("rem_trunc", 2, np.fmod, "iuf", _REM, _REM_C, cost=16, tests={"guard": "divisor"})
+shl_low = _define("shl_low", 2, np.left_shift, "iu", {"iu": "shl {t} {0}, {1}"}, "({t})(({w}){0} << {1})", tests={"guard": "count"})
+shr_low = _define(
     "shr_low", 2, np.right_shift, "iu", {"i": "ashr {t} {0}, {1}", "u": "lshr {t} {0}, {1}"}, "({t})({0} >> {1})", tests={"guard": "count"}
 )

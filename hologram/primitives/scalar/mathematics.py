@@ -1,4 +1,4 @@
-"""Mathematical functions: rows whose decompositions are in :mod:`hologram.primitives.expansions`.
+"""Mathematical functions: ops whose decompositions are in :mod:`hologram.primitives.expansions`.
 
 References compute in a wider type, float32 in float64 and float64 in C's long double, and round: where long double is wider than
 float64 they err by hardly more than half a unit in the last place.
@@ -26,8 +26,8 @@ def in_wider_type(reference: Callable[..., Any]) -> Callable[..., Any]:
     return wide
 
 
-def _row(name: str, reference: Callable[..., Any], cost: int, low: float = -10.0, high: float = 10.0, arity: int = 1) -> Op:
-    """A row of the table; ``low`` and ``high`` bound the arguments that generated tests draw most of theirs from."""
+def _define(name: str, reference: Callable[..., Any], cost: int, low: float = -10.0, high: float = 10.0, arity: int = 1) -> Op:
+    """Defines an op; ``low`` and ``high`` bound the arguments that generated tests draw most of theirs from."""
 
     decomposition = getattr(expansions, name)
     return register(
@@ -122,31 +122,31 @@ def erfinv_of(x: Any) -> Any:
     return np.copysign(np.where(np.abs(x) < 1.0, np.where(y < 1e-30, y * np.sqrt(pi_like(x)) / 2.0, z), edge), x)
 
 
-exp = _row("exp", np.exp, 20)
-exp2 = _row("exp2", np.exp2, 18)
-expm1 = _row("expm1", np.expm1, 22)
-log = _row("log", np.log, 22, 0.0)
-log2 = _row("log2", np.log2, 30, 0.0)
-log10 = _row("log10", np.log10, 30, 0.0)
-log1p = _row("log1p", np.log1p, 26, -1.0)
-sin = _row("sin", np.sin, 26, -100.0, 100.0)
-cos = _row("cos", np.cos, 26, -100.0, 100.0)
-tan = _row("tan", np.tan, 36, -100.0, 100.0)
-asin = _row("asin", np.arcsin, 22, -1.0, 1.0)
-acos = _row("acos", np.arccos, 24, -1.0, 1.0)
-atan = _row("atan", np.arctan, 26)
-atan2 = _row("atan2", np.arctan2, 36, arity=2)
-sinh = _row("sinh", np.sinh, 24)
-cosh = _row("cosh", np.cosh, 24)
-tanh = _row("tanh", np.tanh, 26)
-asinh = _row("asinh", np.arcsinh, 44)
-acosh = _row("acosh", np.arccosh, 40, 1.0)
-atanh = _row("atanh", np.arctanh, 30, -1.0, 1.0)
-erf = _row("erf", erf_of, 28, -4.0, 4.0)
-erfc = _row("erfc", erfc_of, 60, -4.0)
-erfinv = _row("erfinv", erfinv_of, 44, -1.0, 1.0)
-sigmoid = _row("sigmoid", _sigmoid, 24)
-pow_ = _row("pow", _pow, 80, 0.0, arity=2)
-rsqrt = _row("rsqrt", lambda x: 1.0 / np.sqrt(x), 12, 0.0)
-cbrt = _row("cbrt", np.cbrt, 44)
-hypot = _row("hypot", np.hypot, 14, arity=2)
+exp = _define("exp", np.exp, 20)
+exp2 = _define("exp2", np.exp2, 18)
+expm1 = _define("expm1", np.expm1, 22)
+log = _define("log", np.log, 22, 0.0)
+log2 = _define("log2", np.log2, 30, 0.0)
+log10 = _define("log10", np.log10, 30, 0.0)
+log1p = _define("log1p", np.log1p, 26, -1.0)
+sin = _define("sin", np.sin, 26, -100.0, 100.0)
+cos = _define("cos", np.cos, 26, -100.0, 100.0)
+tan = _define("tan", np.tan, 36, -100.0, 100.0)
+asin = _define("asin", np.arcsin, 22, -1.0, 1.0)
+acos = _define("acos", np.arccos, 24, -1.0, 1.0)
+atan = _define("atan", np.arctan, 26)
+atan2 = _define("atan2", np.arctan2, 36, arity=2)
+sinh = _define("sinh", np.sinh, 24)
+cosh = _define("cosh", np.cosh, 24)
+tanh = _define("tanh", np.tanh, 26)
+asinh = _define("asinh", np.arcsinh, 44)
+acosh = _define("acosh", np.arccosh, 40, 1.0)
+atanh = _define("atanh", np.arctanh, 30, -1.0, 1.0)
+erf = _define("erf", erf_of, 28, -4.0, 4.0)
+erfc = _define("erfc", erfc_of, 60, -4.0)
+erfinv = _define("erfinv", erfinv_of, 44, -1.0, 1.0)
+sigmoid = _define("sigmoid", _sigmoid, 24)
+pow_ = _define("pow", _pow, 80, 0.0, arity=2)
+rsqrt = _define("rsqrt", lambda x: 1.0 / np.sqrt(x), 12, 0.0)
+cbrt = _define("cbrt", np.cbrt, 44)
+hypot = _define("hypot", np.hypot, 14, arity=2)

@@ -1,4 +1,4 @@
-"""Special functions: rows whose decompositions are in :mod:`hologram.primitives.expansions`'s ``gamma``, ``bessel`` and ``normal``.
+"""Special functions: ops whose decompositions are in :mod:`hologram.primitives.expansions`'s ``gamma``, ``bessel`` and ``normal``.
 
 Rows name their bounds under ``ulps``; those of the gamma family hold for arguments that are not negative (polygamma: up to order 5).
 """
@@ -18,7 +18,7 @@ from hologram.primitives.scalar.elementwise import rounded, same_type
 from hologram.primitives.scalar.mathematics import erf_of, erfc_of, erfcx_far, erfinv_of, gauss, in_wider_type, pi_like
 
 
-def _row(name: str, reference: Callable[..., Any], lower: Callable[..., Any], cost: int, tests: dict[str, Any], **more: Any) -> Op:
+def _define(name: str, reference: Callable[..., Any], lower: Callable[..., Any], cost: int, tests: dict[str, Any], **more: Any) -> Op:
     more = {"infer": same_type(name, "f"), "arity": 1, **more}
     return register(Op(name, "elementwise", reference=rounded(reference), lower=lower, cost=cost, exact=False, kinds="f", tests=tests, **more))
 
@@ -142,8 +142,8 @@ def _polygamma(x: Any, order: int) -> Any:
 
 
 def _infer_polygamma(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    if not 1 <= attrs[0] <= gamma.MOST_DERIVATIVES:
-        raise ArgumentError(f"polygamma takes orders from 1 to {gamma.MOST_DERIVATIVES}, not {attrs[0]}")
+    if not 1 <= attrs[0] <= gamma.MAX_DERIVATIVES:
+        raise ArgumentError(f"polygamma takes orders from 1 to {gamma.MAX_DERIVATIVES}, not {attrs[0]}")
     return same_type("polygamma", "f")(inputs, attrs)
 
 
@@ -152,9 +152,9 @@ def _polygamma_reference(x: Any, order: int) -> Any:
 
 
 _POSITIVE = {"low": 0.0, "high": 20.0, "guard": "positive", "ulps": 3}
-lgamma = _row("lgamma", in_wider_type(_lgamma), gamma.lgamma, 120, _POSITIVE)
-digamma = _row("digamma", in_wider_type(_digamma), gamma.digamma, 110, _POSITIVE)
-polygamma = _row(
+lgamma = _define("lgamma", in_wider_type(_lgamma), gamma.lgamma, 120, _POSITIVE)
+digamma = _define("digamma", in_wider_type(_digamma), gamma.digamma, 110, _POSITIVE)
+polygamma = _define(
     "polygamma",
     _polygamma_reference,
     gamma.polygamma,
@@ -186,8 +186,8 @@ def _scaled_bessel(x: Any, order: int) -> Any:
 
 
 _BESSEL = {"low": -20.0, "high": 20.0, "ulps": 4}
-i0e = _row("i0e", in_wider_type(lambda x: _scaled_bessel(x, 0)), bessel.i0e, 70, _BESSEL)
-i1e = _row("i1e", in_wider_type(lambda x: _scaled_bessel(x, 1)), bessel.i1e, 70, _BESSEL)
+i0e = _define("i0e", in_wider_type(lambda x: _scaled_bessel(x, 0)), bessel.i0e, 70, _BESSEL)
+i1e = _define("i1e", in_wider_type(lambda x: _scaled_bessel(x, 1)), bessel.i1e, 70, _BESSEL)
 
 
 # --- the normal distribution -----------------------------------------------------------------------------------------
@@ -234,17 +234,18 @@ def _normal_within(x: Any) -> Any:
     return erf_of(x * np.sqrt(x.dtype.type(0.5)))
 
 
-normal_within = _row("normal_within", in_wider_type(_normal_within), normal.normal_within, 14, {"low": -6.0, "high": 6.0, "ulps": 4})
-ndtr = _row("ndtr", in_wider_type(_ndtr), normal.ndtr, 64, {"low": -6.0, "high": 6.0, "ulps": 3})
-ndtri = _row("ndtri", in_wider_type(_ndtri), normal.ndtri, 70, {"low": 0.0, "high": 1.0, "ulps": 3})
-erfcx = _row("erfcx", in_wider_type(_erfcx), normal.erfcx, 90, {"low": -3.0, "high": 10.0, "ulps": 4})
+normal_within = _define("normal_within", in_wider_type(_normal_within), normal.normal_within, 14, {"low": -6.0, "high": 6.0, "ulps": 4})
+ndtr = _define("ndtr", in_wider_type(_ndtr), normal.ndtr, 64, {"low": -6.0, "high": 6.0, "ulps": 3})
+ndtri = _define("ndtri", in_wider_type(_ndtri), normal.ndtri, 70, {"low": 0.0, "high": 1.0, "ulps": 3})
+erfcx = _define("erfcx", in_wider_type(_erfcx), normal.erfcx, 90, {"low": -3.0, "high": 10.0, "ulps": 4})
 
 
 # --- products with logarithms ----------------------------------------------------------------------------------------
 
 
 def _product_with(name: str) -> Op:
-    """``x * log(y)`` or ``x * log1p(y)``, 0 where x is 0 unless y is NaN. A row, as its slope at x = 0 is the logarithm, infinite or not."""
+    """``x * log(y)`` or ``x * log1p(y)``, 0 where x is 0 unless y is NaN. An op of its own, as its slope at x = 0 is the logarithm, infinite or
+    not."""
 
     def reference(x: Any, y: Any) -> Any:
         return np.where((x == 0) & ~np.isnan(y), 0.0, x * getattr(np, name)(y))
@@ -252,7 +253,7 @@ def _product_with(name: str) -> Op:
     def lower(x: Any, y: Any) -> Any:
         return (x.eq(0.0) & y.eq(y)).select(x.const(0.0), x * y.op(name))
 
-    return _row(f"x{name}y", in_wider_type(reference), lower, 26, {"low": 0.0, "high": 10.0, "ulps": 3}, arity=2)
+    return _define(f"x{name}y", in_wider_type(reference), lower, 26, {"low": 0.0, "high": 10.0, "ulps": 3}, arity=2)
 
 
 xlogy = _product_with("log")

@@ -16,8 +16,9 @@ import hologram as hg
 from hologram import numpy as hnp
 from hologram.errors import TracedValueError
 from hologram.ir.leaves import const, leaf
-from hologram.ir.node import Node, topological
-from hologram.ir.op import MULTIPLE
+from hologram.ir.node import Node
+from hologram.ir.op import MULTI_RESULT
+from hologram.ir.traversal import topological
 from hologram.primitives.markers import place
 from hologram.support.lru_cache import Recent
 from hologram.trace import recorder
@@ -50,7 +51,7 @@ class _Template:
         wanted = [found] if self.single else list(found)
         outputs = [None if x is None else node_of(strong(x)) for x in [*wanted, *[condition for condition, _ in conditions]]]
         nodes = [n for n in topological([x for x in outputs if x is not None]) if n not in inputs]
-        if any(n.op is leaf or n.op is place or n.op.kind in MULTIPLE for n in nodes):
+        if any(n.op is leaf or n.op is place or n.op.kind in MULTI_RESULT for n in nodes):
             raise TracedValueError("what depends on other values, or is computed together, is not made node by node")
         constants = [n for n in nodes if n.op is const]
         positions = {n: i for i, n in enumerate([*inputs, *constants])}

@@ -56,7 +56,7 @@ def fusible(kernel: Kernel) -> dict[Any, Ins]:
     for body in [kernel.body, *(s.body for s in everything if isinstance(s, Loop))]:
         here = set(x for x in body if isinstance(x, Ins))
         for s in body:
-            summed = s.op is add if isinstance(s, Ins) else isinstance(s, Accumulate) and s.acc.row.monoid is add and s.acc.row.kind == "reduce"
+            summed = s.op is add if isinstance(s, Ins) else isinstance(s, Accumulate) and s.acc.op.monoid is add and s.acc.op.kind == "reduce"
             if not summed:
                 continue
             for x in s.args:  # type: ignore[union-attr]

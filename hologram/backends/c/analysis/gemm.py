@@ -98,7 +98,7 @@ def product(rows: Loop) -> Product | None:
     if columns is None or down is None or down.kind != "serial" or not down.accs or any(isinstance(s, Store) for s in (*rows.body, *down.body)):
         return None
     order = [s for loop in (rows, columns, down) for s in loop.body if isinstance(s, Ins)]
-    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in down.accs) and not any(s.op == "scan" for s in order)
+    plain = all(a.op.kind == "reduce" and a.op.monoid is not None for a in down.accs) and not any(s.op == "scan" for s in order)
     if not plain or down.start != 0 or not isinstance(down.extent, int) or down.extent > (PAGE**2 if down.limit is None else PAGE):
         return None
     depends = _dependences(order, down.accs, (rows.var, columns.var, down.var))

@@ -31,7 +31,7 @@ def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = Non
     rows, columns, shares = p.rows.staged, p.columns.staged, shares or warps(p.rows.size, p.columns.size)
     if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or shares is None:
         return None
-    (sum_of,), row = accumulates[0].args, accumulates[0].acc.row
+    (sum_of,), row = accumulates[0].args, accumulates[0].acc.op
     if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
         return None
     factors = [rows[0], columns[0]]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hologram.backends.c.analysis.gemm import DEPTHS, SIDE, Product, Side, product
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store
-from hologram.graph.schedule.tiles import MOST_HELD
+from hologram.graph.schedule.tiles import MAX_ITEM_REGISTERS
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, split_linear
 
@@ -81,7 +81,7 @@ def tiles_of(kernel: Kernel, local_bytes: int, by_subgroups: bool) -> Tiles | No
             nests[loop] = p._replace(depth=depth)
     panels = max((p.local for p in nests.values() if isinstance(p, Product)), default=0)
     tiles = Tiles(nests, in_registers, panels, taken + panels)
-    return tiles if tiles.local <= local_bytes and tiles.registers <= MOST_HELD else None
+    return tiles if tiles.local <= local_bytes and tiles.registers <= MAX_ITEM_REGISTERS else None
 
 
 def shared_bytes(b: Buffer) -> int:
@@ -98,7 +98,7 @@ def _inner(loop: Loop) -> Loop | None:
 def _nest(rows: Loop) -> Nest | None:
     columns = _inner(rows)
     assert columns is not None
-    plain = all(a.row.kind == "reduce" and a.row.monoid is not None for a in columns.accs)
+    plain = all(a.op.kind == "reduce" and a.op.monoid is not None for a in columns.accs)
     if not plain or any(isinstance(s, Loop) or (isinstance(s, Ins) and s.op == "scan") for s in columns.body):
         return None
     sides = []

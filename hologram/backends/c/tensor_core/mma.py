@@ -75,8 +75,8 @@ class MmaNestWriter(ByWarps, ElementWriter):
                 users.setdefault(a, []).append(s)
         for store in self._stores():
             users.setdefault(store.value, []).append(None)
-        summed = {a for s in self.p.accumulates if s.acc.row.monoid is TABLE["add"] for a in s.args}
-        other = {a for s in self.p.accumulates if s.acc.row.monoid is not TABLE["add"] for a in s.args}
+        summed = {a for s in self.p.accumulates if s.acc.op.monoid is TABLE["add"] for a in s.args}
+        other = {a for s in self.p.accumulates if s.acc.op.monoid is not TABLE["add"] for a in s.args}
         out: set[Ins] = set()
         for s in reversed(self.p.order):
             used = users.get(s, [])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter, serial
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ControlStep
-from hologram.graph.memory.plan import LINE_BYTES
+from hologram.graph.memory.arena import LINE_BYTES
 from hologram.graph.program import Schedule
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import mod

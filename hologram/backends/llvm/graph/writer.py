@@ -26,7 +26,7 @@ from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.memory.plan import Plan
+from hologram.graph.memory.arena import ArenaAllocation
 from hologram.graph.program import Schedule
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import bounds
@@ -63,7 +63,7 @@ class Frame:
     def __init__(
         self,
         schedule: Schedule,
-        plan: Plan | None,
+        plan: ArenaAllocation | None,
         arena: Reg,
         pointers: dict[Node, Reg],
         inside_loop: bool = True,
@@ -88,7 +88,7 @@ class GraphWriter:
         self.integers = Integers(self.f)
         self.declarations = ATTRIBUTES + DECLARATIONS * checked
 
-    def render(self, schedule: Schedule, plan: Plan | None) -> GraphWriter:
+    def render(self, schedule: Schedule, plan: ArenaAllocation | None) -> GraphWriter:
         f = self.f
         self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)  # SCRATCH_AT is 0
         place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_AT}")
@@ -241,7 +241,7 @@ class GraphWriter:
         for i, v in enumerate(values):
             at = f.emit(f"getelementptr i64, ptr {self.args}, i64 {i}")
             f.do(f"store {v.typed}, ptr {at.text}, align 8")
-        name, chunks = self._name(low, frame, direct=False), self.integers.integer(k.chunks)
+        name, chunks = self._name(low, frame, direct=False), self.integers.integer(k.iterations)
         if serial(k):
             f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
             return
@@ -279,4 +279,4 @@ def routines_of(text: str) -> list[str]:
 
 def serial(k: Kernel) -> bool:
     """Whether the calling thread runs a kernel alone."""
-    return isinstance(k.chunks, int) and (k.chunks == 1 or k.chunks * k.cost < SERIAL_NS)
+    return isinstance(k.iterations, int) and (k.iterations == 1 or k.iterations * k.cost < SERIAL_NS)

@@ -1,1 +1,1 @@
-"""Attention and what is like it: how it is found, and its kernels."""
+"""Attention: pattern matching, nodes and kernels, of the forward pass and of derivatives."""

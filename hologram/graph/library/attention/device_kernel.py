@@ -1,7 +1,8 @@
-"""The kernel of an attention node for devices whose items share memory (:mod:`hologram.graph.library.attention.nodes` has the node).
+"""The attention kernel for GPUs, whose items share memory (:mod:`hologram.graph.library.attention.nodes` has the node).
 
-A chunk is a block of rows (queries) of one head, which goes over blocks of keys. All its work is nests of two loops of lanes, rows by keys or rows by
-elements of a value, whose elements items keep in registers (:mod:`hologram.backends.c.analysis.tiles`): block of keys by block of keys
+A parallel iteration is a block of rows (queries) of one head, which goes over blocks of keys. All its work is nests of two loops of lanes, rows by
+keys or rows by elements of a value, whose elements items keep in registers (:mod:`hologram.backends.c.analysis.tiles`): block of keys by block of
+keys
 
 1. products of queries and keys, and the scores made of them;
 2. their maximum in each row, and the factor ``exp(old maximum - new maximum)`` for what there is so far;
@@ -22,21 +23,21 @@ from collections.abc import Sequence
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import cast, const, index, least, load, named, row
+from hologram.graph.kernel.build import apply, cast, const, index, least, load, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import moved, products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.schedule.tiles import MOST_HELD, PAD, SIDE, GpuTileConfig
+from hologram.graph.schedule.tiles import MAX_ITEM_REGISTERS, PAD, SIDE, GpuTileConfig
 from hologram.ir.index_maps import linear, variables
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter
 
-WIDEST_BY_UNITS = 128  # elements of a value: outputs and sums are in registers
-LEAST_BY_UNITS = 32  # keys of a block: terms that panels have
-WIDEST_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least
-GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
+MAX_MATRIX_UNIT_WIDTH = 128  # elements of a value: outputs and sums are in registers
+MIN_MATRIX_UNIT_KEYS = 32  # keys of a block: terms that panels have
+MAX_VALUE_ROW_BYTES = 2048  # of a value: its panels and outputs fit where shared memory is least
+GFLOPS = 60.0  # that a parallel iteration is taken to reach, for its cost
 
 
 def lower_attention(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
@@ -64,8 +65,8 @@ def whole(n: int) -> int:
 
 
 class TileKernel(ScoreKernel):
-    """A kernel of nests. Names: ``r`` a row of the chunk, ``left`` how many rows there are from the chunk's first, ``j`` the block, ``here`` how many
-    keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
+    """A kernel of nests. Names: ``r`` a row of the parallel iteration, ``left`` how many rows there are from the parallel iteration's first, ``j``
+    the block, ``here`` how many keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
 
     def blocks_of(self, panels: GpuTileConfig, width: int, factors: Sequence[Node], products: int = 1) -> None:
         """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products, ``products`` of which are of
@@ -75,16 +76,16 @@ class TileKernel(ScoreKernel):
         most_rows, most_keys = panels.scores
         wide = self.dtype.itemsize // 4
         narrow = {rounded_type(x) for x in factors}
-        by_units = panels.tile_16bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= WIDEST_BY_UNITS
+        by_units = panels.tile_16_bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= MAX_MATRIX_UNIT_WIDTH
         self.weight_type: DType = narrow.pop() if by_units else self.dtype  # type: ignore[assignment]
-        if by_units and products > 1 and whole(width) > WIDEST_BY_UNITS // 2:
+        if by_units and products > 1 and whole(width) > MAX_MATRIX_UNIT_WIDTH // 2:
             most_keys //= 2
-        self.block = max(LEAST_BY_UNITS * by_units, block(self.length, most_keys // wide))
+        self.block = max(MIN_MATRIX_UNIT_KEYS * by_units, block(self.length, most_keys // wide))
         self.rows = most_rows if by_units else block(self.count, most_rows // wide)
         of_a_row = (2 * whole(width) + self.block) // SIDE + 3  # outputs, their sums, scores, and what softmax has of it
-        while not by_units and self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MOST_HELD:
+        while not by_units and self.rows > SIDE and wide * (self.rows // SIDE) * of_a_row > MAX_ITEM_REGISTERS:
             self.rows //= 2
-        self.blocks, self.chunks = -(-self.length // self.block), -(-self.count // self.rows)
+        self.blocks, self.row_blocks = -(-self.length // self.block), -(-self.count // self.rows)
         self.stride = self.rows + PAD
         self.weights = Buffer("weights", self.weight_type, "scratch", self.block * self.stride)
 
@@ -92,11 +93,11 @@ class TileKernel(ScoreKernel):
 
     @property
     def row(self) -> Int:
-        return 0 if self.chunks == 1 else counter("row", self.count)
+        return 0 if self.row_blocks == 1 else counter("row", self.count)
 
     @property
     def left(self) -> Int | None:
-        """Rows from the chunk's first on; None where they are enough for every chunk."""
+        """Rows from the parallel iteration's first on; None where they are enough for every parallel iteration."""
         return None if self.count % self.rows == 0 else self.count - self.row
 
     @property
@@ -111,8 +112,8 @@ class TileKernel(ScoreKernel):
 
     # --- loops ---------------------------------------------------------------------------------------------------------
 
-    def begin_chunk(self, body: list[Stmt], number: Int) -> None:
-        if self.chunks > 1:
+    def begin_block(self, body: list[Stmt], number: Int) -> None:
+        if self.row_blocks > 1:
             named(index(body, number * self.rows), "row")
 
     def each_block(self, body: list[Stmt]) -> list[Stmt]:
@@ -138,11 +139,11 @@ class TileKernel(ScoreKernel):
         return rows, Loop("lanes", "d", 0, whole(width), width if width != whole(width) else None)
 
     def products(self, down: Loop, rows: Loop, columns: Loop, queries: Node, keys: Node) -> None:
-        """Sums of products of the chunk's rows and the block's keys."""
+        """Sums of products of the parallel iteration's rows and the block's keys."""
         k = counter("k", static(queries.shape[-1]))
         r, t = counter("r", self.rows), counter("t", self.block)
-        x = self.element(queries, (*self.place(self.row + r, 0), k), down.body, {"k"}, rows.body)
-        y = self.element(keys, (*self.place(0, self.first + t), k), down.body, {"k"}, columns.body)
+        x = self.element(queries, (*self.score_index(self.row + r, 0), k), down.body, {"k"}, rows.body)
+        y = self.element(keys, (*self.score_index(0, self.first + t), k), down.body, {"k"}, columns.body)
         self.add_product(down, x, y)
 
     def keep_weight(self, columns: Loop, weight: Value) -> None:
@@ -155,7 +156,7 @@ class TileKernel(ScoreKernel):
         down = Loop("serial", "t", 0, self.block, self.here)
         t, d = counter("t", self.block), counter("d", static(factor.shape[-1]))
         weight = cast(down.body, load(down.body, self.weights, t * self.stride + counter("r", self.rows)), self.dtype)
-        value = self.element(factor, (*self.place(0, self.first + t), d), down.body, {"t"}, columns.body)
+        value = self.element(factor, (*self.score_index(0, self.first + t), d), down.body, {"t"}, columns.body)
         self.add_product(down, weight, value)
         columns.body.append(down)
         return down.accs[0]
@@ -176,8 +177,8 @@ class _Attention(TileKernel):
         self.r = counter("r", self.rows)
 
     def lowered(self) -> Lowered:
-        kernel, body, number = self.start(self.chunks)
-        self.begin_chunk(body, number)
+        kernel, body, number = self.start(self.row_blocks)
+        self.begin_block(body, number)
         self._no_key(body)
         blocks = self.each_block(body)
         self._scores(blocks)
@@ -207,7 +208,7 @@ class _Attention(TileKernel):
         down = Loop("serial", "k", 0, self.depth)
         self.products(down, rows, columns, self.queries, self.keys)
         columns.body.append(down)
-        at = self.place(self.row + self.r, self.first + counter("t", self.block))
+        at = self.score_index(self.row + self.r, self.first + counter("t", self.block))
         (acc,) = down.accs
         score = self.element(self.scores, at, columns.body, {"t"}, rows.body, {self.made_of: acc})
         columns.body.append(Store(self.found, self._score(), score))
@@ -218,19 +219,19 @@ class _Attention(TileKernel):
         best = self._reduced(columns, "reduce_max", load(columns.body, self.found, self._score()))
         rows.body.append(columns)
         old = load(rows.body, self.tops, self.r)
-        top = row(rows.body, "max", old, best)
-        scale = row(rows.body, "exp", row(rows.body, "sub", old, top))
+        top = apply(rows.body, "max", old, best)
+        scale = apply(rows.body, "exp", apply(rows.body, "sub", old, top))
         rows.body += [Store(self.tops, self.r, top), Store(self.scales, self.r, scale)]
 
     def _exponentials(self, body: list[Stmt]) -> None:
         rows, columns = self.by_keys(body)
         top = load(rows.body, self.tops, self.r)
-        weight = row(columns.body, "exp", row(columns.body, "sub", load(columns.body, self.found, self._score()), top))
+        weight = apply(columns.body, "exp", apply(columns.body, "sub", load(columns.body, self.found, self._score()), top))
         self.keep_weight(columns, weight)
         total = self._reduced(columns, "reduce_sum", weight)
         rows.body.append(columns)
-        earlier = row(rows.body, "mul", load(rows.body, self.sums, self.r), load(rows.body, self.scales, self.r))
-        rows.body.append(Store(self.sums, self.r, row(rows.body, "add", earlier, total)))
+        earlier = apply(rows.body, "mul", load(rows.body, self.sums, self.r), load(rows.body, self.scales, self.r))
+        rows.body.append(Store(self.sums, self.r, apply(rows.body, "add", earlier, total)))
 
     def _reduced(self, loop: Loop, op: str, value: Value) -> Value:
         acc = Acc(TABLE[op], self.dtype, self.dtype)
@@ -242,8 +243,8 @@ class _Attention(TileKernel):
         rows, columns = self.by_elements(body, self.width)
         scale = load(rows.body, self.scales, self.r)
         more = self.sums_of(columns, self.values)
-        earlier = row(columns.body, "mul", load(columns.body, self.outs, self._out()), scale)
-        columns.body.append(Store(self.outs, self._out(), row(columns.body, "add", earlier, more)))
+        earlier = apply(columns.body, "mul", load(columns.body, self.outs, self._out()), scale)
+        columns.body.append(Store(self.outs, self._out(), apply(columns.body, "add", earlier, more)))
         rows.body.append(columns)
 
     def _divide(self, body: list[Stmt]) -> None:
@@ -252,9 +253,9 @@ class _Attention(TileKernel):
         total: Value = load(rows.body, self.sums, self.r)
         one = const(rows.body, 1.0, self.dtype)
         if self.safe:
-            total = row(rows.body, "select", row(rows.body, "eq", total, const(rows.body, 0.0, self.dtype)), one, total)
-        share = row(rows.body, "div", one, total)
-        result = row(columns.body, "mul", load(columns.body, self.outs, self._out()), share)
-        at = [n for i, n in enumerate(self.place(self.row + self.r, 0)) if i != self.walked_axis]
+            total = apply(rows.body, "select", apply(rows.body, "eq", total, const(rows.body, 0.0, self.dtype)), one, total)
+        share = apply(rows.body, "div", one, total)
+        result = apply(columns.body, "mul", load(columns.body, self.outs, self._out()), share)
+        at = [n for i, n in enumerate(self.score_index(self.row + self.r, 0)) if i != self.walked_axis]
         columns.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*at, counter("d", self.width)), self.node.shape), result))
         rows.body.append(columns)

@@ -1,7 +1,7 @@
-"""The kernel of an attention node (:mod:`hologram.graph.library.attention.nodes`).
+"""The attention kernel for CPUs (:mod:`hologram.graph.library.attention.nodes` has the node).
 
-A chunk is a block of rows (queries) of one head; rows are the lanes. Queries are turned to (depth, rows) in scratch. Then, block of keys by
-block of keys:
+A parallel iteration is a block of rows (queries) of one head; rows are the lanes. Queries are transposed to (depth, rows) in scratch. Then, block of
+keys by block of keys:
 
 1. scores (keys, rows) by register tiles: a few keys, each element of which meets a vector of rows;
 2. what is done with scores before the softmax, their maxima, exponentials and sums, down the keys, for a vector of rows at once;
@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import const, least, load, named, row
+from hologram.graph.kernel.build import apply, const, least, load, named
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import products_in
 from hologram.graph.library.attention.scores import ScoreKernel, static
@@ -27,9 +27,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter, floordiv
 
-ROWS = 64  # of a chunk: what is read of keys and values serves that many
-KEYS = 256  # of a block: its scores and values fit in the second-level cache
-GFLOPS = 60.0  # that a chunk is taken to reach, for its cost
+BLOCK_ROWS = 64  # of a parallel iteration: what is read of keys and values serves that many
+BLOCK_KEYS = 256  # of a block: its scores and values fit in the second-level cache
+GFLOPS = 60.0  # that a parallel iteration is taken to reach, for its cost
 
 
 def lower_attention(group: Group, materialized: set[Node], tile: CpuTileConfig) -> Lowered:
@@ -38,8 +38,8 @@ def lower_attention(group: Group, materialized: set[Node], tile: CpuTileConfig) 
 
 
 def block_length(keys: int, tile: int) -> int:
-    """Keys of a block: even blocks of about :data:`KEYS`, of which the last one has those of a tile, too."""
-    even = -(-keys // -(-keys // KEYS))
+    """Keys of a block: even blocks of about :data:`BLOCK_KEYS`, of which the last one has those of a tile, too."""
+    even = -(-keys // -(-keys // BLOCK_KEYS))
     return next(n for n in itertools.count(max(even, min(tile, keys))) if keys % n == 0 or keys % n >= tile)
 
 
@@ -49,8 +49,8 @@ def tile_length(count: int, most: int) -> int:
 
 
 class _Attention(ScoreKernel):
-    """Names: ``r`` a row of the chunk, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a query, ``d``
-    of a value."""
+    """Names: ``r`` a row of the parallel iteration, ``j`` the block, ``t`` a key of it, ``at`` the first row or key of a tile, ``k`` an element of a
+    query, ``d`` of a value."""
 
     def __init__(self, group: Group, materialized: set[Node], tile: CpuTileConfig) -> None:
         (self.node,) = group.nodes
@@ -60,13 +60,13 @@ class _Attention(ScoreKernel):
         (self.products,) = products_in(scores)
         self.vector = tile.nbytes // self.dtype.itemsize
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
-        self.chunks_of_head = -(-self.count // ROWS)
-        self.rows = -(-self.count // self.chunks_of_head)
+        self.iterations_of_head = -(-self.count // BLOCK_ROWS)
+        self.rows = -(-self.count // self.iterations_of_head)
         self.block = block_length(self.length, tile.rows)
         self.row_tile, self.key_tile = tile_length(self.rows, tile.rows), tile_length(self.block, tile.rows)
         self.stride = -(-self.rows // self.row_tile) * self.row_tile  # of rows in scratch: a last tile may be more than there are
         self.blocks = -(-self.length // self.block)
-        self.turned = self.scratch("turned", self.depth * self.rows)
+        self.transposed = self.scratch("transposed", self.depth * self.rows)
         self.weights = self.scratch("weights", self.block * self.stride)
         self.outs = self.scratch("outs", self.stride * self.width)
         self.tops, self.sums, self.scales = (self.scratch(name, self.stride) for name in ("tops", "sums", "scales"))
@@ -75,7 +75,7 @@ class _Attention(ScoreKernel):
 
     @property
     def row(self) -> Int:
-        return 0 if self.chunks_of_head == 1 else counter("row", self.count - self.rows + 1)
+        return 0 if self.iterations_of_head == 1 else counter("row", self.count - self.rows + 1)
 
     @property
     def first(self) -> Int:
@@ -94,8 +94,8 @@ class _Attention(ScoreKernel):
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
     def lowered(self) -> Lowered:
-        kernel, body, block = self.start(self.chunks_of_head, repeats=self.count % self.rows != 0)
-        if self.chunks_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
+        kernel, body, block = self.start(self.iterations_of_head, repeats=self.count % self.rows != 0)
+        if self.iterations_of_head > 1:  # the last rows of a head may be computed twice, to the same bits
             named(least(body, block * self.rows, self.count - self.rows), "row")
         self._turn(body)
         if self.blocks > 1:
@@ -106,15 +106,15 @@ class _Attention(ScoreKernel):
         else:
             self._one_block(body)
         self._divide(body)
-        scratch = [self.turned, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
+        scratch = [self.transposed, self.weights, self.outs, self.tops, self.sums, *([self.scales] if self.blocks > 1 else [])]
         return self.finish(kernel, scratch, 2 * self.rows * self.length * (self.depth + self.width) / GFLOPS)
 
     def _turn(self, body: list[Stmt]) -> None:
         """Queries to (depth, rows)."""
         down, across = Loop("serial", "k", 0, self.depth), Loop("lanes", "r", 0, self.rows)
         k, r = counter("k", self.depth), counter("r", self.rows)
-        query = self.element(self.queries, (*self.place(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
-        across.body.append(Store(self.turned, k * self.rows + r, query))
+        query = self.element(self.queries, (*self.score_index(self.row + r, 0), k), across.body, {"r", "k"}, down.body)
+        across.body.append(Store(self.transposed, k * self.rows + r, query))
         down.body.append(across)
         body.append(down)
 
@@ -164,9 +164,9 @@ class _Attention(ScoreKernel):
         across = self._across(tiles.body, "r", self.rows)
         k, r = counter("k", self.depth), counter("r", self.rows)
         down = Loop("serial", "k", 0, self.depth)
-        query = load(down.body, self.turned, k * self.rows + r)
+        query = load(down.body, self.transposed, k * self.rows + r)
         for i in range(self.key_tile):
-            key = self.element(self.keys, (*self.place(0, self.first + at + i), k), down.body, {"k"}, across.body)
+            key = self.element(self.keys, (*self.score_index(0, self.first + at + i), k), down.body, {"k"}, across.body)
             self.add_product(down, key, query)
         across.body.append(down)
         across.body += [Store(self.weights, (at + i) * self.stride + r, acc) for i, acc in enumerate(down.accs)]
@@ -179,11 +179,11 @@ class _Attention(ScoreKernel):
         r = counter("r", self.rows)
         several = self.blocks > 1
         old = load(body, self.tops, r) if several else self.lowest(body)
-        top = row(body, "max", old, self._finished(body))
+        top = apply(body, "max", old, self._finished(body))
         total = self._exponentials(body, top)
         if several:
-            scale = row(body, "exp", row(body, "sub", old, top))
-            total = row(body, "add", row(body, "mul", load(body, self.sums, r), scale), total)
+            scale = apply(body, "exp", apply(body, "sub", old, top))
+            total = apply(body, "add", apply(body, "mul", load(body, self.sums, r), scale), total)
             body += [Store(self.tops, r, top), Store(self.scales, r, scale)]
         body.append(Store(self.sums, r, total))
 
@@ -193,7 +193,7 @@ class _Attention(ScoreKernel):
         t, r = counter("t", self.block), counter("r", self.rows)
         here = t * self.stride + r
         known = {self.products: load(down.body, self.weights, here)}
-        score = self.element(self.scores, self.place(self.row + r, self.first + t), down.body, {"t"}, body, known)
+        score = self.element(self.scores, self.score_index(self.row + r, self.first + t), down.body, {"t"}, body, known)
         if self.scores is not self.products:
             down.body.append(Store(self.weights, here, score))
         return self._reduced(body, down, "reduce_max", score)
@@ -202,7 +202,7 @@ class _Attention(ScoreKernel):
         """Exponentials in place of scores; their sum."""
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
         here = counter("t", self.block) * self.stride + counter("r", self.rows)
-        weight = row(down.body, "exp", row(down.body, "sub", load(down.body, self.weights, here), unit))
+        weight = apply(down.body, "exp", apply(down.body, "sub", load(down.body, self.weights, here), unit))
         down.body.append(Store(self.weights, here, weight))
         return self._reduced(body, down, "reduce_sum", weight)
 
@@ -221,17 +221,17 @@ class _Attention(ScoreKernel):
         across = self._across(tiles.body, "d", self.width)
         t, d = counter("t", self.block), counter("d", self.width)
         down = Loop("serial", "t", 0, self.block, self.here if self.ragged else None)
-        value = self.element(self.values, (*self.place(0, self.first + t), d), down.body, {"t"}, across.body)
+        value = self.element(self.values, (*self.score_index(0, self.first + t), d), down.body, {"t"}, across.body)
         for i in range(self.row_tile):
             self.add_product(down, load(down.body, self.weights, t * self.stride + at + i), value)
         across.body.append(down)
         for i, acc in enumerate(down.accs):
-            place = (at + i) * self.width + d
+            element_index = (at + i) * self.width + d
             total: Value = acc
             if self.blocks > 1:
-                earlier = row(across.body, "mul", load(across.body, self.outs, place), load(across.body, self.scales, at + i))
-                total = row(across.body, "add", earlier, acc)
-            across.body.append(Store(self.outs, place, total))
+                earlier = apply(across.body, "mul", load(across.body, self.outs, element_index), load(across.body, self.scales, at + i))
+                total = apply(across.body, "add", earlier, acc)
+            across.body.append(Store(self.outs, element_index, total))
 
     def _divide(self, body: list[Stmt]) -> None:
         """The results: outputs over sums."""
@@ -240,10 +240,10 @@ class _Attention(ScoreKernel):
         total: Value = load(across.body, self.sums, r)
         one = const(across.body, 1.0, self.dtype)
         if self.safe:
-            total = row(across.body, "select", row(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
-        across.body.append(Store(self.sums, r, row(across.body, "div", one, total)))
-        result = row(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
-        index = [n for i, n in enumerate(self.place(self.row + e, 0)) if i != self.walked_axis]
+            total = apply(across.body, "select", apply(across.body, "eq", total, const(across.body, 0.0, self.dtype)), one, total)
+        across.body.append(Store(self.sums, r, apply(across.body, "div", one, total)))
+        result = apply(lanes.body, "mul", load(lanes.body, self.outs, e * self.width + d), load(lanes.body, self.sums, e))
+        index = [n for i, n in enumerate(self.score_index(self.row + e, 0)) if i != self.walked_axis]
         lanes.body.append(Store(self.buffers.buffer(self.node, "out"), linear((*index, d), self.node.shape), result))
         down.body.append(lanes)
         body += [across, down]

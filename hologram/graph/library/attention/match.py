@@ -1,4 +1,4 @@
-"""Attention, ``softmax(scores(q kᵀ)) v``, recognised in a canonical graph and made one node.
+"""Attention matching: ``softmax(scores(q kᵀ)) v`` in a canonical graph becomes one node.
 
 What is recognised, by structure and not by name: a product over the keys whose one factor is ``exp(s - max s) / sum exp(s - max s)`` along them, and
 ``s`` is made, element by element, of a product of queries and keys (scale, masks, biases and caps in any number). Where nothing else reads what is
@@ -9,7 +9,7 @@ kernel: scores stay in a core's cache (Rabe and Staats 2021; Dao et al. 2022). S
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,14 +18,15 @@ from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import ATTENTION, SCORES, moved
 from hologram.ir.graph import Graph
-from hologram.ir.index_maps import Index, is_simple, linear, requests, variables
+from hologram.ir.index_maps import Index, is_simple, linear, propagate_index, variables
 from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, split_linear, substitute, var
+from hologram.ir.traversal import post_order, reachable, users_of
 
-LEAST_ROWS = 16  # queries of a head from which on it pays: they are the lanes
-LEAST = 8  # keys, and elements of a query or a value
-WIDEST = 512  # elements of a query or a value: what a core keeps of them must fit
+MIN_QUERIES = 16  # queries of a head from which on it pays: they are the lanes
+MIN_KEYS = 8  # keys, and elements of a query or a value
+MAX_HEAD_WIDTH = 512  # elements of a query or a value: what a core keeps of them must fit
 
 
 class _Match(NamedTuple):
@@ -57,14 +58,10 @@ def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
         return graph
     b = Builder()
     made: dict[Node, Node] = {}
-    lines: dict[Node, Any] = {}
     for node in nodes:
         match = found.get(node)
-        new = b.like(node, tuple(made[x] for x in node.inputs)) if match is None else _joined(b, match, made)
-        made[node] = new
-        if node in graph.lines:
-            lines.setdefault(new, graph.lines[node])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
+        made[node] = b.like(node, tuple(made[x] for x in node.inputs)) if match is None else _joined(b, match, made)
+    return graph.mapped(made)
 
 
 def _joined(b: Builder, m: _Match, made: dict[Node, Node]) -> Node:
@@ -96,19 +93,7 @@ def above(
 
 def _walk(scores: Node) -> list[Node]:
     """What finished scores are made of, element by element, inputs first; down to what is in memory or computed by itself."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(scores, False)]
-    while stack:
-        n, ready = stack.pop()
-        if ready:
-            order.append(n)
-        elif n not in seen:
-            seen.add(n)
-            stack.append((n, True))
-            if _is_inside(n):
-                stack += [(x, False) for x in n.inputs]
-    return order
+    return post_order([scores], lambda n: n.inputs if _is_inside(n) else ())
 
 
 def _is_inside(node: Node) -> bool:
@@ -151,19 +136,17 @@ def long_axes(shape: Shape) -> list[int]:
 def walked(index: Index, own: Shape, of: Shape) -> dict[int, int] | None:
     """Of an index into ``own`` in the variables of ``of``: the axis of ``of`` that each long axis of ``own`` walks; None unless it is one to one."""
     names = {v: i for i, v in enumerate(variables(of)) if v != 0}
-    places = {i: names.get(index[i], -1) for i in long_axes(own)}
-    return places if len(set(places.values()) - {-1}) == len(places) else None
+    axis_map = {i: names.get(index[i], -1) for i in long_axes(own)}
+    return axis_map if len(set(axis_map.values()) - {-1}) == len(axis_map) else None
 
 
 class _Search:
     def __init__(self, nodes: list[Node], outputs: Iterable[Node], widest_bytes: int | None) -> None:
         self.nodes, self.outputs, self.widest_bytes = nodes, set(outputs), widest_bytes
-        self.users: dict[Node, list[Node]] = {}
+        self.users = users_of(nodes)
         self.varies = Variation()
         for n in self.nodes:
             self.varies.note(n)
-            for x in n.inputs:
-                self.users.setdefault(x, []).append(n)
 
     def matches(self) -> list[_Match]:
         return [m for n in self.nodes if (m := self._match(n)) is not None]
@@ -175,21 +158,21 @@ class _Search:
         for weights, values in (last.factors, last.factors[::-1]):
             p, index = moved(weights, variables(weights.shape))
             soft = _softmax(p)
-            places = None if soft is None else walked(index, p.shape, weights.shape)
-            if soft is not None and places is not None:
-                return self._around(root, last, p, {s: places[i] for s, i in soft.places.items()}, values, soft)
+            axis_map = None if soft is None else walked(index, p.shape, weights.shape)
+            if soft is not None and axis_map is not None:
+                return self._around(root, last, p, {s: axis_map[i] for s, i in soft.axis_map.items()}, values, soft)
         return None
 
-    def _around(self, root: Node, last: _Product, p: Node, places: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
-        """The match around a softmax; ``places``: the axis of the last product's terms for each axis of the scores."""
+    def _around(self, root: Node, last: _Product, p: Node, axis_map: dict[int, int], values: Node, soft: _Softmax) -> _Match | None:
+        """The match around a softmax; ``axis_map``: the axis of the last product's terms for each axis of the scores."""
         space, length, axis = values.shape, soft.scores.shape, last.axis
-        others = set(long_axes(space)) - set(places.values())
+        others = set(long_axes(space)) - set(axis_map.values())
         inner = self._first_product(soft.scores, soft.axis)
-        if places.get(soft.axis) != axis or len(others) != 1 or inner is None:
+        if axis_map.get(soft.axis) != axis or len(others) != 1 or inner is None:
             return None
         (wide,), (product, there, summed, queries, keys) = others, inner
         of_queries, of_keys, of_values = (self.varies.of(x) for x in (queries, keys, values))
-        rows = [i for i in places if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and places[i] not in of_values]
+        rows = [i for i in axis_map if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and axis_map[i] not in of_values]
         row = max((i for i in rows if isinstance(length[i], int)), key=lambda i: (length[i], i), default=None)
         if row is None or not {axis, wide} <= of_values or not _worth(length[row], length[soft.axis], queries.shape[summed], space[wide]):
             return None
@@ -199,7 +182,7 @@ class _Search:
         if not self._only_here(product, inside, root) or not _is_contiguous(values, wide):
             return None
         axes = long_axes(length)
-        kept = [places[i] for i in axes]
+        kept = [axis_map[i] for i in axes]
         return _Match(
             root,
             tuple(last.results[x] for x in (*kept, wide) if x != axis),
@@ -224,10 +207,10 @@ class _Search:
             if product is None or len(indices) != 1:
                 continue
             (index,) = indices
-            places = walked(index, node.shape, scores.shape)
-            if places is None or sorted(places.values()) != long_axes(scores.shape):
+            axis_map = walked(index, node.shape, scores.shape)
+            if axis_map is None or sorted(axis_map.values()) != long_axes(scores.shape):
                 continue
-            axis, there = product.axis, {places[own]: term for term, own in product.results.items()}
+            axis, there = product.axis, {axis_map[own]: term for term, own in product.results.items()}
             for queries, keys in (product.factors, product.factors[::-1]):
                 q, k = self.varies.of(queries), self.varies.of(keys)
                 if axis in q and axis in k and there[key_axis] in k and there[key_axis] not in q:
@@ -236,19 +219,8 @@ class _Search:
 
     def _only_here(self, product: Node, allowed: set[Node], root: Node) -> bool:
         """Whether what is made of the first product is read by ``allowed`` nodes and ``root`` only."""
-        stack, seen = [product], {product}
-        while stack:
-            n = stack.pop()
-            if n in self.outputs:
-                return False
-            for user in self.users.get(n, ()):
-                if user is root or user in seen:
-                    continue
-                if user not in allowed:
-                    return False
-                seen.add(user)
-                stack.append(user)
-        return True
+        made = reachable([product], lambda n: [u for u in self.users.get(n, ()) if u is not root])
+        return all(n not in self.outputs and (n is product or n in allowed) for n in made)
 
 
 def _between(root: Node, p: Node) -> set[Node]:
@@ -272,13 +244,13 @@ def reached(scores: Node) -> dict[Node, set[Index]]:
     for node, index in stack:
         reached.setdefault(node, set()).add(index)
         if _is_inside(node):
-            stack.add((x, at) for x, at, _ in requests(node, index, ()))
+            stack.add((x, at) for x, at, _ in propagate_index(node, index, ()))
     return reached
 
 
 def _worth(rows: Int, keys: Int, depth: Int, width: Int) -> bool:
     known = [n for n in (rows, keys, depth, width) if isinstance(n, int)]
-    return len(known) == 4 and rows >= LEAST_ROWS and min(known) >= LEAST and max(depth, width) <= WIDEST  # type: ignore[operator,type-var]
+    return len(known) == 4 and rows >= MIN_QUERIES and min(known) >= MIN_KEYS and max(depth, width) <= MAX_HEAD_WIDTH  # type: ignore[operator,type-var]
 
 
 def _is_contiguous(values: Node, axis: int) -> bool:
@@ -294,7 +266,7 @@ def _is_contiguous(values: Node, axis: int) -> bool:
 class _Softmax(NamedTuple):
     scores: Node
     axis: int
-    places: dict[int, int]  # the axis of the softmax for each long axis of the scores
+    axis_map: dict[int, int]  # the axis of the softmax for each long axis of the scores
     safe: bool
     nodes: set[Node]
 
@@ -314,8 +286,8 @@ def _softmax_of(p: Node, weights: Node, total: Node) -> _Softmax | None:
     if exponentials.op.name != "exp" or exponentials.inputs[0].op.name != "sub":
         return None
     scores, top = exponentials.inputs[0].inputs
-    places = walked(index, exponentials.shape, p.shape)
-    if places is None or not scores.shape == top.shape == exponentials.shape or not weights.shape == total.shape == p.shape:
+    axis_map = walked(index, exponentials.shape, p.shape)
+    if axis_map is None or not scores.shape == top.shape == exponentials.shape or not weights.shape == total.shape == p.shape:
         return None
     nodes.add(exponentials.inputs[0])
     value, at = _followed(total, variables(total.shape), nodes)
@@ -325,14 +297,14 @@ def _softmax_of(p: Node, weights: Node, total: Node) -> _Softmax | None:
         value = value.inputs[1]
     lower = _of_row(top, variables(top.shape), "reduce_max", scores, variables(scores.shape), (-np.inf, 0.0), nodes)
     upper = _of_row(value, at, "reduce_sum", exponentials, index, (0.0, 1.0), nodes)
-    return _Softmax(scores, lower[0], places, lower[1], nodes) if lower is not None and lower == upper else None
+    return _Softmax(scores, lower[0], axis_map, lower[1], nodes) if lower is not None and lower == upper else None
 
 
 def _followed(node: Node, index: Index, nodes: set[Node]) -> tuple[Node, Index]:
     """What a chain of movements moves, and where its element stands; the chain joins ``nodes``."""
     while is_simple(node):
         nodes.add(node)
-        ((node, index, _),) = requests(node, index, ())
+        ((node, index, _),) = propagate_index(node, index, ())
     nodes.add(node)
     return node, index
 

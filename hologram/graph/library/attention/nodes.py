@@ -1,4 +1,4 @@
-"""Attention as a node of a graph, and what fusion must know of it.
+"""Attention ops: the nodes that the compiler makes of attention, and what fusion must know of them.
 
 ``attention`` nodes are made by :mod:`hologram.graph.library.attention.match`, and lowered to one kernel each by
 :mod:`hologram.graph.library.attention.kernel`, or :mod:`hologram.graph.library.attention.device_kernel` on devices. ``reduced_scores``, of which
@@ -14,9 +14,10 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.ir.index_maps import Index, is_simple, requests, variables
-from hologram.ir.node import Node, topological
+from hologram.ir.index_maps import Index, is_simple, propagate_index, variables
+from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Op, Shape
+from hologram.ir.traversal import topological, users_of
 
 
 def _infer_scores(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
@@ -60,7 +61,7 @@ def _reduced(scores: np.ndarray, *others: Any) -> np.ndarray:
 
 
 # (scores (S…), factor (S…, D) if ``factored``, and of each product that scores are made of its two factors (S…, E)): the scores, times the factor,
-# reduced along the walked axis. Factors and second factors are one for all places of the own axis, first factors for all of the walked axis
+# reduced along the walked axis. Factors and second factors are one for all indices of the own axis, first factors for all of the walked axis
 REDUCED = Op("reduced_scores", "attention", None, _infer_reduced, _reduced, attrs=("own_axis", "walked_axis", "reduction", "factored"), cost=100)
 ROWS = (SCORES, ATTENTION, REDUCED)  # that only the compiler writes, so that the op table does not have them
 
@@ -92,13 +93,11 @@ def rematerialized_by_attention(nodes: list[Node], keep_narrow: bool) -> set[Nod
     """What none but kernels of attention read, and they make wherever they do: masks that are made of no array, and, if ``keep_narrow``, factors that
     are made float32."""
     inside = of_scores(nodes)
-    users: dict[Node, list[Node]] = {}
+    users = users_of(nodes)
     of_nothing: set[Node] = set()
     for n in nodes:
         if n.op.name in ("const", "iota") or ((n.op.kind == "elementwise" or is_simple(n)) and all(x in of_nothing for x in n.inputs)):
             of_nothing.add(n)
-        for x in n.inputs:
-            users.setdefault(x, []).append(n)
     own: set[Node] = set()  # read by attention alone
     for n in reversed(nodes):
         if n in of_nothing or is_simple(n) or _is_widened(n):
@@ -123,5 +122,5 @@ def _unmoved(x: Node) -> Node:
 def moved(node: Node, index: Index) -> tuple[Node, Index]:
     """What a movement without fills moves, and where its element stands."""
     while is_simple(node):
-        ((node, index, _),) = requests(node, index, ())
+        ((node, index, _),) = propagate_index(node, index, ())
     return node, index

@@ -1,15 +1,15 @@
-"""The kernel of scores that are reduced along one axis (``reduced_scores`` of :mod:`hologram.graph.library.attention.nodes`), for devices whose items
-share memory.
+"""The kernel of attention derivatives: scores reduced along one axis (``reduced_scores`` of :mod:`hologram.graph.library.attention.nodes`), for
+devices whose items share memory.
 
-A chunk is a block of the own axis of one head, which goes over blocks of the other axis. Products are computed again there, and what is made of them
-element by element; of that are summed, or maximal, the elements of a row, or its products with a factor. Nothing of the size of scores is in memory,
-and no two chunks write to one place, so that results do not depend on timing.
+A parallel iteration is a block of the own axis of one head, which goes over blocks of the other axis. Products are computed again there, and what is
+made of them element by element; of that are summed, or maximal, the elements of a row, or its products with a factor. Nothing of the size of scores
+is in memory, and no two parallel iterations write to one place, so that results do not depend on timing.
 """
 
 from __future__ import annotations
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import const, load, row
+from hologram.graph.kernel.build import apply, const, load
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.device_kernel import GFLOPS, TileKernel, whole
 from hologram.graph.library.attention.nodes import products_in
@@ -28,7 +28,7 @@ def lower_reduced(group: Group, materialized: set[Node], panels: GpuTileConfig) 
 
 
 class _Reduced(TileKernel):
-    """``found`` are the products; names are those of :class:`TileKernel`, with places of the own axis for rows and of the walked one for keys."""
+    """``found`` are the products; names are those of :class:`TileKernel`, with indices of the own axis for rows and of the walked one for keys."""
 
     def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
         (self.node,) = group.nodes
@@ -45,8 +45,8 @@ class _Reduced(TileKernel):
         self.r = counter("r", self.rows)
 
     def lowered(self) -> Lowered:
-        kernel, body, number = self.start(self.chunks)
-        self.begin_chunk(body, number)
+        kernel, body, number = self.start(self.row_blocks)
+        self.begin_block(body, number)
         self._nothing(body)
         blocks = self.each_block(body)
         for i in range(len(self.pairs)):
@@ -84,7 +84,7 @@ class _Reduced(TileKernel):
     def _finished(self, rows: Loop, columns: Loop) -> Value:
         """The score at hand, made of the products."""
         known: dict[Node, Value] = {n: load(columns.body, b, self._score()) for n, b in zip(self.made_of, self.found, strict=True)}
-        at = self.place(self.row + self.r, self.first + counter("t", self.block))
+        at = self.score_index(self.row + self.r, self.first + counter("t", self.block))
         return self.element(self.scores, at, columns.body, {"t"}, rows.body, known)
 
     def _sums(self, body: list[Stmt]) -> None:
@@ -95,7 +95,7 @@ class _Reduced(TileKernel):
         rows.body.append(columns)
         rows, columns = self.by_elements(body, self.width)
         more = self.sums_of(columns, self.factor)
-        columns.body.append(Store(self.outs, self._out(), row(columns.body, "add", load(columns.body, self.outs, self._out()), more)))
+        columns.body.append(Store(self.outs, self._out(), apply(columns.body, "add", load(columns.body, self.outs, self._out()), more)))
         rows.body.append(columns)
 
     def _rows(self, body: list[Stmt]) -> None:
@@ -108,15 +108,15 @@ class _Reduced(TileKernel):
         monoid = TABLE[self.reduction].monoid
         assert monoid is not None
         earlier = load(rows.body, self.outs, self.r)
-        rows.body.append(Store(self.outs, self.r, row(rows.body, monoid.name, earlier, acc)))
+        rows.body.append(Store(self.outs, self.r, apply(rows.body, monoid.name, earlier, acc)))
 
     def _give(self, body: list[Stmt]) -> None:
         """The results, to memory."""
         rows, columns = self.by_elements(body, self.width or SIDE)
         inner = (columns if self.factored else rows).body
-        place = [n for i, n in enumerate(self.place(self.row + self.r, 0)) if i != self.walked_axis]
+        element_index = [n for i, n in enumerate(self.score_index(self.row + self.r, 0)) if i != self.walked_axis]
         if self.factored:
-            place.append(counter("d", self.width))
+            element_index.append(counter("d", self.width))
         result = load(inner, self.outs, self._out())
-        inner.append(Store(self.buffers.buffer(self.node, "out"), linear(tuple(place), self.node.shape), result))
+        inner.append(Store(self.buffers.buffer(self.node, "out"), linear(tuple(element_index), self.node.shape), result))
         rows.body.insert(0, columns)

@@ -1,5 +1,5 @@
-"""Regions (:mod:`hologram.graph.blocking.score_regions`) on devices with matrix units: each reduction of scores, or what is as large, is a kernel
-that makes them.
+"""Attention derivatives on GPUs with matrix units: each reduction in a region of :mod:`hologram.graph.blocking.score_regions` becomes a kernel that
+computes the scores again.
 
 A ``reduced_scores`` node (:mod:`hologram.graph.library.attention.nodes`) has what its scores are made of: products of 16-bit floats, element by
 element, and rows that other such nodes reduced. So the derivative of attention is a kernel for each of its gradients, and for what a softmax and its
@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hologram import dtypes
 from hologram.graph.blocking.score_regions import Region, Search
-from hologram.graph.library.attention.device_kernel import WIDEST_BY_UNITS, rounded_type
+from hologram.graph.library.attention.device_kernel import MAX_MATRIX_UNIT_WIDTH, rounded_type
 from hologram.graph.library.attention.match import above, compact, long_axes, product_of, reached, walked
 from hologram.graph.library.attention.nodes import REDUCED, SCORES, moved
 from hologram.ir.graph import Graph
@@ -23,12 +23,13 @@ from hologram.ir.index_maps import variables
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 
-MOST_PRODUCTS = 2  # of which scores are made: each is in registers
+MAX_PRODUCTS = 2  # of which scores are made: each is in registers
 
 
 class _Plan(NamedTuple):
-    """A reduction of scores: their node, their long axes, which of these the chunks own and which they walk, the products with their factors and the
-    axes of these; the factor of scores and its axes, if there is one; and ``terms``, the axes of what is reduced in the order of the new node."""
+    """A reduction of scores: their node, their long axes, which of these the parallel iterations own and which they walk, the products with their
+    factors and the axes of these; the factor of scores and its axes, if there is one; and ``terms``, the axes of what is reduced in the order of the
+    new node."""
 
     root: Node
     scores: Node
@@ -59,7 +60,7 @@ def _plans(search: Search, region: Region) -> tuple[dict[Node, _Plan], dict[Node
     reductions = [n for n in search.nodes if n.op.kind == "reduce" and n not in search.entries and _is_large(search, region, n.inputs[0])]
     first = 1 if max(region.levels.values()) else 0
     wanted = [n for n in reductions if region.levels.get(n, 0) >= first]
-    rows = [n for n in reductions if n in region.places]
+    rows = [n for n in reductions if n in region.axes]
     made = {n: _Planner(search, n).plan() for n in dict.fromkeys([*rows, *wanted])}
     if not wanted or None in made.values():
         return None
@@ -67,7 +68,7 @@ def _plans(search: Search, region: Region) -> tuple[dict[Node, _Plan], dict[Node
 
 
 def _is_large(search: Search, region: Region, x: Node) -> bool:
-    return x in region.places and x in search.after_entries
+    return x in region.axes and x in search.after_entries
 
 
 class _Planner:
@@ -80,15 +81,15 @@ class _Planner:
             return None
         for scores, factor in self._splits():
             core, index = moved(scores, variables(scores.shape))
-            places = walked(index, core.shape, terms.shape)
-            if places is None or sorted(places) != long_axes(core.shape):
+            axis_map = walked(index, core.shape, terms.shape)
+            if axis_map is None or sorted(axis_map) != long_axes(core.shape):
                 continue
-            others = set(long_axes(terms.shape)) - set(places.values())
-            reduced = [i for i in places if places[i] in root.attrs[0]]
+            others = set(long_axes(terms.shape)) - set(axis_map.values())
+            reduced = [i for i in axis_map if axis_map[i] in root.attrs[0]]
             if len(others) != (factor is not None) or not reduced or others & set(root.attrs[0]):
                 continue
             along = max(reduced, key=lambda i: (core.shape[i], i))
-            return self._around(core, along, places, factor, others)
+            return self._around(core, along, axis_map, factor, others)
         return None
 
     def _splits(self) -> Iterator[tuple[Node, Node | None]]:
@@ -100,10 +101,10 @@ class _Planner:
                     yield scores, factor
         yield terms, None
 
-    def _around(self, scores: Node, along: int, places: dict[int, int], factor: Node | None, others: set[int]) -> _Plan | None:
+    def _around(self, scores: Node, along: int, axis_map: dict[int, int], factor: Node | None, others: set[int]) -> _Plan | None:
         axes = long_axes(scores.shape)
         products = self._products(scores, along, axes)
-        if not products or len(products) > MOST_PRODUCTS:
+        if not products or len(products) > MAX_PRODUCTS:
             return None
         own = max(set.intersection(*(p[3] for p in products.values())), key=lambda i: (scores.shape[i], i), default=None)
         factors = [x for p in products.values() for x in p[:2]] + ([factor] if factor is not None else [])
@@ -113,9 +114,9 @@ class _Planner:
         wide = tuple(others)
         if factor is not None:
             width, of_factor = self.terms.shape[wide[0]], self.search.varies.of(factor)
-            if not isinstance(width, int) or width > WIDEST_BY_UNITS or places[own] in of_factor or places[along] not in of_factor:
+            if not isinstance(width, int) or width > MAX_MATRIX_UNIT_WIDTH or axis_map[own] in of_factor or axis_map[along] not in of_factor:
                 return None
-        kept = tuple(places[i] for i in axes)
+        kept = tuple(axis_map[i] for i in axes)
         return _Plan(
             self.root,
             scores,
@@ -124,7 +125,7 @@ class _Planner:
             axes.index(along),
             {n: p[:3] for n, p in products.items()},
             (factor, (*kept, *wide)) if factor is not None else None,
-            (*(i for i in kept if i != places[along]), *wide),
+            (*(i for i in kept if i != axis_map[along]), *wide),
         )
 
     def _products(self, scores: Node, along: int, axes: list[int]) -> dict[Node, tuple[Node, Node, tuple[int, ...], set[int]]]:
@@ -153,7 +154,6 @@ def _rewritten(graph: Graph, rows: dict[Node, _Plan], plans: dict[Node, _Plan]) 
     b = Builder()
     made: dict[Node, Node] = {}
     reduced: dict[Node, Node] = {}  # what scores are made of instead of what the graph has
-    lines: dict[Node, Any] = {}
     numbers = itertools.count(len(graph.nodes()))
     for n in graph.nodes():
         made[n] = b.like(n, tuple(made[x] for x in n.inputs))
@@ -161,9 +161,7 @@ def _rewritten(graph: Graph, rows: dict[Node, _Plan], plans: dict[Node, _Plan]) 
             reduced[n] = _made(b, rows[n], made, reduced, numbers)
         if n in plans:
             made[n] = reduced[n] if n in reduced else _made(b, plans[n], made, reduced, numbers)
-        if n in graph.lines:
-            lines.setdefault(made[n], graph.lines[n])
-    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs], lines)
+    return graph.mapped(made)
 
 
 def _divided_once(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -1,4 +1,4 @@
-"""What kernels that make scores have in common: where their elements are, and how elements of a graph become instructions around products."""
+"""The base of attention kernels: indices of scores, and instructions for the elements of a graph around products."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import const, index, named, row, summarise
+from hologram.graph.kernel.build import apply, const, index, named, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Value
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import ScalarProgram
@@ -19,8 +19,8 @@ from hologram.ir.symbolic import Int, atoms, counter, floordiv, mod, prod
 
 
 class ScoreKernel:
-    """A kernel that cuts the *own* axis of scores in blocks, one a chunk, and walks the other one. Names: ``h0, h1, …`` the position along the other
-    axes, ``row`` the chunk's first place of its own axis."""
+    """A kernel that cuts the *own* axis of scores in blocks, one per parallel iteration, and walks the other one. Names: ``h0, h1, …`` the position
+    along the other axes, ``row`` the parallel iteration's first index along its own axis."""
 
     def __init__(self, group: Group, materialized: set[Node], scores: Node, own: int, walked: int) -> None:
         self.group, self.scores, self.own_axis, self.walked_axis = group, scores, own, walked
@@ -36,7 +36,7 @@ class ScoreKernel:
         """The axes of scores but the own and the walked one, and their extents."""
         return [(i, n) for i, n in enumerate(self.scores.shape) if i not in (self.own_axis, self.walked_axis)]
 
-    def place(self, own: Int, walked: Int) -> Index:
+    def score_index(self, own: Int, walked: Int) -> Index:
         """An element of the scores."""
         return tuple(own if i == self.own_axis else walked if i == self.walked_axis else self.head[i] for i in range(self.scores.ndim))
 
@@ -71,7 +71,7 @@ class ScoreKernel:
         """One more sum of products in a loop."""
         acc = Acc(TABLE["reduce_sum"], self.dtype, self.dtype)
         loop.accs.append(acc)
-        loop.body.append(Accumulate(acc, (row(loop.body, "mul", x, y),)))
+        loop.body.append(Accumulate(acc, (apply(loop.body, "mul", x, y),)))
 
     def lowest(self, body: list[Stmt]) -> Ins:
         """The least finite number, from which maxima start: the exponential of -inf is 0 even where there is nothing else, and so is the sum."""
@@ -80,13 +80,14 @@ class ScoreKernel:
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
     def start(self, blocks: int, repeats: bool = False) -> tuple[Kernel, list[Stmt], Int]:
-        """A kernel with a chunk for each block of each head, the chunk's statements, and the number of its block; ``repeats``: see :class:`Loop`."""
+        """A kernel with a parallel iteration for each block of each head, the parallel iteration's statements, and the number of its block;
+        ``repeats``: see :class:`Loop`."""
         kernel = Kernel()
-        kernel.chunks = prod(n for _, n in self.others) * blocks
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        kernel.iterations = prod(n for _, n in self.others) * blocks
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.repeats = repeats
         kernel.body.append(parallel)
-        p = counter("p", kernel.chunks)
+        p = counter("p", kernel.iterations)
         at = floordiv(p, blocks)
         for i, n in reversed(self.others):
             if n != 1:

@@ -1,1 +1,1 @@
-"""Sorts by merging and by digits."""
+"""Sort kernels: merge sort and radix sort."""

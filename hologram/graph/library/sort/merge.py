@@ -1,10 +1,10 @@
-"""Sorts of keys as kernels, for devices whose items share memory: runs that are merged by rank.
+"""Merge sort kernels for GPUs, whose items share memory: runs are merged by rank.
 
-An element's place in two merged runs is its place in its own and the number of elements of the other run that come before it, which a binary search
-finds: every element by itself, stably, in the one order that there is. A chunk sorts a *tile* of short rows, or of a long one, in shared memory by
-merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a chunk
-writes one tile of it, and finds where its elements begin and end in both runs by a search along the diagonal of the merge (Green, McColl and Bader
-2012, GPU Merge Path). Searches have a number of steps that is known, so they are written out.
+An element's position in two merged runs is its position in its own and the number of elements of the other run that come before it, which a binary
+search finds: every element by itself, stably, in the one order that there is. A parallel iteration sorts a *tile* of short rows, or of a long one, in
+shared memory by merging runs of 1, 2, 4, … elements. Long rows then merge runs of memory, pass by pass, from one half of the result to the other: a
+parallel iteration writes one tile of it, and finds where its elements begin and end in both runs by a search along the diagonal of the merge (Green,
+McColl and Bader 2012, GPU Merge Path). Searches have a number of steps that is known, so they are written out.
 
 Keys are any unsigned numbers. ``order_keys`` moves indices and reads the keys through them.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
+from hologram.graph.kernel.build import apply, cast, const, index, inside, least, load, named, summarise
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Stmt, Store, Value
 from hologram.graph.lower.lowered import Lowered
 from hologram.ir.instruction import Ins
@@ -48,7 +48,7 @@ def _up(n: int) -> int:
 class _Sort:
     """Names: ``i`` an element of the tile, ``at…`` the steps of a search.
 
-    ``tile`` is what a chunk sorts, in *lines* of ``line`` elements, each of one row; ``merged`` what a chunk merges.
+    ``tile`` is what a parallel iteration sorts, in *lines* of ``line`` elements, each of one row; ``merged`` what a parallel iteration merges.
     """
 
     def __init__(self, group: Group) -> None:
@@ -70,10 +70,10 @@ class _Sort:
         """Passes end in the first half of the result."""
         return [self._tiles(len(self.runs) % 2), *(self._merge(run, (len(self.runs) - k) % 2) for k, run in enumerate(self.runs))]
 
-    def _kernel(self, chunks: Int, body: list[Stmt], buffers: dict[Buffer, object], scratch: list[Buffer], steps: int) -> Lowered:
+    def _kernel(self, iterations: Int, body: list[Stmt], buffers: dict[Buffer, object], scratch: list[Buffer], steps: int) -> Lowered:
         kernel = Kernel()
-        kernel.params, kernel.scratch, kernel.chunks = list(buffers), scratch, chunks
-        parallel = Loop("parallel", "p", 0, chunks)
+        kernel.params, kernel.scratch, kernel.iterations = list(buffers), scratch, iterations
+        parallel = Loop("parallel", "p", 0, iterations)
         parallel.body = body
         kernel.body.append(parallel)
         summarise(kernel)
@@ -90,16 +90,16 @@ class _Sort:
         """Sorts every tile; the result goes to ``half``."""
         keys, out = Buffer("b0", self.kind, "in", self.keys.size), Buffer("b1", self.node.dtype, "out", self.node.size)
         pair = [Buffer(f"keys{k}", self.kind, "scratch", self.tile) for k in (0, 1)]
-        places = [Buffer(f"places{k}", dtypes.int32, "scratch", self.tile) for k in (0, 1)] if self.moves_indices else []
+        index_buffers = [Buffer(f"places{k}", dtypes.int32, "scratch", self.tile) for k in (0, 1)] if self.moves_indices else []
         body: list[Stmt] = []
-        self._bring(body, keys, pair[0], places[:1])
+        self._bring(body, keys, pair[0], index_buffers[:1])
         runs = [1 << k for k in range(_log2(self.line))]
         for run in runs:
-            body.append(self._merged_in_tile(run, pair, places))
-            pair, places = pair[::-1], places[::-1]
-        self._give(body, pair[0], places[:1], out, half)
+            body.append(self._merged_in_tile(run, pair, index_buffers))
+            pair, index_buffers = pair[::-1], index_buffers[::-1]
+        self._give(body, pair[0], index_buffers[:1], out, half)
         steps = self.tile * sum(_log2(run) + 1 for run in runs)
-        return self._kernel(self._tile_count(), body, {keys: self.keys, out: self.node}, [*pair, *places], steps)
+        return self._kernel(self._tile_count(), body, {keys: self.keys, out: self.node}, [*pair, *index_buffers], steps)
 
     def _tile_count(self) -> Int:
         lines = self.tile // self.line
@@ -118,62 +118,62 @@ class _Sort:
         lines = self.tile // self.line
         short = inside(body, column, self.n) if self.n % self.line else None
         few = inside(body, row_at, self.rows) if lines > 1 and not (isinstance(self.rows, int) and self.rows % lines == 0) else None
-        return row(body, "and", short, few) if short is not None and few is not None else short or few
+        return apply(body, "and", short, few) if short is not None and few is not None else short or few
 
-    def _bring(self, body: list[Stmt], keys: Buffer, to: Buffer, places: list[Buffer]) -> None:
+    def _bring(self, body: list[Stmt], keys: Buffer, to: Buffer, index_buffers: list[Buffer]) -> None:
         """Keys to shared memory; what is beyond a row's end is the largest key, and stays behind since merging is stable."""
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         row_at, column = self._place(i)
         mask = self._mask(lanes.body, row_at, column)
         key: Value = load(lanes.body, keys, row_at * self.n + column, mask)
         if mask is not None:
-            key = row(lanes.body, "select", mask, key, self._largest(lanes.body))
+            key = apply(lanes.body, "select", mask, key, self._largest(lanes.body))
         lanes.body.append(Store(to, i, key))
-        lanes.body += [Store(b, i, index(lanes.body, mod(i, self.line), dtypes.int32)) for b in places]
+        lanes.body += [Store(b, i, index(lanes.body, mod(i, self.line), dtypes.int32)) for b in index_buffers]
         body.append(lanes)
 
-    def _give(self, body: list[Stmt], keys: Buffer, places: list[Buffer], out: Buffer, half: int) -> None:
+    def _give(self, body: list[Stmt], keys: Buffer, index_buffers: list[Buffer], out: Buffer, half: int) -> None:
         lanes, i = Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         row_at, column = self._place(i)
         mask = self._mask(lanes.body, row_at, column)
         value: Value = load(lanes.body, keys, i)
-        for b in places:
+        for b in index_buffers:
             first = index(lanes.body, column - mod(i, self.line))
-            value = row(lanes.body, "add", first, cast(lanes.body, load(lanes.body, b, i), dtypes.int64))
+            value = apply(lanes.body, "add", first, cast(lanes.body, load(lanes.body, b, i), dtypes.int64))
         lanes.body.append(Store(out, self._half(row_at, half) + column, value, mask))
         body.append(lanes)
 
-    def _merged_in_tile(self, run: int, pair: list[Buffer], places: list[Buffer]) -> Loop:
+    def _merged_in_tile(self, run: int, pair: list[Buffer], index_buffers: list[Buffer]) -> Loop:
         """Pairs of runs of ``run`` elements become one each."""
         (source, to), lanes, i = pair, Loop("lanes", "i", 0, self.tile), counter("i", self.tile)
         body = lanes.body
         second = mod(floordiv(i, run), 2)
         other = named(index(body, i - mod(i, run) + run - second * (2 * run), dtypes.int32), "other", self.tile - run + 1, assumed=True)
         key = load(body, source, i)
-        bound, all_before = self._bound(body, key, row(body, "lt", const(body, 0, dtypes.int64), index(body, second)))
+        bound, all_before = self._bound(body, key, apply(body, "lt", const(body, 0, dtypes.int64), index(body, second)))
         at: Int = 0
         for k in range(_log2(run) - 1, -1, -1):
             at = self._step(body, source, other, at, 1 << k, bound, f"at{k}", run)
-        after = row(body, "lt", load(body, source, other + at), bound)
-        last = row(body, "select", after, index(body, at + 1, dtypes.int32), index(body, at, dtypes.int32))
-        before = row(body, "select", all_before, const(body, run, dtypes.int32), last)
-        place = i - mod(i, 2 * run) + mod(i, run) + named(before, "before", run + 1, assumed=True)
-        body.append(Store(to, place, key))
+        after = apply(body, "lt", load(body, source, other + at), bound)
+        last = apply(body, "select", after, index(body, at + 1, dtypes.int32), index(body, at, dtypes.int32))
+        before = apply(body, "select", all_before, const(body, run, dtypes.int32), last)
+        position = i - mod(i, 2 * run) + mod(i, run) + named(before, "before", run + 1, assumed=True)
+        body.append(Store(to, position, key))
         if self.moves_indices:
-            body.append(Store(places[1], place, load(body, places[0], i)))
+            body.append(Store(index_buffers[1], position, load(body, index_buffers[0], i)))
         return lanes
 
     def _step(self, body: list[Stmt], source: Buffer, first: Int, at: Int, step: int, bound: Value, name: str, size: int) -> Int:
         """``at + step`` if so many elements of the run at ``first`` are below ``bound``, else ``at``."""
-        below = row(body, "lt", load(body, source, first + at + (step - 1)), bound)
+        below = apply(body, "lt", load(body, source, first + at + (step - 1)), bound)
         further, here = index(body, at + step, dtypes.int32), index(body, at, dtypes.int32)
-        return named(row(body, "select", below, further, here), name, size, assumed=True)
+        return named(apply(body, "select", below, further, here), name, size, assumed=True)
 
     def _bound(self, body: list[Stmt], key: Value, is_second: Value) -> tuple[Value, Value]:
         """What keys of the other run are below if they come before ``key``: equal ones do if they are of the first run. And whether all do, ``key``
         being the largest there is."""
-        bound = row(body, "add", key, cast(body, is_second, self.kind))
-        return bound, row(body, "and", is_second, row(body, "eq", key, self._largest(body)))
+        bound = apply(body, "add", key, cast(body, is_second, self.kind))
+        return bound, apply(body, "and", is_second, apply(body, "eq", key, self._largest(body)))
 
     def _largest(self, body: list[Stmt]) -> Value:
         return const(body, 2**self.kind.bits - 1, self.kind)
@@ -215,9 +215,9 @@ class _Merge:
     def __init__(self, sort: _Sort, body: list[Stmt], run: int, start: Int, diagonal: Int) -> None:
         self.sort, self.body, self.run, self.start, self.diagonal = sort, body, run, start, diagonal
 
-    def key(self, body: list[Stmt], place: Int, mask: Value, name: str) -> Value:
+    def key(self, body: list[Stmt], position: Int, mask: Value, name: str) -> Value:
         """The key of the source's element at ``place`` of the row. ``name``: of its index."""
-        value = load(body, self.source, self.at + place, mask)
+        value = load(body, self.source, self.at + position, mask)
         if not self.sort.moves_indices:
             return value
         return load(body, self.keys, self.row_at + named(value, name, self.sort.n, assumed=True), mask)
@@ -226,7 +226,7 @@ class _Merge:
         """Where the tile begins and ends in both runs."""
         body, n, run = self.body, self.sort.n, self.run
         self.first = named(least(body, n - self.start, run), "long0", run + 1, assumed=True)
-        rest = row(body, "max", least(body, n - self.start - run, run), const(body, 0, dtypes.int64))
+        rest = apply(body, "max", least(body, n - self.start - run, run), const(body, 0, dtypes.int64))
         self.second = named(rest, "long1", run + 1, assumed=True)
         end = named(least(body, self.diagonal + self.sort.merged, self.first + self.second), "end", 2 * run + 1, assumed=True)
         begins, ends = _Split(self, "from", self.diagonal), _Split(self, "upto", end)
@@ -241,36 +241,36 @@ class _Merge:
         lanes, i = Loop("lanes", "i", 0, self.sort.merged), counter("i", self.sort.merged)
         body = lanes.body
         is_there = inside(body, i, self.count)
-        place = named(self._from(body, i), "place", self.sort.n, assumed=True)
-        body.append(Store(tile, i, self.key(body, place, is_there, "moved")))
+        position = named(self._from(body, i), "place", self.sort.n, assumed=True)
+        body.append(Store(tile, i, self.key(body, position, is_there, "moved")))
         return lanes
 
     def _from(self, body: list[Stmt], i: Int) -> Ins:
         """Where the tile's ``i``-th element comes from, counted from the row's first."""
         of_first = inside(body, i, self.left)
         second = index(body, self.start + self.run + self.diagonal - self.begin + i - self.left)
-        return row(body, "select", of_first, index(body, self.start + self.begin + i), second)
+        return apply(body, "select", of_first, index(body, self.start + self.begin + i), second)
 
     def placed(self, tile: Buffer, out: Buffer, at: Int) -> Loop:
-        """Each element of the tile to its place."""
+        """Each element of the tile to its position."""
         lanes, i, most = Loop("lanes", "i", 0, self.sort.merged), counter("i", self.sort.merged), self.sort.merged
         body = lanes.body
         is_there, of_first = inside(body, i, self.count), inside(body, i, self.left)
-        of_second = row(body, "not", of_first)
+        of_second = apply(body, "not", of_first)
         value: Value = load(body, tile, i)
         bound, all_before = self.sort._bound(body, value, of_second)
         zero, left = const(body, 0, dtypes.int32), index(body, self.left, dtypes.int32)
-        other = named(row(body, "select", of_first, left, zero), "other", most + 1, assumed=True)
-        others = row(body, "select", of_first, index(body, self.count - self.left, dtypes.int32), left)
+        other = named(apply(body, "select", of_first, left, zero), "other", most + 1, assumed=True)
+        others = apply(body, "select", of_first, index(body, self.count - self.left, dtypes.int32), left)
         before: Int = 0
         for k in range(_log2(most), -1, -1):
             further = index(body, before + (1 << k), dtypes.int32)
-            fits = row(body, "le", further, others)
-            below = row(body, "lt", load(body, tile, other + before + ((1 << k) - 1), fits), bound)
+            fits = apply(body, "le", further, others)
+            below = apply(body, "lt", load(body, tile, other + before + ((1 << k) - 1), fits), bound)
             here = index(body, before, dtypes.int32)
-            before = named(row(body, "select", row(body, "and", fits, below), further, here), f"at{k}", most + 1, assumed=True)
-        passed = named(row(body, "select", all_before, others, index(body, before, dtypes.int32)), "passed", most + 1, assumed=True)
-        own = named(row(body, "select", of_first, index(body, i), index(body, i - self.left)), "own", most, assumed=True)
+            before = named(apply(body, "select", apply(body, "and", fits, below), further, here), f"at{k}", most + 1, assumed=True)
+        passed = named(apply(body, "select", all_before, others, index(body, before, dtypes.int32)), "passed", most + 1, assumed=True)
+        own = named(apply(body, "select", of_first, index(body, i), index(body, i - self.left)), "own", most, assumed=True)
         if self.sort.moves_indices:
             value = load(body, self.source, self.at + named(self._from(body, i), "place", self.sort.n, assumed=True), is_there)
         body.append(Store(out, at + self.start + self.diagonal + own + passed, value, is_there))
@@ -284,7 +284,7 @@ class _Split:
     def __init__(self, merge: _Merge, name: str, diagonal: Int) -> None:
         self.merge, self.name, self.diagonal = merge, name, diagonal
         body, limit = merge.body, merge.run + 1
-        least_ = row(body, "max", index(body, diagonal - merge.second), const(body, 0, dtypes.int64))
+        least_ = apply(body, "max", index(body, diagonal - merge.second), const(body, 0, dtypes.int64))
         self.at: Int = named(least_, f"{name}_least", limit, assumed=True)
         self.most = named(least(body, diagonal, merge.first), f"{name}_most", limit, assumed=True)
 
@@ -293,6 +293,6 @@ class _Split:
         fits = inside(body, self.most - self.at - step, merge.run + 1)
         last = merge.key(body, merge.start + self.at + (step - 1), fits, f"{self.name}{step}_last")
         following = merge.key(body, merge.start + merge.run + self.diagonal - self.at - step, fits, f"{self.name}{step}_next")
-        moves = row(body, "and", fits, row(body, "le", last, following))
+        moves = apply(body, "and", fits, apply(body, "le", last, following))
         further, here = index(body, self.at + step), index(body, self.at)
-        self.at = named(row(body, "select", moves, further, here), f"{self.name}{step}", merge.run + 1, assumed=True)
+        self.at = named(apply(body, "select", moves, further, here), f"{self.name}{step}", merge.run + 1, assumed=True)

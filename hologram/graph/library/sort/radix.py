@@ -1,18 +1,18 @@
-"""The kernels of one pass of a radix sort: ``digit_counts`` and ``digit_move``.
+"""Radix sort kernels, of one pass: ``digit_counts`` and ``digit_move``.
 
 Items count without atomic operations, each in counters of its own in shared memory: several in a word, and words of neighbouring items in
 neighbouring banks. A tile is sorted by its digit in rounds of at most 4 bits, in each of which an item takes neighbouring elements: it counts them,
-a running sum over all counters, digit by digit and in a digit item by item, gives the place of each, and it moves them, in their order. So the sort
-is stable. Then the elements of one digit stand side by side, and go to memory as they stand.
+a running sum over all counters, digit by digit and in a digit item by item, gives the position of each, and it moves them, in their order. So the
+sort is stable. Then the elements of one digit stand side by side, and go to memory as they stand.
 """
 
 from __future__ import annotations
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.build import cast, const, index, inside, least, load, named, row, summarise
+from hologram.graph.kernel.build import apply, cast, const, index, inside, least, load, named, summarise
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stmt, Store, Value
-from hologram.graph.legalize.radix_plan import COUNTING, MOST_COUNTED, ROWS, Layout, layout
+from hologram.graph.legalize.radix_plan import COUNTER_ROWS, COUNTING_ITEMS, MAX_COUNTED, Layout, layout
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.ir.index_maps import linear
@@ -33,7 +33,8 @@ def lower_digits(group: Group, materialized: set[Node], shared_bytes: int) -> Lo
 
 
 class _Pass:
-    """What both kernels have: a chunk ``p`` is tile ``t`` of a row ``row_at``; ``body`` is its body, which begins with the number of its items."""
+    """What both kernels have: a parallel iteration ``p`` is tile ``t`` of a row ``row_at``; ``body`` is its body, which begins with the number of its
+    items."""
 
     def __init__(self, group: Group, materialized: set[Node], shared_bytes: int) -> None:
         (self.node,) = group.nodes
@@ -58,12 +59,12 @@ class _Pass:
         if isinstance(self.n, int) and self.n == self.tiles * self.tile:
             return self.tile
         rest = least(self.body, self.n - self.t * self.tile, self.tile)
-        return named(row(self.body, "max", rest, const(self.body, 0, rest.dtype)), "count", self.tile + 1, assumed=True)
+        return named(apply(self.body, "max", rest, const(self.body, 0, rest.dtype)), "count", self.tile + 1, assumed=True)
 
     def kernel(self, scratch: list[Buffer], cost: float) -> Lowered:
         kernel = Kernel()
-        kernel.params, kernel.scratch, kernel.chunks = list(self.buffers.buffers.values()), scratch, self.rows * self.tiles
-        parallel = Loop("parallel", "p", 0, kernel.chunks)
+        kernel.params, kernel.scratch, kernel.iterations = list(self.buffers.buffers.values()), scratch, self.rows * self.tiles
+        parallel = Loop("parallel", "p", 0, kernel.iterations)
         parallel.body = self.body
         kernel.body.append(parallel)
         summarise(kernel)
@@ -72,11 +73,11 @@ class _Pass:
 
     def item(self, values: ScalarProgram, i: Int) -> Value:
         """The tile's ``i``-th item. Beyond a row's end stand the largest: they come last, and have no place in memory."""
-        place = (self.row_at, self.t * self.tile + i)
+        position = (self.row_at, self.t * self.tile + i)
         if self.count is self.tile:
-            return values.element(self.items, place, ())
+            return values.element(self.items, position, ())
         d = self.items.dtype
-        value = values.element(self.items, place, ((i, self.count),))
+        value = values.element(self.items, position, ((i, self.count),))
         is_there = values.emit("inside", (), (i, self.count), dtypes.bool_)
         largest = values.emit("const", (), (d.name, b"\xff" * d.itemsize), d)
         return values.emit(TABLE["select"], (is_there, value, largest), (), d)
@@ -84,8 +85,8 @@ class _Pass:
     def digit(self, body: list[Stmt], item: Value, low: int, bits: int) -> Ins:
         """So many bits of an item, as a word."""
         wide = cast(body, item, WORD) if item.dtype.bits < WORD.bits else item
-        word = cast(body, row(body, "shr_low", wide, const(body, low, wide.dtype)) if low else wide, WORD)
-        return row(body, "and", word, const(body, (1 << bits) - 1, WORD))
+        word = cast(body, apply(body, "shr_low", wide, const(body, low, wide.dtype)) if low else wide, WORD)
+        return apply(body, "and", word, const(body, (1 << bits) - 1, WORD))
 
 
 class _Counts(_Pass):
@@ -93,7 +94,7 @@ class _Counts(_Pass):
     a time; items begin at different words, which lie in different banks."""
 
     def lowered(self) -> Lowered:
-        words = Buffer("words", WORD, "scratch", self._words * COUNTING)
+        words = Buffer("words", WORD, "scratch", self._words * COUNTING_ITEMS)
         self.body += [self._counted(words), self._summed(words)]
         return self.kernel([words], COUNT_NS)
 
@@ -107,49 +108,49 @@ class _Counts(_Pass):
         return max(1, (1 << self.bits) // 4)
 
     def _counted(self, words: Buffer) -> Loop:
-        lanes, i = Loop("lanes", "i", 0, COUNTING), counter("i", COUNTING)
+        lanes, i = Loop("lanes", "i", 0, COUNTING_ITEMS), counter("i", COUNTING_ITEMS)
         clear = Loop("serial", "r", 0, self._words)
-        clear.body.append(Store(words, counter("r", self._words) * COUNTING + i, const(clear.body, 0, WORD)))
-        own, at_once = self.tile // COUNTING, self.layout.at_once
-        turns = Loop("serial", "k", 0, own // at_once)
+        clear.body.append(Store(words, counter("r", self._words) * COUNTING_ITEMS + i, const(clear.body, 0, WORD)))
+        own, at_once = self.tile // COUNTING_ITEMS, self.layout.at_once
+        rounds = Loop("serial", "k", 0, own // at_once)
         values = ScalarProgram(self.group, self.materialized, whole=self.buffers)
-        items = [self.item(values, (counter("k", own // at_once) * at_once + j) * COUNTING + i) for j in range(at_once)]
-        turns.body += values.order  # type: ignore[arg-type]
+        items = [self.item(values, (counter("k", own // at_once) * at_once + j) * COUNTING_ITEMS + i) for j in range(at_once)]
+        rounds.body += values.order  # type: ignore[arg-type]
         for j, item in enumerate(items):
-            self._count(turns.body, words, item, i, f"word{j}")
-        lanes.body += [clear, turns]
+            self._count(rounds.body, words, item, i, f"word{j}")
+        lanes.body += [clear, rounds]
         return lanes
 
     def _count(self, body: list[Stmt], words: Buffer, item: Value, i: Int, name: str) -> None:
         digit = self.digit(body, item, self.low, self.bits)
-        place = i
+        position = i
         if self._words > 1:
-            place = named(row(body, "shr_low", digit, const(body, 2, WORD)), name, self._words, assumed=True) * COUNTING + i
-        byte = row(body, "shl_low", row(body, "and", digit, const(body, 3, WORD)), const(body, 3, WORD))
-        one = row(body, "shl_low", const(body, 1, WORD), byte)
-        body.append(Store(words, place, row(body, "add", load(body, words, place), one)))
+            position = named(apply(body, "shr_low", digit, const(body, 2, WORD)), name, self._words, assumed=True) * COUNTING_ITEMS + i
+        byte = apply(body, "shl_low", apply(body, "and", digit, const(body, 3, WORD)), const(body, 3, WORD))
+        one = apply(body, "shl_low", const(body, 1, WORD), byte)
+        body.append(Store(words, position, apply(body, "add", load(body, words, position), one)))
 
     def _summed(self, words: Buffer) -> Loop:
         lanes, w = Loop("lanes", "w", 0, self._words), counter("w", self._words)
-        together = 1 << (MOST_COUNTED // (self.tile // COUNTING)).bit_length() - 1  # words whose bytes add up to no more than a byte holds
-        down = Loop("serial", "s", 0, COUNTING // together)
+        together = 1 << (MAX_COUNTED // (self.tile // COUNTING_ITEMS)).bit_length() - 1  # words whose bytes add up to no more than a byte holds
+        down = Loop("serial", "s", 0, COUNTING_ITEMS // together)
         down.accs = [Acc(TABLE["reduce_sum"], WORD, WORD) for _ in range(2)]
-        first = counter("s", COUNTING // together) * together + w
-        word: Value = load(down.body, words, w * COUNTING + mod(first, COUNTING))
+        first = counter("s", COUNTING_ITEMS // together) * together + w
+        word: Value = load(down.body, words, w * COUNTING_ITEMS + mod(first, COUNTING_ITEMS))
         for j in range(1, together):
-            word = row(down.body, "add", word, load(down.body, words, w * COUNTING + mod(first + j, COUNTING)))
+            word = apply(down.body, "add", word, load(down.body, words, w * COUNTING_ITEMS + mod(first + j, COUNTING_ITEMS)))
         pairs = const(down.body, 0x00FF00FF, WORD)
-        odd = row(down.body, "shr_low", word, const(down.body, 8, WORD))
+        odd = apply(down.body, "shr_low", word, const(down.body, 8, WORD))
         for acc, part in zip(down.accs, (word, odd), strict=True):
-            down.body.append(Accumulate(acc, (row(down.body, "and", part, pairs),)))
+            down.body.append(Accumulate(acc, (apply(down.body, "and", part, pairs),)))
         lanes.body.append(down)
         out = self.buffers.buffer(self.node, "out")
         for byte in range(min(4, 1 << self.bits)):
             total = down.accs[byte % 2]
             if byte >= 2:
-                number = row(lanes.body, "shr_low", total, const(lanes.body, 16, WORD))
+                number = apply(lanes.body, "shr_low", total, const(lanes.body, 16, WORD))
             else:
-                number = row(lanes.body, "and", total, const(lanes.body, 0xFFFF, WORD))
+                number = apply(lanes.body, "and", total, const(lanes.body, 0xFFFF, WORD))
             lanes.body.append(Store(out, linear((self.row_at, self.t, w * 4 + byte), self.node.shape), number))
         return lanes
 
@@ -160,7 +161,7 @@ class _Move(_Pass):
     def lowered(self) -> Lowered:
         kind, many = self.items.dtype, self.layout.items
         pair = [Buffer(f"tile{k}", kind, "scratch", self.tile) for k in (0, 1)]
-        self.words = Buffer("words", WORD, "scratch", ROWS * self.layout.pitch)
+        self.words = Buffer("words", WORD, "scratch", COUNTER_ROWS * self.layout.pitch)
         self.sums = Buffer("sums", WORD, "scratch", many + 1)
         offsets = Buffer("offsets", WORD, "scratch", 1 << self.bits)
         self.body += [self._brought(pair[0])]
@@ -196,8 +197,8 @@ class _Move(_Pass):
         lanes.accs = [Acc(TABLE["cumsum"], WORD, WORD)]
         stands = Ins("scan", (own,), (lanes.accs[0],), WORD)
         body.append(stands)
-        start = row(body, "sub", end, after.accs[0])
-        body.append(Store(offsets, d, row(body, "sub", start, row(body, "sub", stands, own))))
+        start = apply(body, "sub", end, after.accs[0])
+        body.append(Store(offsets, d, apply(body, "sub", start, apply(body, "sub", stands, own))))
         return lanes
 
     def _given(self, tile: Buffer, offsets: Buffer) -> Loop:
@@ -206,9 +207,9 @@ class _Move(_Pass):
         there = inside(body, i, self.count) if self.count is not self.tile else None
         item: Value = load(body, tile, i)
         d = named(self.digit(body, item, self.low, self.bits), "d", 1 << self.bits, assumed=True)
-        place = named(row(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n, assumed=True)
+        position = named(apply(body, "add", load(body, offsets, d), index(body, i, WORD)), "place", self.n, assumed=True)
         out = self.buffers.buffer(self.node, "out")
-        body.append(Store(out, self.row_at * self.n + place, _finished(body, item, self.node.attrs[-1]), there))
+        body.append(Store(out, self.row_at * self.n + position, _finished(body, item, self.node.attrs[-1]), there))
         return lanes
 
 
@@ -242,9 +243,9 @@ class _Round:
         digit = self.move.digit(body, item, self.low, self.bits)
         r: Int = 0
         if self.rows > 1:
-            r = named(row(body, "and", digit, const(body, self.rows - 1, WORD)), "r", self.rows, assumed=True)
-        upper = row(body, "shr_low", digit, const(body, self.bits - 1, WORD))
-        return self._at(r, i), row(body, "shl_low", upper, const(body, 4, WORD))
+            r = named(apply(body, "and", digit, const(body, self.rows - 1, WORD)), "r", self.rows, assumed=True)
+        upper = apply(body, "shr_low", digit, const(body, self.bits - 1, WORD))
+        return self._at(r, i), apply(body, "shl_low", upper, const(body, 4, WORD))
 
     def _own(self) -> tuple[Loop, Loop, Int, Int]:
         """The loops over items and over an item's elements, the item, and the element."""
@@ -257,14 +258,14 @@ class _Round:
         for r in range(self.rows):
             lanes.body.append(Store(self.words, self._at(r, i), const(lanes.body, 0, WORD)))
         body = serial.body
-        place, shift = self._counter(body, load(body, source, element), i)
-        one = row(body, "shl_low", const(body, 1, WORD), shift)
-        body.append(Store(self.words, place, row(body, "add", load(body, self.words, place), one)))
+        position, shift = self._counter(body, load(body, source, element), i)
+        one = apply(body, "shl_low", const(body, 1, WORD), shift)
+        body.append(Store(self.words, position, apply(body, "add", load(body, self.words, position), one)))
         lanes.body.append(serial)
         return lanes
 
     def _run(self, i: Int) -> list[Int]:
-        """The words that item ``i`` sums: neighbours in the order of the places."""
+        """The words that item ``i`` sums: neighbours in the order of the positions."""
         first = i * self.rows
         return [self._at(floordiv(first, self.many), mod(first, self.many) + j) for j in range(self.rows)]
 
@@ -275,23 +276,23 @@ class _Round:
         lanes.accs = [Acc(TABLE["cumsum"], WORD, WORD)]
         total: Value = const(body, 0, WORD)
         for at in self._run(i):
-            total = row(body, "add", total, load(body, self.words, at))
+            total = apply(body, "add", total, load(body, self.words, at))
         running = Ins("scan", (total,), (lanes.accs[0],), WORD)
         body.append(running)
-        body.append(Store(self.sums, i, row(body, "sub", running, total)))
+        body.append(Store(self.sums, i, apply(body, "sub", running, total)))
         body.append(Store(self.sums, self.many, running, inside(body, i - (self.many - 1), 1)))
         return lanes
 
     def _placed(self) -> Loop:
-        """Counts become places: digits of the upper halves of words come after all of the lower."""
+        """Counts become positions: digits of the upper halves of words come after all of the lower."""
         lanes, i = Loop("lanes", "i", 0, self.many), counter("i", self.many)
         body = lanes.body
-        lower = row(body, "shl_low", load(body, self.sums, self.many), const(body, 16, WORD))
-        before: Value = row(body, "add", load(body, self.sums, i), lower)
+        lower = apply(body, "shl_low", load(body, self.sums, self.many), const(body, 16, WORD))
+        before: Value = apply(body, "add", load(body, self.sums, i), lower)
         for at in self._run(i):
             count = load(body, self.words, at)
             body.append(Store(self.words, at, before))
-            before = row(body, "add", before, count)
+            before = apply(body, "add", before, count)
         return lanes
 
     def _moved(self, source: Buffer, to: Buffer) -> Loop:
@@ -300,9 +301,9 @@ class _Round:
         item = load(body, source, element)
         at, shift = self._counter(body, item, i)
         word = load(body, self.words, at)
-        one = row(body, "shl_low", const(body, 1, WORD), shift)
-        body.append(Store(self.words, at, row(body, "add", word, one)))
-        half = row(body, "and", row(body, "shr_low", word, shift), const(body, 0xFFFF, WORD))
+        one = apply(body, "shl_low", const(body, 1, WORD), shift)
+        body.append(Store(self.words, at, apply(body, "add", word, one)))
+        half = apply(body, "and", apply(body, "shr_low", word, shift), const(body, 0xFFFF, WORD))
         body.append(Store(to, named(half, "place", self.move.tile, assumed=True), item))
         lanes.body.append(serial)
         return lanes

@@ -1,4 +1,4 @@
-"""Arithmetic: identities, inverses, signs, strength reduction, constants brought together.
+"""Arithmetic: identities, inverses, signs, strength reduction, reassociation of constants.
 
 What IEEE 754 says decides the guarantee: ``x + 0.0`` is not ``x`` for -0.0, ``x - x`` is not 0 for Inf, and sums and products of floats do
 not reassociate. Integers wrap, so for them the ring's laws are exact.

@@ -1,4 +1,4 @@
-"""Broadcasts pushed outward, so that what is the same for a row or for the whole array is computed once.
+"""Hoisting of broadcasts above the ops that read them, so that what is the same for a row or for the whole array is computed once.
 
 An elementwise op commutes with a broadcast whatever its arithmetic: exact.
 """

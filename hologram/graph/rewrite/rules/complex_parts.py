@@ -1,4 +1,4 @@
-"""Complex numbers and their parts: taken apart what was put together, and the other way round."""
+"""Complex numbers and their parts: joining cancels splitting, and the other way round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws that the op table itself states: constants folded, idempotence, involution, commutative order; casts; empty arrays."""
+"""Constant folding, and the laws that the op table states: idempotence, involution, commutative order; casts; empty arrays."""
 
 from __future__ import annotations
 

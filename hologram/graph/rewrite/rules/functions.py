@@ -1,4 +1,4 @@
-"""Compositions of functions that another function gives at once."""
+"""Compositions of functions that are one function: ``tanh(x) + 1`` is a sigmoid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _one_plus_tanh(b: Rewriter, dtype: DType) -> list[Node]:
 def one_plus_tanh(node: Node, b: Rewriter) -> Node | None:
     """Where tanh has no other use. The sum cancels for negative x: what it loses there, the product has."""
     for f, other in (node.inputs, node.inputs[::-1]):
-        if f.op.name == "tanh" and other.op.name == "const" and const_value(other) == 1 and b.sole(f):
+        if f.op.name == "tanh" and other.op.name == "const" and const_value(other) == 1 and b.has_one_use(f):
             two = b.const(2, node.dtype)
             return b.make("mul", b.make("sigmoid", b.make("mul", f.inputs[0], two)), two)
     return None
@@ -32,7 +32,7 @@ def _doubles(c: Node) -> bool:
         return bool(np.isfinite(const_value(c) * const_value(c).dtype.type(2)))
 
 
-# users first: a tanh with a second use stays
+# top-down: a tanh with a second use stays
 RULES: list[Rule] = [one_plus_tanh]
 
 # what that rule leaves: sigmoid is at most 1, so that doubling it is exact and never overflows

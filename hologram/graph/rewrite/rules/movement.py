@@ -131,9 +131,9 @@ def _transposed_broadcasts(b: Rewriter, dtype: DType) -> list[Node]:
 )
 def transpose_broadcast(node: Node, b: Rewriter) -> Node | None:
     below = node.inputs[0]
-    places = [node.attrs[0].index(a) for a in below.attrs[1]]
-    perm = tuple(sorted(range(len(places)), key=places.__getitem__))
-    return b.make("broadcast", b.make("transpose", below.inputs[0], attrs=(perm,)), attrs=(node.shape, tuple(sorted(places))))
+    positions = [node.attrs[0].index(a) for a in below.attrs[1]]
+    perm = tuple(sorted(range(len(positions)), key=positions.__getitem__))
+    return b.make("broadcast", b.make("transpose", below.inputs[0], attrs=(perm,)), attrs=(node.shape, tuple(sorted(positions))))
 
 
 # --- slice -----------------------------------------------------------------------------------------------------------
@@ -288,8 +288,8 @@ def below_pad(node: Node, b: Rewriter) -> Node | None:
 
 
 def _inside(start: Int, extent: Int, step: int, low: Int, n: Int) -> tuple[Int, Int, Int, Int] | None:
-    """Of ``extent`` places from ``start`` along an axis padded by ``low``: where those in the array start there, how many they are, and how
-    many places lie before and after them; None where symbols leave that open."""
+    """Of ``extent`` elements from ``start`` along an axis padded by ``low``: where those in the array start there, how many they are, and how
+    many lie before and after them; None where symbols leave that open."""
     last = start + (extent - 1) * step
     first_in, last_in = min_max(start, last)
     if _certain(first_in, low) and _certain(low + n - 1, last_in):
@@ -481,8 +481,8 @@ def take_constant(node: Node, b: Rewriter) -> Node | None:
     (x, index), (axis,) = node.inputs, node.attrs
     if index.op.name != "const" or isinstance(x.shape[axis], Expr):
         return None
-    place = min(max(int(const_value(index)), 0), int(x.shape[axis]) - 1)
-    start = tuple(place if a == axis else 0 for a in range(x.ndim))
+    at = min(max(int(const_value(index)), 0), int(x.shape[axis]) - 1)
+    start = tuple(at if a == axis else 0 for a in range(x.ndim))
     shape = tuple(1 if a == axis else n for a, n in enumerate(x.shape))
     return b.make("reshape", b.make("slice", x, attrs=spans(start, shape, (1,) * x.ndim)), attrs=(node.shape,))
 

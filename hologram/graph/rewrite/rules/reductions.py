@@ -1,6 +1,6 @@
 """Reductions of broadcasts, transposes, reshapes and unit axes; what commutes with a sum or an extreme.
 
-The order in which a sum of floats is taken is part of its meaning (``docs/architecture.md``): a rule here is exact where the op is
+The order in which a sum of floats is taken is part of its meaning (``docs/internals/ir.md``): a rule here is exact where the op is
 indifferent to order, or where the runs of reduced axes and their forms stay what they are. Reordering alone is ``standard``.
 """
 
@@ -125,12 +125,12 @@ def _over_transposes(b: Rewriter, dtype: DType) -> list[Node]:
 def _reduce_transpose(node: Node, b: Rewriter) -> tuple[Node, bool]:
     below, axes = node.inputs[0], reduced_axes(node)
     x, perm = below.inputs[0], below.attrs[0]
-    places = taken(perm, axes)
+    positions = taken(perm, axes)
     kept = taken(perm, rest(below.ndim, axes))
-    inner = reduce_like(b, node, x, tuple(sorted(places)))
+    inner = reduce_like(b, node, x, tuple(sorted(positions)))
     order = tuple(sorted(kept).index(a) for a in kept)
-    in_order = indifferent(node.op, node.dtype) or list(places) == sorted(places)
-    return b.make("transpose", inner, attrs=(order,)), in_order and _keeps_order(node, x, tuple(sorted(places)))
+    in_order = indifferent(node.op, node.dtype) or list(positions) == sorted(positions)
+    return b.make("transpose", inner, attrs=(order,)), in_order and _keeps_order(node, x, tuple(sorted(positions)))
 
 
 def _over_reshapes(b: Rewriter, dtype: DType) -> list[Node]:
@@ -145,16 +145,16 @@ def _reduce_reshape(node: Node, b: Rewriter) -> Node | None:
     runs = groups(x.shape, below.shape)
     if runs is None or node.op.monoid is None and any(len(olds) != 1 for olds, news in runs if axes[0] in news):
         return None
-    places: list[int] = []
+    positions: list[int] = []
     for olds, news in runs:
         reduced = [a in axes for a in news]
         if any(reduced) and not all(reduced):
             return None
         if any(reduced):
-            places.extend(olds)
-    if not places or not _keeps_order(node, x, tuple(places)):
+            positions.extend(olds)
+    if not positions or not _keeps_order(node, x, tuple(positions)):
         return None
-    return b.make("reshape", reduce_like(b, node, x, tuple(places)), attrs=(node.shape,))
+    return b.make("reshape", reduce_like(b, node, x, tuple(positions)), attrs=(node.shape,))
 
 
 @rule_fn(
@@ -188,8 +188,8 @@ def _below_broadcast(node: Node, b: Rewriter, axes: Axes) -> tuple[Node, bool]:
     x, dims = below.inputs[0], below.attrs[1]
     inner = tuple(dims.index(a) for a in axes if a in dims)
     kept = rest(below.ndim, reduced_axes(node))
-    places = tuple(kept.index(a) for a in dims if a in kept)
-    return b.make("broadcast", reduce_like(b, node, x, inner), attrs=(node.shape, places)), _keeps_order(node, x, inner)
+    positions = tuple(kept.index(a) for a in dims if a in kept)
+    return b.make("broadcast", reduce_like(b, node, x, inner), attrs=(node.shape, positions)), _keeps_order(node, x, inner)
 
 
 def _over_new_axes(b: Rewriter, dtype: DType) -> list[Node]:
@@ -316,8 +316,8 @@ def _sum_scaled(node: Node, b: Rewriter) -> Node | None:
             return b.make("mul", reduce_like(b, node, x, axes), factor)
         if factor.op.name == "broadcast" and not any(a in axes for a in factor.attrs[1]):
             kept = rest(x.ndim, axes)
-            places = tuple(kept.index(a) for a in factor.attrs[1])
-            return b.make("mul", reduce_like(b, node, x, axes), b.make("broadcast", factor.inputs[0], attrs=(node.shape, places)))
+            positions = tuple(kept.index(a) for a in factor.attrs[1])
+            return b.make("mul", reduce_like(b, node, x, axes), b.make("broadcast", factor.inputs[0], attrs=(node.shape, positions)))
     return None
 
 

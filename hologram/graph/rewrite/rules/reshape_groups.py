@@ -1,4 +1,4 @@
-"""How a reshape regroups axes: what every rule that moves a reshape needs to know."""
+"""Axis groups of reshapes: which axes a reshape merges and splits, for the rules that move reshapes."""
 
 from __future__ import annotations
 

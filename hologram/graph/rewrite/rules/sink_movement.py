@@ -1,4 +1,5 @@
-"""Movement pushed below the op it moves, towards the leaves: elementwise ops then stand next to one another, and slices leave less to do.
+"""Sinking of movement ops below the ops that they move, towards the leaves: elementwise ops then stand next to one another, and slices leave less to
+do.
 
 Users first: what has a second user is not computed twice. All exact: nothing is computed otherwise than before.
 """
@@ -22,7 +23,7 @@ def _maxima(b: Rewriter, dtype: DType) -> Node:
 
 def _below_elementwise(node: Node, b: Rewriter) -> Node | None:
     f = node.inputs[0]
-    if not b.sole(f) or not any(i.shape for i in f.inputs):
+    if not b.has_one_use(f) or not any(i.shape for i in f.inputs):
         return None  # of scalars nothing is moved
     return b(f.op, tuple(b(node.op, (i,), node.attrs) if i.shape else i for i in f.inputs), f.attrs)
 
@@ -64,7 +65,7 @@ def _transposed_pads(b: Rewriter, dtype: DType) -> list[Node]:
 @rule_fn(("transpose",), "sink-transpose-pad", "transpose(pad(x)) = pad(transpose(x))", "exact", over=("pad",), examples=_transposed_pads)
 def transpose_pad(node: Node, b: Rewriter) -> Node | None:
     below, perm = node.inputs[0], node.attrs[0]
-    if not b.sole(below):
+    if not b.has_one_use(below):
         return None
     x, fill = below.inputs
     return b.make("pad", b.make("transpose", x, attrs=node.attrs), fill, attrs=tuple(taken(w, perm) for w in below.attrs))
@@ -84,14 +85,14 @@ def _transposed_concatenations(b: Rewriter, dtype: DType) -> list[Node]:
 )
 def transpose_concatenate(node: Node, b: Rewriter) -> Node | None:
     below = node.inputs[0]
-    if not b.sole(below):
+    if not b.has_one_use(below):
         return None
     return b.make("concatenate", *[b.make("transpose", i, attrs=node.attrs) for i in below.inputs], attrs=(node.attrs[0].index(below.attrs[0]),))
 
 
 @rule_fn(("slice",), "sink-slice-pad", "pad(x)[i] = pad(x[j])", "exact", over=("pad",), examples=movement.sliced_pads)
 def slice_pad(node: Node, b: Rewriter) -> Node | None:
-    return movement.below_pad(node, b) if b.sole(node.inputs[0]) else None
+    return movement.below_pad(node, b) if b.has_one_use(node.inputs[0]) else None
 
 
 @rule_fn(
@@ -103,7 +104,7 @@ def slice_pad(node: Node, b: Rewriter) -> Node | None:
     examples=movement.sliced_concatenations,
 )
 def slice_concatenate(node: Node, b: Rewriter) -> Node | None:
-    return movement.below_concatenate(node, b) if b.sole(node.inputs[0]) else None
+    return movement.below_concatenate(node, b) if b.has_one_use(node.inputs[0]) else None
 
 
 def _transposed_reshapes(b: Rewriter, dtype: DType) -> list[Node]:
@@ -145,7 +146,7 @@ def _sliced_reductions(b: Rewriter, dtype: DType) -> list[Node]:
 @rule_fn(("slice",), "sink-slice-reduce", "reduce(x)[i] = reduce(x[i])", "exact", over=("@reduce",), examples=_sliced_reductions)
 def slice_reduce(node: Node, b: Rewriter) -> Node | None:
     below = node.inputs[0]
-    if not b.sole(below):
+    if not b.has_one_use(below):
         return None
     x, axes = below.inputs[0], reduced_axes(below)
     cut = dict(zip(rest(x.ndim, axes), zip(*node.attrs, strict=True), strict=True))
@@ -163,7 +164,7 @@ def _sliced_scans(b: Rewriter, dtype: DType) -> list[Node]:
 def slice_scan(node: Node, b: Rewriter) -> Node | None:
     below = node.inputs[0]
     axis = below.attrs[0]
-    if not b.sole(below) or node.shape[axis] != below.shape[axis] or node.attrs[2][axis] != 1:
+    if not b.has_one_use(below) or node.shape[axis] != below.shape[axis] or node.attrs[2][axis] != 1:
         return None
     return b(below.op, (b.make("slice", below.inputs[0], attrs=node.attrs),), below.attrs)
 
@@ -189,7 +190,7 @@ def _sliced_convolutions(b: Rewriter, dtype: DType) -> list[Node]:
 def slice_convolution(node: Node, b: Rewriter) -> Node | None:
     below = node.inputs[0]
     groups_, n, o, *space = zip(*node.attrs, strict=True)
-    if not b.sole(below) or any(step < 1 for _, _, step in space):
+    if not b.has_one_use(below) or any(step < 1 for _, _, step in space):
         return None
     (x, w), (steps, dilations) = below.inputs, below.attrs
     seen = [groups_, n, (0, x.shape[2], 1)]
@@ -219,7 +220,7 @@ def concatenate_concatenate(node: Node, b: Rewriter) -> Node | None:
     stack = list(reversed(node.inputs))
     while stack:
         x = stack.pop()
-        if x.op is node.op and x.attrs == node.attrs and b.sole(x):
+        if x.op is node.op and x.attrs == node.attrs and b.has_one_use(x):
             stack.extend(reversed(x.inputs))
         else:
             parts.append(x)

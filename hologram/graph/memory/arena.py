@@ -1,11 +1,11 @@
-"""Addresses for the intermediates of a call, ahead of time, from their lifetimes.
+"""Arena allocation: addresses for the intermediates of a call, ahead of time, from their lifetimes.
 
 The arena of a call is one allocation. Its first :data:`POOL_PAGES` pages of :data:`PAGE_BYTES` are the pool: a buffer there starts on a page,
 owns whole pages and is named by the class index of its first one. Every other buffer is linear: an offset at a cache line, anywhere in the
 arena, so also in pages that nobody owns while it lives.
 
-**Decision.** Whole pages waste the rest of their last page. A plan may spend 1/20 over the lower bound: buffers that waste most leave the pages
-for linear offsets, step by step, until the plan keeps that, and at the last step no buffer has pages.
+**Decision.** Whole pages waste the rest of their last page. An allocation may spend 1/20 over the lower bound: buffers that waste most leave the
+pages for linear offsets, step by step, until it keeps that, and at the last step no buffer has pages.
 
 **Method.** Offline packing of rectangles (lifetime × size), greedy by several orders, the smallest peak kept. The order by size is Pisarchyk and
 Lee, *Efficient Memory Management for Deep Neural Net Inference*, 2020 (arXiv:2001.03288).
@@ -27,7 +27,7 @@ MAX_PAGES = 24  # a larger buffer would push the others out of the cache that th
 SLACK = Fraction(1, 20)
 _WASTE_STEPS = (Fraction(1), Fraction(1, 4), Fraction(1, 8), SLACK, Fraction(1, 100), None)  # share of the pages; None: no pages
 _REPAIRS = 40
-_MANY_OVERLAPS = 100_000  # above this only one order is tried, so that planning stays a small part of compiling
+_MANY_OVERLAPS = 100_000  # above this only one order is tried, so that allocation stays a small part of compiling
 
 Id = Hashable
 
@@ -61,7 +61,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ArenaAllocation:
     """Placements by id, the bytes of the arena that holds them, and the largest sum of bytes alive at one time."""
 
     buffers: Mapping[Id, Placement]
@@ -97,7 +97,7 @@ def class_coordinates(index: int) -> tuple[int, int, int]:
     return index // 24, index // 8 % 3, index % 8
 
 
-def plan(lifetimes: Sequence[Lifetime]) -> Plan:
+def allocate(lifetimes: Sequence[Lifetime]) -> ArenaAllocation:
     """Places every buffer; buffers alive at one time never overlap, except where one takes over another's address. Deterministic.
 
     Raises ``ValueError`` for an id given twice, a negative size, or a buffer that dies before it is written.
@@ -106,7 +106,7 @@ def plan(lifetimes: Sequence[Lifetime]) -> Plan:
     blocks = _blocks(lifetimes)
     bound = _lower_bound(blocks)
     packing = _best(blocks, bound)
-    return Plan(_placements(lifetimes, blocks, packing), packing.peak, bound)
+    return ArenaAllocation(_placements(lifetimes, blocks, packing), packing.peak, bound)
 
 
 def _check(lifetimes: Sequence[Lifetime]) -> None:

@@ -1,0 +1,82 @@
+"""Traversals: reachable values, post order, users. Iterative, so that a long chain is no deep recursion; linear in the number of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from hologram.ir.node import Node
+
+T = TypeVar("T")
+
+
+class CycleError(ValueError):
+    """A post order was asked of values that need themselves."""
+
+
+def reachable(starts: Iterable[T], successors: Callable[[T], Iterable[T]]) -> Iterator[T]:
+    """Everything that ``starts`` lead to, themselves included, each once: depth first, the last successor first.
+
+    Lazy: successors of a value are asked for after it was given, so a caller may stop early.
+    """
+    waiting = list(starts)
+    seen: set[T] = set()
+    while waiting:
+        x = waiting.pop()
+        if x not in seen:
+            seen.add(x)
+            yield x
+            waiting.extend(successors(x))
+
+
+def post_order(starts: Iterable[T], inputs: Callable[[T], Iterable[T]]) -> list[T]:
+    """Everything that ``starts`` need, each after its inputs, which are taken in their order. Raises CycleError where there is no such order."""
+    done: dict[T, None] = {}
+    open_: set[T] = set()
+    for start in starts:
+        stack = [] if start in done else [(start, iter(inputs(start)))]
+        while stack:
+            x, rest = stack[-1]
+            open_.add(x)
+            for y in rest:
+                if y in open_:
+                    raise CycleError(y)
+                if y not in done:
+                    stack.append((y, iter(inputs(y))))
+                    break
+            else:
+                stack.pop()
+                open_.discard(x)
+                done[x] = None
+    return list(done)
+
+
+def users_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The nodes that read a node, each once, in the order of ``nodes``; nodes that nobody reads are not there."""
+    users: dict[Node, list[Node]] = {}
+    for n in nodes:
+        for x in dict.fromkeys(n.inputs):
+            users.setdefault(x, []).append(n)
+    return users
+
+
+def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:
+    """Every node that ``outputs`` need, inputs first, in a fixed order. Iterative: depth costs nothing."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    for root in outputs:
+        stack: list[tuple[Node, int]] = [(root, 0)]
+        while stack:
+            node, i = stack.pop()
+            if i == 0 and node in done:
+                continue
+            inputs = () if stop is not None and stop(node) else node.inputs
+            while i < len(inputs) and inputs[i] in done:
+                i += 1
+            if i < len(inputs):
+                stack.append((node, i + 1))
+                stack.append((inputs[i], 0))
+            elif node not in done:
+                done.add(node)
+                order.append(node)
+    return order
