@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hologram.backends.llvm import target
+from hologram.backends.llvm.toolchain import target
 from hologram.graph.pipeline import PIPELINE, passes
 from hologram.settings import override
 
