@@ -17,7 +17,7 @@ from hologram.dtypes import DType
 from hologram.primitives import TABLE, Op
 from hologram.primitives import expansions as vector_math
 from hologram.settings import override
-from hologram.trace.apply import elementwise
+from hologram.trace.operators import elementwise
 
 TYPES = (dtypes.float32, dtypes.float64)
 TARGETS = {"": "as it is", "-fma,-avx512f": "without FMA"}  # AVX-512 contains FMA

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from hologram.sdk.executor import Executor
     from hologram.trace import tree
     from hologram.trace.convert import asarray, from_dlpack, tensor
-    from hologram.trace.described import ShapeDtypeStruct, eval_shape
+    from hologram.trace.call.abstract_eval import ShapeDtypeStruct, eval_shape
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
-    from hologram.trace.explain import explain
-    from hologram.trace.jit import disable_jit, jit
+    from hologram.trace.call.explain import explain
+    from hologram.trace.call.jit import disable_jit, jit
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
-    from hologram.trace.stages import make_graph
+    from hologram.trace.call.stages import make_graph
     from hologram.trace.streams import stream
     from hologram.trace.tensor import Tensor
     from hologram.transform.api import grad, hessian, jacfwd, jacrev, jvp, linearize, stop_gradient, value_and_grad, vjp
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 _WHERE = {
     "Buffer": "sdk.buffer",
     "Executor": "sdk.executor",
-    "ShapeDtypeStruct": "trace.described",
+    "ShapeDtypeStruct": "trace.call.abstract_eval",
     "Tensor": "trace.tensor",
     "asarray": "trace.convert",
     "associative_scan": "control.associative",
-    "block_until_ready": "trace.native",
+    "block_until_ready": "trace.call.native_dispatch",
     "checkpoint": "transform.checkpoint",
     "clear_caches": "trace.devices",
     "cond": "control.branches",
@@ -52,10 +52,10 @@ _WHERE = {
     "default_device": "trace.devices",
     "device_put": "trace.devices",
     "devices": "trace.devices",
-    "disable_jit": "trace.jit",
+    "disable_jit": "trace.call.jit",
     "eval": "trace.lazy:evaluate",
-    "eval_shape": "trace.described",
-    "explain": "trace.explain",
+    "eval_shape": "trace.call.abstract_eval",
+    "explain": "trace.call.explain",
     "export": "saved.exporting",
     "fori_loop": "control.loops",
     "from_dlpack": "trace.convert",
@@ -63,11 +63,11 @@ _WHERE = {
     "hessian": "transform.api",
     "jacfwd": "transform.api",
     "jacrev": "transform.api",
-    "jit": "trace.jit",
+    "jit": "trace.call.jit",
     "jvp": "transform.api",
     "linearize": "transform.api",
     "load": "saved.loading",
-    "make_graph": "trace.stages",
+    "make_graph": "trace.call.stages",
     "pure_callback": "control.callbacks",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",

@@ -25,7 +25,7 @@ from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.reductions import logsumexp
 from hologram.primitives import TABLE
 from hologram.support.user_lines import located
-from hologram.trace.apply import elementwise, promoted, unary_operator
+from hologram.trace.operators import elementwise, promoted, unary_operator
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import stop_gradient

@@ -16,7 +16,7 @@ from hologram.fft.transforms import OPPOSITE
 from hologram.ir.node import Node
 from hologram.ir.op import Op, transforms
 from hologram.ir.symbolic import Int
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from hologram.transform.nodes import padded
 

@@ -7,7 +7,7 @@ from typing import Any
 import hologram.numpy as hnp
 from hologram.fft.transforms import elements
 from hologram.numpy.arguments import array, axes_of
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.tensor import Tensor
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]

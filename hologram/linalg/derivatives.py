@@ -24,7 +24,7 @@ from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, conj, is_complex, real
 from hologram.primitives.control import result_types
 from hologram.support.user_lines import located
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 from hologram.transform.rules import batching

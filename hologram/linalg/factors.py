@@ -15,7 +15,7 @@ from hologram.ir.op import Op
 from hologram.ir.symbolic import Int, is_static
 from hologram.numpy.arguments import array
 from hologram.support.user_lines import located
-from hologram.trace.apply import broadcast_node, broadcast_shapes, common_type, node_of, wrap
+from hologram.trace.operators import broadcast_node, broadcast_shapes, common_type, node_of, wrap
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 

@@ -14,7 +14,7 @@ from hologram.linalg.decompositions import svdvals
 from hologram.linalg.factors import is_complex, matrices
 from hologram.numpy.arguments import array, axes_of
 from hologram.support.user_lines import located
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import stop_gradient

@@ -14,7 +14,7 @@ from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.introspection.types import finfo
 from hologram.numpy.reductions import sum
 from hologram.support.user_lines import located
-from hologram.trace.apply import promoted
+from hologram.trace.operators import promoted
 from hologram.trace.checks import integer
 from hologram.trace.tensor import Tensor
 

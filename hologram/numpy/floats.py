@@ -13,7 +13,7 @@ from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.apply import stretched
+from hologram.trace.operators import stretched
 from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 

@@ -22,7 +22,7 @@ from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
-from hologram.trace.apply import extent_node, promoted
+from hologram.trace.operators import extent_node, promoted
 from hologram.trace.checks import choice, integer, items
 from hologram.trace.convert import tensor
 from hologram.trace.recorder import record

@@ -21,7 +21,7 @@ from hologram.primitives.scalar import mathematics
 from hologram.random.continuous import gumbel, result_shape, unit
 from hologram.random.keys import bits, blocks, count_of, fold_in
 from hologram.support.user_lines import located
-from hologram.trace.apply import broadcast_shapes, elementwise, extent_node
+from hologram.trace.operators import broadcast_shapes, elementwise, extent_node
 from hologram.trace.checks import shape_of
 from hologram.trace.recorder import cast_node, constant
 from hologram.trace.tensor import Tensor

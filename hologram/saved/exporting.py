@@ -12,8 +12,8 @@ from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
 from hologram.support.user_lines import located
 from hologram.trace.checks import as_function
-from hologram.trace.described import taken_apart
-from hologram.trace.jit import Jitted, jit
+from hologram.trace.call.abstract_eval import taken_apart
+from hologram.trace.call.jit import Jitted, jit
 
 
 def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:

@@ -22,8 +22,8 @@ from hologram.saved.specification import Specification
 from hologram.saved.trees import decode_tree
 from hologram.support.precision import PRECISIONS
 from hologram.support.user_lines import located
-from hologram.trace.signature import LeafType
-from hologram.trace.trace_call import Traced
+from hologram.trace.call.signature import LeafType
+from hologram.trace.call.trace_call import Traced
 from hologram.trace.tree import Treedef
 
 _SYMBOL = re.compile("n[0-9]{1,4}")

@@ -9,7 +9,7 @@ from hologram.errors import ArgumentError
 from hologram.ir.symbolic import Expr, Int, substitute
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.signature import Call, LeafType, Signature
+from hologram.trace.call.signature import Call, LeafType, Signature
 from hologram.trace.tree import Treedef
 
 

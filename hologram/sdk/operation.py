@@ -22,7 +22,7 @@ from hologram.sdk.table import Array, Row
 from hologram.settings import settings
 from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
-from hologram.trace import native
+from hologram.trace.call import native_dispatch
 from hologram.trace.devices import forgetting
 
 CALL_LIMIT = 256  # forms of calls that native code serves, for one op
@@ -45,7 +45,7 @@ class Operation:
 
     def __init__(self, row: Row, name: str, dtype: DType | None) -> None:
         self.row, self.name, self.dtype = row, name, dtype
-        self._dispatch = native.Dispatch(self._from_python, name, CALL_LIMIT, row.documentation(name, dtype))
+        self._dispatch = native_dispatch.Dispatch(self._from_python, name, CALL_LIMIT, row.documentation(name, dtype))
         self._told: set[Any] = set()  # forms of calls that native code knows
         self.call = self._dispatch.call
         _operations.add(self)

@@ -22,7 +22,7 @@ from hologram.sdk.table import Array, Row
 from hologram.settings import settings
 from hologram.support.lru_cache import Recent
 from hologram.trace import compiling
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import Trace, cast_node
 
 PROGRAM_LIMIT = 512  # programs that are kept, the least recently used go

@@ -15,7 +15,7 @@ from hologram.ir.op import Op
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import composite
 from hologram.support.user_lines import located
-from hologram.trace.apply import broadcast_node, common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
+from hologram.trace.operators import broadcast_node, common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
 from hologram.trace.recorder import constant, record
 
 _PRODUCTS = 16  # static exponents up to this size are products; beyond, the error of repeated products exceeds that of pow

@@ -9,7 +9,8 @@ from hologram.errors import ArgumentError
 from hologram.ir.devices import Devices
 from hologram.ir.devices import devices as every_device
 from hologram.support.user_lines import located
-from hologram.trace import jit, lazy, tree
+from hologram.trace import lazy, tree
+from hologram.trace.call import jit
 from hologram.trace.checks import integer
 from hologram.trace.convert import asarray, device_name, put
 

@@ -236,7 +236,7 @@ def outermost_token() -> int | None:
 
 
 def plain(x: Any) -> Any:
-    """``x`` with the extents that a user may hand over (:mod:`hologram.trace.extent`) as polynomials, inside of tuples too.
+    """``x`` with the extents that a user may hand over (:mod:`hologram.trace.symbolic_extent`) as polynomials, inside of tuples too.
 
     Raises LeakedTracerError for those of another trace.
     """

@@ -28,9 +28,10 @@ from hologram.ir.symbolic import is_static
 from hologram.primitives.scalar import composite
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace import apply, arithmetic, hooks
-from hologram.trace.apply import binary_operator, unary_operator
-from hologram.trace.extent import extent
+from hologram.trace import arithmetic, hooks
+from hologram.trace import operators
+from hologram.trace.operators import binary_operator, unary_operator
+from hologram.trace.symbolic_extent import extent
 from hologram.trace.recorder import Pending, Trace, current
 from hologram.trace.residence import device_of
 
@@ -98,7 +99,7 @@ class Tensor:
     def dtype(self) -> np.dtype:
         """The element type, a NumPy dtype; of a weakly typed Tensor the default of its kind."""
         dtype = self._aval()[1]
-        return (apply.weak_default(dtype) if self._weak else dtype).np
+        return (operators.weak_default(dtype) if self._weak else dtype).np
 
     @property
     def ndim(self) -> int:
@@ -151,7 +152,7 @@ class Tensor:
             trace = current()
             if trace is not None and self._node is not None and trace.owns(self._node):
                 raise located(self._unreadable(reading, trace))
-            return apply.settled(self)
+            return operators.settled(self)
         return self._storage
 
     def _unreadable(self, reading: str, trace: Trace) -> TracedValueError:
@@ -182,11 +183,11 @@ class Tensor:
         return view.copy() if copy else view
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """``np.sin(tensor)``, ``array + tensor``: hologram.numpy's function of the same name; see :mod:`hologram.trace.protocols`."""
+        """``np.sin(tensor)``, ``array + tensor``: hologram.numpy's function of the same name; see :mod:`hologram.trace.numpy_protocols`."""
         return hooks.ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """``np.mean(tensor)``: hologram.numpy's function of the same name; see :mod:`hologram.trace.protocols`."""
+        """``np.mean(tensor)``: hologram.numpy's function of the same name; see :mod:`hologram.trace.numpy_protocols`."""
         return hooks.function(function, types, args, options)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
@@ -227,19 +228,19 @@ class Tensor:
 
     def _scalar(self, reading: str) -> Any:
         view = self._view(reading)
-        if apply.is_wide(self):
-            return apply.wide_value(self)
+        if operators.is_wide(self):
+            return operators.wide_value(self)
         if view.size != 1:
             raise located(ShapeError(f"{reading} of a Tensor of shape {list(self.shape)}: it has {view.size} elements, not one"))
         return view.reshape(())[()]
 
     def item(self, *index: int) -> Any:
         """The only element, or that at ``index``, as a Python scalar."""
-        return self._scalar("item()").item(*index) if apply.is_wide(self) else self._view("item()").item(*index)
+        return self._scalar("item()").item(*index) if operators.is_wide(self) else self._view("item()").item(*index)
 
     def tolist(self) -> Any:
         """The values as nested lists of Python scalars. Raises TracedValueError while tracing."""
-        return self._scalar("tolist()").item() if apply.is_wide(self) else self._view("tolist()").tolist()
+        return self._scalar("tolist()").item() if operators.is_wide(self) else self._view("tolist()").tolist()
 
     def __bool__(self) -> bool:
         return bool(self._scalar("bool()"))
@@ -313,7 +314,7 @@ class Tensor:
         other = Tensor()
         other._node, other._storage, other._weak = self._node, self._storage, self._weak
         if current() is not None and not (self._node is None and self._storage is None):
-            other._node = apply.node_here(self)
+            other._node = operators.node_here(self)
         return other
 
     def __deepcopy__(self, memo: Any) -> Tensor:
@@ -373,10 +374,10 @@ class Tensor:
     __invert__ = unary_operator(ew.not_)
 
     def __pow__(self, other: Any) -> Any:
-        return arithmetic.power(self, other) if apply.is_operand(other) else NotImplemented
+        return arithmetic.power(self, other) if operators.is_operand(other) else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:
-        return arithmetic.power(other, self) if apply.is_operand(other) else NotImplemented
+        return arithmetic.power(other, self) if operators.is_operand(other) else NotImplemented
 
     def __pos__(self) -> Tensor:
         return self.__copy__()
@@ -388,10 +389,10 @@ class Tensor:
         return other // self, other % self
 
     def __matmul__(self, other: Any) -> Any:
-        return namespace().matmul(self, other) if apply.is_operand(other) else NotImplemented
+        return namespace().matmul(self, other) if operators.is_operand(other) else NotImplemented
 
     def __rmatmul__(self, other: Any) -> Any:
-        return namespace().matmul(other, self) if apply.is_operand(other) else NotImplemented
+        return namespace().matmul(other, self) if operators.is_operand(other) else NotImplemented
 
     # --- methods that are functions of hologram.numpy ---
 
@@ -461,4 +462,4 @@ class Tensor:
         return namespace().imag(self)
 
 
-apply.tensor_class = Tensor
+operators.tensor_class = Tensor

@@ -12,7 +12,7 @@ from hologram.errors import ArgumentError, DifferentiationError
 from hologram.ir.node import Node
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.apply import SCALARS, node_as, operand, weak_default, weak_type, wrap
+from hologram.trace.operators import SCALARS, node_as, operand, weak_default, weak_type, wrap
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef

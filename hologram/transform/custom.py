@@ -20,7 +20,7 @@ from hologram.ir.symbolic import Int
 from hologram.primitives.markers import custom, part, pullback
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.checks import as_function, integer, items
 from hologram.trace.pickling import by_name
 from hologram.trace.recorder import current, record, transforming

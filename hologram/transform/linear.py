@@ -7,7 +7,7 @@ from typing import Any
 
 from hologram.ir.node import Node
 from hologram.trace import tree
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.checks import as_function
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import differentiable_node, result_nodes, with_aux

@@ -21,7 +21,7 @@ from hologram.settings import listeners, settings
 from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.signature import exactly, name_of
+from hologram.trace.call.signature import exactly, name_of
 from hologram.trace.tree import Treedef
 from hologram_torch.autograd.function import call
 from hologram_torch.autograd.program import Program, Type

@@ -8,7 +8,7 @@ from typing import Any
 from hologram import numpy as hnp
 from hologram.ir.node import Node
 from hologram.support.cached_property import cached_property
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import Trace
 from hologram.transform.arguments import array_node
 from hologram.transform.linear import Linearised

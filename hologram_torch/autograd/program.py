@@ -27,7 +27,7 @@ from hologram.support.cached_property import cached_property
 from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import compiling
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import Trace, record
 from hologram.transform.arguments import array_node, result_node
 from hologram.transform.nodes import has_tangents

@@ -19,7 +19,7 @@ from hologram import numpy as hnp
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.strides import Movement, contiguous_strides, own_movement
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup

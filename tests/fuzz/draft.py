@@ -20,7 +20,7 @@ from hologram import dtypes
 from hologram.errors import CompileError, HologramError, RewriteError
 from hologram.ir.interpreter import evaluate_node
 from hologram.ir.op import MULTI_RESULT
-from hologram.trace.apply import operand, wrap
+from hologram.trace.operators import operand, wrap
 from hologram.trace.recorder import Trace
 
 from . import values

@@ -21,7 +21,7 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.op import on_complex
 from hologram.primitives import TABLE, Op
 from hologram.primitives.complex.parts import Each, join
-from hologram.trace.apply import elementwise, node_of
+from hologram.trace.operators import elementwise, node_of
 from hologram.trace.recorder import record
 from tests.support.complex_rows import ELEMENTWISE, TYPES, attributes, each_type, tame_values
 from tests.support.optable import assert_agree, compiler, mismatch, one_op_graph, seeded, special_values

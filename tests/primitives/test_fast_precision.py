@@ -14,7 +14,7 @@ from hologram import dtypes, nn
 from hologram.dtypes import DType
 from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from tests.support.optable import mismatch, one_op_graph, rows, signatures, special_values
 

@@ -13,7 +13,7 @@ import hologram.numpy as hnp
 from hologram.errors import DifferentiationError
 from hologram.ir.op import NoDerivative
 from hologram.primitives import TABLE, Op
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from tests.support.complex_rows import ELEMENTWISE, attributes, tame_values
 from tests.support.optable import seeded

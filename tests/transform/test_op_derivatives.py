@@ -14,7 +14,7 @@ from hologram import fft, linalg, transform  # noqa: F401 - attach the rules
 from hologram.control import callbacks  # noqa: F401 - likewise
 from hologram.ir.op import NoDerivative
 from hologram.primitives import TABLE, Op
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from tests.support.optable import cases_of, seeded
 

@@ -13,7 +13,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.primitives import TABLE, Op
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from tests.support.optable import cases_of, seeded
 

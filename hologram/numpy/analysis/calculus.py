@@ -17,7 +17,7 @@ from hologram.numpy.manipulation import concat, diff, flip, moveaxis, pad
 from hologram.numpy.reductions import cumsum, sum
 from hologram.numpy.sorting import searchsorted
 from hologram.support.user_lines import located
-from hologram.trace.apply import promoted
+from hologram.trace.operators import promoted
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 

@@ -14,7 +14,7 @@ from hologram.numpy.arguments import array, array_as, wrap
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.manipulation import concat, pad
 from hologram.support.user_lines import located
-from hologram.trace.apply import promoted
+from hologram.trace.operators import promoted
 from hologram.trace.checks import integer
 from hologram.trace.convert import tensor
 from hologram.trace.tensor import Tensor

@@ -24,7 +24,7 @@ from hologram.primitives import indexing as rows
 from hologram.primitives.reductions import cumsum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.apply import SCALARS, broadcast_node
+from hologram.trace.operators import SCALARS, broadcast_node
 from hologram.trace.checks import choice
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor

@@ -10,7 +10,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, axis_of, element_type
-from hologram.trace.apply import SCALARS
+from hologram.trace.operators import SCALARS
 from hologram.trace.tensor import Tensor
 
 __all__ = [

@@ -12,7 +12,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError
 from hologram.support.user_lines import located
-from hologram.trace.apply import SCALARS, common_type, weak_default
+from hologram.trace.operators import SCALARS, common_type, weak_default
 from hologram.trace.convert import element_type
 from hologram.trace.tensor import Tensor
 

@@ -9,7 +9,7 @@ from hologram import dtypes
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Op, Shape, transforms
 from hologram.ir.symbolic import Int, prod
-from hologram.trace.apply import extent_node
+from hologram.trace.operators import extent_node
 from hologram.trace.recorder import cast_node
 from hologram.transform.nodes import add, apply, full, moved, mul, number, permuted, reshaped, select, spread
 

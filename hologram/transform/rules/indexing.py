@@ -8,7 +8,7 @@ from hologram import dtypes
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Op, Shape
 from hologram.ir.symbolic import prod
-from hologram.trace.apply import extent_node
+from hologram.trace.operators import extent_node
 from hologram.trace.recorder import cast_node
 from hologram.transform.nodes import apply, div, full, moved, mul, number, reshaped, select, spread, sub, zeros_like
 from hologram.transform.rules.batching import gathered

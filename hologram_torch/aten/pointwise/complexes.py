@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hologram import numpy as hnp
 from hologram.primitives.complex import parts as complexes
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.registry import implements

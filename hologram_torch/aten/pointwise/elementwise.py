@@ -12,7 +12,7 @@ from hologram import nn, special
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
 from hologram.primitives import TABLE
-from hologram.trace.apply import unary_operator
+from hologram.trace.operators import unary_operator
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.registry import implements, rows
 from hologram_torch.aten.types import cast, inexact, opmath, result_type, tensor_of, type_of

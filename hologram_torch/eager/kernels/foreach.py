@@ -9,7 +9,7 @@ import torch
 from torch._ops import OpOverload
 
 from hologram.errors import ArgumentError
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import constant
 from hologram_torch.aten import lookup
 from hologram_torch.aten.foreach import NUMBERS, TENSORS, ListOp, list_ops

@@ -22,7 +22,7 @@ from hologram.ir.traversal import topological
 from hologram.primitives.markers import place
 from hologram.support.lru_cache import Recent
 from hologram.trace import recorder
-from hologram.trace.apply import node_of, wrap
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import Trace
 from hologram_torch.eager.recording import pending
 

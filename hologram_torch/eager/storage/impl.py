@@ -13,7 +13,7 @@ import torch
 import hologram as hg
 from hologram import dtypes
 from hologram.primitives.movement import broadcast
-from hologram.trace.apply import wrap
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import constant, record
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 from hologram_torch.bridge.interop import to_numpy, to_torch

@@ -21,7 +21,7 @@ from hologram.backends.native.module import why_not_native
 from hologram.backends.opencl import device as opencl
 from hologram.errors import DeviceError, DonatedBufferError, IntegerRangeError, OutOfMemory, UnsupportedError
 from hologram.ir import devices
-from hologram.trace.signature import Signature
+from hologram.trace.call.signature import Signature
 from tests.support.needs import needs_opencl
 
 X = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)

@@ -22,7 +22,7 @@ from hologram.backends.llvm.graph import lapack
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError, TransformError, TreeError
 from hologram.linalg import factors
 from hologram.primitives import TABLE
-from hologram.trace.apply import node_of
+from hologram.trace.operators import node_of
 
 F32 = hg.ShapeDtypeStruct((), np.float32)
 

@@ -8,11 +8,12 @@ from typing import Any
 from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph, text
 from hologram.support.user_lines import located
-from hologram.trace import compiling, misses
+from hologram.trace import compiling
+from hologram.trace.call import cache_misses
 from hologram.trace.checks import as_function
-from hologram.trace.signature import Call, Signature, name_of
-from hologram.trace.specialisation import Specialisation
-from hologram.trace.trace_call import Traced, holds, trace_call
+from hologram.trace.call.signature import Call, Signature, name_of
+from hologram.trace.call.specialisation import Specialisation
+from hologram.trace.call.trace_call import Traced, holds, trace_call
 
 
 class Lowered:
@@ -43,13 +44,13 @@ class Compiled:
     def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, executable: Any) -> None:
         self.name, self.executable = name, executable
         self._signature, self._key = signature, call.key
-        self._run = Specialisation(executable, traced, [], misses.Record(signature, call))
+        self._run = Specialisation(executable, traced, [], cache_misses.Record(signature, call))
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Runs. Raises ArgumentError for arguments of another signature, or of sizes for which the program does not hold."""
         call = self._signature.take_apart(args, options)
         if call.key != self._key:
-            difference = misses.explain(self.name, misses.Record(self._signature, call), [self._run.record]).partition("because")[2]
+            difference = cache_misses.explain(self.name, cache_misses.Record(self._signature, call), [self._run.record]).partition("because")[2]
             raise located(ArgumentError(f"{self.name} was compiled for another signature:{difference}"))
         if not holds(self._run.assumptions, call):
             sizes = ", ".join(f"{symbol} = {n}" for symbol, n in call.sizes.items())

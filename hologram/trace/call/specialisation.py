@@ -13,13 +13,14 @@ from hologram.backends.residence import home
 from hologram.errors import IntegerRangeError
 from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
-from hologram.trace import compiling, misses, tree
-from hologram.trace.apply import pinned
+from hologram.trace import compiling, tree
+from hologram.trace.call import cache_misses
+from hologram.trace.operators import pinned
 from hologram.trace.convert import of_storage
 from hologram.trace.lazy import realise
-from hologram.trace.signature import SCALAR_TYPES, Call
+from hologram.trace.call.signature import SCALAR_TYPES, Call
 from hologram.trace.tensor import Tensor
-from hologram.trace.trace_call import Traced
+from hologram.trace.call.trace_call import Traced
 
 SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
 
@@ -29,7 +30,7 @@ class Specialisation:
 
     __slots__ = ("executable", "out_tree", "assumptions", "donated", "record", "_forms")
 
-    def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: misses.Record) -> None:
+    def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: cache_misses.Record) -> None:
         self.executable, self.donated, self.record = executable, donated, record
         self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
         self._forms = Recent(SPECIALISATION_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were

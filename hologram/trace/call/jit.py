@@ -20,17 +20,18 @@ from hologram.support.lru_cache import Recent
 from hologram.support.precision import PRECISIONS
 from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
-from hologram.trace import compiling, misses, tree
+from hologram.trace import compiling, tree
+from hologram.trace.call import cache_misses
 from hologram.trace.checks import as_function, choice
 from hologram.trace.convert import asarray, put
-from hologram.trace.described import taken_apart
+from hologram.trace.call.abstract_eval import taken_apart
 from hologram.trace.pickling import by_name
 from hologram.trace.recorder import current, transforming
-from hologram.trace.signature import Call, Dynamic, Signature, name_of
-from hologram.trace.specialisation import SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
-from hologram.trace.stages import Lowered
+from hologram.trace.call.signature import Call, Dynamic, Signature, name_of
+from hologram.trace.call.specialisation import SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
+from hologram.trace.call.stages import Lowered
 from hologram.trace.tensor import Tensor
-from hologram.trace.trace_call import Traced, holds, trace_call
+from hologram.trace.call.trace_call import Traced, holds, trace_call
 
 
 class Jitted:
@@ -132,8 +133,8 @@ class Jitted:
         return self._device, tuple([home_of([x]) or CPU for x in call.leaves]) if self._device == AUTO else ()
 
     def _specialise(self, key: Any, call: Call, device: str | None, homes: tuple[str, ...]) -> Specialisation:
-        record = misses.Record(self._signature, call)
-        self._last_miss = misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()])
+        record = cache_misses.Record(self._signature, call)
+        self._last_miss = cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()])
         if settings.explain_misses:
             print(self._last_miss, file=sys.stderr)
         traced = self._trace(call)
@@ -148,12 +149,12 @@ class Jitted:
 
     def _go_native(self, call: Call, made: Specialisation) -> None:
         """Lets native code serve the calls that are like this one from now on."""
-        from hologram.trace import native  # loads the native runtime, which nothing before the first call needs
+        from hologram.trace.call import native_dispatch
 
         if self._dispatch is None:
-            self._dispatch = native.Dispatch(self._python_call, self.__name__, SPECIALISATION_LIMIT)
+            self._dispatch = native_dispatch.Dispatch(self._python_call, self.__name__, SPECIALISATION_LIMIT)
             self.__call__ = self._dispatch.call
-        native.add(self._dispatch, call, made)
+        native_dispatch.add(self._dispatch, call, made)
 
     def _donated_leaves(self, call: Call) -> list[int]:
         """Indices of the leaves that belong to donated positional arguments."""
@@ -168,7 +169,7 @@ class Jitted:
         return self._last_miss
 
     def lower(self, *args: Any, **options: Any) -> Any:
-        """Traces the call without running it: a :class:`~hologram.trace.stages.Lowered`. A :class:`~hologram.ShapeDtypeStruct` may stand for an
+        """Traces the call without running it: a :class:`~hologram.trace.call.stages.Lowered`. A :class:`~hologram.ShapeDtypeStruct` may stand for an
         array."""
         call = taken_apart(self._signature, args, options)
         traced = self._trace(call)

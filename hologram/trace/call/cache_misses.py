@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hologram.trace.signature import Call, LeafType, Signature
+from hologram.trace.call.signature import Call, LeafType, Signature
 
 
 class Record:

@@ -19,7 +19,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import substitute, var
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.apply import SCALARS, check_unmasked, is_wide
+from hologram.trace.operators import SCALARS, check_unmasked, is_wide
 from hologram.trace.checks import has_items, integer
 from hologram.trace.convert import from_dlpack, of_device
 from hologram.trace.tensor import Tensor

@@ -25,7 +25,7 @@ from hologram.primitives.movement import broadcast, reshape, slice_
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import hooks, recorder
-from hologram.trace.extent import Extent
+from hologram.trace.symbolic_extent import Extent
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
 
 SCALARS = (bool, int, float, complex)

@@ -12,12 +12,12 @@ from hologram.backends.native import dispatch
 from hologram.backends.native.dispatch import Argument, ArrayLeaf, Dispatch, Output, RemoteLeaf, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
 from hologram.ir.aval import aval
 from hologram.trace import lazy
-from hologram.trace.signature import Call, LeafType
+from hologram.trace.call.signature import Call, LeafType
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
 if TYPE_CHECKING:
-    from hologram.trace.specialisation import Specialisation
+    from hologram.trace.call.specialisation import Specialisation
 
 dispatch.register_tensor_class(Tensor)
 block_until_ready = dispatch.block_until_ready(lazy.block_until_ready)

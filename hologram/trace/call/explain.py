@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.trace.checks import as_function
-from hologram.trace.jit import Jitted, jit
-from hologram.trace.stages import Explanation
+from hologram.trace.call.jit import Jitted, jit
+from hologram.trace.call.stages import Explanation
 
 
 def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:

@@ -1,0 +1,1 @@
+"""Calls of jitted functions: signatures, tracing a call, specialisations, and what serves calls natively."""
