@@ -33,7 +33,7 @@ def test_rows_are_complete(row: Op) -> None:
 
 
 def test_a_row_is_registered_once() -> None:
-    with pytest.raises(ValueError, match="two rows"):
+    with pytest.raises(ValueError, match="two definitions"):
         register(TABLE["add"])
 
 
