@@ -1,11 +1,11 @@
-"""``torch.compile(backend="hologram")`` from a source tree that is not installed.
+"""Makes ``torch.compile(backend="hologram")`` work from a source tree that is not installed.
 
-Torch finds backends by the entry points of installed distributions, which it reads when Dynamo first looks a name up. A tree that has merely been put
-on the path has no entry points; here it becomes a distribution of the same name, with those of pyproject.toml that torch reads. Where the package
-is installed, the installed distribution comes first, and of two of one name Python takes the first. Dynamo is not imported for it.
+Torch finds backends by the entry points of installed distributions, which it reads when Dynamo first looks up a name. A source tree on the path has
+no entry points. So it is presented as a distribution of the same name, with the entry point of pyproject.toml that torch reads. An installed
+distribution comes first, and of two of one name Python takes the first. Dynamo is not imported for this.
 
-A program that names the backend, and imports nothing of Hologram, wants its functions compiled and no new device: :func:`is_lookup` tells the package
-that torch is importing it for that.
+A program that only names the backend wants compiled functions and no new device: :func:`is_lookup` tells the package that torch is importing it for
+that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REGISTRY = "torch._dynamo.backends.registry"
 
 
 class SourceTree(Distribution):
-    """What this tree would be if it were installed, as far as torch asks."""
+    """The source tree as an installed distribution, as far as torch asks."""
 
     def read_text(self, filename: str) -> str | None:
         if filename == "METADATA":
@@ -37,7 +37,7 @@ class SourceTree(Distribution):
 
 
 class _Finder(DistributionFinder):
-    """Gives the tree to whoever looks for distributions; it finds no modules."""
+    """Finds the source tree for whoever looks for distributions; it finds no modules."""
 
     def find_spec(self, *_: Any) -> None:
         return None
@@ -47,7 +47,7 @@ class _Finder(DistributionFinder):
 
 
 def is_lookup() -> bool:
-    """Whether the import under way is that of the backend's entry point, which torch loads when a program names the backend."""
+    """Whether torch is importing the backend's entry point right now, because a program names the backend."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code is EntryPoint.load.__code__ and frame.f_locals["self"].value == ENTRY.value:

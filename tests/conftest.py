@@ -14,14 +14,15 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
-from sampling import not_sampled
 
-from hologram.settings import override
+pytest.register_assert_rewrite("tests.support")  # before anything of it is imported
+
+from hologram.settings import override  # noqa: E402
+from tests.support.sampling import not_sampled  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every generated case, not a seeded sample")
-    parser.addoption("--update-golden", action="store_true", help="write the golden files anew from what the compiler makes now")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,10 +57,10 @@ def _generators(module: ModuleType) -> list[np.random.Generator]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test draws the same numbers from the generators of its module alone and among others."""
+    """A test draws the same numbers from the generators of its module alone and among others, in whatever file it stands."""
     for generator in _generators(item.module) if isinstance(item, pytest.Function) else ():
         bits = generator.bit_generator
-        bits.state = type(bits)(zlib.crc32(item.nodeid.encode())).state
+        bits.state = type(bits)(zlib.crc32(item.name.encode())).state
 
 
 @pytest.fixture(scope="session")
@@ -100,7 +101,7 @@ def tensors() -> None:
 @pytest.fixture(scope="module")
 def add8() -> Any:
     """Code that adds eight float32."""
-    from runtime_programs import ADD_8, linked
+    from tests.support.runtime_programs import ADD_8, linked
 
     return linked(ADD_8)
 

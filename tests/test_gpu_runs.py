@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.gpu.runs import Chunk, Runs
+
 GPU = Path(__file__).parent / "gpu"
 TESTS = """\
 import os, time
@@ -20,8 +22,7 @@ def test_after(): pass
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.syspath_prepend(str(GPU))
+def folder(tmp_path: Path) -> Path:
     shutil.copy(GPU / "conftest.py", tmp_path / "conftest.py")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_some.py").write_text(TESTS)
@@ -29,8 +30,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def results(folder: Path, names: list[str], device: str, **options: float) -> tuple[dict[str, str], str]:
-    from runs import Chunk, Runs
-
     runs = Runs(device, 1, options.get("seconds", 100), options.get("each", 100), folder / "report", folder=folder)
     runs.run([Chunk([f"test_some.py::{name}" for name in names])])
     told = [json.loads(line) for line in (folder / "report").read_text().splitlines()]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optable import seeded
 
 import hologram as hg
+from tests.support.optable import seeded
 
 NAMESPACES = {"numpy": hg.numpy, "nn": hg.nn, "linalg": hg.linalg, "fft": hg.fft, "random": hg.random, "special": hg.special}
 FUNCTIONS = [

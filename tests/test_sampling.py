@@ -7,7 +7,8 @@ import zlib
 
 import numpy as np
 import pytest
-from sampling import covering
+
+from tests.support.sampling import covering
 
 R = np.random.default_rng(0)
 
@@ -23,4 +24,4 @@ def test_each_value_of_each_parameter_stands_in_some_case(times: int) -> None:
 
 @pytest.mark.parametrize("case", range(3))
 def test_a_test_draws_the_same_alone_and_among_others(request: pytest.FixtureRequest, case: int) -> None:
-    assert R.random() == np.random.default_rng(zlib.crc32(request.node.nodeid.encode())).random()
+    assert R.random() == np.random.default_rng(zlib.crc32(request.node.name.encode())).random()

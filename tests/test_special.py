@@ -9,15 +9,15 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special as scipy_special
-from scalar_code import run
 from scipy import optimize
-from test_vector_math import ulps, ulps_of_float64
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import special
 from hologram.errors import ArgumentError
 from hologram.primitives import TABLE
+from tests.support.scalar_code import run
+from tests.support.ulps import ulps, ulps_of_float64
 
 R = np.random.default_rng(21)
 

@@ -19,9 +19,23 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # The op table, random programs, each way in which kernels are written, calls, threads and memory.
-EVERYWHERE = "cpu_optable products guarded_loads sort_kernels scatter_kernels native_language threads pool_memory weak".split()
-CORE = [*EVERYWHERE, *"random_graphs transposed strided short_rows streams control jit native_calls".split()]
-LEVELS = [*CORE, *"vector_math complex tensor conv interrupts cache".split()]
+EVERYWHERE = """
+    backends/cpu/test_op_table backends/cpu/native/test_pool_memory backends/cpu/native/test_threads backends/cpu/native_lang/test_language
+    backends/llvm/test_guarded_loads graph/legalize/test_sorted_scatters graph/library/test_sorts graph/schedule/test_tiles trace/test_weak_types
+""".split()
+CORE = (
+    EVERYWHERE
+    + """
+    backends/cpu/native/test_calls backends/llvm/test_register_transpose backends/llvm/test_strided_access control/test_control
+    graph/test_random_graphs graph/legalize/test_short_reductions graph/schedule/test_row_interleave trace/test_jit
+""".split()
+)
+LEVELS = (
+    CORE
+    + """
+    backends/test_object_cache backends/llvm/test_interrupts nn/test_convolution primitives/test_complex primitives/test_expansions trace/test_tensor
+""".split()
+)
 
 # Processors, with the features that code is made for: programs read the real processor's from the kernel, which tells them of none.
 PROCESSORS = {
@@ -44,7 +58,7 @@ SITE = 'import os\nimport sys\n\nsys.executable = os.environ["EMULATED_PYTHON"]\
 
 def tests(names: list[str], python: str, workers: int, settings: dict[str, str]) -> bool:
     """Whether tests pass; those of devices are other platforms'."""
-    files = [f"tests/test_{name}.py" for name in names]
+    files = [f"tests/{name}.py" for name in names]
     command = [python, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider", "-k", "not opencl and not device", *files]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **settings}).returncode == 0
 

@@ -37,13 +37,13 @@ def main() -> None:
     for name, function in replaced.items():
         setattr(cuda, name, function)
     programs: list[targets.Compiled] = []
-    compile_there = targets.Cuda.compile
+    compile_there = targets.CudaTarget.compile
 
-    def noted(self: targets.Cuda, *args: Any) -> targets.Compiled:
+    def noted(self: targets.CudaTarget, *args: Any) -> targets.Compiled:
         programs.append(compile_there(self, *args))
         return programs[-1]
 
-    targets.Cuda.compile = noted  # type: ignore[method-assign]
+    targets.CudaTarget.compile = noted  # type: ignore[method-assign]
     model = nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 64))
     x, fast = torch.randn(128, 256), torch.compile(model, backend=make_backend())
     with torch.no_grad():

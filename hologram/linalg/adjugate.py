@@ -36,8 +36,8 @@ def determinant(packed: Tensor, pivots: Tensor) -> Tensor:
 
 def exchanges(pivots: Tensor) -> Tensor:
     """Whether rows were exchanged an odd number of times."""
-    places = hnp.arange(pivots.shape[-1], dtype=hnp.int32)
-    return hnp.sum(hnp.astype(pivots != places, hnp.int32), axis=-1) % 2 == 1
+    positions = hnp.arange(pivots.shape[-1], dtype=hnp.int32)
+    return hnp.sum(hnp.astype(pivots != positions, hnp.int32), axis=-1) % 2 == 1
 
 
 def _identity(a: Tensor) -> Tensor:

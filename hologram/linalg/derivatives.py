@@ -93,8 +93,8 @@ def _lu(tangents: Given, out: list[Tensor], x: Tensor) -> Sequence[Tensor | None
     (t,), (packed, _, order) = tangents, out
     assert t is not None
     n = packed.shape[-1]
-    places = hnp.broadcast_to(hnp.expand_dims(order, axis=-2), t.shape)
-    permuted = hnp.take_along_axis(t, places, axis=-1)  # the columns of dx are the rows of its transpose
+    indices = hnp.broadcast_to(hnp.expand_dims(order, axis=-2), t.shape)
+    permuted = hnp.take_along_axis(t, indices, axis=-1)  # the columns of dx are the rows of its transpose
     lt = hnp.triu(packed, k=1) + hnp.eye(n, dtype=packed.dtype)
     ut = hnp.tril(packed)
     z = factors.triangular_solve(packed, permuted, lower=True)

@@ -20,8 +20,8 @@ from hologram.transform.checkpoint import checkpoint
 
 __all__ = ["dot_product_attention"]
 
-PART = 256  # queries, at least, of a part of causal attention that has keys of its own
-MOST_PARTS = 4
+MIN_QUERIES = 256  # queries, at least, of a part of causal attention that has keys of its own
+MAX_PARTS = 4
 
 
 def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal: bool = False, scale: Any = None, rows: int | None = None) -> Tensor:
@@ -73,7 +73,7 @@ def dot_product_attention(q: Any, k: Any, v: Any, /, mask: Any = None, is_causal
 
 def _parts(queries: Int, keys: Int) -> int:
     """In how many parts causal attention goes: keys behind the last query of a part cost it nothing."""
-    return min(queries // PART, MOST_PARTS) if isinstance(queries, int) and isinstance(keys, int) and queries >= MOST_PARTS * PART else 1
+    return min(queries // MIN_QUERIES, MAX_PARTS) if isinstance(queries, int) and isinstance(keys, int) and queries >= MAX_PARTS * MIN_QUERIES else 1
 
 
 def _by_parts(attend: Callable[..., Tensor], queries: Tensor, numbers: Any, keys: int, parts: int) -> Tensor:

@@ -221,10 +221,10 @@ def _parts_mean(what: str, x: Tensor, axis: int, m: int) -> Tensor:
         return hnp.mean(x.reshape((*x.shape[:axis], m, n // m, *x.shape[axis + 1 :])), axis=axis + 1)
     start, stop = np.arange(m) * n // m, -(-(np.arange(m) + 1) * n // m)
     length = stop - start
-    places = start[:, None] + np.arange(length.max())
+    indices = start[:, None] + np.arange(length.max())
     rest = [1] * (x.ndim - axis - 1)
-    seen = hnp.take(x, hnp.asarray(np.minimum(places, n - 1)), axis=axis)
-    inside = hnp.asarray(places < stop[:, None]).reshape((*places.shape, *rest))
+    seen = hnp.take(x, hnp.asarray(np.minimum(indices, n - 1)), axis=axis)
+    inside = hnp.asarray(indices < stop[:, None]).reshape((*indices.shape, *rest))
     total = hnp.sum(hnp.where(inside, seen, 0), axis=axis + 1)
     return total / hnp.asarray(length.astype(np.float32)).reshape((-1, *rest))
 

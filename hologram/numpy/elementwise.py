@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from hologram import dtypes
@@ -339,8 +340,6 @@ def nan_to_num(x: Any, /, nan: float = 0.0, posinf: float | None = None, neginf:
 
 def limits(dtype: DType) -> tuple[float, float]:
     """The smallest and the largest finite value of a float type."""
-    import ml_dtypes
-
     info = ml_dtypes.finfo(dtype.np)
     return float(info.min), float(info.max)
 

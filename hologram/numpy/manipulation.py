@@ -388,8 +388,8 @@ def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
     a = axis_of(axis, len(node.shape), "split")
     n = operator.index(node.shape[a])
     if has_items(sections):
-        places = [integer(c, "split", "an index") for c in sections]
-        cuts = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in places], n]
+        indices = [integer(c, "split", "an index") for c in sections]
+        cuts = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in indices], n]
     else:
         parts = integer(sections, "split", "a number of sections")
         if parts < 1:
@@ -425,10 +425,10 @@ def flip(x: Any, /, axis: Any = None) -> Tensor:
     Tensor([[2, 1],
             [4, 3]], dtype=int64)
     """
-    node = turned = array(x, "flip")
+    node = flipped = array(x, "flip")
     for a in axes_of(axis, len(node.shape), "flip"):
-        turned = sliced(turned, a, node.shape[a] - 1, -1, -1)
-    return viewed(x, node, turned)
+        flipped = sliced(flipped, a, node.shape[a] - 1, -1, -1)
+    return viewed(x, node, flipped)
 
 
 def flipud(x: Any, /) -> Tensor:

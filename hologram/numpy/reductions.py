@@ -55,8 +55,8 @@ def _included(node: Node, mask: Any, value: Any, what: str) -> Node:
     """``node`` with ``value`` where ``mask``, which broadcasts to it, does not hold. Raises ShapeError where the mask is larger."""
     if mask is None:
         return node
-    held = wrap(cast_node(array(mask, what), dtypes.bool_))
-    chosen = array(where(held, wrap(node), value), what)
+    included = wrap(cast_node(array(mask, what), dtypes.bool_))
+    chosen = array(where(included, wrap(node), value), what)
     if chosen.shape != node.shape:
         raise located(ShapeError(f"{what}: a mask for shape {list(chosen.shape)} where the array has shape {list(node.shape)}"))
     return cast_node(chosen, node.dtype)
@@ -256,9 +256,9 @@ def _mean_of(node: Node, mask: Any, axis: Any, keepdims: bool, correction: float
     """The mean of the elements for which ``mask`` holds, all for None."""
     if mask is None:
         return _mean(node, axis, keepdims, correction)
-    held = broadcast_to(wrap(cast_node(array(mask, what), dtypes.bool_)), node.shape)
-    less = FUNCTIONS["maximum"](sum(held, axis, keepdims=keepdims) - correction, 0)
-    total = _reduce(rows.reduce_sum, _included(node, held, 0, what), axis, keepdims, what)
+    included = broadcast_to(wrap(cast_node(array(mask, what), dtypes.bool_)), node.shape)
+    less = FUNCTIONS["maximum"](sum(included, axis, keepdims=keepdims) - correction, 0)
+    total = _reduce(rows.reduce_sum, _included(node, included, 0, what), axis, keepdims, what)
     return record(ew.div, (total, cast_node(array(less, what), node.dtype)))
 
 

@@ -34,7 +34,7 @@ __all__ = [
     "unique_all", "unique_counts", "unique_inverse", "unique_values", "where",
 ]  # fmt: skip
 
-MOST_STEPS = 48  # of a binary search in an axis of symbolic extent
+MAX_SEARCH_STEPS = 48  # of a binary search in an axis of symbolic extent
 
 
 def _sorted(op: Op, x: Any, axis: int | None, descending: bool, stable: bool) -> Tensor:
@@ -138,7 +138,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     at: Any = zeros(v.shape, dtype=dtypes.int64)
     if isinstance(n, int) and n == 0:
         return at
-    for k in reversed(range(n.bit_length() if isinstance(n, int) else MOST_STEPS)):
+    for k in reversed(range(n.bit_length() if isinstance(n, int) else MAX_SEARCH_STEPS)):
         further = at + (1 << k)
         here = take(ordered, further - 1, axis=0)
         before = _less(here, values) if side == "left" else ~_less(values, here)

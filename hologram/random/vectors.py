@@ -6,6 +6,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
+from hologram.linalg.decompositions import cholesky
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.manipulation import concat
@@ -46,8 +47,6 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
     >>> hg.random.multivariate_normal(hg.random.key(0), [0.0, 5.0], [[1.0, 0.5], [0.5, 1.0]])
     Tensor([1.622642, 7.565252], dtype=float32)
     """
-    from hologram.linalg.decompositions import cholesky
-
     to = float_type(dtype, "multivariate_normal")
     work = dtypes.compute_type(to)
     m, c = as_type(mean, work, "multivariate_normal"), as_type(cov, work, "multivariate_normal")

@@ -15,6 +15,7 @@ from hologram.sdk.arguments import bounded, count, element_type, extent
 from hologram.sdk.backend import BackendType
 from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.pool import CLASSES, PAGE_HEIGHT, PAGE_WIDTH, Pool, zero
+from hologram.sdk.resident import DeviceBuffer
 from hologram.support.user_lines import located
 
 
@@ -86,8 +87,6 @@ class Executor:
         """The class of its buffers."""
         if self._backend is BackendType.CPU:
             return Buffer
-        from hologram.sdk.resident import DeviceBuffer
-
         return DeviceBuffer
 
     def _own(self, buffer: Buffer) -> Buffer:

@@ -19,6 +19,7 @@ from hologram.ir import devices
 from hologram.ir.aval import Aval, aval
 from hologram.sdk.buffer import Buffer
 from hologram.support.user_lines import located
+from hologram.trace import compiling
 
 if TYPE_CHECKING:
     from hologram.backends.device.runtime import Runtime
@@ -165,8 +166,6 @@ def viewed(value: DeviceStorage, of: Aval) -> DeviceStorage:
 
 def run(executable: Any, row: Any, values: Any, shapes: Any, dtype: Any, into: Buffer, device: str) -> Any:
     """Runs an op's program on a device with buffers where they are; the result, which is ``into``'s from now on."""
-    from hologram.trace import compiling
-
     runtime: Any = devices.runtime(device)
     given = []
     for p, shape in zip(row.parameters, shapes, strict=True):

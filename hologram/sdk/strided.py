@@ -12,6 +12,7 @@ import numpy as np
 
 from hologram.errors import AxisOutOfRange, IndexOutOfRange, ShapeError
 from hologram.ir.strides import Strided, contiguous_strides
+from hologram.sdk import ops
 from hologram.sdk.arguments import integer
 from hologram.sdk.buffer import Buffer, handles
 from hologram.sdk.executor import Executor
@@ -146,8 +147,6 @@ class StridedTensor:
             raise located(ShapeError(f"matmul takes matrices (m, k) and (k, n), not {list(self.shape)} and {list(other.shape)}"))
         (m, k), n = self.shape, other.shape[1]
         out = executor.allocate(m * n, self.buffer.dtype)
-        from hologram.sdk import ops  # late: loads the functions that ops are made of
-
         ops.gemm(executor, self._packed(executor), other._packed(executor), out, m, n, k)
         return StridedTensor(out, (m, n))
 

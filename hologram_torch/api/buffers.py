@@ -1,4 +1,4 @@
-"""Between tensors and the SDK's executors and buffers."""
+"""Buffers of the SDK from tensors, and tensors from buffers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BACKENDS = {"cpu": "cpu", "cuda": "cuda", "mps": "metal"}  # torch's types of d
 
 
 def tensor_to_buffer(executor: Executor, tensor: torch.Tensor, existing_buffer: Buffer | None = None) -> tuple[Buffer, torch.Tensor]:
-    """A buffer of ``executor`` with the elements of a CPU tensor in C order, and the tensor as one axis.
+    """Copies the elements of a CPU tensor in C order to a buffer of ``executor``; returns the buffer, and the tensor as one axis.
 
     The elements are copied, once: to ``existing_buffer`` where it is given, which must have as many and their type, else to a new one. A buffer
     over a tensor's own memory is ``Buffer.wrap(tensor)``. Raises as :func:`validate_tensor_compatible` does, and ShapeError for a buffer of another

@@ -1,4 +1,4 @@
-"""``convert``: the layers of a model that Hologram has, swapped for Hologram's in place."""
+"""``convert``: swaps the layers of a model for Hologram's, in place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Conversion(NamedTuple):
 
 
 def _counterparts() -> dict[type, type]:
-    """The module of Hologram for each of torch's: that which derives from it."""
+    """From each module class of torch to the class of Hologram that derives from it."""
     modules: list[Any] = [getattr(nn, name) for name in nn.__all__]
     return {base: m for m in modules for base in m.__bases__ if base is not Computed}
 

@@ -1,8 +1,8 @@
 """``device="hologram"``: tensors of torch whose ops are recorded, and compiled and run when a value is read.
 
-To torch a device that a library adds is the one accelerator there is: ``torch.accelerator`` and what asks it (pinned memory, data loaders) then mean
-that device, and beside a GPU torch's autograd engine fails in an internal assertion for tensors on the GPU. So the device is registered on purpose
-alone: by ``import hologram_torch`` where torch has no GPU, by :func:`device`, or by :func:`enable`. Importing this module changes nothing, nor does
+Torch has one accelerator, and a device that a library registers becomes it: ``torch.accelerator``, pinned memory and data loaders then mean that
+device. Beside a GPU torch's autograd engine then fails in an internal assertion for tensors on the GPU. So the device is registered in three cases
+alone: by ``import hologram_torch`` where torch has no GPU, by :func:`device`, and by :func:`enable`. Importing this module changes nothing, nor does
 torch's lookup of the backend (:mod:`hologram_torch.discovery`).
 """
 
@@ -19,7 +19,7 @@ _enabled = False
 
 
 def gpu() -> str | None:
-    """The kind of GPU that torch can use; None where it has none."""
+    """The kind of GPU that torch can use, such as ``cuda``; None where there is none."""
     kind = torch.accelerator.current_accelerator()  # that torch was built for, or a library's
     if kind is None or kind.type == NAME:
         return None

@@ -1,7 +1,7 @@
-"""Functions of torch's tensors, computed by Hologram: what ``torch`` and ``torch.nn.functional`` compute under the same names.
+"""Functions of torch's tensors computed by Hologram, with the names and meanings of ``torch`` and ``torch.nn.functional``.
 
 Each may be called with an :class:`hologram.Executor` before its arguments, and then runs on that executor's device. All can be differentiated to any
-order (:func:`hologram_torch.wrap`) and give new, contiguous tensors.
+order (:func:`hologram_torch.wrap`) and return new, contiguous tensors.
 
 The bodies are written in Hologram and see its Tensors; the annotations are those of the functions that the decorator makes of them.
 """
@@ -34,7 +34,7 @@ _REDUCTIONS = ("none", "mean", "sum")
 
 
 def _row(op: Any, *args: Any, **options: Any) -> Any:
-    """What the table of ATen's ops says of ``op``, on these arguments."""
+    """Calls the row of ``op`` in the table of ATen's ops."""
     row = aten.lookup(op)
     assert row is not None
     return row(*args, **options)
@@ -233,7 +233,7 @@ def conv2d(
 
 
 def _reduced(losses: Any, reduction: str, what: str, count: Any = None) -> Any:
-    """The losses, their sum, or that over ``count``, by default their number."""
+    """Reduces the losses: to their sum, or to the sum over ``count``, by default their number."""
     if reduction not in _REDUCTIONS:
         raise located(ArgumentError(f"{what}: reduction is one of {', '.join(_REDUCTIONS)}, not {reduction!r}"))
     if reduction == "none":

@@ -1,8 +1,8 @@
 """``torch.ops.hologram.*``: the operations of :mod:`hologram_torch.functional` as ops of torch's dispatcher. Importing this module registers them.
 
-For each row of the table of operations there are two ops: itself, and ``NAME_backward(grad, *arguments)``, the gradients with respect to the tensors
-among its arguments. ``torch.compile`` and ``torch.export`` keep them as they are in the graphs they make, whatever backend compiles the rest.
-Schemas follow from the annotations, types and shapes of results from the functions of torch that the operations stand for.
+Each operation gives two ops: itself, and ``NAME_backward(grad, *arguments)``, the gradients with respect to its tensor arguments. ``torch.compile``
+and ``torch.export`` keep both in the graphs they make, whatever backend compiles the rest. Schemas follow from the annotations; types and shapes of
+results from torch's functions of the same meaning.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _AUTOGRAD = [getattr(torch._C.DispatchKey, name) for name in ("AutogradFunctiona
 
 
 def _schema_type(annotation: Any) -> Any:
-    """Schemas know no unions: what may be a tensor or a number is a tensor."""
+    """The annotation as a schema has it: schemas have no unions, so a tensor or a number is a tensor."""
     kinds = typing.get_args(annotation)
     return torch.Tensor if torch.Tensor in kinds and type(None) not in kinds else annotation
 
 
 class _Ops:
-    """The two ops of a row. Tensors among the arguments are those that the schema calls so, where they are given."""
+    """The two ops of an operation."""
 
     def __init__(self, row: Row) -> None:
         self.row, self.operation = row, row.function
@@ -79,7 +79,7 @@ class _Ops:
         return made
 
     def _pulled(self, grad: Any, *arguments: Any) -> list[Any]:
-        """Hologram's function of the second op: a gradient for each Tensor among the arguments, zeros for one that is no float."""
+        """The backward op in Hologram: a gradient for each Tensor among the arguments, zeros for one that is no float."""
         positions = [i for i, x in enumerate(arguments) if type(x) is hg.Tensor]
         differentiable = [i for i in positions if has_tangents(dtypes.of(arguments[i].dtype))]
 
@@ -102,7 +102,7 @@ class _Ops:
 
 
 def _above_autograd() -> AbstractContextManager[None]:
-    """Dispatch as outside of an op: beneath autograd torch 2.13 takes losses of varying sizes apart by functions that give other shapes."""
+    """Dispatches as outside of an op. Beneath autograd torch 2.13 decomposes losses of varying sizes by functions that give other shapes."""
     excluded = torch._C._dispatch_tls_local_exclude_set()
     for key in _AUTOGRAD:
         excluded = excluded.remove(key)

@@ -1,4 +1,4 @@
-"""Modules that compute with Hologram. Each is the module of ``torch.nn`` of its name with another ``forward``.
+"""Modules that compute with Hologram: the modules of ``torch.nn`` of the same names with another ``forward``.
 
 Parameters, initial values, state dicts, options and ``repr`` are torch's. An :class:`hologram.Executor` may come before the other arguments; the
 module then runs on its device.

@@ -1,4 +1,4 @@
-"""Operations: wrapped functions with the signatures of torch's own, which take an executor in front, and rows of one table."""
+"""Operations: wrapped functions with the signatures of torch's own, which accept an executor in front, and their table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _TENSOR, _NUMBER_TOO = "torch.Tensor", "torch.Tensor | complex"  # annotations o
 
 
 class Row(NamedTuple):
-    """``function`` computes what ``peer``, a function of torch, computes; parameters with defaults have the names of torch's."""
+    """An operation and its meaning: ``function`` computes what ``peer``, a function of torch, computes. Parameters with defaults have the names of
+    torch's."""
 
     function: Operation
     peer: Callable[..., Any]
 
     def reference(self, *args: Any, **options: Any) -> Any:
-        """What ``peer`` gives for arguments of ``function``."""
+        """Calls ``peer`` with arguments of ``function``."""
         bound = self.function.__signature__.bind(*args, **options)
         parameters = self.function.__signature__.parameters
         required = [x for name, x in bound.arguments.items() if parameters[name].default is inspect.Parameter.empty]
@@ -36,7 +37,8 @@ TABLE: dict[str, Row] = {}
 
 
 def operation(peer: Callable[..., Any], autocast: str | None = None) -> Callable[[Callable[..., Any]], Operation]:
-    """A decorator: the function, which is written in Hologram but annotated as the function of torch's tensors that it becomes, as a row of TABLE."""
+    """Decorator: makes an operation of a function written in Hologram, and a row of TABLE. Annotations are those of the function of torch's
+    tensors."""
 
     def decorate(function: Callable[..., Any]) -> Operation:
         made = Operation(function, autocast, CPU)
@@ -81,7 +83,7 @@ class Operation(Wrapped):
         return self._write_over(bound.args[0], bound.args[1:]) if to is True else self._write(to, bound.args)
 
     def _check(self, arguments: dict[str, Any]) -> None:
-        """Raises ArgumentError for arguments that have to be tensors, or numbers, and are not."""
+        """Raises ArgumentError for arguments that should be tensors, or numbers, and are not."""
         for name, x in arguments.items():
             wanted = self.__signature__.parameters[name].annotation
             if (
@@ -94,7 +96,7 @@ class Operation(Wrapped):
             raise located(ArgumentError(f"{self.__name__}: {name} is {expected}, not a {type(x).__name__}"))
 
     def _write_over(self, x: torch.Tensor, rest: tuple[Any, ...]) -> torch.Tensor:
-        """The result in the memory of ``x``, whose value is kept elsewhere where a derivative may want it."""
+        """Writes the result to the memory of ``x``; a copy of ``x`` is kept where a derivative may need it."""
         return x.copy_(self(x.clone() if torch.is_grad_enabled() and x.requires_grad else x, *rest))
 
     def _write(self, out: Any, args: tuple[Any, ...]) -> torch.Tensor:

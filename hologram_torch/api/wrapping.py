@@ -1,4 +1,4 @@
-"""``wrap``: a function written in Hologram as a differentiable function of torch's tensors."""
+"""``wrap``: makes a differentiable function of torch's tensors from a function written in Hologram."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def wrap(f: Callable[..., Any] | None = None, *, autocast: str | None = None, de
     its own. Results are new tensors.
 
     The function can be differentiated in both modes, to any order, by ``backward``, ``torch.autograd`` and ``torch.func`` (``grad``, ``vjp``,
-    ``jvp``, ``vmap``, ``jacrev``, ``jacfwd``, ``hessian``). What is kept for the backward pass is a minimum cut of the graph: see docs/pytorch.md.
+    ``jvp``, ``vmap``, ``jacrev``, ``jacfwd``, ``hessian``). What is saved for the backward pass is a minimum cut of the graph: see docs/pytorch.md.
 
     - ``autocast``: what it does under ``torch.autocast``: ``"lower"`` computes float32 arguments in autocast's type, ``"float32"`` computes 16-bit
       floats in float32, None takes arguments as they are.
-    - ``device``: where it runs, one of :func:`hologram.devices`; None is the device of the tensors. There, on a CUDA device, it runs in PyTorch's
-      current stream, and copies neither arguments nor results.
+    - ``device``: where it runs, one of :func:`hologram.devices`; None is the device of the tensors. On a CUDA device it runs in PyTorch's current
+      stream, and copies neither arguments nor results.
 
-    Raises what ``f`` raises while it is traced; DeviceError for tensors of several devices, of others, or of one that Hologram cannot use,
-    ArgumentError for those without plain strided memory, DTypeError for element types that Hologram lacks, and StaticArgumentError for other leaves
+    Raises what ``f`` raises while it is traced; DeviceError for tensors of several devices, of others, or of one that Hologram cannot use;
+    ArgumentError for tensors without plain strided memory; DTypeError for element types that Hologram lacks; and StaticArgumentError for other leaves
     that cannot be hashed.
 
     >>> @hologram_torch.wrap
@@ -103,11 +103,11 @@ class Wrapped:
         return self
 
     def __reduce__(self) -> Any:
-        """As functions do, it pickles as the name that it is imported by."""
+        """Pickles as the name that it is imported by, as functions do."""
         return _imported, (self.__wrapped__.__module__, self.__qualname__)
 
     def _caller(self) -> Callable[..., Any]:
-        """What serves calls: those that have been seen, and that nothing differentiates or transforms, go straight to native code."""
+        """The function that serves calls: known calls without derivatives or transforms go straight to native code, others to ``_general``."""
         general, ready = self._general, self._ready
         may_cast = self._policy is not None
 
@@ -149,7 +149,7 @@ class Wrapped:
         return call_wrapped
 
     def _general(self, args: tuple[Any, ...], options: dict[str, Any], key: Any = None) -> Any:
-        """Any call; ``key`` is that of one which can be ready the next time."""
+        """Serves any call; ``key`` is the key under which ``_caller`` will know this one."""
         if torch._C._get_tracing_state() is not None or torch._C._get_dispatch_mode(_PROXY) is not None:
             advice = "wrap what is around it too, or use torch.compile with the ops of torch.ops.hologram"
             raise located(ArgumentError(f"{self.__name__}: torch.jit.trace and make_fx do not see what it computes: {advice}"))
@@ -172,7 +172,7 @@ class Wrapped:
         return signature.call(tensors)
 
     def _type(self, x: Tensor, args: Any, options: Any) -> Type:
-        """The type of a tensor. Raises where Hologram cannot take it, naming the argument."""
+        """The type of a tensor. Raises, naming the argument, where Hologram cannot take it."""
         if x.device.type not in ("cpu", "cuda"):
             raise located(DeviceError(f"{self.__name__}: {self._place(x, args, options)} is on {x.device}: it takes tensors on the CPU or on CUDA"))
         if x.layout is not torch.strided:
@@ -185,8 +185,10 @@ class Wrapped:
             raise located(DTypeError(f"{self.__name__}: {self._place(x, args, options)}: {e}")) from None
 
     def _where(self, tensors: list[Tensor]) -> tuple[str, str]:
-        """The device that a call runs on: that of its tensors, or for tensors on the CPU the function's; and torch's name of the tensors' kind of
-        device."""
+        """The device that a call runs on, and torch's kind of device of the tensors.
+
+        The device is that of the tensors, or for tensors on the CPU the function's.
+        """
         try:
             there = cuda.common_device(tensors)
             device = self._device if there is None else cuda.name_of(there)
@@ -201,7 +203,7 @@ class Wrapped:
         return next(path for path, leaf in found if leaf is x)
 
     def _static(self, x: Any) -> Any:
-        """The part of a key that a leaf is."""
+        """The part of the cache key that a leaf makes up."""
         if isinstance(x, Tensor):
             return Tensor
         try:
@@ -212,14 +214,14 @@ class Wrapped:
         return exactly(x)
 
     def _cast(self, kind: str) -> torch.dtype | None:
-        """What autocast of a kind of device makes of float arguments, None if it leaves them."""
+        """The type that autocast on a kind of device gives to float arguments; None where it leaves them."""
         if self._policy is None or not torch.is_autocast_enabled(kind):
             return None
         return torch.float32 if self._policy == "float32" else torch.get_autocast_dtype(kind)
 
 
 class _Signature:
-    """The program of calls that are alike, and the structure of its results."""
+    """The program of all calls with one key, and the structure of its results."""
 
     __slots__ = ("structure", "program", "_function", "_leaves", "_arguments", "_cast", "addresses", "run", "make")
 
@@ -238,7 +240,7 @@ class _Signature:
         self.make: Any = None
 
     def _trace(self) -> None:
-        """Traces at once, so that the structure of results is known, and errors come before autograd is under way."""
+        """Traces at once, so that the structure of results is known, and errors are raised before autograd begins."""
         try:
             self.program.graph  # noqa: B018
         except HologramError as e:
@@ -247,7 +249,7 @@ class _Signature:
             raise placed from e
 
     def call(self, tensors: Sequence[Tensor]) -> Any:
-        """The results for tensors of the program's types, recorded for what asks for it."""
+        """Runs the program on tensors of its types; autograd and transforms record it."""
         results = call(self.program, tensors)
         if self.structure is not tree.LEAF:
             return tree.unflatten(self.structure, results)
@@ -257,7 +259,7 @@ class _Signature:
         return results[0]
 
     def _flat(self, *tensors: Any) -> list[Any]:
-        """The function of the tensors alone, giving the leaves of its results."""
+        """The function of the tensors alone. Returns the leaves of the results."""
         given = iter(tensors)
         leaves = [self._converted(next(given)) if x is Tensor else x for x in self._leaves]
         args, options = tree.unflatten(self._arguments, leaves)
@@ -265,7 +267,7 @@ class _Signature:
         return results
 
     def _converted(self, x: Any) -> Any:
-        """A float argument in the type that autocast asks for: 16-bit floats and float32 are those it converts."""
+        """A float argument in the type that autocast asks for; wider floats stay."""
         dtype = dtypes.of(x.dtype)
         return x.astype(self._cast.np) if self._cast is not None and dtype.is_float and dtype.bits <= 32 else x
 
@@ -275,7 +277,7 @@ def _imported(module: str, name: str) -> Any:
 
 
 def _keep_dynamo_out(function: Any) -> None:
-    """Code under ``torch.compile`` has a graph break at the function's calls, in which nothing is compiled: tracing, for one, must run as it is."""
+    """Makes ``torch.compile`` break its graph at the function's calls and compile nothing inside: tracing has to run as it is."""
     frames = torch._C._dynamo.eval_frame
     skip = frames._FrameAction.SKIP
     frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
@@ -287,7 +289,7 @@ _wrapped: weakref.WeakSet[Wrapped] = weakref.WeakSet()
 
 
 def _forget_ready_calls() -> None:
-    """Plain calls were compiled under other settings."""
+    """Clears the calls that ``_caller`` knows, since they were compiled under other settings."""
     for w in list(_wrapped):
         w._ready.clear()
 

@@ -1,9 +1,9 @@
-"""The one table from ATen's ops to Hologram's functions.
+"""The table of ATen ops: from each op to the function that computes it on Hologram's Tensors.
 
-A row is a function with the arguments of the op's schema, with Hologram's Tensors for torch's and torch's dtypes as they are given; it returns a
-Tensor, or a tuple of them, as the schema says. Rows are functional: in-place and ``out`` variants are their caller's to derive, and so are
-strides, since a Tensor of Hologram has none. What torch decomposes into other ops (:mod:`hologram_torch.compile.decompositions`) needs no row.
-Where values cannot be what torch gives (a mask as an index, an element type that Hologram lacks), a row raises a HologramError.
+A row is a function with the arguments of the op's schema: Hologram's Tensors for torch's, torch's dtypes as they are. It returns a Tensor, or a tuple
+of them, as the schema says. Rows are functional, and know no strides: callers derive in-place and ``out`` variants. Ops that torch decomposes
+(:mod:`hologram_torch.compile.decompositions`) need no row. A row raises a HologramError where it cannot compute what torch does (a mask as an index,
+an element type that Hologram lacks).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUBJECTS = (
 
 @cache
 def _table() -> dict[str, Callable[..., Any]]:
-    """The table, whose rows are imported when one is first asked for."""
+    """The table; the modules of its rows are imported when a row is first asked for."""
     for subject in SUBJECTS:
         import_module("hologram_torch.aten." + subject)
     return table

@@ -1,4 +1,4 @@
-"""Torch's ops on lists of tensors (``_foreach_*``), in which its optimisers are written: which op each is on one tensor, and of which arguments."""
+"""Ops on lists of tensors (``_foreach_*``), which torch's optimisers use: the op on one tensor that each stands for, and its arguments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _WITH_NUMBER = {"maximum": ("clamp_min", "maximum"), "minimum": ("clamp_max", "m
 
 
 class ListOp(NamedTuple):
-    """``op`` on lists is an op of one of ``packets``, the first that serves, on each tensor. ``listed``: which positional arguments have an item for
-    each tensor; the others are the same for all. ``keywords``: the positions of arguments that the op on one tensor takes by name."""
+    """An op on lists as an op on each tensor.
+
+    ``packets``: the ops on one tensor, of which the first that has an overload for the arguments serves. ``listed``: which positional arguments have
+    an item for each tensor; the others are the same for all. ``keywords``: the positions of arguments that the op on one tensor takes by name.
+    """
 
     op: OpOverload
     packets: tuple[OpOverloadPacket, ...]
@@ -26,7 +29,7 @@ class ListOp(NamedTuple):
     keywords: dict[int, str]
 
     def on_each(self, function: Callable[..., Any]) -> Callable[..., list[Any]]:
-        """``function`` of the i-th of each list, for every i."""
+        """Returns the function of lists that calls ``function`` with the i-th item of each list, for every i."""
         count = max(len(self.listed) - len(self.keywords), 0)
 
         def run(*args: Any, **options: Any) -> list[Any]:
@@ -41,7 +44,7 @@ class ListOp(NamedTuple):
 
 
 def list_ops() -> Iterator[ListOp]:
-    """The functional ops on lists and those in place, with at most one result, but for those that take the numbers of all tensors in one."""
+    """The functional and the in-place ops on lists with at most one result, but for those that take the numbers of all tensors in one tensor."""
     for schema in torch._C._jit_get_all_schemas():
         namespace, _, name = schema.name.partition("::")
         if namespace != "aten" or not name.startswith(_PREFIX) or len(schema.returns) > 1:

@@ -1,4 +1,4 @@
-"""The table itself: from the name of an ATen op to the function that computes it on Hologram's Tensors."""
+"""The registry of rows: from the name of an ATen op to the function that computes it on Hologram's Tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def register(name: str, function: Callable[..., Any]) -> None:
 
 
 def implements(*names: str) -> Callable[[F], F]:
-    """Makes the decorated function the row of each op named."""
+    """Decorator: makes the function the row of each op named."""
 
     def decorate(function: F) -> F:
         for name in names:
@@ -29,8 +29,10 @@ def implements(*names: str) -> Callable[[F], F]:
 
 
 def rows(functions: Mapping[str, Callable[..., Any]], form: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """One row for each op of ``functions``: ``form`` gives a function of arrays the signature and the type rule of its kind of op.
-    Several names that share a function are separated by blanks."""
+    """Adds one row for each op of ``functions``; ``form`` gives a function of arrays the signature and the type rule of its kind of op.
+
+    Blanks separate the names of ops that share a function.
+    """
     for names, function in functions.items():
         formed = form(function)
         for name in names.split():

@@ -1,4 +1,4 @@
-"""Element types: torch's promotion, and conversion between torch's types and Hologram's."""
+"""Element types: torch's promotion rules, and casts to torch's types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def type_of(x: Any) -> torch.dtype:
 
 
 def cast(x: Any, dtype: torch.dtype | None) -> Any:
-    """A Tensor as ``dtype``; as it is for None. Imaginary parts are dropped where ``dtype`` has none; float8_e4m3fn saturates as PyTorch's."""
+    """Casts a Tensor to ``dtype``, unless that is None. Imaginary parts are dropped where it has none; float8_e4m3fn saturates as in PyTorch."""
     if dtype is None or type_of(x) is dtype:
         return x
     if type_of(x).is_complex and not dtype.is_complex:

@@ -1,4 +1,4 @@
-"""Programs as differentiable functions of torch's tensors: one ``autograd.Function`` for all of them."""
+"""The ``autograd.Function`` of Hologram's programs: derivatives of every order, forward mode, and ``torch.func``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from hologram_torch.autograd.forward_backward import ForwardBackward
 from hologram_torch.autograd.program import Program, Type
-from hologram_torch.autograd.training import Training
 from hologram_torch.bridge.element_types import torch_dtype_of
 
 _transforming = torch._C._are_functorch_transforms_active
@@ -17,7 +17,7 @@ _unwrapped = torch._C._functorch.unwrap_if_dead
 
 
 def call(program: Program, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """The program's results for tensors of its types, recorded for autograd and for torch.func where those ask for it."""
+    """Runs the program on tensors of its types. Autograd and ``torch.func`` record the call where they ask for it."""
     if _transforming():
         # a tensor may need a gradient at an outer level only, of which the tensor at hand does not tell
         return _recorded(_Call.apply, program, tuple([torch.is_grad_enabled() and _is_differentiable(x) for x in tensors]), tensors)
@@ -36,62 +36,65 @@ def _is_differentiable(x: torch.Tensor) -> bool:
 
 
 def _recorded(apply: Any, program: Program, differentiated: tuple[bool, ...], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    training: Training | None = program.trainings.get(differentiated)
-    if training is None:
-        training = Training(program, differentiated)
-        program.trainings.put(differentiated, training)
-    return list(apply(training, *tensors)[: training.count])
+    halves: ForwardBackward | None = program.forward_backward.get(differentiated)
+    if halves is None:
+        halves = ForwardBackward(program, differentiated)
+        program.forward_backward.put(differentiated, halves)
+    return list(apply(halves, *tensors)[: halves.count])
 
 
 class _Call(torch.autograd.Function):
-    """The forward half of a Training. What is kept is among its results, so that a second derivative sees it as a function of the arguments."""
+    """Runs the forward half and records the backward half.
+
+    What the backward half reads is among the results, so that a second derivative sees it as a function of the arguments.
+    """
 
     @staticmethod
-    def forward(training: Training, *tensors: torch.Tensor) -> Any:
-        return tuple(training.forward.run(tensors))
+    def forward(halves: ForwardBackward, *tensors: torch.Tensor) -> Any:
+        return tuple(halves.forward.run(tensors))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        training, *tensors = inputs
-        ctx.training = training
+        halves, *tensors = inputs
+        ctx.halves = halves
         ctx.set_materialize_grads(False)
-        if training.non_differentiable:
-            ctx.mark_non_differentiable(*[output[i] for i in training.non_differentiable])
-        kept = [tensors[i] for i in training.kept_arguments] + [output[i] for i in training.kept_results]
+        if halves.non_differentiable:
+            ctx.mark_non_differentiable(*[output[i] for i in halves.non_differentiable])
+        kept = [tensors[i] for i in halves.kept_arguments] + [output[i] for i in halves.kept_results]
         # where results are kept, a second derivative starts from the arguments
-        ctx.save_for_backward(*kept, *(tensors if training.kept_results else ()))
+        ctx.save_for_backward(*kept, *(tensors if halves.kept_results else ()))
         if forward_ad._current_level >= 0:
             ctx.save_for_forward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        training: Training = ctx.training
-        saved, n = ctx.saved_tensors, len(training.kept_arguments) + len(training.kept_results)
-        differentiable = [c for c, s in zip(cotangents, training.differentiable, strict=True) if s] if training.non_differentiable else cotangents
-        own = training.own
+        halves: ForwardBackward = ctx.halves
+        saved, n = ctx.saved_tensors, len(halves.kept_arguments) + len(halves.kept_results)
+        differentiable = [c for c, s in zip(cotangents, halves.differentiable, strict=True) if s] if halves.non_differentiable else cotangents
+        own = halves.own
         if all([c is None for c in differentiable]):
-            return (None,) * (1 + len(training.differentiated))
+            return (None,) * (1 + len(halves.differentiated))
         if all([c is None for c in differentiable[own:]]):
-            program, given = training.backward, saved[:n]
+            program, given = halves.backward, saved[:n]
         else:
-            program, given, own = training.complete, saved[n:], len(differentiable)
+            program, given, own = halves.complete, saved[n:], len(differentiable)
         types = program.types[len(given) :]
         where = next(c.device for c in differentiable if c is not None)
         pulled = iter(call(program, [*given, *[_present(c, t, where) for c, t in zip(differentiable[:own], types, strict=True)]]))
-        return None, *[next(pulled) if w else None for w in training.differentiated]
+        return None, *[next(pulled) if w else None for w in halves.differentiated]
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
-        training: Training = ctx.training
+        halves: ForwardBackward = ctx.halves
         moving = tuple([t is not None for t in tangents])
-        program = training.forward.tangent(moving)
+        program = halves.forward.tangent(moving)
         pushed = iter(call(program, [*ctx.saved_tensors, *[t for t in tangents if t is not None]]))
-        return tuple([next(pushed) if differentiable else None for differentiable in training.differentiable])
+        return tuple([next(pushed) if differentiable else None for differentiable in halves.differentiable])
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], training: Training, *tensors: torch.Tensor) -> Any:
+    def vmap(info: Any, in_dims: tuple[int | None, ...], halves: ForwardBackward, *tensors: torch.Tensor) -> Any:
         axes = tuple([d if d is None else d % x.ndim for d, x in zip(in_dims[1:], tensors, strict=True)])
-        results = call(training.forward.stacked(axes, info.batch_size), tensors)
+        results = call(halves.forward.stacked(axes, info.batch_size), tensors)
         return tuple(results), (0,) * len(results)
 
 
@@ -101,6 +104,6 @@ _apply = super(torch.autograd.Function, _Call).apply
 
 
 def _present(cotangent: torch.Tensor | None, of: Type, where: torch.device) -> torch.Tensor:
-    """A cotangent, or zeros for one that is zero."""
+    """The cotangent; zeros of its type for None, which stands for zero."""
     shape, dtype = of
     return torch.zeros(shape, dtype=torch_dtype_of(dtype), device=where) if cotangent is None else cotangent  # type: ignore[arg-type]

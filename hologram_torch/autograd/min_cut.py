@@ -1,9 +1,10 @@
-"""What a differentiated function keeps between its forward and its backward half: a minimum cut.
+"""Minimum cut: which values a differentiated function saves for its backward pass.
 
-The graph of a function and its derivative is cut in two. Values that the backward half needs and does not keep it computes again from those that are
-kept, so any set of values that separates the arguments from the backward half will do; the one of the fewest bytes is a minimum cut. (Chen et al.,
-Training deep nets with sublinear memory cost, 2016, name the trade; PyTorch's compiler plans it as a cut too.) Arguments are free: their owner mostly
-keeps them anyhow. What is dear to compute twice is not computed again: everything but elementwise work and movement.
+The backward pass recomputes what it needs from the values that are saved. So any set of values that separates the arguments from the backward pass is
+enough; the set of the fewest bytes is a minimum cut of the graph. (The trade of memory for computation is that of Chen et al., Training deep nets
+with sublinear memory cost, 2016. PyTorch's compiler uses a minimum cut too.)
+
+Arguments cost nothing, since their owner usually keeps them. Elementwise work and movement may be recomputed; expensive ops are not.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ RECOMPUTED = ("elementwise", "movement", "leaf", "mark", "gather")  # kinds of o
 
 
 def kept_values(arguments: Sequence[Node], cotangents: Sequence[Node], results: Sequence[Node], gradients: Sequence[Node]) -> list[Node]:
-    """The nodes to keep so that ``gradients`` can be had from them and from ``cotangents``.
+    """The nodes to save so that ``gradients`` can be computed from them and from ``cotangents``.
 
     ``results`` and ``gradients`` are nodes of one trace, whose inputs are ``arguments`` and ``cotangents``.
     """
@@ -34,7 +35,7 @@ def kept_values(arguments: Sequence[Node], cotangents: Sequence[Node], results: 
 
 
 def _reached(order: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
-    """What depends on ``sources``, themselves included; ``order`` is topological."""
+    """All nodes that depend on ``sources``, including these; ``order`` is topological."""
     reached = set(sources)
     for n in order:
         if any(x in reached for x in n.inputs):
@@ -43,7 +44,7 @@ def _reached(order: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
 
 
 def _minimum_cut(forward: Sequence[Node], wanted: Sequence[Node], arguments: set[Node]) -> set[Node]:
-    """Nodes of ``forward`` that separate ``arguments``, and what is not computed again, from ``wanted``: those of the fewest bytes."""
+    """The nodes of ``forward`` of the fewest bytes that separate ``arguments`` and expensive results from ``wanted``."""
     import networkx
 
     if not wanted:
@@ -61,6 +62,6 @@ def _minimum_cut(forward: Sequence[Node], wanted: Sequence[Node], arguments: set
 
 
 def _bytes(n: Node) -> float:
-    """What keeping the value of ``n`` costs. A node that stands for several values has none itself: those picked from it are kept."""
+    """The bytes of a saved node. A node that stands for several values has no bytes of its own: the values picked from it are saved."""
     size = prod(n.shape)
     return math.inf if n.op.kind in MULTI_RESULT or not isinstance(size, int) else float(size * n.dtype.itemsize)

@@ -1,8 +1,7 @@
-"""Functions of Hologram at one signature, run on the memory of torch's tensors.
+"""Programs: traced functions of Hologram with fixed shapes and types, which run on the memory of torch's tensors.
 
-A :class:`Program` is a function of Tensors whose shapes and types are fixed. It is traced when its results' types are asked for, compiled when it
-first runs. What transforms make of it (its tangents, its form for a stack of examples, its forward and backward halves) are programs again, so
-derivatives of any order and nesting come from the same few lines.
+A program is traced when its results' types are asked for, and compiled when it first runs. Transforms of it (its tangents, its form for a stack of
+examples, its forward and backward halves) are programs too, so derivatives of any order and nesting use the same code.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Program:
 
     def __init__(self, name: str, function: Function, types: Sequence[Type], device: str = CPU) -> None:
         self.name, self.function, self.types, self.device = name, function, tuple(types), device
-        self.trainings = Recent(MAX_VARIANTS)  # its forms for autograd, by which arguments are differentiated
+        self.forward_backward = Recent(MAX_VARIANTS)  # its forms for autograd, by which arguments are differentiated
         self._variants = Recent(MAX_VARIANTS)
 
     @cached_property
@@ -70,8 +69,7 @@ class Program:
     # --- running -------------------------------------------------------------------------------------------------------
 
     def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results for tensors of the program's types, on the CPU or on the CUDA device that the program is for; none shares memory with an
-        argument."""
+        """Runs the program on tensors of its types, on the CPU or on its CUDA device. No result shares memory with an argument."""
         given = [plain(x, self.name, self.device) for x in tensors]
         if self.device != CPU:
             return self._run_elsewhere(given)
@@ -81,30 +79,30 @@ class Program:
 
     @cached_property
     def bound(self) -> Callable[..., None]:
-        """The native function of the addresses of the arguments and of what is computed."""
+        """The native function: it takes the addresses of the arguments and of the computed results."""
         found: Callable[..., None] = self.executable.bound()
         return found
 
     @cached_property
     def makers(self) -> list[Callable[[], torch.Tensor]]:
-        """For each computed result, a function that gives an unwritten tensor for it."""
+        """For each computed result, a function that allocates an uninitialised tensor for it."""
         return [maker(a.shape, torch_dtype_of(a.dtype)) for a in self.executable.computed]
 
     @cached_property
     def _is_what_is_computed(self) -> bool:
-        """Whether the results are what is computed, in this order."""
+        """Whether the results are exactly the computed values, in order."""
         outputs = list(self.executable.outputs)
         return outputs == [("computed", i) for i in range(len(outputs))]
 
     @property
     def is_plain(self) -> bool:
-        """Whether the program was compiled, and computes one result from arguments that have elements, none of them complex, on the CPU."""
+        """Whether the program is compiled for the CPU and computes one result from arguments that are neither empty nor complex."""
         if self.device != CPU or "executable" not in vars(self) or list(self.executable.outputs) != [("computed", 0)]:
             return False
         return not any(0 in shape or dtype.is_complex for shape, dtype in self.types)
 
     def _gathered(self, given: Sequence[torch.Tensor], computed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results in order: each a tensor of its own and no view, also where several are the same value, an argument or a constant."""
+        """The results in order. Each is a tensor of its own: values that occur twice, arguments and constants are copied."""
         handed_out: set[int] = set()
         results = []
         for (kind, index), (shape, _) in zip(self.executable.outputs, self.results, strict=True):
@@ -121,14 +119,14 @@ class Program:
         return [interop.to_torch(storage.view(s)) for s in self.executable.constants]
 
     def _run_elsewhere(self, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results of another device, where the arguments are; of arguments on the CPU on the CPU."""
+        """Runs the program on a device other than the CPU. Results are where the arguments are."""
         there = any(cuda.holds(x) for x in given)
         lent = [cuda.borrowed(x) if there else storage.borrow(interop.to_numpy(x)) for x in given]
         found = compiling.run(self.executable, lent)
         return self._taken(found) if there else [interop.to_torch(storage.view(on_host(s)), copy=True) for s in found]
 
     def _taken(self, found: Sequence[Any]) -> list[torch.Tensor]:
-        """Values on a device as tensors there: over the memory of what was computed for this call, copies of what is an argument or a constant."""
+        """The values on a device as tensors there: computed values as they are, arguments and constants copied."""
         handed_out: set[int] = set()
         results = []
         for output, s in zip(self.executable.schedule.outputs, found, strict=True):
@@ -140,7 +138,7 @@ class Program:
     # --- transforms ----------------------------------------------------------------------------------------------------
 
     def _variant(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What ``make()`` gives, remembered under ``key``."""
+        """Returns ``make()``, cached under ``key``."""
         found = self._variants.get(key)
         if found is None:
             found = make()
@@ -148,7 +146,7 @@ class Program:
         return found
 
     def tangent(self, moving: tuple[bool, ...]) -> Program:
-        """The program of the arguments and then of a tangent for each that is ``moving``, giving the tangents of those results that are floats."""
+        """The program of the arguments, and then of a tangent for each that is ``moving``, that gives the tangents of the float results."""
         return self._variant(("tangent", moving), lambda: self._tangent(moving))
 
     def _tangent(self, moving: tuple[bool, ...]) -> Program:
@@ -167,7 +165,8 @@ class Program:
         return Program(self.name, pushed, [*self.types, *[t for t, m in zip(self.types, moving, strict=True) if m]], self.device)
 
     def stacked(self, axes: tuple[int | None, ...], size: int) -> Program:
-        """The program for ``size`` examples along an axis of each argument, None for one that all share. Results have the examples in front."""
+        """The program for ``size`` examples along an axis of each argument; None for an argument that all examples share. Results have the
+        examples in front."""
         return self._variant(("stacked", axes, size), lambda: self._stacked(axes, size))
 
     def _stacked(self, axes: tuple[int | None, ...], size: int) -> Program:
@@ -179,7 +178,7 @@ class Program:
 
 
 def chosen_among(values: Sequence[Any], flags: Sequence[bool], chosen: Sequence[Any]) -> list[Any]:
-    """``values`` with those whose flag is True replaced by ``chosen``, in order."""
+    """Replaces those ``values`` whose flag is True by ``chosen``, in order."""
     replacements = iter(chosen)
     return [next(replacements) if flag else x for x, flag in zip(values, flags, strict=True)]
 
@@ -188,10 +187,9 @@ _OWN_MEMORY = (torch.Tensor, torch.nn.Parameter)
 
 
 def plain(x: torch.Tensor, name: str, device: str = CPU) -> torch.Tensor:
-    """The tensor's value in plain C-contiguous memory of the CPU, or of CUDA where ``device``, the program's, is not the CPU; without a copy where it
-    is so.
+    """The tensor's value in contiguous memory of the CPU, or of CUDA where the program's ``device`` is not the CPU. Copies only where it has to.
 
-    Raises DeviceError for tensors on other devices, ArgumentError for those of other layouts and those that stand for others.
+    Raises DeviceError for tensors on other devices, ArgumentError for other layouts and for wrappers of other tensors.
     """
     if type(x) in _OWN_MEMORY and x.is_cpu and x.is_contiguous() and not x.is_neg() and not x.is_conj() and _address(x):
         return x
@@ -208,7 +206,7 @@ def plain(x: torch.Tensor, name: str, device: str = CPU) -> torch.Tensor:
 
 
 def _address(x: torch.Tensor) -> int | None:
-    """Where the tensor's memory is; None for one of a transform, which has none: here, of one that has ended or that does not work by dispatch."""
+    """The address of the tensor's memory. None for a tensor that has none: one of a transform that has ended or does not work by dispatch."""
     try:
         return x.data_ptr()
     except RuntimeError:
@@ -216,7 +214,7 @@ def _address(x: torch.Tensor) -> int | None:
 
 
 def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tensor]:
-    """A function that gives an unwritten C-contiguous tensor of that shape and type."""
+    """Returns a function that allocates an uninitialised C-contiguous tensor of this shape and type."""
     if 0 in shape:
         return lambda: torch.empty(shape, dtype=dtype, device="cpu")
     of = aval(dtype_of(dtype), shape)
@@ -228,7 +226,7 @@ def maker(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[], torch.Tens
 
 
 def recorded(outputs: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
-    """``outputs`` of a graph recorded in the present trace, with ``values`` in the place of the nodes that are its keys."""
+    """Records ``outputs`` of another trace in the current one, with nodes replaced as ``values`` says."""
     made = dict(values)
     for n in topological(outputs, stop=made.__contains__):
         if n not in made:
@@ -237,7 +235,7 @@ def recorded(outputs: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
 
 
 def replaying(outputs: Sequence[Node], ends: Sequence[Node]) -> Function:
-    """The function of the values of ``ends`` that computes ``outputs``, nodes of a trace that has ended."""
+    """Returns the function from the values of ``ends`` to ``outputs``, both nodes of a trace that has ended."""
 
     def replay(*values: Any) -> list[Any]:
         given = [array_node(x, "replay")[0] for x in values]

@@ -1,7 +1,7 @@
-"""Tensors of PyTorch on CUDA devices as values of Hologram there, and back, without copies and without a wait.
+"""CUDA tensors: torch's tensors as Hologram's values on the same device, and back, without copies and without a wait.
 
-Hologram's work goes to PyTorch's current stream of the device, so what either does with a tensor comes after what the other did before. Memory is
-handed over by ``__cuda_array_interface__`` and DLPack as integers of the elements' size, since not every library between knows each element type.
+Hologram's work goes to torch's current stream of the device, so each side sees what the other did before. Memory is exchanged by
+``__cuda_array_interface__`` and DLPack as integers of the elements' size, since not every library in between knows every element type.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def holds(x: torch.Tensor) -> bool:
 
 
 def shares(device: str) -> bool:
-    """Whether Hologram's ``device`` is one of CUDA that PyTorch can use too."""
+    """Whether ``device`` is a CUDA device that torch can use too."""
     return device.startswith("cuda") and torch.cuda.is_available()
 
 
 def name_of(device: torch.device) -> str:
-    """Hologram's name of a CUDA device. Raises DeviceError, which says why, where Hologram cannot use it."""
+    """Hologram's name of a CUDA device. Raises DeviceError, with the reason, where Hologram cannot use it."""
     index = torch.cuda.current_device() if device.index is None else device.index
     return devices.resolve(f"cuda:{index}")
 
@@ -57,7 +57,7 @@ def device_named(name: str) -> Device:
 
 
 def raw_stream(device: torch.device) -> Callable[[], int]:
-    """What gives the handle of PyTorch's current stream of the device."""
+    """Returns a function that gives the handle of torch's current stream of the device."""
     return partial(torch._C._cuda_getCurrentRawStream, device.index)
 
 
@@ -67,19 +67,19 @@ def is_capturing() -> bool:
 
 
 def empty_on(device: torch.device) -> Callable[..., torch.Tensor]:
-    """A function of shape, strides and type that gives an unwritten tensor on the device."""
+    """Returns a function of shape, strides and type that allocates an uninitialised tensor on the device."""
     if torch.cuda.device_count() == 1:
         return getattr(guards, "_empty_strided_cuda")  # noqa: B009  half the cost, and on the current device, which it is
     return lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
 
 
 def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A copy on the device of a small tensor on the CPU, in the current stream: it is read before this returns, as memory is that is not pinned."""
+    """Copies a small CPU tensor to the device in the current stream. Unpinned memory has been read when this returns."""
     return x.to(device, non_blocking=True)
 
 
 def float32_precision() -> str:
-    """The precision that PyTorch is told to give products of float32 on CUDA: ``tf32`` or ``standard``."""
+    """The precision of float32 products on CUDA that torch is set to: ``tf32`` or ``standard``."""
     return TF32 if torch.backends.cuda.matmul.fp32_precision == "tf32" else "standard"
 
 
@@ -87,7 +87,7 @@ def float32_precision() -> str:
 
 
 class CudaArray:
-    """A C-contiguous tensor under the interface of CUDA's arrays; it keeps the tensor alive."""
+    """A C-contiguous tensor under ``__cuda_array_interface__``; it keeps the tensor alive."""
 
     __slots__ = ("tensor", "__cuda_array_interface__")
 
@@ -100,13 +100,15 @@ class CudaArray:
 
 
 def current_stream(device: torch.device) -> int:
-    """PyTorch's stream of the device, as the interface names it."""
+    """The handle of torch's current stream of the device, as ``__cuda_array_interface__`` writes it."""
     return torch.cuda.current_stream(device).cuda_stream or _LEGACY_STREAM
 
 
 def borrowed(x: torch.Tensor) -> DeviceStorage:
-    """The elements of a C-contiguous tensor where they are, for a call; of a copy on the device where kernels could not read them. Raises DeviceError
-    where Hologram has no such device."""
+    """The memory of a C-contiguous tensor as a storage of Hologram, for one call. Copies it on the device where kernels could not read it.
+
+    Raises DeviceError where Hologram has no such device.
+    """
     from hologram.backends.cuda.interop import adopted
 
     plain = x.detach()
@@ -116,7 +118,7 @@ def borrowed(x: torch.Tensor) -> DeviceStorage:
 
 
 def tensor_of(storage: DeviceStorage) -> torch.Tensor:
-    """A tensor over the memory of a value on a CUDA device, which it keeps alive. Whoever else has the value must not see it written to."""
+    """A tensor over the memory of a value on a CUDA device, which it keeps alive. Writes to it are seen by all owners of the value."""
     from hologram.backends.cuda.interop import exported
 
     dtype = torch_dtype_of(storage.aval.dtype)
@@ -128,7 +130,7 @@ def tensor_of(storage: DeviceStorage) -> torch.Tensor:
 
 
 def over(array: Any) -> torch.Tensor:
-    """The tensor of the memory of a CuPy array."""
+    """A tensor over the memory of a CuPy array."""
     return torch.from_dlpack(array)
 
 

@@ -1,4 +1,4 @@
-"""Element types of PyTorch and of Hologram, each by the other."""
+"""Element types: from torch's to Hologram's and back."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def dtype_of(dtype: torch.dtype) -> DType:
 
 
 def torch_dtype_of(dtype: Any) -> torch.dtype:
-    """Torch's element type for anything that names one of Hologram's. Raises TypeError for what does not."""
+    """Torch's element type for anything that names an element type of Hologram. Raises TypeError for anything else."""
     return _TORCH[dtypes.of(dtype)]

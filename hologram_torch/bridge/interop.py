@@ -1,7 +1,6 @@
-"""Tensors of PyTorch as Tensors of Hologram and as NumPy arrays, and back, without a copy where layout and type allow.
+"""Conversion of tensors: torch's as Hologram's Tensors and NumPy arrays, and back, without a copy where layout and type allow.
 
-Memory belongs to whoever allocated it; every view keeps it alive, whichever side lets go first. bfloat16 and 8-bit floats, which NumPy lacks,
-are ml_dtypes's types.
+Memory belongs to whoever allocated it, and every view keeps it alive. bfloat16 and 8-bit floats, which NumPy lacks, are ml_dtypes's types.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def to_torch(x: Any, *, copy: bool = False) -> torch.Tensor:
 
 
 def over(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    """The tensor of ``dtype`` over the memory of an array of that type with strides from 0 up."""
+    """A tensor of ``dtype`` over the memory of an array of that type, whose strides are not negative."""
     bit_type = dtype_of(dtype).bit_type
     if bit_type is not None:
         array = array.view(bit_type)
@@ -95,13 +94,16 @@ def over(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
 
 
 def in_kept_memory(of: Aval, strides: tuple[int, ...] | None, dtype: torch.dtype) -> torch.Tensor:
-    """A tensor of unwritten memory that stays mapped when it is freed; large memory of torch's comes fresh from the system, and faults, in
-    each call. ``strides``, in bytes, are those of a permutation of C order, which None is."""
+    """Allocates an uninitialised tensor in memory that stays mapped when it is freed.
+
+    Torch returns large memory to the system, so that each call would fault at every page. ``strides``, in bytes, are those of a permutation of C
+    order; None is C order.
+    """
     return over(array_in_fresh_memory(of, strides), dtype)
 
 
 class _Exporter:
-    """The memory of a read-only array under the array interface, which has a flag for that; it keeps the array alive."""
+    """The memory of a read-only array under the array interface, declared writable; it keeps the array alive."""
 
     __slots__ = ("__array_interface__", "_array")
 
@@ -111,5 +113,5 @@ class _Exporter:
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
-    """An array over the same memory that torch takes without a warning."""
+    """An array over the same memory that torch takes without a warning about read-only arrays."""
     return np.asarray(_Exporter(array))

@@ -1,4 +1,4 @@
-"""Strided views on Tensors: reads and writes of the elements that a view (:mod:`hologram.ir.strides`) picks out of an array in C order."""
+"""Reads and writes of strided views (:mod:`hologram.ir.strides`) on Tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hologram.trace.tensor import Tensor
 
 
 def read_view(x: Tensor, view: Strided) -> Tensor:
-    """The elements of the view of ``x``: a Tensor of the view's shape."""
+    """Reads the elements of the view of ``x``: by movement where that is possible, else by index."""
     if 0 in view.shape:
         return hnp.zeros(view.shape, dtype=x.dtype)
     found = movement(view, x.shape)
@@ -19,9 +19,9 @@ def read_view(x: Tensor, view: Strided) -> Tensor:
 
 
 def write_view(x: Tensor, view: Strided, new: Tensor) -> Tensor:
-    """``x`` with ``new``, of the view's shape, for the elements of the view.
+    """Writes ``new``, of the view's shape, to the elements of the view: returns ``x`` with them replaced.
 
-    Raises ArgumentError where one element is several of the view's.
+    Raises ArgumentError where the view has an element twice.
     """
     if 0 in view.shape:
         return x
@@ -42,7 +42,7 @@ def write_view(x: Tensor, view: Strided, new: Tensor) -> Tensor:
 
 
 def shown(view: Movement, base: Tensor) -> Tensor:
-    """The view's value, for the array that is sliced."""
+    """Applies the movement: from the array that is sliced to the view's value."""
     part = base if view.is_dense else base[tuple(s.slice for s in view.slices)]
     part = _reshaped(part, tuple(view.shape[i] for i in view.axes))
     part = _permuted(part, sorted(range(len(view.axes)), key=view.axes.__getitem__))
@@ -51,7 +51,7 @@ def shown(view: Movement, base: Tensor) -> Tensor:
 
 
 def base_of(view: Movement, value: Tensor) -> Tensor:
-    """The view's ``value`` with its axes in the order of memory: for a dense view the array that shows it. Of repeated elements the first counts."""
+    """Inverts the movement: the view's ``value`` with its axes in the order of memory. Of repeated elements the first counts."""
     repeated = [i for i, n in enumerate(view.shape) if n > 1 and i not in view.axes]
     if repeated:
         value = value[tuple(0 if i in repeated else slice(None) for i in range(len(view.shape)))]
@@ -60,7 +60,7 @@ def base_of(view: Movement, value: Tensor) -> Tensor:
 
 
 def _indices(view: Strided) -> Tensor:
-    """Where in the flat array each element of the view is."""
+    """The index in the flat array of each element of the view."""
     at = hnp.full(view.shape, view.offset)
     for i, (n, s) in enumerate(zip(view.shape, view.strides, strict=True)):
         at = at + hnp.reshape(hnp.arange(n) * s, (n,) + (1,) * (len(view.shape) - 1 - i))
@@ -68,7 +68,7 @@ def _indices(view: Strided) -> Tensor:
 
 
 def _padded(x: Tensor, view: Movement) -> Tensor:
-    """The array with the axes that are sliced."""
+    """The array, padded and reshaped to the axes that are sliced."""
     missing = view.padded - x.size
     if missing:
         x = hnp.pad(hnp.reshape(x, (-1,)), (0, missing))

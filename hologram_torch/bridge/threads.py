@@ -1,4 +1,4 @@
-"""One team of threads for torch and Hologram: torch's."""
+"""Shares torch's OpenMP threads with Hologram."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hologram.backends.native.module import why_not_native
 
 @cache
 def share() -> bool:
-    """Has Hologram's long calls run on the OpenMP threads that torch works with, where it does; once for a process.
+    """Makes Hologram's long calls run on the OpenMP threads that torch works with, where it has some; once for a process.
 
-    Torch's threads spin after each op of eager mode. On the same cores, threads of our own would wait for them.
+    Torch's threads spin after each op of eager mode. Threads of our own on the same cores would wait for them.
     """
     if why_not_native() is not None or torch.get_num_threads() < 2:
         return False

@@ -1,7 +1,8 @@
-"""``torch.compile(model, backend="hologram")``.
+"""The backend of ``torch.compile(model, backend="hologram")``.
 
-Dynamo captures a graph, AOTAutograd makes it functional, splits off the backward pass and writes it in core ATen ops; here each of the two
-graphs becomes compiled code of Hologram (:mod:`program`), except for the nodes that it does not have, which PyTorch computes (:mod:`partition`).
+Dynamo captures a graph. AOTAutograd makes it functional, splits off the backward pass and writes both in core ATen ops. Each of the two graphs then
+becomes one Python function (:mod:`program_writer`) that calls compiled code of Hologram, and PyTorch for the nodes that Hologram does not have
+(:mod:`partition`).
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from hologram.support.lru_cache import Recent
 from hologram.support.precision import PRECISIONS
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.frozen import Frozen, parameters
-from hologram_torch.compile.partition import Analysis
-from hologram_torch.compile.program import Writer
-from hologram_torch.compile.recompute import partition
+from hologram_torch.compile.fx_types import UnknownSize, is_dynamic, sizes_of
+from hologram_torch.compile.partition import Partition
+from hologram_torch.compile.program_writer import ProgramWriter
+from hologram_torch.compile.recompute import split_joint_graph
 from hologram_torch.compile.simplify import simplify
-from hologram_torch.compile.values import UnknownSize, is_dynamic, sizes_of
 
 PLAIN_MODES = ("default", "reduce-overhead")  # what the backend does: a graph is one native call, on CUDA one launch
 MODES = (*PLAIN_MODES, "max-autotune", "max-autotune-no-cudagraphs")
@@ -34,15 +34,18 @@ Observer = Callable[[str, fx.GraphModule, Any], None]
 
 
 class Options(NamedTuple):
-    """How graphs are compiled: one of :func:`hologram.jit`'s precisions, and whether parameters are frozen in graphs for inference."""
+    """How graphs are compiled: a precision of :func:`hologram.jit`, and whether parameters are constants of graphs for inference."""
 
     precision: str = "standard"
     freeze: bool = False
 
 
 def _compiled(stage: str, module: fx.GraphModule, sizes: Any, options: Options, static: Sequence[int], observe: Observer | None) -> Call:
-    """One graph with known sizes as a function of a list. ``observe`` is told the stage, the graph, and the writer of its program (None for a
-    graph that PyTorch computes as a whole, because a size in it depends on values). The arguments ``static`` are frozen."""
+    """Compiles one graph with known sizes to a function of a list; the arguments ``static`` are constants.
+
+    ``observe`` is told the stage, the graph, and the writer of its program: None for a graph that PyTorch computes as a whole, because a size in it
+    depends on values.
+    """
     if static:
         return Frozen(static, lambda frozen: _written(stage, module, sizes, options, frozen, observe))
     return _written(stage, module, sizes, options, {}, observe)
@@ -51,8 +54,8 @@ def _compiled(stage: str, module: fx.GraphModule, sizes: Any, options: Options, 
 def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, frozen: Mapping[int, torch.Tensor], observe: Observer | None) -> Call:
     placeholders = list(module.graph.find_nodes(op="placeholder"))
     try:
-        analysis = Analysis(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()})
-        writer = Writer(module, analysis, options.precision)
+        partition = Partition(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()})
+        writer = ProgramWriter(module, partition, options.precision)
         call = writer.write()
     except UnknownSize:
         writer, call = None, make_boxed_func(module.forward)
@@ -62,7 +65,7 @@ def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, f
 
 
 def _for_each_size(module: fx.GraphModule, compile_for: Callable[[Any], Call]) -> Call:
-    """A function that has one program for each set of sizes and strides that it is called with."""
+    """Returns a function that compiles one program for each set of sizes and strides that it is called with."""
     placeholders = list(module.graph.find_nodes(op="placeholder"))
     programs = Recent(MAX_SIZES)
 
@@ -79,7 +82,7 @@ def _for_each_size(module: fx.GraphModule, compile_for: Callable[[Any], Call]) -
 
 
 def _compiler(stage: str, options: Options, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
-    """The compiler of AOTAutograd's graphs of one stage: ``forward``, ``backward`` or ``inference``."""
+    """Returns the compiler of AOTAutograd's graphs of one stage: ``forward``, ``backward`` or ``inference``."""
 
     def compiler(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Call:
         simplify(module)
@@ -92,14 +95,14 @@ def _compiler(stage: str, options: Options, observe: Observer | None) -> Callabl
 
 
 def make_backend(observe: Observer | None = None, precision: str = "standard", freeze: bool = False) -> Callable[..., Any]:
-    """A backend for ``torch.compile`` with the :class:`Options` given; ``observe`` is told of every program that it makes."""
+    """Returns a backend for ``torch.compile`` with these :class:`Options`; ``observe`` is told of every program that it makes."""
     options = Options(precision, freeze)
     forward, backward, inference = (_compiler(stage, options, observe) for stage in ("forward", "backward", "inference"))
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
-        partition_fn=min_cut_rematerialization_partition if precision == "exact" else partition,
+        partition_fn=min_cut_rematerialization_partition if precision == "exact" else split_joint_graph,
         decompositions=decompositions,
         keep_inference_input_mutations=True,  # assignments to arguments are a part of the graph
     )
@@ -110,7 +113,7 @@ _with_options = functools.cache(functools.partial(make_backend, None))
 
 @functools.cache
 def _check_mode(mode: str) -> None:
-    """Raises ArgumentError for a mode that ``torch.compile`` has not, and logs, once, what this backend does in place of tuning."""
+    """Raises ArgumentError for a mode that ``torch.compile`` does not have. Logs, once, that nothing is tuned."""
     if mode not in MODES:
         raise ArgumentError(f"torch.compile: the modes of this backend are {', '.join(MODES)}; not {mode!r}")
     if mode not in PLAIN_MODES:

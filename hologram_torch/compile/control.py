@@ -1,4 +1,4 @@
-"""Torch's branches and loops (``torch.cond``, ``while_loop``, ``scan``) as Hologram's, where Hologram computes all that is inside of them."""
+"""Control flow: ``torch.cond``, ``while_loop`` and ``scan`` as Hologram's, where Hologram computes everything inside of them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from torch._ops import OpOverload
 
 import hologram as hg
 from hologram_torch.aten.shapes.indexing import ranges
-from hologram_torch.compile.values import Sizes, typed
+from hologram_torch.compile.fx_types import Sizes, typed
 
 Evaluate = Callable[[fx.Node, Callable[[fx.Node], Any]], Any]
 
 
 class Refused(Exception):
-    """Why Hologram does not compute a node."""
+    """The reason why Hologram does not compute a node."""
 
 
 class Bodies:
-    """The graphs inside of a graph as functions of Tensors.
+    """The subgraphs of branches and loops as functions of Tensors.
 
-    ``types`` takes up the types of their values; ``evaluate(node, value_of)`` gives the value of one of their nodes in the trace that is open.
+    ``types`` receives the types of their values; ``evaluate(node, value_of)`` records one of their nodes in the open trace.
     """
 
     def __init__(self, types: dict[fx.Node, Any], sizes: Sizes, evaluate: Evaluate) -> None:
         self.types, self.sizes, self.evaluate = types, sizes, evaluate
 
     def of(self, node: fx.Node) -> Callable[..., tuple[Any, ...]]:
-        """The function that a ``get_attr`` node names."""
+        """The subgraph that a ``get_attr`` node names, as a function."""
         graph = getattr(node.graph.owning_module, str(node.target)).graph
         self.types.update({n: typed(n.meta.get("val"), self.sizes) for n in graph.nodes if n.op != "output"})
         (output,) = graph.find_nodes(op="output")

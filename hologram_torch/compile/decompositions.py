@@ -1,4 +1,4 @@
-"""What torch writes as other ops before Hologram sees a graph."""
+"""Decompositions: ops that torch writes as other ops before Hologram sees a graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEEDED = torch.Tag.nondeterministic_seeded  # ops that draw random numbers are 
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """From ops to functions that write them as others: torch's own, where the table of ATen ops has no row."""
+    """All decompositions: torch's own for ops without a row in the table of ATen ops, those of ops on lists, and a few of ours."""
     found = {op: write for op, write in {**decomposition_table, **core_aten_decompositions()}.items() if _wanted(op)}
     lists = {of.op: of.on_each(of.packets[0]) for of in list_ops() if not of.op._schema.is_mutable and of.op._schema.returns}
     return found | lists | {aten.native_dropout.default: _dropout, torch.ops.prims.fma.default: _multiply_add}
@@ -31,7 +31,7 @@ def _wanted(op: Any) -> bool:
 
 
 def _multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-    """Which Hologram rounds once where its precision allows it."""
+    """A fused multiply-add as product and sum, which Hologram rounds once where the precision allows it."""
     return a * b + c
 
 
@@ -46,8 +46,10 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
 
 
 def _drawn(x: torch.Tensor, p: float) -> torch.Tensor:
-    """1 with the probability ``p``, else 0, in the shape of ``x``. Eager mode draws in the order in which the elements of a tensor like ``x`` are in
-    memory, and ``bernoulli.p`` in C order."""
+    """1 with probability ``p``, else 0, in the shape of ``x``, drawn in the order of eager mode.
+
+    Eager mode draws in the memory order of a tensor like ``x``; ``bernoulli.p`` draws in C order.
+    """
     steps = torch.empty_like(x).stride()
     order = sorted(range(x.ndim), key=lambda axis: -steps[axis])
     drawn = aten.bernoulli.p(aten.permute.default(x, order), p)

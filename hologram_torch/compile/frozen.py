@@ -1,4 +1,4 @@
-"""Inference graphs whose parameters are constants: packed, and worked on, once for as long as they stay as they are."""
+"""Frozen graphs: inference graphs whose parameters are constants, which are packed and folded once for as long as they do not change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CHANGES = 8  # of the parameters of a graph, after which they are arguments:
 
 
 def parameters(graph: fx.Graph) -> list[int]:
-    """Which arguments of the graph being compiled are parameters and buffers of modules, on the CPU, and take no new values in it."""
+    """The arguments of the graph being compiled that are parameters or buffers of modules, on the CPU, and are not assigned to in it."""
     context = TracingContext.try_get()
     metadata = None if context is None else context.fw_metadata
     if metadata is None:
@@ -37,7 +37,7 @@ def _is_constant(node: fx.Node) -> bool:
 
 @cache
 def _count_fused_steps() -> None:
-    """Has steps of fused optimisers counted as versions of their parameters: those of PyTorch's kernels are not."""
+    """Makes steps of fused optimisers count as versions of their parameters, since PyTorch's fused kernels do not count them."""
     register_optimizer_step_post_hook(_count_step)
 
 
@@ -48,11 +48,11 @@ def _count_step(optimiser: torch.optim.Optimizer, args: Any, options: Any) -> No
 
 
 class Frozen:
-    """A graph as a function of a list, where the arguments ``positions`` are frozen. ``write`` gives the program for given values of those.
+    """A graph as a function of a list, whose arguments at ``positions`` are constants. ``write`` compiles it for given values of them.
 
-    Each call compares the address and the version counter of what it is given with those of what is frozen, and where any differs, holds what it is
-    given. The version counts what PyTorch's operations and optimisers do to a tensor; it does not count writes past them: through ``.data``, or a
-    tensor that was assigned to it, NumPy or DLPack.
+    Each call compares addresses and version counters of these arguments with those of the constants, and compiles anew where any differs. The version
+    counts what PyTorch's operations and optimisers do to a tensor. It does not count writes past them: through ``.data``, through a tensor that was
+    assigned to ``.data``, NumPy or DLPack.
     """
 
     _boxed_call = True
@@ -73,7 +73,7 @@ class Frozen:
         return state[1](args)
 
     def _renewed(self, args: list[Any]) -> Call:
-        """The program for the values that the parameters have now."""
+        """Compiles the graph for the current values of the parameters."""
         # those of inference mode count no versions; aliases keep the memory, so that nothing else comes to be at its address
         frozen = {i: args[i].detach() for i in self._positions if not args[i].is_inference()} if self._changes < MAX_CHANGES else {}
         self._changes += 1
@@ -84,5 +84,5 @@ class Frozen:
 
 
 def base_array(x: torch.Tensor, base: tuple[int, ...]) -> Any:
-    """A copy of the elements of a tensor that is in C order as an array of shape ``base``."""
+    """Copies the elements of a tensor that is in C order to an array of shape ``base``."""
     return to_numpy(x.as_strided(base, contiguous_strides(base))).copy()

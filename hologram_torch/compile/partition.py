@@ -1,4 +1,4 @@
-"""Which nodes of an FX graph Hologram computes, in how many pieces, and which ones PyTorch computes between these."""
+"""Partition of an FX graph: which nodes Hologram computes, in which segments, and which nodes PyTorch computes between them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 from hologram_torch.bridge.strided import base_of, shown
 from hologram_torch.compile.control import FORMS, Bodies, Refused
 from hologram_torch.compile.frozen import base_array
+from hologram_torch.compile.fx_types import Sizes, TensorType, typed
 from hologram_torch.compile.targets import HOST, why_not
-from hologram_torch.compile.values import Sizes, TensorType, typed
 
 _SEEDED = torch.Tag.nondeterministic_seeded
 _ASSIGN = torch.ops.aten.copy_.default
@@ -39,11 +39,13 @@ _ASSIGN = torch.ops.aten.copy_.default
 
 @dataclass(slots=True)
 class Segment:
-    """Nodes that become one compiled graph on ``device``: its inputs and outputs are tensors of torch that are there, or numbers on the CPU;
-    ``constants`` are inputs whose values are part of it.
-    ``views`` are what else is wanted of it: each as the node, and an input or output of whose memory it is a view. ``indexing`` names the nodes of
-    whose indices the graph's last result, a bool, says whether one is out of range. On other devices than the CPU it says whether one ever was: what
-    is known of that is the last input."""
+    """Nodes that become one compiled graph on ``device``.
+
+    - ``inputs``, ``outputs``: tensors of torch on the device, or numbers on the CPU; ``constants``: inputs whose values are part of the graph.
+    - ``views``: other values that are read of the segment, each with the input or output of whose memory it is a view.
+    - ``indexing``: the nodes whose indices are checked. The graph's last result, a bool, says whether an index is out of range. On devices other than
+      the CPU it says whether one ever was: the last input is what is known so far.
+    """
 
     device: str
     nodes: list[fx.Node] = field(default_factory=list)
@@ -54,10 +56,14 @@ class Segment:
     indexing: list[str] = field(default_factory=list)
 
 
-class Analysis:
-    """A graph with known sizes: ``types`` of all values; ``reasons`` for each node that PyTorch computes; ``stages`` in their order: segments, one a
-    device, and then the nodes of PyTorch that may need them. Numbers on the CPU that depend on no tensor (``portable``) are computed in each segment
-    that reads them. Arguments of ``frozen`` are constants with these values."""
+class Partition:
+    """The partition of a graph with known sizes.
+
+    - ``types``: the types of all values; ``reasons``: for each node that PyTorch computes, why.
+    - ``stages``: in their order, each a list of segments, one a device, and the nodes of PyTorch that may read them.
+    - ``portable``: numbers on the CPU that depend on no tensor; each segment that reads one computes it itself.
+    - ``frozen``: arguments that are constants, with their values.
+    """
 
     def __init__(self, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor]) -> None:
         self.graph, self.frozen = graph, frozen
@@ -76,12 +82,12 @@ class Analysis:
     # --- what Hologram can compute -----------------------------------------------------------------------------------------
 
     def layout(self, node: fx.Node) -> Movement:
-        """How the memory of a tensor is read: as it lies, where that is a contiguous array seen through movement, else as a contiguous copy."""
+        """The movement by which a tensor's memory is read: as it lies where that is possible, else as a contiguous copy."""
         of = self.types[node]
         return own_movement(of.shape, of.strides) or _in_c_order(of.shape)
 
     def _try_all(self) -> None:
-        """Records every node once, to know which ones Hologram has."""
+        """Records every node once, to find out which ones Hologram has."""
         with Trace("graph") as trace:
             trace.line = ("graph", 0)
             values: dict[fx.Node, Any] = {}
@@ -99,7 +105,7 @@ class Analysis:
                         self._note_portable(node)
 
     def _require_kernels(self, node: fx.Node, recorded: Iterable[Node]) -> None:
-        """Raises Refused for work of the host between kernels of another device, where PyTorch has kernels."""
+        """Raises Refused for ops on another device that Hologram runs on the host, since PyTorch has kernels for them."""
         if self.device_of(node) != HOST and any(n.op.kind == "host" for n in recorded):
             raise Refused("a routine of the host computes it in Hologram")
 
@@ -109,7 +115,7 @@ class Analysis:
             self.portable.add(node)
 
     def device_of(self, node: fx.Node) -> str:
-        """Where the results of a node are."""
+        """The device of the node's results."""
         of = self.types[node]
         first = next((t for t in of if isinstance(t, TensorType)), None) if isinstance(of, list) else of
         return first.device if isinstance(first, TensorType) else HOST
@@ -124,7 +130,7 @@ class Analysis:
         return wrap(trace.input(of.shape, dtype_of(of.dtype)))
 
     def _computed(self, node: fx.Node, value_of: Callable[[fx.Node], Any]) -> Any:
-        """The node's value in the trace that is open. Raises Refused, or what its row raises."""
+        """Records the node in the open trace. Raises Refused, or what its row raises."""
         if node.target is operator.getitem:
             source, index = node.args
             if source in self.reasons:
@@ -168,7 +174,7 @@ class Analysis:
         return self._missing[device]
 
     def _check(self, made: Any, expected: Any, device: str) -> None:
-        """Raises Refused unless the row gave what torch promises."""
+        """Raises Refused unless the value has the type that torch promises."""
         if isinstance(expected, list):
             if not isinstance(made, (list, tuple)) or len(made) != len(expected):
                 raise Refused(f"torch gives {len(expected)} results")
@@ -184,8 +190,11 @@ class Analysis:
     # --- pieces ------------------------------------------------------------------------------------------------------------
 
     def _stages(self) -> list[tuple[list[Segment], list[fx.Node]]]:
-        """A node of Hologram belongs to the first stage in which its device's segment has all that it needs; one of PyTorch comes after the segments
-        of its stage. The CPU's segment is the first of a stage: others read numbers of it. Nodes that draw random numbers keep their order."""
+        """Orders segments and PyTorch's nodes in stages.
+
+        A node of Hologram belongs to the first stage in which its device's segment has all its inputs; a node of PyTorch comes after the segments of
+        its stage. The CPU's segment is the first of a stage, since others read numbers of it. Nodes that draw random numbers keep their order.
+        """
         stage: dict[fx.Node, int] = {}
         drawn = 0
         segments: dict[tuple[int, str], Segment] = {}
@@ -209,7 +218,7 @@ class Analysis:
         return [([s for (at, _), s in ordered if at == i], others.get(i, [])) for i in range(count)]
 
     def _connect(self, segments: dict[tuple[int, str], Segment]) -> None:
-        """Finds the inputs of each segment, and which of its values others read."""
+        """Finds the inputs of each segment, and which of its values are read outside of it."""
         returned = {x for x in self.results if isinstance(x, fx.Node)}
         for segment in segments.values():
             home = set(segment.nodes)
@@ -230,12 +239,12 @@ class Analysis:
             del segments[at]
 
     def _is_constant(self, node: fx.Node) -> bool:
-        """Whether a segment may have the value in it: other layouts are copied for each call."""
+        """Whether a segment may contain the value as a constant: tensors that have to be copied for each call are no constants."""
         of = self.types[node]
         return node in self.frozen and own_movement(of.shape, of.strides) is not None
 
     def _with_numbers(self, nodes: list[fx.Node]) -> list[fx.Node]:
-        """``nodes``, and before them what is portable of what they read."""
+        """Adds the portable numbers that ``nodes`` read, before them."""
         found: set[fx.Node] = set()
         todo = [x for node in nodes for x in node.all_input_nodes]
         while todo:
@@ -247,13 +256,15 @@ class Analysis:
         return sorted(found - own, key=self._place.__getitem__) + nodes
 
     def _is_read_beyond(self, node: fx.Node, own: set[fx.Node]) -> bool:
-        """Whether nodes that are not in ``own`` read the value as a tensor."""
+        """Whether nodes outside of ``own`` read the value as a tensor."""
         alone = node in self.portable
         return any(u not in own and (u in self.reasons or not alone) for u in node.users if u.op != "output")
 
     def _share(self, segment: Segment, own: set[fx.Node], wanted: list[fx.Node]) -> None:
-        """Splits what is wanted of a segment into outputs and views: of tensors that exist, of outputs, and of what would otherwise be stored
-        several times or with gaps."""
+        """Splits the values that are read of a segment into outputs and views.
+
+        Views are those of tensors that exist and of outputs, and those that would otherwise be stored several times or with gaps.
+        """
         bases = {x: self._base(x) for x in wanted}
         count = Counter(bases.values())
         outputs: dict[fx.Node, None] = {}
@@ -267,7 +278,7 @@ class Analysis:
         segment.outputs = list(outputs)
 
     def _base(self, node: fx.Node) -> fx.Node:
-        """The tensor of whose memory ``node`` is a view, by ops that are views to torch; the node itself where it is none."""
+        """The tensor of whose memory ``node`` is a view, through torch's view ops; the node itself where it is no view."""
         of, base = self.types[node], node
         while True:
             target = base.target
@@ -291,8 +302,10 @@ class Analysis:
         return found is not None and found.is_dense
 
     def overwritten(self, segment: Segment, node: fx.Node) -> fx.Node | None:
-        """The assignment that makes an output the new value of an argument, where nothing but the segment reads the old value: it may be computed
-        in the argument's memory. None where there is no such assignment."""
+        """The assignment that makes an output the new value of an argument, if the output may be computed in the argument's memory.
+
+        That is where nothing outside of the segment reads the old value. None where there is no such assignment.
+        """
         assignments = [u for u in node.users if u.target is _ASSIGN]
         if len(assignments) != 1 or assignments[0].args[1] is not node:
             return None
@@ -312,13 +325,13 @@ class Analysis:
     # --- one segment -------------------------------------------------------------------------------------------------------
 
     def output_layout(self, node: fx.Node) -> Movement:
-        """How a computed tensor lies: with the strides that torch promises where these leave no gaps, else in C order."""
+        """The layout of a computed tensor: torch's strides where these leave no gaps, else C order."""
         of = self.types[node]
         found = own_movement(of.shape, of.strides)
         return found if found is not None and found.is_dense else _in_c_order(of.shape)
 
     def record(self, segment: Segment) -> Graph:
-        """The segment as a graph of Hologram, of the bodies of its inputs to the bodies of its outputs."""
+        """Records the segment as a graph of Hologram, from the base arrays of its inputs to those of its outputs."""
         with Trace("graph") as trace:
             trace.line = ("graph", 0)
             values: dict[fx.Node, Any] = {}
@@ -342,7 +355,7 @@ class Analysis:
 
     @staticmethod
     def _out_of_range(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
-        """For each index of a node whether one of its elements is out of range."""
+        """For each index of a node, whether one of its elements is out of range."""
         if not isinstance(node.target, OpOverload):
             return []
         args = fx.map_arg(node.args, lambda n: values.get(n, n))

@@ -1,4 +1,4 @@
-"""What the backward pass of a compiled model computes again instead of reading what the forward pass saved."""
+"""Recomputation of attention scores: the backward pass of a compiled model computes them again instead of reading saved ones."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ aten = torch.ops.aten
 EXPONENTIALS = (aten._softmax.default, aten.exp.default)
 
 
-def partition(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
-    """AOTAutograd's joint graph as forward and backward: a minimum cut that saves neither large scores nor what is made of them.
+def split_joint_graph(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Splits AOTAutograd's joint graph into forward and backward, by a minimum cut that saves no large attention scores and nothing made of them.
 
-    Both graphs then hold attention from queries and keys on, and are compiled without scores in memory
-    (:mod:`hologram.graph.blocking.score_regions`). Scores that the model returns are saved: they are in memory anyway.
+    Both graphs then contain attention from queries and keys on, and are compiled without scores in memory
+    (:mod:`hologram.graph.blocking.score_regions`). Scores that the model returns are saved, since they are in memory anyway.
     """
     scores, constants = ({}, []) if _overwrites_later(joint.graph) else _forward(joint.graph)
     for node in _returned(joint.graph, scores):
@@ -33,9 +33,11 @@ def partition(joint: fx.GraphModule, joint_inputs: Any, **options: Any) -> tuple
 
 
 def _forward(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], list[fx.Node]]:
-    """Of the forward pass: scores that become exponentials, all that is made of them element by element or row by row, and the product that each
-    is made of; and what is made of no argument, as masks are. Scores that are made of an argument which the graph assigns to are left out: the
-    backward pass would read its new value."""
+    """The scores of the forward pass with the product that each is made of, and the nodes that depend on no argument, such as masks.
+
+    Scores are large products that become exponentials, and all that is made of them by elements or rows. Scores that depend on an argument which the
+    graph assigns to are left out, since the backward pass would read its new value.
+    """
     scores: dict[fx.Node, fx.Node] = {}
     constants: dict[fx.Node, None] = {}
     backward: set[fx.Node] = set()
@@ -56,12 +58,13 @@ def _forward(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], list[fx.Node]]:
 
 
 def _overwrites_later(graph: fx.Graph) -> bool:
-    """Whether arguments get new values after the forward graph, as those do whose assignment autograd sees: the backward pass would read these."""
+    """Whether arguments are assigned to after the forward graph, so that the backward pass would read the new values. Autograd sees these
+    assignments."""
     return any(isinstance(given, InputMutationAOTOutput) for given in tree_leaves(graph.output_node().meta.get("desc", ())))
 
 
 def _returned(graph: fx.Graph, scores: dict[fx.Node, fx.Node]) -> set[fx.Node]:
-    """Scores that the graph gives, and all that they are made of."""
+    """The scores that the graph returns, and the scores that these are made of."""
     given = set(graph.output_node().all_input_nodes)
     for node in reversed(graph.nodes):
         if node in given and node in scores:
@@ -70,7 +73,7 @@ def _returned(graph: fx.Graph, scores: dict[fx.Node, fx.Node]) -> set[fx.Node]:
 
 
 def _product(node: fx.Node, scores: dict[fx.Node, fx.Node]) -> fx.Node | None:
-    """The large product that a node is, or is made of without a loss of size; None for any other node."""
+    """The large product that a node is, or is made of without a loss of size; None for other nodes."""
     size = _size(node)
     if node.target is not aten.bmm.default:
         found = (scores[x] for x in node.all_input_nodes if x in scores and _size(x) == size)
@@ -82,7 +85,7 @@ def _product(node: fx.Node, scores: dict[fx.Node, fx.Node]) -> fx.Node | None:
 
 
 def _size(node: fx.Node) -> int:
-    """The number of elements; 0 where that is not one known number."""
+    """The number of elements; 0 where it is not known."""
     value = node.meta.get("val")
     return value.numel() if isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in value.shape) else 0
 

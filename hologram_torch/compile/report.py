@@ -1,4 +1,4 @@
-"""What became of a model: which nodes Hologram computes, in how many kernels, and which ones PyTorch does, and why."""
+"""Reports of compiled models: which nodes Hologram computes, in how many kernels, and which nodes PyTorch computes, and why."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Fallback:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """One graph: its stage (``forward``, ``backward`` or ``inference``), the nodes that Hologram computes, the compiled segments and kernels that
-    these became, the nodes that PyTorch computes, and the devices of the segments."""
+class ProgramReport:
+    """The report of one graph: its stage (``forward``, ``backward`` or ``inference``), the number of nodes that Hologram computes, of segments and
+    of kernels, the nodes that PyTorch computes, and the devices of the segments."""
 
     stage: str
     nodes: int
@@ -43,7 +43,7 @@ class Explanation:
     []
     """
 
-    programs: list[Program] = field(default_factory=list)
+    programs: list[ProgramReport] = field(default_factory=list)
 
     @property
     def fallbacks(self) -> Counter[str]:
@@ -60,20 +60,20 @@ class Explanation:
         return "\n".join(lines) or "nothing was compiled: Dynamo found no graph, or skips the code, as it does for recurrent layers"
 
 
-def _program(stage: str, module: fx.GraphModule, writer: Any) -> Program:
+def _reported(stage: str, module: fx.GraphModule, writer: Any) -> ProgramReport:
     nodes = [n for n in module.graph.nodes if n.op == "call_function"]
     if writer is None:
         found = tuple(Fallback(n.name, str(n.target), "a size in this graph depends on values") for n in nodes)
-        return Program(stage, 0, 0, 0, found)
-    reasons = writer.analysis.reasons
+        return ProgramReport(stage, 0, 0, 0, found)
+    reasons = writer.partition.reasons
     fallbacks = tuple(Fallback(n.name, str(n.target), reasons[n]) for n in nodes if n in reasons and n not in writer.assigned)
     kernels = sum(len(e.schedule.kernels) for e in writer.executables)
-    return Program(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks, writer.devices)
+    return ProgramReport(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks, writer.devices)
 
 
 def recorder(into: Explanation) -> Observer:
     """An observer for :func:`make_backend` that adds each program to ``into``."""
-    return lambda stage, module, writer: into.programs.append(_program(stage, module, writer))
+    return lambda stage, module, writer: into.programs.append(_reported(stage, module, writer))
 
 
 def explain(model: Callable[..., Any]) -> Callable[..., Explanation]:

@@ -1,4 +1,4 @@
-"""What is written anew in AOTAutograd's graphs before they are partitioned."""
+"""Simplification of AOTAutograd's graphs before they are partitioned."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ aten = torch.ops.aten
 
 
 def simplify(module: fx.GraphModule) -> None:
-    """Attention whose log-sum-exp nobody reads, as in inference, becomes plain attention, which is one kernel. Tests of LAPACK's ``info``, which
-    raise or do nothing, lose the tokens that keep effects in order."""
+    """Rewrites two patterns of AOTAutograd's graphs.
+
+    Attention whose log-sum-exp is not read, as in inference, becomes plain attention, which is one kernel. Checks of LAPACK's ``info``, which raise
+    or do nothing, lose the tokens that order effects.
+    """
     for node in module.graph.find_nodes(op="call_function", target=aten._scaled_dot_product_flash_attention_for_cpu.default):
         parts = list(node.users)
         if all(p.target is operator.getitem and p.args[1] == 0 for p in parts):
@@ -49,7 +52,7 @@ def _plain_test(graph: fx.Graph, node: fx.Node) -> None:
 
 
 def is_token(node: fx.Node) -> bool:
-    """Whether the value of ``node`` may be a token, which keeps effects in order and is no tensor when the program runs: nothing computes with it."""
+    """Whether the value of ``node`` may be a token, which orders effects and is no tensor at run time."""
     if node.target is operator.getitem and node.args[1] == 0:
         return node.args[0].target is with_effects  # type: ignore[union-attr]
     return node.op == "placeholder" and all(u.op == "output" or (u.target is with_effects and u.args[0] is node) for u in node.users)

@@ -1,7 +1,7 @@
-"""What differs between the devices that segments are computed on: how a program is compiled and called, and where its results are allocated.
+"""Targets: how a segment's program is compiled, called and given memory, on the CPU and on CUDA devices.
 
-A call has the addresses of tensors that PyTorch allocated, arguments and results alike. So memory passes without copies, PyTorch's rules for its
-lifetime hold, and on CUDA a program is work in PyTorch's current stream like any other.
+A call takes the addresses of arguments and results, all of them tensors that PyTorch allocated. So there are no copies, PyTorch's rules for the
+lifetime of memory hold, and on CUDA a program is work in PyTorch's current stream.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ Name = Callable[[Any, str], str]  # gives a value a name in the function that is
 
 
 class Compiled(NamedTuple):
-    """A segment's program. ``run`` takes the addresses of all inputs and then of all that is computed. ``outputs`` says of each result whether it is
-    an ``input``, a ``constant`` or ``computed``, and which; ``constants`` are addresses; ``donors[i]`` are inputs in whose memory the i-th
-    computed result may be put. ``bound`` is what ``run`` calls on another device than the CPU."""
+    """A segment's compiled program.
+
+    - ``run``: takes the addresses of all inputs, and then of all computed results. ``bound`` is what it calls on devices other than the CPU.
+    - ``outputs``: for each result whether it is an ``input``, a ``constant`` or ``computed``, and its number among these.
+    - ``constants``: their addresses. ``donors[i]``: inputs in whose memory the i-th computed result may be stored.
+    """
 
     executable: Any
     run: Callable[..., None]
@@ -44,9 +47,12 @@ class Compiled(NamedTuple):
     bound: Any = None
 
 
-class Check(NamedTuple):
-    """How a program's verdict on its indices is read: statements before the call and after it, the expression of the address that the verdict is
-    written to, and that of the address of the verdict so far, if the program takes one."""
+class IndexCheck(NamedTuple):
+    """How a call learns that an index was out of range.
+
+    ``before``, ``after``: statements around the call. ``written``: the expression of the address that the program writes its flag to; ``known``: that
+    of the flag so far, if the program takes one.
+    """
 
     before: list[str]
     after: list[str]
@@ -54,7 +60,7 @@ class Check(NamedTuple):
     known: str | None
 
 
-class Host:
+class CpuTarget:
     """The CPU: a call returns when its results are there."""
 
     max_donated_bytes: float = NONTEMPORAL_BYTES  # larger results are written past the caches, in memory of their own
@@ -68,24 +74,27 @@ class Host:
         executable: Any = compile_graph(graph, precision)
         return Compiled(executable, executable.bound(), executable.outputs, [c.data for c in executable.constants], executable.donors)
 
-    def kept(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int) -> Callable[[], torch.Tensor] | None:
-        """What makes a tensor of memory that stays mapped when it is freed; None where that gains nothing."""
+    def mapped_allocator(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int
+    ) -> Callable[[], torch.Tensor] | None:
+        """A function that allocates memory which stays mapped when it is freed; None where that gains nothing."""
         repeats = any(n > 1 and step == 0 for n, step in zip(shape, strides, strict=True))  # elements share memory
         if nbytes < MIN_MAPPED_BYTES or repeats:
             return None
         return partial(in_kept_memory, aval(dtype_of(dtype), shape), tuple(n * dtype.itemsize for n in strides), dtype)
 
-    def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> Check:
-        """``verdict`` is a variable's name."""
+    def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> IndexCheck:
+        """The check of the program's indices; ``verdict`` is the name of the variable for its flag."""
         made = f"{verdict} = {name(self.empty, 'empty')}((), (), {name(torch.bool, 't')})"
-        return Check([made], [f"if {verdict}.item(): {name(partial(raise_out_of_range, nodes, 'the'), 'raise')}()"], f"{verdict}.data_ptr()", None)
+        complain = name(partial(raise_out_of_range, nodes, "the"), "raise")
+        return IndexCheck([made], [f"if {verdict}.item(): {complain}()"], f"{verdict}.data_ptr()", None)
 
-    def carry(self, sizes: Sequence[int]) -> Callable[..., torch.Tensor]:
+    def scalar_transfer(self, sizes: Sequence[int]) -> Callable[..., torch.Tensor]:
         raise AssertionError("scalars of other devices are not read here")
 
 
-class Cuda:
-    """A CUDA device, which Hologram can use: calls return before it is done."""
+class CudaTarget:
+    """A CUDA device: calls return before the device is done."""
 
     max_donated_bytes = float("inf")
 
@@ -115,7 +124,7 @@ class Cuda:
         return run
 
     def _taken(self, nbytes: int) -> int:
-        """The address of memory of a graph that PyTorch captures: what is allocated then is the graph's, also when the tensor is gone."""
+        """The address of new memory of the CUDA graph that PyTorch captures; it stays the graph's when the tensor is gone."""
         return self.empty((nbytes,), (1,), torch.uint8).data_ptr()
 
     def move(self, to: int, source: int, nbytes: int) -> None:
@@ -123,11 +132,12 @@ class Cuda:
 
         copy(cuda.device_named(self.name), self.stream(), to, source, nbytes)
 
-    def kept(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int) -> None:
-        """PyTorch's memory of the device stays mapped."""
+    def mapped_allocator(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int) -> None:
+        """None: PyTorch's memory on the device stays mapped."""
 
-    def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> Check:
-        """A program that finds an index out of range says so in the host's memory, and the next call reads it there: none waits for its own."""
+    def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> IndexCheck:
+        """The check of the program's indices: the program sets a flag in host memory, which the next call reads, so that no call waits for its
+        own."""
         flag = program.bound.flag()
 
         def complain() -> None:
@@ -137,14 +147,16 @@ class Cuda:
         before = f"if {name(flag, 'flag')}.is_set(): {name(complain, 'raise')}()"
         known, (kind, index) = len(program.executable.schedule.inputs) - 1, program.outputs[-1]
         in_place = kind == "computed" and known in program.donors[index]
-        return Check([before], [], str(flag.address if in_place else flag.other), str(flag.address))
+        return IndexCheck([before], [], str(flag.address if in_place else flag.other), str(flag.address))
 
-    def carry(self, sizes: Sequence[int]) -> Callable[..., torch.Tensor]:
-        """A function of the addresses of scalars on the CPU, of these numbers of bytes, that gives a tensor with them on the device, ``SCALAR_BYTES``
-        apart. They go by one copy, from memory that nobody else has."""
+    def scalar_transfer(self, sizes: Sequence[int]) -> Callable[..., torch.Tensor]:
+        """A function of the addresses of CPU scalars of these sizes in bytes that copies them to one tensor on the device, ``SCALAR_BYTES`` apart.
+
+        They go by one copy, from memory that nobody else has.
+        """
         device, room = self.device, (SCALAR_BYTES * len(sizes),)
 
-        def carried(*addresses: int) -> torch.Tensor:
+        def transferred(*addresses: int) -> torch.Tensor:
             staged = torch.empty(room, dtype=torch.uint8)
             at = staged.data_ptr()
             for address, nbytes in zip(addresses, sizes, strict=True):
@@ -152,20 +164,20 @@ class Cuda:
                 at += SCALAR_BYTES
             return cuda.sent(staged, device)
 
-        return carried
+        return transferred
 
 
 def raise_out_of_range(nodes: str, whose: str) -> None:
     raise IndexOutOfRange(f"an index is out of range in {whose} compiled graph's {nodes}")
 
 
-def target(device: str) -> Host | Cuda:
-    """What computes on ``device``, which :func:`why_not` has nothing against."""
-    return Host() if device == HOST else Cuda(device)
+def target(device: str) -> CpuTarget | CudaTarget:
+    """The target of ``device``. :func:`why_not` says whether there is one."""
+    return CpuTarget() if device == HOST else CudaTarget(device)
 
 
 def why_not(device: str) -> str | None:
-    """Why Hologram computes no tensors of a device of PyTorch's; None where it does."""
+    """The reason why Hologram computes no tensors on ``device``; None where it does."""
     if device == HOST:
         return None
     if not device.startswith("cuda"):

@@ -1,4 +1,4 @@
-"""What makes ``device="hologram"`` known to torch. Importing this module takes the name."""
+"""Registers ``device="hologram"`` with torch. Importing this module takes the name."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ def _tag(storage: Any) -> None:
 
 
 def _loaded(storage: Any, location: str) -> torch.UntypedStorage | None:
-    """What ``torch.load`` has read, on the device if that is where it was or is to be."""
+    """Moves a storage that ``torch.load`` has read to the device, if ``location`` is the device."""
     return storage_of_bytes(storage) if location.partition(":")[0] == NAME else None
 
 
 def register() -> None:
-    """Registers the device: its storages, its ops, what torch asks of an accelerator, and that an optimiser's step ends what is pending. To be called
-    once."""
+    """Registers the device's storages, ops and accelerator functions, and makes an optimiser's step compute what is pending. To be called once."""
     # Torch's own hooks and guard, which say that there is one device without streams: Dynamo would trace methods of a guard of ours when torch calls
     # them, and compiled code would then outlive ``torch._dynamo.reset``.
     _setup_privateuseone_for_python_backend(NAME, backend_module=sys.modules[torch_hologram.__name__])

@@ -11,10 +11,11 @@ from typing import Any
 
 from hologram import dtypes
 
-from . import array_drawers, linalg_drawers, nn_drawers, random_drawers, values  # noqa: F401, each registers what it draws
+from . import values
 from .catalogue import parameters
 from .draft import Draft, Refused, Value
-from .drawers import DRAWERS, index_array, without_phase
+from .drawers import arrays, linalg, nn, random  # noqa: F401, each registers what it draws
+from .drawers.common import DRAWERS, index_array, without_phase
 from .program import DType
 
 

@@ -16,7 +16,7 @@ from . import values
 from .arguments import draw
 from .catalogue import catalogue
 from .draft import Draft, Finding, Refused, Value
-from .drawers import index_array, shaped
+from .drawers.common import index_array, shaped
 from .program import Lambda, Literal, Program, Ref, Step
 
 MOST_STEPS = 9

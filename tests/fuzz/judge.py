@@ -67,8 +67,9 @@ def differ_beyond(
 
 
 def _largest(dtype: Any) -> float:
-    name = dtypes.of(dtype).name
-    return {"float16": 65504.0, "bfloat16": 3.3e38, "float32": 3.4e38, "complex64": 3.4e38}.get(name, 1.7e308)
+    d = dtypes.of(dtype)
+    d = dtypes.real_of(d) if d.is_complex else d
+    return d.format.largest if d.is_float else 1.7e308
 
 
 Trials = Callable[[], Sequence[Sequence[Any]]]

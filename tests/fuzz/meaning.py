@@ -27,8 +27,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT, TABLE, Op
 from hologram.primitives.scalar.elementwise import cast_reference
-
-from .. import scalar_code
+from tests.support import scalar_code
 
 TRIALS = 5
 UNITS = 4.0  # in the last place, by which results are moved
@@ -49,7 +48,7 @@ def _decomposed(row: Op, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
 
 
 def _interpreted(row: Op, fused: bool) -> Any:
-    """A reference that runs the row's decomposition; 16-bit floats are computed in float32."""
+    """A reference that runs the row's decomposition; narrow floats are computed in float32."""
 
     whole = _REFERENCES[row]
 
@@ -60,7 +59,7 @@ def _interpreted(row: Op, fused: bool) -> Any:
             return np.asarray(whole(*values))
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         result = arrays[-1].dtype
-        wide = [cast_reference(a, "float32") if a.dtype.itemsize == 2 and dtypes.of(a.dtype).is_float else a for a in arrays]
+        wide = [cast_reference(a, "float32") if dtypes.of(a.dtype).is_narrow_float else a for a in arrays]
         wide = [np.broadcast_to(a, shape) for a in wide]
         parameters, body, out = _decomposed(row, tuple(dtypes.of(a.dtype) for a in wide), attrs)
         found: dict[Any, np.ndarray] = dict(zip(parameters, wide, strict=True))
@@ -121,7 +120,7 @@ def epsilon(dtype: Any) -> float:
     """The distance from 1 to the next number."""
     d = dtypes.of(dtype)
     d = dtypes.real_of(d) if d.is_complex else d
-    return {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}.get(d.name, 0.0)
+    return 2.0**-d.format.fraction_bits if d.is_float else 0.0
 
 
 def _moved(rng: Any, x: np.ndarray, units: float = UNITS) -> np.ndarray:

@@ -32,6 +32,7 @@ PACKAGES = (
     "hologram.nn.attention",
 )
 LEFT_OUT = (
+    "hologram.backends.llvm.abi",  # layouts of what native code reads
     "hologram.backends.object_cache",
     "hologram.graph.library.sort.radix",
     "hologram.graph.kernel.parser",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where Hologram is not installed
 
-from runs import Chunk, Runs, collected, sanitized
+from tests.gpu.runs import Chunk, Runs, collected, sanitized
 
 SANITIZER_TOOLS = ("memcheck", "racecheck", "synccheck")
 MANY = ("test_the_device_gives_the_reference", "test_random_graphs", "test_gathers_scatters")  # after all others

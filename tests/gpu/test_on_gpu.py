@@ -13,10 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis.strategies import SearchStrategy
-from kernel_graphs import small_graphs
-from optable import assert_agree, cases_of, mismatch, rows
-from test_cpu_optable import KINDS, batch_graph, runs_alone
-from test_random_graphs import arguments, exact_graphs, seeds
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -26,6 +22,10 @@ from hologram.ir import devices
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.primitives import Op
+from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
+from tests.support.graphs.small_graphs import small_graphs
+from tests.support.op_batches import KINDS, batch_graph, runs_alone
+from tests.support.optable import assert_agree, cases_of, mismatch, rows
 
 NAME = os.environ.get("HOLOGRAM_TEST_DEVICE") or devices.accelerator()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(NAME is None, reason="there is no GPU: hg.devices() says why")]

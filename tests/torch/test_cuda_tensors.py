@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fake_cuda import FakeApi
-from needs import needs_compilers
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import hologram as hg
@@ -22,6 +20,8 @@ from hologram.backends.cuda.device import Device
 from hologram.errors import DeviceError
 from hologram_torch import functional, interop
 from hologram_torch.bridge import cuda as bridge
+from tests.support.devices.fake_cuda import FakeApi
+from tests.support.needs import needs_compilers
 
 pytestmark = needs_compilers
 CUDA = torch.device("cuda", 0)

@@ -70,7 +70,7 @@ def test_the_device_keeps_out_of_the_way_of_a_gpu() -> None:
 
 BY_NAME = """
 import torch, sys
-from torch_state import differences, state
+from tests.support.torch.torch_state import differences, state
 
 def trained(backend):
     x = torch.randn(3, requires_grad=True)
@@ -104,6 +104,6 @@ def test_naming_the_backend_changes_nothing_else(tmp_path: Path) -> None:
     (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {PROJECT['name']}\nVersion: 0\n")
     entries = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in found.items()) for group, found in PROJECT["entry-points"].items()]
     (installed / "entry_points.txt").write_text("".join(entries))
-    path = os.pathsep.join(map(str, (tmp_path, ROOT, ROOT / "tests/torch")))
+    path = os.pathsep.join(map(str, (tmp_path, ROOT)))
     done = subprocess.run([sys.executable, "-c", BY_NAME], cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr

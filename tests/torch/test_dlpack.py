@@ -41,7 +41,7 @@ def test_types_that_numpy_lacks(dtype: torch.dtype) -> None:
     """NumPy's DLPack refuses them."""
     x = torch.arange(12).reshape(3, 4).to(dtype)
     t = hg.from_dlpack(x)
-    assert address(t) == x.data_ptr() and t.shape == (3, 4) and t.dtype == ht.interop.dtype_of(dtype).np
+    assert address(t) == x.data_ptr() and t.shape == (3, 4) and t.dtype == dtype_of(dtype).np
     assert hg.asarray(x).dtype == hg.tensor(x).dtype == t.dtype
     for view in (x.t(), x[:, ::2], x[1:, 1:]):
         assert hg.from_dlpack(view).astype("float32").tolist() == view.float().tolist()

@@ -6,7 +6,6 @@ import warnings
 
 import pytest
 import torch
-from samples import calls
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.library import opcheck
@@ -14,6 +13,7 @@ from torch.library import opcheck
 import hologram_torch.library
 from hologram_torch import functional as F
 from hologram_torch.api.operation import TABLE
+from tests.support.torch.samples import calls
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's about itself, where it makes graphs
 

@@ -82,6 +82,10 @@ f32 hg_f16_to_f32(const u16 h) {
   return r;
 }
 """
+_CUDA_HELPERS |= {
+    f"hg_popcount_u{bits}": f"u{bits} hg_popcount_u{bits}(const u{bits} x) {{\n  return (u{bits}){name}(x);\n}}\n"
+    for bits, name in ((32, "__popc"), (64, "__popcll"))
+}
 _CUDA_DOUBLE = """\
 typedef double f64; typedef double2 c128;
 #define hg_c128(re, im) make_double2(re, im)

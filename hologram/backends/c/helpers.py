@@ -12,6 +12,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import FloatFormat
 
+# of narrow floats, in the names of helpers
+NARROW = {dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float8_e4m3fn: "e4m3", dtypes.float8_e5m2: "e5m2"}
 _EXTREMES = """\
 f{n} hg_{which}_f{n}(const f{n} a, const f{n} b) {{ /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
@@ -46,6 +48,17 @@ f32 hg_bf16_to_f32(const u16 h) {
 u16 hg_f32_to_bf16(const f32 x) {
   const u32 bits = hg_bits_f32(x);
   return (u16)((x != x ? bits | 0x400000u : bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+""",
+    "hg_popcount_u32": """\
+u32 hg_popcount_u32(const u32 x) { /* sums of neighbours, in fields twice as wide each time */
+  const u32 pairs = x - ((x >> 1) & 0x55555555u), fours = (pairs & 0x33333333u) + ((pairs >> 2) & 0x33333333u);
+  return (((fours + (fours >> 4)) & 0x0F0F0F0Fu) * 0x01010101u) >> 24;
+}
+""",
+    "hg_popcount_u64": """\
+u64 hg_popcount_u64(const u64 x) {
+  return (u64)(hg_popcount_u32((u32)x) + hg_popcount_u32((u32)(x >> 32)));
 }
 """,
     "hg_odd_f32": """\
@@ -126,10 +139,9 @@ def _saturating(real: str, signed: bool, bits: int) -> tuple[str, str]:
     return name, f"{to} {name}(const {real} x) {{\n{body}}}\n"
 
 
-_8_BITS = (("e4m3", dtypes.float8_e4m3fn.format), ("e5m2", dtypes.float8_e5m2.format))
 HELPERS: dict[str, str] = {
     **_PLAIN,
-    **dict(make(name, form) for name, form in _8_BITS for make in (_from_8_bits, _to_8_bits)),
+    **dict(make(name, d.format) for d, name in NARROW.items() if d.bits == 8 for make in (_from_8_bits, _to_8_bits)),
     **{
         f"hg_{which}_f{n}": _EXTREMES.format(which=which, n=n, joint=joint, order=order)
         for which, joint, order in (("max", "&", ">"), ("min", "|", "<"))

@@ -9,6 +9,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.backends.c.analysis.vectors import ACCESS_BYTES
 from hologram.backends.c.dialects import Dialect
+from hologram.backends.c.helpers import NARROW
 from hologram.dtypes import DType
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.primitives.complex import parts as complexes
@@ -26,10 +27,6 @@ def type_name(d: DType) -> str:
 def memory_name(d: DType) -> str:
     """The type of an element in memory: bool is a byte that holds 0 or 1."""
     return "u8" if d.kind == "b" else type_name(d)
-
-
-# of narrow floats, in the names of helpers
-_NARROW = {dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float8_e4m3fn: "e4m3", dtypes.float8_e5m2: "e5m2"}
 
 
 class Lines:
@@ -146,12 +143,12 @@ class Scalars:
         if a is b:
             return x
         if a.is_narrow_float:
-            wide = f"hg_{_NARROW[a]}_to_f32({x})"
+            wide = f"hg_{NARROW[a]}_to_f32({x})"
             return wide if b is dtypes.float32 else self.cast(wide, dtypes.float32, b)
         if b.kind == "b":
             return f"{x} != 0"
         if b.is_narrow_float:
-            return f"hg_f32_to_{_NARROW[b]}({self._single(x, a)})"
+            return f"hg_f32_to_{NARROW[b]}({self._single(x, a)})"
         if a.is_float and b.is_integer:
             return f"hg_{type_name(a)}_to_{type_name(b)}({x})"
         return f"({type_name(b)}){x}"

@@ -43,7 +43,7 @@ def is_foreign(x: Any) -> bool:
     try:
         if hasattr(x, INTERFACE):
             return True
-    except RuntimeError:  # it is one, of which :func:`adopted` says why it has no interface
+    except (RuntimeError, KeyError):  # it is one, of which :func:`adopted` says why it has no interface
         return True
     kind = getattr(x, "__dlpack_device__", None)
     return kind is not None and kind()[0] == KIND
@@ -62,6 +62,8 @@ def adopted(x: Any) -> DeviceStorage:
         of = getattr(x, INTERFACE)
     except RuntimeError as e:  # as PyTorch says of tensors that autograd follows
         raise DeviceError(str(e)) from None
+    except KeyError as e:  # as PyTorch says of 8-bit floats
+        raise UnsupportedError(f"CUDA's array interface has no name for elements {e}: hologram_torch.from_torch takes PyTorch's") from None
     shape, dtype = tuple(of["shape"]), _dtype_of(x, of["typestr"])
     if of.get("mask") is not None:
         raise UnsupportedError("an array on a CUDA device has a mask, and Hologram's arrays have none: fill it, or give the mask as an argument")

@@ -174,10 +174,7 @@ class Spec:
 _FORMATS = {
     dtypes.float64: code.AS_DOUBLE,
     dtypes.float32: code.AS_SINGLE,
-    dtypes.float16: code.AS_HALF,
-    dtypes.bfloat16: code.AS_BFLOAT,
-    dtypes.float8_e4m3fn: code.AS_E4M3,
-    dtypes.float8_e5m2: code.AS_E5M2,
+    **{d: code.narrow_format(d.format) for d in dtypes.ALL if d.is_narrow_float},
 }
 
 

@@ -179,9 +179,9 @@ def unwrap(x: Any, /, discont: float | None = None, axis: int = -1, *, period: f
     rows = moveaxis(t, axis_of(axis, t.ndim, "unwrap"), -1)
     half = period / 2
     jumps = diff(rows)
-    turned = FUNCTIONS["remainder"](jumps + half, period) - half
-    turned = where((turned == -half) & (jumps > 0), half, turned)
-    correction = where(FUNCTIONS["abs"](jumps) < (half if discont is None else discont), 0.0, turned - jumps)
+    wrapped = FUNCTIONS["remainder"](jumps + half, period) - half
+    wrapped = where((wrapped == -half) & (jumps > 0), half, wrapped)
+    correction = where(FUNCTIONS["abs"](jumps) < (half if discont is None else discont), 0.0, wrapped - jumps)
     start = zeros((*rows.shape[:-1], 1), dtype=rows.dtype)
     return moveaxis(rows + concat([start, cumsum(correction, -1)], axis=-1), -1, axis)
 

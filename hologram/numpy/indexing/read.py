@@ -195,10 +195,10 @@ def _complete(parts: list[Any], ndim: int) -> list[Any]:
     used = sum(p is not None and p is not Ellipsis and not isinstance(p, bool) for p in parts)
     if used > ndim:
         raise located(IndexOutOfRange(f"{used} indices for an array with {ndim} axes"))
-    places = [i for i, p in enumerate(parts) if p is Ellipsis]
-    if len(places) > 1:
+    ellipses = [i for i, p in enumerate(parts) if p is Ellipsis]
+    if len(ellipses) > 1:
         raise located(IndexOutOfRange("an index has at most one Ellipsis"))
-    at = places[0] if places else len(parts)
+    at = ellipses[0] if ellipses else len(parts)
     filled = [slice(None)] * (ndim - used) or parts[at : at + 1]
     return [*parts[:at], *filled, *parts[at + 1 :]]
 
@@ -267,7 +267,7 @@ def _is_negative(x: Int) -> bool:
 
 def _gathered(node: Node, chosen: Selection) -> Node:
     """NumPy's advanced indexing: index arrays broadcast together."""
-    return record(take_row, (merged(node, chosen), places(chosen)), (chosen.front,))
+    return record(take_row, (merged(node, chosen), flat_indices(chosen)), (chosen.front,))
 
 
 def merged(node: Node, chosen: Selection) -> Node:
@@ -277,7 +277,7 @@ def merged(node: Node, chosen: Selection) -> Node:
     return reshaped(node, (*node.shape[:first], prod(node.shape[first:last]), *node.shape[last:]))
 
 
-def places(chosen: Selection, drop: bool = False) -> Node:
+def flat_indices(chosen: Selection, drop: bool = False) -> Node:
     """Where the selection's arrays point along :func:`merged`'s axis; see :func:`position`."""
     return position([(part, chosen.shape[axis]) for axis, part in chosen.arrays.items()], drop, "indexing", chosen.beyond)
 

@@ -19,7 +19,7 @@ from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing.read import Selection, along_axis, merged, places, read, sliced_by
+from hologram.numpy.indexing.read import Selection, along_axis, flat_indices, merged, read, sliced_by
 from hologram.primitives import indexing as rows
 from hologram.primitives.reductions import cumsum
 from hologram.primitives.scalar import elementwise as ew
@@ -147,7 +147,7 @@ def _logical(of: Tensor, op: Op, of_bools: Op) -> Op:
 def _inside(node: Node, chosen: Selection, ndim: int) -> Tensor:
     """Where the selection's computed indices are in range, to broadcast with what they select, which has ``ndim`` axes."""
     whole = merged(reshaped(_sliced(node, chosen), chosen.shape), chosen)
-    at = wrap(places(chosen, drop=True))
+    at = wrap(flat_indices(chosen, drop=True))
     inside = (at >= 0) & (at < whole.shape[chosen.front])
     return inside.reshape((*inside.shape, *[1] * (ndim - chosen.front - inside.ndim)))
 
@@ -257,7 +257,7 @@ def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: 
 def _scattered(node: Node, chosen: Selection, values: Tensor, op: Op, drop: bool) -> Node:
     """The update of ``node``, of the selection's shape, at its index arrays."""
     order = chosen.order()
-    together, flat = merged(node, chosen), places(chosen, drop)
+    together, flat = merged(node, chosen), flat_indices(chosen, drop)
     front = chosen.front
     shape = (*together.shape[:front], *flat.shape, *together.shape[front + 1 :])
     out = record(op, (together, flat, _to_shape(values, shape)), (front, 0))
@@ -292,14 +292,14 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
     Tensor([8, 2, 3, 9], dtype=int64)
     """
     t = wrap(array(x, "put"))
-    places = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
+    flat = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
     new = _as_type_of(t, values).reshape(-1)
-    if places.shape[0] == 0:
+    if flat.shape[0] == 0:
         return t
     if new.shape[0] == 0:
         raise located(ShapeError("put: no values"))
-    repeated = new[np.arange(places.shape[0]) % new.shape[0]]
-    return t.reshape(-1).at[places].set(repeated, mode=None if mode == "raise" else mode).reshape(t.shape)
+    repeated = new[np.arange(flat.shape[0]) % new.shape[0]]
+    return t.reshape(-1).at[flat].set(repeated, mode=None if mode == "raise" else mode).reshape(t.shape)
 
 
 def place(x: Any, mask: Any, values: Any, /) -> Tensor:

@@ -1,8 +1,9 @@
 """Functions of complex numbers, as real ops on their parts.
 
-Results are within a few units in the last place of the larger part (``tests/test_complex.py`` has the bounds), intermediate results overflow and
-underflow only where the result does, and infinities, NaNs, signed zeros and branch cuts are those of C's Annex G. The inverse functions are
-Kahan's (Branch Cuts for Complex Elementary Functions, 1987). ``pow`` is ``exp(w log z)``, so its error grows with the size of ``w log z``.
+Results are within a few units in the last place of the larger part (``tests/primitives/test_complex.py`` has the bounds), intermediate results
+overflow and underflow only where the result does, and infinities, NaNs, signed zeros and branch cuts are those of C's Annex G. The inverse
+functions are Kahan's (Branch Cuts for Complex Elementary Functions, 1987). ``pow`` is ``exp(w log z)``, so its error grows with the size of
+``w log z``.
 """
 
 from __future__ import annotations

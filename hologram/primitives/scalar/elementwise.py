@@ -163,6 +163,8 @@ xor = _define("xor", 2, np.bitwise_xor, "biu", {"biu": "xor {t} {0}, {1}"}, "({t
 not_ = _define(
     "not", 1, np.invert, "biu", {"biu": "xor {t} {0}, {ones}"}, {"b": "!{0}", "iu": "({t})~{0}"}, algebra=_algebra("involution"), symbol="~"
 )
+# how many bits are 1, of unsigned integers
+popcount = _define("popcount", 1, np.bitwise_count, "u", {"u": _intrinsic("ctpop", 1)}, "({t})hg_popcount_{w}({0})", cost=2)
 
 
 def _infer_select(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:

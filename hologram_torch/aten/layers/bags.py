@@ -1,7 +1,7 @@
-"""Sums, means and maxima of bags of embeddings, with their gradients.
+"""Embedding bags: sums, means and maxima of bags of rows, with their gradients.
 
-Bag i holds the indices from ``offsets[i]`` up to ``offsets[i + 1]``, the last bag all that follow, or those up to the last offset if there is one
-more than bags. Indices equal to ``padding_idx`` count as absent. An empty bag gives 0.
+Bag i has the indices from ``offsets[i]`` up to ``offsets[i + 1]``. The last bag has all that follow, or those up to the last offset if there is one
+offset more than bags. Indices equal to ``padding_idx`` do not count. An empty bag gives 0.
 """
 
 from __future__ import annotations

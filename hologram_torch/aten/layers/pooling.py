@@ -1,4 +1,4 @@
-"""Pooling, with its gradients."""
+"""Pooling and its gradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _each(values: Sizes, rank: int) -> tuple[int, ...]:
 
 
 class _Windows:
-    """The geometry of a max-pooling over the last ``rank`` axes."""
+    """The windows of a max-pooling over the last ``rank`` axes."""
 
     def __init__(self, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, rank: int) -> None:
         self.rank, self.space = rank, tuple(shape[-rank:])
@@ -42,7 +42,7 @@ class _Windows:
         return count - (ceil_mode and (count - 1) * self.stride[i] >= self.space[i] + self.padding[i])
 
     def seen(self, x: Tensor, fill: float | int) -> Tensor:
-        """For each element of the kernel, a new first axis, the element of each window there."""
+        """The elements of each window, along a new first axis."""
         widths = [(0, 0)] * (x.ndim - self.rank)
         for i in range(self.rank):
             reach = (self.counts[i] - 1) * self.stride[i] + self.dilation[i] * (self.kernel[i] - 1) + 1
@@ -118,7 +118,7 @@ def _max_pool_backward(
 
 
 def _added_at(rank: int, gradient: Tensor, x: Tensor, indices: Tensor) -> Tensor:
-    """The gradient in ``x`` of a pooling whose results are its elements at ``indices`` of the flattened space."""
+    """The gradient of a pooling whose results are the elements of ``x`` at ``indices`` of the flattened space."""
     planes = math.prod(x.shape[:-rank])
     flat = hnp.zeros((planes, math.prod(x.shape[-rank:])), dtype=x.dtype)
     row = hnp.expand_dims(hnp.arange(planes), axis=1)

@@ -1,4 +1,4 @@
-"""Sampling images and volumes at the points of a grid, with its gradients.
+"""Grid sampling of images and volumes, with its gradients.
 
 A point's coordinates run from -1 to 1, the last axis of the image first (Jaderberg et al., Spatial Transformer Networks, 2015).
 """

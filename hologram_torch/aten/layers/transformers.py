@@ -1,4 +1,4 @@
-"""Layers that torch computes as one op in inference: multi-head attention, and a transformer's encoder layer."""
+"""Transformer layers that torch computes as one op in inference: multi-head attention, and an encoder layer."""
 
 from __future__ import annotations
 

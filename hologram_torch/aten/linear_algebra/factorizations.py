@@ -1,7 +1,7 @@
-"""torch.linalg's factorizations, in those of :mod:`hologram.linalg`.
+"""Factorizations of ``torch.linalg``, in those of :mod:`hologram.linalg`.
 
 ``info``, from which torch raises its LinAlgError, is 0 where all is well. The order of the minor at which a Cholesky factorization stops is not
-known: it is said to be the first.
+known: ``info`` names the first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""torch.fft's transforms, in those of :mod:`hologram.fft`."""
+"""Fourier transforms of ``torch.fft``, in those of :mod:`hologram.fft`."""
 
 from __future__ import annotations
 

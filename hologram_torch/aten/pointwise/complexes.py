@@ -1,4 +1,4 @@
-"""Complex numbers and their parts. Conjugates and negatives that torch leaves pending are computed where they are asked for."""
+"""Complex numbers and their parts. Conjugations and negations that torch leaves pending are computed where they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Element-wise ops: each is a function of arrays and one of a few type rules."""
+"""Element-wise ops: functions of arrays, each with one of a few rules of type promotion."""
 
 from __future__ import annotations
 

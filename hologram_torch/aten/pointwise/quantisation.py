@@ -1,4 +1,4 @@
-"""Values rounded to the steps of a quantised type, and products of 8-bit integers."""
+"""Fake quantisation, which rounds values to the steps of a quantised type, and products of 8-bit integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order statistics: each is found in sorted elements, with its index among the unsorted ones."""
+"""Order statistics: medians, modes and k-th values, found in sorted elements, with their indices among the unsorted ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors made of numbers."""
+"""Creation ops: tensors made of numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def full_like(x: Tensor, value: Any, *, dtype: torch.dtype | None = None, **opti
 
 @implements("zeros", "empty.memory_format")
 def zeros(size: Sequence[int], *, dtype: torch.dtype | None = None, **options: Any) -> Tensor:
-    """Memory that nobody has written may hold anything: zeros."""
+    """Zeros, for uninitialised tensors too."""
     return _filled("zeros", size, 0, dtype or torch.get_default_dtype(), options)
 
 

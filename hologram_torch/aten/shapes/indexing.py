@@ -1,7 +1,6 @@
-"""Reading and writing at computed indices.
+"""Gathers and scatters: reads and writes at computed indices.
 
-Rows clamp indices out of range where elements are read and drop them where they are written, as compiled code does. Torch raises: :func:`ranges`
-says what a caller has to see to.
+Rows clamp indices out of range in reads and drop them in writes, as compiled code does. Torch raises: :func:`ranges` tells callers what to check.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from hologram_torch.aten.types import cast, tensor_of, type_of
 
 
 class IndexArguments(NamedTuple):
-    """Which arguments of an op are the tensor indexed, the axis (None: axis 0) and the index."""
+    """The positions of an op's arguments: the tensor that is indexed, the axis (None: axis 0) and the index."""
 
     x: int
     dim: int | None
@@ -43,7 +42,7 @@ COUNTED = {"aten::masked_scatter": "as many elements of the source as the mask s
 
 
 def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
-    """The indices among the arguments of an op that is named as in the table, each with its lower bound and the size below which it must be."""
+    """The indices among the arguments of the op ``name``, each with its lower bound and the bound that it must be less than."""
     if name in KEYS:
         x, indices = args[0], args[1]
         return [(i, -n, n) for i, n in zip(indices, x.shape, strict=False) if i is not None and type_of(i) is not torch.bool]
@@ -62,7 +61,7 @@ def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
 
 
 def _of_bags(count: int, offsets: Tensor) -> list[tuple[Tensor, int, int]]:
-    """What makes offsets of bags valid: they begin with 0, do not decrease, and end within the ``count`` indices."""
+    """The conditions on offsets of bags: they begin with 0, do not decrease, and end within the ``count`` indices."""
     return [(offsets[:1], 0, 1), (offsets[1:] - offsets[:-1], 0, count + 1), (offsets[-1:], 0, count + 1)]
 
 
@@ -125,7 +124,7 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
 
 
 class _ScatterTarget:
-    """Where a scatter writes: the elements of ``x`` at the coordinates of ``index``, with ``index`` itself along ``dim``."""
+    """The elements that a scatter writes: of ``x``, at the coordinates of ``index``, with ``index`` itself along ``dim``."""
 
     def __init__(self, x: Tensor, dim: int, index: Tensor) -> None:
         self.shape = x.shape
@@ -136,7 +135,7 @@ class _ScatterTarget:
         self.part = tuple(slice(n) for n in shape)
 
     def of(self, source: Any) -> Any:
-        """What is written, as far as there are indices."""
+        """The part of ``source`` that is written: as much of it as there are indices."""
         values = tensor_of(source, type_of(self.x))
         if type(source) is not Tensor:
             return values
@@ -221,14 +220,14 @@ def index_reduce(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str
 
 @implements("put")
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """``source`` for the elements that ``index`` names of the flattened ``x``."""
+    """Writes ``source`` to the elements of the flattened ``x`` that ``index`` names."""
     target = hnp.reshape(x, (-1,)).at[hnp.reshape(index, (-1,))]
     values = cast(hnp.reshape(source, (-1,)), type_of(x))
     return hnp.reshape(target.add(values) if accumulate else target.set(values), x.shape)
 
 
 def _taken_in_turn(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """``mask`` in the shape of ``x``, and for each of its elements that is set how many are set before it; 0 for the others."""
+    """``mask`` in the shape of ``x``; and for each element that is set, the number of elements set before it, 0 for the others."""
     wide = hnp.broadcast_to(mask, x.shape)
     flat = hnp.astype(hnp.reshape(wide, (-1,)), hnp.int64)
     return wide, hnp.reshape((hnp.cumulative_sum(flat) - 1) * flat, x.shape)
@@ -236,7 +235,7 @@ def _taken_in_turn(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 @implements("masked_scatter")
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The elements of ``source``, one after the other, where ``mask`` is set."""
+    """Writes the elements of ``source``, one after the other, where ``mask`` is set."""
     if source.size == 0:
         return x
     wide, at = _taken_in_turn(x, mask)

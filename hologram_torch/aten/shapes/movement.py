@@ -1,4 +1,4 @@
-"""Views and copies of a tensor's elements in another arrangement. Strides are no part of the value: a view is the Tensor that it shows."""
+"""Views and copies: ops that rearrange elements. Strides are no part of a value: a view is the Tensor that it shows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import torch
 
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
+from hologram.ir.strides import Strided
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.registry import implements
 from hologram_torch.aten.types import cast, result_type, tensor_of, type_of
+from hologram_torch.bridge.strided import read_view, write_view
 
 SYS_MAX = 2**63 - 1  # the end of a slice that is left open
 
@@ -177,30 +179,24 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return hnp.moveaxis(windows, axis + 1, -1)
 
 
-def _offsets(size: Sequence[int], stride: Sequence[int], offset: int | None) -> np.ndarray:
-    """The offsets in memory of the elements of a strided tensor."""
-    offsets = np.asarray(offset or 0)
-    for n, step in zip(size, stride, strict=True):
-        offsets = offsets[..., None] + np.arange(n) * step
-    return offsets
+def _view(what: str, x: Tensor, size: Sequence[int], stride: Sequence[int], offset: int | None) -> Strided:
+    """The view of ``x``. Raises ArgumentError where it leaves the memory of ``x``."""
+    view = Strided(tuple(size), tuple(stride), offset or 0)
+    if view.size and view.last >= x.size:
+        raise ArgumentError(f"{what}: it leaves the memory of the tensor that it is given")
+    return view
 
 
 @implements("as_strided")
 def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """For a tensor whose memory is its elements in C order, from offset 0."""
-    flat, offsets = hnp.reshape(x, (-1,)), _offsets(size, stride, storage_offset)
-    if offsets.size and int(offsets.max()) >= flat.shape[0]:
-        raise ArgumentError("as_strided: it leaves the memory of the tensor that it is given")
-    return hnp.take(flat, offsets) if offsets.size else hnp.zeros(tuple(size), dtype=x.dtype)
+    return read_view(x, _view("as_strided", x, size, stride, storage_offset))
 
 
 @implements("as_strided_scatter")
 def as_strided_scatter(x: Tensor, source: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """As :func:`as_strided`."""
-    flat, offsets = hnp.reshape(x, (-1,)), _offsets(size, stride, storage_offset)
-    if offsets.size and int(offsets.max()) >= flat.shape[0]:
-        raise ArgumentError("as_strided_scatter: it leaves the memory of the tensor that it is given")
-    return hnp.reshape(flat.at[offsets].set(cast(source, type_of(x))), x.shape) if offsets.size else x
+    return write_view(x, _view("as_strided_scatter", x, size, stride, storage_offset), cast(source, type_of(x)))
 
 
 # Rows that compute what torch gives for tensors in C order, and not for others.

@@ -1,7 +1,6 @@
-"""``torch.autocast("hologram")``: products in a 16-bit type, what loses by it in float32, as on torch's CPU.
+"""``torch.autocast("hologram")``: products in a 16-bit type, ops that lose precision by it in float32, by the lists of torch's CPU autocast.
 
-Ops are on the lists of torch's CPU autocast. A kernel of autocast casts the arguments and calls the op again below autocast; all other ops fall
-through.
+A kernel of autocast casts the arguments and calls the op again below autocast; all other ops fall through.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _libraries: list[Library] = []  # a kernel lives as long as its library
 
 @functools.cache
 def require() -> None:
-    """Registers autocast's kernels, once. All ops without one fall through."""
+    """Registers autocast's kernels, once."""
     library, rest = Library("aten", "IMPL"), Library("_", "IMPL")
     _libraries.extend((library, rest))
     rest.fallback(fallthrough_kernel, KEY)
@@ -62,7 +61,7 @@ def _run(op: OpOverload, choose: Callable[[list[torch.Tensor]], torch.dtype], *a
 
 
 def _collect(values: Sequence[Any], into: list[torch.Tensor]) -> None:
-    """The tensors among ``values`` that autocast casts: floats of the device, but for float64."""
+    """Collects the tensors that autocast casts: floats of the device, but not float64."""
     for x in values:
         if isinstance(x, (list, tuple)):
             _collect(x, into)

@@ -1,8 +1,8 @@
-"""``torch.Generator(device="hologram")``: random numbers of a sequence of one's own.
+"""``torch.Generator(device="hologram")``: generators of random numbers for the device.
 
-The device's numbers are drawn by torch's CPU kernels, so its generators are CPU generators that say that they belong to the device. Torch's own
-constructor has no way to make one, and its type takes no other constructor: ``torch.Generator`` becomes a type of that name that makes torch's
-generators for torch's devices, and whose instances are all generators there are.
+Torch's CPU kernels draw the device's numbers, so its generators are CPU generators that report the device. Torch's constructor cannot make one, and
+its type has no other constructor. So ``torch.Generator`` is replaced by a type of that name: it makes torch's generators for torch's devices, and all
+generators are its instances.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Native: Any = torch._C.Generator
 
 
 def _is_here(device: Any) -> bool:
-    """Whether ``device`` means this one. What is no device is left for torch's own constructor to refuse."""
+    """Whether ``device`` is this one. Torch's own constructor refuses what is no device."""
     try:
         return torch.device(device).type == NAME
     except (RuntimeError, TypeError):
@@ -26,7 +26,7 @@ def _is_here(device: Any) -> bool:
 
 
 class _Kind(type(Native)):  # type: ignore[misc]
-    """Takes torch's own generators for instances of the type that stands in for theirs."""
+    """Metaclass: torch's own generators count as instances of their replacement."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Native) if cls is Generator else super().__instancecheck__(x)
@@ -52,7 +52,7 @@ class Generator(Native, metaclass=_Kind):
         return DEVICE
 
     def clone_state(self) -> Any:
-        """Another generator of the device, which goes on from the same state."""
+        """Another generator of the device in the same state."""
         return Generator(DEVICE).set_state(self.get_state())
 
     def __reduce__(self) -> Any:
@@ -64,5 +64,5 @@ Generator.__module__, Generator.__doc__ = "torch", Native.__doc__  # pickles of 
 
 
 def install() -> None:
-    """Makes ``torch.Generator`` take the device. What has imported the type before keeps torch's, which goes on working for torch's devices."""
+    """Replaces ``torch.Generator``. Code that imported the type before keeps torch's, which still works for torch's devices."""
     torch.Generator = Generator  # type: ignore[misc]

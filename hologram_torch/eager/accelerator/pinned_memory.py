@@ -1,7 +1,7 @@
 """Pinned memory: ``t.pin_memory()`` and ``t.is_pinned()`` of CPU tensors, and data loaders with ``pin_memory=True``.
 
-Torch asks the one accelerator there is, and once the device is registered that is this one. Its memory is the CPU's, which copies to it read where it
-is: memory is pinned for it by being told so. A pinned tensor is a copy in plain memory whose storage is marked, so that views of it are pinned too.
+Torch asks its one accelerator, which is this device once it is registered. The device's memory is the CPU's, so copies need no locked pages: a pinned
+tensor is a copy in plain memory whose storage is marked. Views of it are pinned too.
 """
 
 from __future__ import annotations

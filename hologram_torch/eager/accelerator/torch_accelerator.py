@@ -1,7 +1,7 @@
-"""``torch.accelerator``: what its functions do where this device is the accelerator.
+"""``torch.accelerator``: its functions for this device.
 
-They call functions of ``torch._C``, which ask C++ classes for the device that Python cannot derive from: for synchronisation, capabilities and memory
-these raise, or crash. Once the device is registered it is torch's one accelerator, and functions of the same names here take their place.
+They call functions of ``torch._C``, which ask C++ classes that Python cannot derive from: for synchronisation, capabilities and memory these raise or
+crash. Once the device is registered it is torch's one accelerator, and the functions here replace those of ``torch._C``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _is_allocator_there() -> bool:
 
 
 def _statistics(index: int) -> dict[str, dict[str, dict[str, int]]]:
-    """Bytes of computed values, Hologram's own Tensors' too, and with what is kept for reuse; as torch's allocators tell of theirs."""
+    """Bytes of computed values, those of Hologram's own Tensors too, and bytes kept for reuse, in the format of torch's allocators."""
     check_index(index)
     found = storage.statistics()
     reserved = found["live"] + found["cached"]
@@ -47,12 +47,12 @@ def _reset_peak(index: int) -> None:
 
 
 def _reset_accumulated(index: int) -> None:
-    """There are no counts of all that ever was allocated to reset."""
+    """Does nothing: there are no accumulated counts."""
     check_index(index)
 
 
 def _empty_host_cache() -> None:
-    """No memory is kept for pinned tensors to come."""
+    """Does nothing: no pinned memory is kept for reuse."""
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -72,7 +72,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def install() -> None:
-    """Gives ``torch.accelerator`` these functions, as far as this version of torch has them."""
+    """Replaces these functions of ``torch._C``, as far as this version of torch has them."""
     for name, function in FUNCTIONS.items():
         if hasattr(torch._C, name):
             setattr(torch._C, name, function)

@@ -1,4 +1,4 @@
-"""``torch.hologram``: what torch asks of the module of a device."""
+"""``torch.hologram``: the functions that torch expects of a device's module."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from hologram_torch.eager.storage.storages import DEVICE
 
 
 class DeviceProperties(NamedTuple):
-    """What :func:`get_device_properties` tells: ``multi_processor_count`` is the number of threads, ``architecture`` LLVM's name of the processor,
-    ``total_memory`` the machine's in bytes, None where the system does not tell; ``L2_cache_size`` is in bytes a core."""
+    """The result of :func:`get_device_properties`.
+
+    ``multi_processor_count`` is the number of threads, ``architecture`` LLVM's name of the processor, ``total_memory`` the machine's memory in bytes,
+    None where the system does not tell; ``L2_cache_size`` is in bytes per core.
+    """
 
     name: str
     type: str
@@ -60,7 +63,7 @@ def set_device(device: Any) -> None:
 
 
 def get_device_name(device: Any = None) -> str:
-    """What the device is."""
+    """The device's name."""
     check_index(device)
     return "Hologram, native code on the CPU"
 
@@ -90,7 +93,7 @@ def _total_memory() -> int | None:
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Bytes of the machine's memory: available, and in all. Raises UnsupportedError on systems other than Linux."""
+    """The machine's available and total memory in bytes. Raises UnsupportedError on systems other than Linux."""
     check_index(device)
     try:
         rows = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
@@ -101,7 +104,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def empty_cache() -> None:
-    """Gives back memory that is kept for results to come."""
+    """Frees memory that is kept for reuse."""
     storage.clear_caches()
 
 
@@ -121,7 +124,7 @@ def manual_seed_all(seed: int) -> None:
 
 
 def seed() -> int:
-    """Seeds that generator from the system, and tells the seed."""
+    """Seeds the generator from the system, and returns the seed."""
     return torch.default_generator.seed()
 
 
@@ -130,13 +133,14 @@ def initial_seed() -> int:
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """The types that ``torch.autocast("hologram", dtype=…)`` takes. Autocast asks before it is entered, and finds its kernels registered."""
+    """The types that ``torch.autocast("hologram", dtype=…)`` takes. Autocast asks for them before it is entered, so its kernels are registered
+    here."""
     autocast.require()
     return list(autocast.TYPES)
 
 
 def get_rng_state(device: Any = None) -> torch.Tensor:
-    """The state of that generator, a CPU tensor of uint8."""
+    """The state of the generator, a CPU tensor of uint8."""
     check_index(device if device is not None else DEVICE)
     return torch.default_generator.get_state()
 

@@ -1,4 +1,4 @@
-"""Kernels of determinants, whose factors depend on the order of their matrices in memory."""
+"""Kernels of determinants, whose factors depend on the memory order of their matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kernels() -> dict[OpOverload, Callable[..., Any]]:
 
 
 def _in_order(op: OpOverload) -> Callable[..., Any]:
-    """The kernel of a row that takes matrices to be in C order: of the transpose for those that are not."""
+    """The kernel of a row that expects matrices in C order: others are transposed, which does not change a determinant."""
     row = table.lookup(op)
     assert row is not None
     kernel = variants.kernel(op, row)

@@ -1,6 +1,6 @@
-"""The fallback that torch's dispatcher calls for the device: it registers the kernels when the device is first used, and runs ops without one.
+"""The dispatcher's fallback for the device. It registers all kernels when the device is first used, and runs ops that have none.
 
-Until then nothing of them is imported: they come with torch's decompositions and with the functions of the table.
+Until then neither torch's decompositions nor the functions of the table are imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _complete = False
 
 
 def register() -> None:
-    """Registers the fallback, which registers the rest."""
+    """Registers the fallback, which registers the kernels."""
     _libraries.append(Library("_", "IMPL"))
     _libraries[0].fallback(_fallback, KEY)
 

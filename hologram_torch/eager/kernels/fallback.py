@@ -1,4 +1,4 @@
-"""What becomes of an op that has no kernel of its own: torch decomposes it into others, its CPU kernel runs it, or it is refused by name."""
+"""Fallback for ops without a kernel: torch decomposes them, or torch's CPU kernel runs them, or they are refused by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _unsupported(op: OpOverload) -> UnsupportedError:
 
 
 def run(op: OpOverload, *args: Any, **options: Any) -> Any:
-    """``op`` without a kernel of its own. Raises UnsupportedError where there is no way."""
+    """Runs ``op``, which has no kernel. Raises UnsupportedError where nothing computes it."""
     return _way_of(op)(*args, **options)
 
 
@@ -43,12 +43,12 @@ def _way_of(op: OpOverload) -> Callable[..., Any]:
 
 
 def _makes_from_numbers(op: OpOverload) -> bool:
-    """Whether all tensors among the arguments are to be written: ``eye.out``."""
+    """Whether all tensors among the arguments are written, as in ``eye.out``."""
     return bool(variants.written(op)) and all(a.kwarg_only and a.name == "out" for a in op._schema.arguments if "Tensor" in str(a.type))
 
 
 def _factory(op: OpOverload) -> Callable[..., Any]:
-    """The kernel of an ``out`` variant, from torch's decomposition, which has to be told the type that the result is to have."""
+    """The kernel of an ``out`` variant from torch's decomposition, which has to be told the type of the result."""
     function = decomposition_table[op]
     return variants.kernel(op, _on_values(function), typed=True)
 
@@ -56,7 +56,7 @@ def _factory(op: OpOverload) -> Callable[..., Any]:
 def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
     """The kernel of ``op`` from torch's decomposition of ``of``, which is ``op`` or its functional form.
 
-    It is recorded from templates as functions of the table are, unless it writes to arguments that its schema does not tell of.
+    It is recorded from templates, as functions of the table are, unless it writes to arguments without saying so in its schema.
     """
     decomposition = _guarded(of)
     templated: Callable[..., Any] | None = variants.kernel(op, _on_values(decomposition))
@@ -74,7 +74,7 @@ def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:
 
 
 def _guarded(of: OpOverload) -> Callable[..., Any]:
-    """Torch's decomposition of ``of``; its CPU kernel where that is in terms of ``of`` itself, or gives up."""
+    """Torch's decomposition of ``of``, or its CPU kernel where the decomposition calls ``of`` again or gives up."""
     function = decomposition_table[of]
 
     def guarded(*args: Any, **options: Any) -> Any:
@@ -92,11 +92,11 @@ def _guarded(of: OpOverload) -> Callable[..., Any]:
 
 
 class _WritesError(Exception):
-    """A decomposition has written to an argument."""
+    """A decomposition has written to one of its arguments."""
 
 
 def _on_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` of torch's tensors as a function of the Tensors that they hold. Raises _WritesError where it writes to one."""
+    """``function`` of torch's tensors as a function of Tensors. Raises _WritesError where it writes to one."""
 
     def run(*args: Any, **options: Any) -> Any:
         made: list[tuple[torch.Tensor, hg.Tensor]] = []
@@ -109,7 +109,7 @@ def _on_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _stand_in(x: Any, made: list[tuple[torch.Tensor, hg.Tensor]]) -> Any:
-    """``x`` with a torch tensor for each Tensor in it, noted in ``made``."""
+    """``x`` with a tensor of the device for each Tensor in it; the pairs are added to ``made``."""
     if type(x) is hg.Tensor:
         made.append((make(x), x))
         return made[-1][0]

@@ -1,4 +1,4 @@
-"""Kernels of torch's ops on lists of tensors: a list is one op to the dispatcher, and is recorded from one template."""
+"""Kernels of torch's ops on lists of tensors. A list is one op to the dispatcher, and one template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIFTED = (torch.float32, torch.float64)  # types whose ops take a number as an 
 
 
 def kernels() -> dict[OpOverload, Callable[..., Any]]:
-    """For each op on lists whose op on one tensor has a row in the table, its kernel."""
+    """A kernel for each op on lists whose op on one tensor has a row in the table."""
     found = {}
     for of in list_ops():
         function = _row(of)
@@ -35,7 +35,7 @@ def kernels() -> dict[OpOverload, Callable[..., Any]]:
 
 
 def _row(of: ListOp) -> Callable[..., Any] | None:
-    """The table's function of the op on one tensor; None where there is none for these arguments."""
+    """The row of the op on one tensor; None where there is none for these arguments."""
     names = (*_OVERLOADS.get(of.op._schema.overload_name, ()), "default")
     ops = [getattr(packet, name) for packet in of.packets for name in names if name in packet.overloads()]
     return next((row for op in ops if (row := lookup(op)) is not None), None)
@@ -68,7 +68,7 @@ def _kernel(of: ListOp, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reads_written(lists: Sequence[Sequence[torch.Tensor]]) -> bool:
-    """Whether a tensor of the first list shares its storage with one that is further along in a list: what is written to the one is read there."""
+    """Whether a tensor of the first list shares its storage with a later tensor of any list, which would read what was written."""
     first: dict[StorageImpl, int] = {}
     for i, t in enumerate(lists[0]):
         first.setdefault(impl_of(t), i)
@@ -76,8 +76,10 @@ def _reads_written(lists: Sequence[Sequence[torch.Tensor]]) -> bool:
 
 
 def _elements(op: OpOverload, numbers: Sequence[Any], tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """Numbers that may be others in the next step, as values of their tensors' types: what is recorded is then the same. Raises ArgumentError unless
-    there is one for each tensor."""
+    """Converts numbers to elements of their tensors' types, so that the same template serves other numbers in the next step.
+
+    Raises ArgumentError unless there is one for each tensor.
+    """
     if len(numbers) != len(tensors):
         raise ArgumentError(f"{op.name()}: takes a number for each of {len(tensors)} tensors, not {len(numbers)}")
     return [

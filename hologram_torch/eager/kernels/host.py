@@ -1,7 +1,7 @@
-"""Ops that are not recorded, but run by torch's own CPU kernels on values that are computed first.
+"""Host ops: ops that torch's CPU kernels run on computed values instead of being recorded.
 
-These are, by the tags of their schemas, those that draw random numbers, from torch's CPU generator, and those whose results' shapes or
-existence depend on values; and those that nothing else computes (:mod:`fallback`).
+By the tags of their schemas these are the ops that draw random numbers, from torch's CPU generator, and those whose results' shapes or existence
+depend on values. Ops that nothing else computes (:mod:`fallback`) run here too.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _TAGS = {Tag.nondeterministic_seeded, Tag.dynamic_output_shape, Tag.data_depende
 
 
 def needs_host(op: OpOverload) -> bool:
-    """Whether ``op`` is one that cannot be recorded ahead of time."""
+    """Whether ``op`` cannot be recorded."""
     return not _TAGS.isdisjoint(op.tags)
 
 
 class _Copies:
-    """CPU tensors in place of the device's, each once; those that are to be written are copies."""
+    """CPU copies of the device's tensors, one for each; those that are written are copies of their own."""
 
     def __init__(self) -> None:
         self.of: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
@@ -52,7 +52,7 @@ class _Copies:
         return self.of[id(t)][1]
 
     def give(self, x: Any) -> Any:
-        """A result of the CPU's op: a tensor that was handed in is the one it stands for."""
+        """Converts a result of the CPU's op: a copy that was handed in becomes the tensor that it was made of."""
         if isinstance(x, torch.Tensor):
             given = next((t for t, copy in self.of.values() if copy is x), None)
             return make(values.upload(x)) if given is None else given
@@ -62,7 +62,7 @@ class _Copies:
 
 
 def run_on_host(op: OpOverload, *args: Any, **options: Any) -> Any:
-    """``op`` by torch's CPU kernel, on copies, which are written back where ``op`` writes. Raises TracedValueError while a template is made."""
+    """Runs ``op`` by torch's CPU kernel on copies, and writes back what ``op`` writes. Raises TracedValueError while a template is made."""
     if recorder.current() is not None:
         raise TracedValueError(f"{op.name()} needs values, which do not exist while a template is made")
     names = {a.name for a in written(op)}

@@ -1,7 +1,7 @@
-"""Kernels of ops that take indices: masks become coordinates, and indices out of range are errors.
+"""Kernels of ops that take indices: masks become coordinates, and indices out of range raise.
 
-The table's functions clamp indices, as compiled code does. Here an index whose value is known is checked before the op is recorded; for others a
-test is recorded beside the op, and fails when the values are computed.
+The table's functions clamp indices, as compiled code does. Here an index whose values are known is checked before the op is recorded. For others a
+check is recorded beside the op, and raises when the values are computed.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def _are_counts_right(name: str, *args: Any) -> hg.Tensor:
 
 
 def _check_counts(op: OpOverload, name: str, args: tuple[Any, ...]) -> None:
-    """Has IndexOutOfRange raised when values are computed, unless the arguments of ``op`` are right for the function of that name."""
+    """Checks numbers of elements when values are computed: raises IndexOutOfRange unless they are right for the function of that name."""
     pending.expect(templates.apply(_are_counts_right, [name, *map(values.operand, args)], {}), IndexOutOfRange(f"{op.name()}: takes {COUNTED[name]}"))
 
 
 def checked(op: OpOverload, functional: OpOverload, kernel: Kernel) -> Kernel:
-    """``kernel`` of ``op``, which does the work of ``functional``, with a test of its index if it has one."""
+    """``kernel`` of ``op`` with a check of its index, if it has one; ``functional`` is the op whose work it does."""
     name = functional.name()
     found = INDEX_ARGUMENTS.get(name)
     if found is None and name not in (PUT, *COUNTED):
@@ -76,7 +76,7 @@ def checked(op: OpOverload, functional: OpOverload, kernel: Kernel) -> Kernel:
 
 
 def _indices(op: OpOverload, x: torch.Tensor, given: Indices) -> list[Any]:
-    """The indices of ``x[...]`` with each mask as the coordinates of its true elements; CPU tensors may index, as they may on any device."""
+    """The indices of ``x[...]``, masks as the coordinates of their true elements. CPU tensors may index, as they may on any device."""
     found: list[Any] = []
     for i in given:
         if i is None:

@@ -1,4 +1,4 @@
-"""Kernels that allocate, copy, and set geometry: what no function of values can be."""
+"""Kernels that allocate, copy, and set shapes and strides."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _converted(t: torch.Tensor, dtype: torch.dtype) -> Tensor:
 
 @_kernel_of(aten.copy_.default)
 def copy_(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """Between tensors of the device, and between these and the CPU's, with conversion and broadcasting."""
+    """Copies between tensors of the device, and between these and the CPU's, with conversion and broadcasting."""
     if not values.is_here(target):
         return target.copy_(values.host(source))
     found = _converted(source, target.dtype)
@@ -114,7 +114,7 @@ def _to_copy(
     non_blocking: bool = False,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
-    """``t.to(…)``, whichever of the two devices ``t`` is on. A copy to the CPU is complete when it is there: ``non_blocking`` changes nothing."""
+    """``t.to(…)`` from and to the device. A copy to the CPU is complete when this returns, whatever ``non_blocking`` says."""
     dtype, to = dtype or t.dtype, device or t.device
     if to.type != NAME:
         like = torch.empty_strided(t.shape, t.stride(), dtype=dtype, device=to)
@@ -129,7 +129,7 @@ def _to_copy(
 
 @_kernel_of(aten.clone.default)
 def clone(t: torch.Tensor, *, memory_format: torch.memory_format | None = None) -> torch.Tensor:
-    """A copy, which costs nothing where it is in C order, since elements are immutable."""
+    """Copies ``t``. That costs nothing where it is in C order, since elements are immutable."""
     if memory_format is torch.contiguous_format:
         return make(values.read(t))
     return _to_copy(t, memory_format=memory_format)
@@ -152,15 +152,17 @@ _EXCHANGEABLE = ("CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "MTIA", "PrivateUse1
 
 
 def _is_dense(t: torch.Tensor) -> bool:
-    """Whether ``t`` is a strided tensor of a device that torch lets take over the memory of another: not sparse, not on meta, nor a wrapper."""
+    """Whether ``t`` is a strided tensor of a device whose tensors may take over the memory of another: not sparse, not meta, no wrapper."""
     keys = torch._C._dispatch_keys(t)
     return any(keys.has(getattr(torch._C.DispatchKey, name)) for name in _EXCHANGEABLE)
 
 
 @_kernel_of(aten._has_compatible_shallow_copy_type.default)
 def has_compatible_shallow_copy_type(t: torch.Tensor, source: torch.Tensor) -> bool:
-    """Whether ``t.data = source`` may be assigned. Torch's own answer knows no devices outside of it, so that ``Module.to`` would make other
-    Parameters, which neither optimisers nor tied layers have."""
+    """Whether ``t.data = source`` is allowed.
+
+    Torch's own answer knows no devices of libraries. ``Module.to`` would then make new Parameters, which optimisers and tied layers do not have.
+    """
     return _is_dense(t) and _is_dense(source)
 
 
@@ -188,7 +190,7 @@ def unfold(t: torch.Tensor, dimension: int, size: int, step: int) -> torch.Tenso
 
 
 def _native_view(op: OpOverload) -> Callable[..., Any]:
-    """Torch's own kernel, for views that its storage needs no size for."""
+    """Torch's own kernel, for views that need no size of the storage."""
 
     def view(t: torch.Tensor, *args: Any) -> torch.Tensor:
         impl_of(t).viewed = True
@@ -202,7 +204,7 @@ for _op in (aten.view.default, aten._reshape_alias.default, aten.alias.default):
 
 
 def _retyped_view(op: OpOverload) -> Callable[..., Any]:
-    """Torch's own kernel, for views that take the bytes for elements of another type."""
+    """Torch's own kernel, for views that reinterpret the bytes as another type."""
 
     def view(t: torch.Tensor, *args: Any) -> torch.Tensor:
         size_storage(t)

@@ -1,4 +1,4 @@
-"""Ops that torch would do by kernels of an accelerator's own, in other ops."""
+"""Kernels of ops that accelerators usually have fused kernels for, written in other ops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 
 
 def native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The mask is drawn by torch's CPU generator, as the CPU's dropout draws it; what it does is recorded."""
+    """Dropout. Torch's CPU generator draws the mask, as the CPU's dropout does; its use is recorded."""
     if train is False or p == 0:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     keep = torch.empty_like(x, device="cpu").bernoulli_(1 - p).bool().to(x.device)
@@ -25,12 +25,12 @@ def native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch
 
 
 def choose_attention(*args: Any, **options: Any) -> int:
-    """Attention is written out in products and a softmax, which the compiler fuses."""
+    """Chooses attention as products and a softmax, which the compiler fuses."""
     return int(torch.nn.attention.SDPBackend.MATH.value)
 
 
 def recurrent() -> dict[OpOverload, Callable[..., Any]]:
-    """Layers and cells that torch defines, for accelerators, by fused ones; these are in ops that differentiate."""
+    """Recurrent layers and cells in differentiable ops: torch defines them for accelerators by fused ops."""
     ops = [getattr(packet, overload) for packet in (aten.lstm, aten.gru) for overload in packet.overloads()]
     layers = {op: decomposition_table[op] for op in ops if op in decomposition_table}
     return {**layers, aten.lstm_cell.default: lstm_cell, aten.gru_cell.default: gru_cell}
@@ -54,7 +54,7 @@ def gru_cell(x: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = 
 
 
 def _windows() -> dict[OpOverload, Callable[..., Any]]:
-    """Kaiser's window, for which torch looks for a kernel of the device behind the dispatcher's back."""
+    """Kaiser's window: torch looks for a kernel of the device without asking the dispatcher."""
     ops = [op for op in variants.overloads("kaiser_window") if not op._schema.is_mutable]
     return {op: functools.partial(host.run_on_host, op) for op in ops}
 

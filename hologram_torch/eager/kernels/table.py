@@ -1,4 +1,4 @@
-"""All kernels of the device: of each op that the table of ATen ops has a row of, of its variants, and of ops that are no functions."""
+"""All kernels of the device: of the ops in the table of ATen's ops, of their in-place and ``out`` variants, and of ops that are no functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kernels() -> Kernels:
 
 
 def differentiable() -> Kernels:
-    """The kernels that autograd sees into: layers in ops that differentiate."""
+    """The kernels whose ops autograd differentiates: recurrent layers."""
     return special.recurrent()
 
 
@@ -46,7 +46,7 @@ def _of_rows() -> Kernels:
 
 
 def _of_decompositions() -> Kernels:
-    """Kernels of the ops that torch decomposes, where it would else allocate a result for their ``out`` variant to write to."""
+    """Kernels of the ops that torch decomposes: else torch would allocate a result for their ``out`` variant to write to."""
     structured = "CompositeExplicitAutogradNonFunctional"
     ops = [op for op in decomposition_table if isinstance(op, OpOverload) and op.namespace == "aten" and has_kernel(op.name(), structured)]
     return {op: fallback.kernel(op, op) for op in ops if _is_registrable(op) and not op._schema.is_mutable and not host.needs_host(op)}
@@ -57,15 +57,17 @@ def _takes_device(op: OpOverload) -> bool:
 
 
 def _is_registrable(op: OpOverload) -> bool:
-    """Whether a kernel of a row may stand for ``op``: not where autograd needs torch's own definition in other ops, nor for views, nor where the
-    result's device is an argument beside a tensor's."""
+    """Whether a row may be the kernel of ``op``.
+
+    It may not for views, where autograd needs torch's own definition in other ops, and where the device of the result is an argument beside a tensor.
+    """
     if has_kernel(op.name(), "CompositeImplicitAutograd") or op.is_view:
         return False
     return not (_takes_device(op) and any("Tensor" in str(a.type) for a in op._schema.arguments))
 
 
 def _factory(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of an op that makes a tensor from numbers; where it is to be made is known by its being called."""
+    """The kernel of an op that makes a tensor from numbers. It is called for this device alone."""
 
     def run(*args: Any, device: Any = None, layout: Any = None, pin_memory: Any = None, **options: Any) -> torch.Tensor:
         return make(function(*args, **options))

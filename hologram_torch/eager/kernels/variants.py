@@ -1,4 +1,4 @@
-"""In-place and ``out`` variants of ATen's ops, told by their schemas from the functional ones whose work they do."""
+"""In-place and ``out`` variants of ATen's ops: their functional ops are found by the schemas, and their kernels made from those."""
 
 from __future__ import annotations
 
@@ -59,8 +59,10 @@ def variants_of(op: OpOverload) -> Iterator[OpOverload]:
 
 
 def kernel(op: OpOverload, function: Callable[..., Any], typed: bool = False) -> Callable[..., Any]:
-    """The kernel of ``op``, given the table's function of the functional op that does its work. ``typed``: the function of an ``out`` variant takes
-    the ``dtype`` of what it makes."""
+    """The kernel of ``op`` from the table's function of its functional op.
+
+    ``typed``: the function of an ``out`` variant takes the ``dtype`` of its result.
+    """
     writes = written(op)
     if not writes:
         return _pointwise(op, function) if torch.Tag.pointwise in op.tags else _functional(op, function)
@@ -70,7 +72,7 @@ def kernel(op: OpOverload, function: Callable[..., Any], typed: bool = False) ->
 
 
 def applied(op: OpOverload, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What the table's function gives. Raises DeviceError, which names ``op``, for tensors that are elsewhere."""
+    """Calls the table's function. Raises DeviceError, which names ``op``, for tensors that are elsewhere."""
     try:
         operands = [operand(x) for x in args]
         named = {name: operand(x) for name, x in options.items()} if options else options
@@ -87,7 +89,7 @@ def _functional(op: OpOverload, function: Callable[..., Any]) -> Callable[..., A
 
 
 def _pointwise(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
-    """As :func:`_functional`, with the strides that torch gives to results of operands that are not in C order."""
+    """As :func:`_functional`, with torch's strides where operands are not in C order."""
 
     def run(*args: Any, **options: Any) -> torch.Tensor:
         found = applied(op, function, args, options)

@@ -1,7 +1,7 @@
-"""When what has been recorded is computed: all of it that is alive, in one native call, so that nothing is computed twice.
+"""Pending values: recorded ops are computed in one native call for all live tensors, so that nothing is computed twice.
 
-That is when a value is read, when an optimiser has made its step, and when much has been recorded that nobody reads: then at the next op that is the
-one that the record began with, so that a loop is cut after whole turns and its programs come again.
+They are computed when a value is read, after an optimiser's step, and when much has been recorded that nobody reads: then at the next op that is the
+one that the record began with. So a loop is cut after whole iterations, and its programs repeat.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _first: Any = None  # what tells the first op of the record from others
 
 
 def note(impl: Any) -> None:
-    """Notes that ``impl`` has a new value, which may be pending."""
+    """Notes that the storage ``impl`` has a new value, which may be pending."""
     if recorder.current() is not None:  # a template is being made
         return
     _notes.append(ref(impl))
@@ -42,23 +42,23 @@ def begin(key: Any) -> None:
 
 
 def expect(condition: hg.Tensor, error: Exception) -> None:
-    """Has ``error`` raised when values are computed, unless ``condition``, a bool of shape (), is then true."""
+    """Raises ``error`` when values are computed, unless ``condition``, a bool of shape (), is true then."""
     (_expected if recorder.current() is None else collected()).append((condition, error))
 
 
 def collected() -> list[tuple[hg.Tensor, Exception]]:
-    """What is expected of the values of the template that this thread makes."""
+    """The expectations of the template that this thread makes."""
     found: list[tuple[hg.Tensor, Exception]] = _collected.__dict__.setdefault("conditions", [])
     return found
 
 
 def alive() -> list[Any]:
-    """The storages noted that are still in use, each once, in the order of the notes."""
+    """The noted storages that are still in use, each once, in the order of the notes."""
     return list(dict.fromkeys(impl for note in _notes if (impl := note()) is not None))
 
 
 def synchronize() -> None:
-    """Computes every tensor of the device that is alive and pending. Raises the error of what turns out not to be as :func:`expect` has been told."""
+    """Computes all live pending tensors of the device. Raises the errors of expectations that do not hold (:func:`expect`)."""
     global _first
     count, impls, expected = len(_notes), alive(), _expected[:]
     hg.eval([impl.value for impl in impls if impl.value._storage is None], [condition for condition, _ in expected])

@@ -1,8 +1,8 @@
-"""A function of the table applied again: what it records for operands of known shapes and types is recorded from a template.
+"""Templates: what a function of the table records is remembered, and recorded again without calling the function.
 
-The table's functions work out torch's type promotion and broadcasting in Python each time. What they record depends on the shapes and types of
-their Tensors and on their other arguments alone; so the second time that these are met, the function is traced, and from then on the nodes of the
-trace are made directly.
+The table's functions do torch's type promotion and broadcasting in Python on each call. What they record depends only on the shapes and types of
+their Tensors and on their other arguments. So when these are met for the second time, the function is traced, and from then on the nodes of the trace
+are made directly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _templates = Recent(MAX_TEMPLATES)
 
 
 def strong(x: hg.Tensor) -> hg.Tensor:
-    """``x``, whose type is its own where it was that of the Python numbers it was made of."""
+    """``x`` with a type of its own, where it had the weak type of Python numbers."""
     return hnp.astype(x, x.dtype) if x._weak else x
 
 
@@ -81,7 +81,7 @@ class _Template:
 
 
 def _key(x: Any, tensors: list[hg.Tensor]) -> Any:
-    """What of ``x`` decides what is recorded; its Tensors are added to ``tensors``."""
+    """The part of the cache key that ``x`` makes up; its Tensors are added to ``tensors``."""
     kind = type(x)
     if kind is hg.Tensor:
         tensors.append(x)
@@ -94,7 +94,7 @@ def _key(x: Any, tensors: list[hg.Tensor]) -> Any:
 
 
 def _with(x: Any, tensors: list[hg.Tensor]) -> Any:
-    """``x`` with the next of ``tensors`` for each Tensor in it."""
+    """``x`` with each Tensor in it replaced by the next of ``tensors``."""
     if type(x) is hg.Tensor:
         return tensors.pop(0)
     return [_with(e, tensors) for e in x] if type(x) is list else x
@@ -113,7 +113,10 @@ def _made(function: Callable[..., Any], args: list[Any], options: dict[str, Any]
 
 
 def apply(function: Callable[..., Any], args: list[Any], options: dict[str, Any]) -> Any:
-    """``function(*args, **options)``, a function of the table of Tensors, lists and values that can be hashed."""
+    """Calls ``function(*args, **options)``, a function of the table, by a template if there is one.
+
+    Arguments are Tensors, lists, and values that can be hashed.
+    """
     tensors: list[hg.Tensor] = []
     key: Any = function, torch.get_default_dtype(), *[_key(x, tensors) for x in args]
     if options:

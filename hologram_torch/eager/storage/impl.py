@@ -1,6 +1,6 @@
-"""What a storage of the device holds: one immutable Tensor of Hologram, in C order.
+"""Storage implementation: what a storage of the device holds, one immutable Tensor of Hologram in C order.
 
-A write gives the :class:`StorageImpl` another Tensor, computed from the old one, so that every torch tensor over the storage sees it.
+A write replaces the Tensor by another one, computed from the old one, so that every torch tensor over the storage sees it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ def _nothing() -> None:
 class StorageImpl:
     """The elements of one storage.
 
-    ``shape`` is that of ``value``. ``viewed``: whether tensors of another geometry than that may share the storage. ``unwritten``: whether the
-    elements are those of an uninitialised allocation, so that a copy of them can be saved. ``sized``: a weak reference to the storage that torch
-    knows by its size, if one has been made.
+    - ``shape``: the shape of ``value``.
+    - ``viewed``: whether tensors of another shape or other strides may share the storage.
+    - ``unwritten``: whether the memory is uninitialised, so that copies of it need not be made.
+    - ``sized``: a weak reference to the storage that torch knows by its size, if one has been made.
     """
 
     __slots__ = ("value", "shape", "dtype", "viewed", "unwritten", "sized", "__weakref__")
@@ -51,24 +52,24 @@ class StorageImpl:
         return self.value.nbytes
 
     def write(self, value: hg.Tensor) -> None:
-        """Takes ``value``, of as many elements and of its type, for its elements."""
+        """Replaces the elements by ``value``, of as many elements and of its type."""
         self.value, self.shape, self.unwritten = value, value.shape, False
         pending.note(self)
 
     def typed(self, dtype: torch.dtype) -> StorageImpl:
-        """Itself, its bytes taken as elements of ``dtype`` from now on."""
+        """Reinterprets the bytes as elements of ``dtype``, from now on."""
         if dtype is not self.dtype:
             elements = self.host().reshape(-1).view(dtype)
             self.value, self.shape, self.dtype = hg.tensor(to_numpy(elements)), tuple(elements.shape), dtype
         return self
 
     def host(self) -> torch.Tensor:
-        """The elements as a CPU tensor of its shape, over memory that must not be written."""
+        """The elements as a CPU tensor over memory that must not be written."""
         if self.value._storage is None:
             pending.synchronize()
         return to_torch(self.value)
 
 
 def empty_value(shape: Any, dtype: torch.dtype) -> hg.Tensor:
-    """The elements of memory that nobody has written: zeros, which cost nothing until they are read."""
+    """Uninitialised elements: zeros, which cost nothing until they are read."""
     return wrap(record(broadcast, (constant(0, dtype_of(dtype)),), (tuple(shape), ())))

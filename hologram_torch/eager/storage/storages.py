@@ -1,4 +1,4 @@
-"""Storages as torch sees them, and tensors made over them.
+"""Storages: torch's side of the device's storages, and the making of tensors over them.
 
 Torch's own storage of a tensor on the device has no memory. Its Python object, which lives as long as the storage does, carries the elements, a
 :class:`~hologram_torch.eager.storage.impl.StorageImpl`. Where torch checks bounds (views with an offset) a storage needs its size in bytes: tensors
@@ -30,7 +30,7 @@ _set_storage = torch.ops.aten.set_.source_Storage_storage_offset
 
 
 class Storage(torch.UntypedStorage):
-    """A storage of the device; what torch's copies of storages do (``deepcopy``, ``torch.save``) is done with its elements."""
+    """A storage of the device. Torch's copies of storages (``deepcopy``, ``torch.save``) copy its elements."""
 
     impl: StorageImpl
 
@@ -55,7 +55,7 @@ class Storage(torch.UntypedStorage):
         return self
 
     def data_ptr(self) -> int:
-        """No address: what tells storages apart."""
+        """A number that tells storages apart; it is no address."""
         return id(self.impl)
 
     def clone(self) -> torch.UntypedStorage:
@@ -88,12 +88,12 @@ def _bytes(source: torch.UntypedStorage) -> hg.Tensor:
 
 
 def storage_of_bytes(source: torch.UntypedStorage) -> torch.UntypedStorage:
-    """A storage of the device with the bytes of a CPU one; the type of its elements is that of the first tensor that reads them."""
+    """A storage of the device with the bytes of a CPU storage. The first tensor that reads it gives the element type."""
     return sized_storage(StorageImpl(_bytes(source)))
 
 
 def sized_storage(impl: StorageImpl) -> torch.UntypedStorage:
-    """A storage, known to torch by its size, for tensors of any geometry over ``impl``; there is one."""
+    """The storage over ``impl`` that torch knows by its size, for tensors of any shape and strides; made once."""
     made = impl.sized()
     if made is None:
         made = _marked(torch._C._construct_storage_from_data_pointer(0, DEVICE, impl.nbytes), impl)
@@ -102,8 +102,8 @@ def sized_storage(impl: StorageImpl) -> torch.UntypedStorage:
 
 
 def teach_torch_to_make_storages() -> None:
-    """Lets ``torch.UntypedStorage(n, device="hologram")`` be one of this module: torch's own constructor looks for an allocator, which a device
-    without memory has not, and crashes."""
+    """Makes ``torch.UntypedStorage(n, device="hologram")`` work. Torch's own constructor looks for an allocator, which the device does not have,
+    and crashes."""
     plain = torch.UntypedStorage.__new__
 
     def make_storage(cls: type[Any], *args: Any, **options: Any) -> Any:
@@ -118,38 +118,38 @@ def teach_torch_to_make_storages() -> None:
 
 
 def _marked(storage: Any, impl: StorageImpl) -> Storage:
-    """A storage that torch has made, as the one of ``impl``."""
+    """Turns a storage that torch has made into the storage of ``impl``."""
     storage.__class__ = Storage
     storage.impl = impl
     return storage
 
 
 def make(value: hg.Tensor) -> torch.Tensor:
-    """A new tensor of the device whose elements are ``value``."""
+    """A new tensor of the device with the elements ``value``."""
     return over(StorageImpl(value))
 
 
 def over(impl: StorageImpl) -> torch.Tensor:
-    """The tensor of ``impl``'s own shape over a new storage of it."""
+    """A tensor of the shape of ``impl`` over a new storage of it."""
     t = create_empty_tensor(impl.shape, impl.dtype)
     _marked(t.untyped_storage(), impl)
     return t
 
 
 def make_strided(value: hg.Tensor, stride: Any) -> torch.Tensor:
-    """A new tensor whose elements are ``value``, in memory in the order of ``stride``: the strides of all elements, without gaps, in some order."""
+    """A new tensor with the elements ``value``, which lie in memory in the order of ``stride``: strides of a permutation of C order."""
     order = sorted(range(value.ndim), key=lambda i: (-stride[i], i))
     t = make(hnp.permute_dims(value, tuple(order)))
     return set_geometry(t, impl_of(t), 0, value.shape, stride)
 
 
 def meta_of(t: torch.Tensor) -> torch.Tensor:
-    """A tensor without elements that has the geometry of ``t``."""
+    """A meta tensor with the shape, strides and type of ``t``."""
     return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
 
 
 def impl_of(t: torch.Tensor) -> StorageImpl:
-    """What the storage of a tensor of the device holds. Raises DeviceError for a tensor from elsewhere."""
+    """The storage implementation of a tensor of the device. Raises DeviceError for a tensor from elsewhere."""
     try:
         return t.untyped_storage().impl  # type: ignore[attr-defined]
     except (AttributeError, NotImplementedError):
@@ -157,7 +157,7 @@ def impl_of(t: torch.Tensor) -> StorageImpl:
 
 
 def size_storage(t: torch.Tensor) -> None:
-    """Lets torch's kernels set the geometry of ``t``, or of views of it, by the size of its storage."""
+    """Gives ``t`` the storage that torch knows by its size, so that torch's kernels can set the geometry of ``t`` or of views of it."""
     impl = impl_of(t)
     if impl.sized() is t.untyped_storage():
         return
@@ -167,14 +167,16 @@ def size_storage(t: torch.Tensor) -> None:
 
 
 def set_geometry(t: torch.Tensor, impl: StorageImpl, offset: Any, size: Any, stride: Any) -> torch.Tensor:
-    """Makes ``t`` the tensor of this geometry (in elements) over ``impl``."""
+    """Makes ``t`` a tensor over ``impl`` with this offset, shape and strides, in elements."""
     impl.viewed = True
     return _set_storage.redispatch(NATIVE, t, sized_storage(impl), offset, size, stride)
 
 
 def resize(t: torch.Tensor, size: Any) -> None:
-    """Gives ``t`` the shape ``size`` in C order: over its own storage where that is large enough, else over a new one that begins with the
-    elements of the old one."""
+    """Gives ``t`` the shape ``size`` in C order.
+
+    It stays in its storage where that is large enough; else it gets a new one that begins with the elements of the old one.
+    """
     impl, size = impl_of(t).typed(t.dtype), tuple(size)
     count, offset = math.prod(size), t.storage_offset()
     if offset + count > impl.value.size:

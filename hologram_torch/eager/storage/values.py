@@ -1,4 +1,4 @@
-"""From a tensor of the device to the Tensor that it holds, and back: what kernels read and write."""
+"""Reads and writes of the device's tensors: between a tensor of torch and the Tensor that its storage holds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(t: torch.Tensor) -> hg.Tensor:
 
 
 def _resolved(t: torch.Tensor, value: hg.Tensor) -> hg.Tensor:
-    """``value``, from or for the memory of ``t``, where ``t`` is a lazy conjugate or negative of what lies there: each is its own inverse."""
+    """Applies the lazy conjugation and negation of ``t`` to ``value``, on the way from or to memory: each is its own inverse."""
     if t.is_conj():
         value = hnp.conj(value)
     return -value if t.is_neg() else value
@@ -51,7 +51,7 @@ def _is_whole(impl: StorageImpl, t: torch.Tensor) -> bool:
 
 
 def write(t: torch.Tensor, value: hg.Tensor) -> None:
-    """Gives a tensor of the device other elements, which all tensors over its storage then have."""
+    """Writes ``value`` to a tensor of the device. All tensors over its storage see it."""
     impl = impl_of(t)
     if not impl.viewed:
         impl.write(value)
@@ -64,7 +64,7 @@ def write(t: torch.Tensor, value: hg.Tensor) -> None:
 
 
 def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
-    """The result of ``op`` as the new elements of ``t``, by the rules of operations in place.
+    """Writes the result of ``op`` to ``t`` by the rules of in-place operations.
 
     Raises DTypeError where the type of the result is of a higher kind than that of ``t``, ShapeError where the shapes differ.
     """
@@ -81,9 +81,10 @@ def store(op: Any, t: torch.Tensor, value: hg.Tensor) -> None:
 
 
 def operand(x: Any) -> Any:
-    """An argument of a kernel as the table's functions take it.
+    """Converts a kernel's argument to what the table's functions take.
 
-    Tensors of the device give what they hold, CPU tensors without axes their value, lists are taken apart. Raises DeviceError for other tensors.
+    A tensor of the device becomes the Tensor of its elements, a CPU tensor without axes its value; lists are converted item by item. Raises
+    DeviceError for other tensors.
     """
     kind = type(x)
     if kind in PLAIN:
@@ -101,7 +102,7 @@ def operand(x: Any) -> Any:
 
 
 def result(x: Any) -> Any:
-    """What a function of the table gives, as torch wants it."""
+    """Converts what a function of the table returns to tensors of torch."""
     if type(x) is hg.Tensor:
         return make(x)
     if type(x) in (list, tuple):
@@ -110,7 +111,7 @@ def result(x: Any) -> Any:
 
 
 def host(t: torch.Tensor) -> torch.Tensor:
-    """The elements of a tensor of the device as a CPU tensor, over memory that must not be written."""
+    """The elements of a tensor of the device as a CPU tensor over memory that must not be written."""
     impl = impl_of(t)
     found = impl.typed(t.dtype).host().as_strided(t.shape, t.stride(), t.storage_offset()) if impl.viewed else impl.host()
     found = found.conj() if t.is_conj() else found
@@ -123,7 +124,7 @@ def is_known(t: torch.Tensor) -> bool:
 
 
 def upload(t: torch.Tensor) -> hg.Tensor:
-    """A copy of the elements of a CPU tensor."""
+    """Copies the elements of a CPU tensor to a Tensor."""
     return from_torch(t, copy=True)
 
 

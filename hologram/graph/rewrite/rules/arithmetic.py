@@ -13,6 +13,7 @@ from hologram.graph.rewrite.pattern import Apply, c, d, spelled, x, y, z
 from hologram.graph.rewrite.rewriter import Rewriter, Rule
 from hologram.graph.rewrite.rule import rule
 from hologram.ir.node import Node, const_value
+from hologram.primitives.reductions import highest, lowest
 
 abs_, sqrt, rsqrt, square, reciprocal, copysign = map(spelled, ("abs", "sqrt", "rsqrt", "square", "reciprocal", "copysign"))
 exp, log, power, maximum, minimum = map(spelled, ("exp", "log", "pow", "max", "min"))
@@ -167,6 +168,15 @@ CONSTANTS: list[Rule] = [
     rule("factor-difference", "x * y - x * z = x * (y - z)", "exact", x * y - x * z, x * (y - z), kinds="iu"),
 ]
 
+
+def _is_least(c: Node) -> bool:
+    return bool(const_value(c) == lowest(c.dtype))
+
+
+def _is_greatest(c: Node) -> bool:
+    return bool(const_value(c) == highest(c.dtype))
+
+
 EXTREMES: list[Rule] = [
     rule("max-constants", "max(max(x, c), d) = max(x, max(c, d))", "exact", maximum(maximum(x, c), d), maximum(x, maximum(c, d))),
     rule("min-constants", "min(min(x, c), d) = min(x, min(c, d))", "exact", minimum(minimum(x, c), d), minimum(x, minimum(c, d))),
@@ -176,6 +186,8 @@ EXTREMES: list[Rule] = [
     rule("max-min", "max(x, min(x, y)) = x", "exact", maximum(x, minimum(x, y)), x, kinds="iu"),
     rule("max-lowest", "max(x, -Inf) = x", "exact", maximum(x, -math.inf), x),
     rule("min-highest", "min(x, Inf) = x", "exact", minimum(x, math.inf), x),
+    rule("max-least-integer", "max(x, c) = x for the least integer c", "exact", maximum(x, c), x, kinds="iu", where=_is_least),
+    rule("min-greatest-integer", "min(x, c) = x for the greatest integer c", "exact", minimum(x, c), x, kinds="iu", where=_is_greatest),
     rule("max-neg", "max(-x, -y) = -min(x, y)", "exact", maximum(-x, -y), -minimum(x, y), kinds="f"),
     rule("min-neg", "min(-x, -y) = -max(x, y)", "exact", minimum(-x, -y), -maximum(x, y), kinds="f"),
     rule("max-of-signs", "max(x, -x) = |x|", "exact", maximum(x, -x), abs_(x), kinds="if"),

@@ -52,15 +52,21 @@ from hologram.backends.native_lang.language import (
     to_float,
     void,
 )
+from hologram.dtypes import FloatFormat
 
 Words, Pointers, Doubles, Singles = Array[i64], Array[ptr], Array[f64], Array[f32]
 
 TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, REMOTE, BUFFER, FIELD, TUPLE, LIST, DICT, RESULT, NUMBER = range(15)
-# formats of converted Python scalars; an integer of any width is the low bytes of a word
-AS_INTEGER, AS_DOUBLE, AS_SINGLE, AS_HALF, AS_BFLOAT, AS_E4M3, AS_E5M2 = range(7)
+# formats of converted Python scalars, beside those of narrow floats; an integer of any width is the low bytes of a word
+AS_INTEGER, AS_DOUBLE, AS_SINGLE = range(3)
 EXACT_IN_DOUBLE = 1 << 53
 CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 PY_EQ = 2
+
+
+def narrow_format(f: FloatFormat) -> int:
+    """The word for a narrow float, from its lowest byte up: its bits, fraction bits, least exponent without its sign, pattern of what is beyond."""
+    return f.bits | f.fraction_bits << 8 | -f.least_exponent << 16 | f.beyond << 32
 
 
 # --- Python scalars -------------------------------------------------------------------------------------------------------------------------
@@ -91,16 +97,18 @@ def round_double(x: f64, mantissa: i64, lowest: i64) -> i64:
 
 
 @native
-def narrow_float(x: f64, mantissa: i64, lowest: i64, sign_bit: i64, beyond: i64) -> i64:
-    """The bits of x in a narrow format, whose sign is bit ``sign_bit``. What is beyond the range gives ``beyond``: infinity, or NaN."""
+def narrow_float(x: f64, form: i64) -> i64:
+    """The bits of x as a narrow float, by the word of :func:`narrow_format`. What is beyond the range gives infinity, or NaN."""
     bits = float_bits(x)
-    sign = shift_right(bits, 63) << sign_bit
+    sign = shift_right(bits, 63) << ((form & 0xFF) - 1)
+    mantissa = shift_right(form, 8) & 0xFF
+    beyond = shift_right(form, 32)
     magnitude = bits & 0x7FFFFFFFFFFFFFFF
     if magnitude > 0x7FF0000000000000:
         return sign | beyond | (1 << (mantissa - 1))
     if magnitude == 0x7FF0000000000000:
         return sign | beyond
-    narrow = round_double(x, mantissa, lowest)
+    narrow = round_double(x, mantissa, -(shift_right(form, 16) & 0xFFFF))
     return sign | (beyond if narrow > beyond else narrow)
 
 
@@ -110,14 +118,8 @@ def put_float(cell: ptr, x: f64, form: i64) -> void:
         Doubles(cell)[0] = x
     elif form == AS_SINGLE:
         Singles(cell)[0] = x
-    elif form == AS_HALF:
-        Words(cell)[0] = narrow_float(x, 10, -14, 15, 0x7C00)
-    elif form == AS_BFLOAT:
-        Words(cell)[0] = narrow_float(x, 7, -126, 15, 0x7F80)
-    elif form == AS_E4M3:
-        Words(cell)[0] = narrow_float(x, 3, -6, 7, 0x7F)
     else:
-        Words(cell)[0] = narrow_float(x, 2, -14, 7, 0x7C)
+        Words(cell)[0] = narrow_float(x, form)
 
 
 @native

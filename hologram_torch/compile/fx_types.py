@@ -1,0 +1,87 @@
+"""Types of the values in an FX graph: shapes, strides and element types, with numbers in the place of symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from hologram_torch.bridge import cuda
+
+Sizes = Mapping[Any, Any]  # values of symbols
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``. ``lazy``: a conjugation or negation of it is
+    pending."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: torch.dtype
+    device: str
+    lazy: bool
+
+
+class UnknownSize(Exception):
+    """An extent that depends on values."""
+
+
+def number(x: Any, sizes: Sizes) -> Any:
+    """The number that a symbolic one has for these sizes. Raises UnknownSize where they do not tell it."""
+    if not isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return x
+    value = x.node.expr.subs(sizes)
+    if not value.is_number and value not in (True, False):
+        raise UnknownSize(str(x))
+    if isinstance(x, torch.SymInt):
+        return int(value)
+    return float(value) if isinstance(x, torch.SymFloat) else bool(value)
+
+
+def typed(val: Any, sizes: Sizes) -> Any:
+    """The type of ``node.meta["val"]``: a TensorType for a tensor, a number for a number, lists of these for lists."""
+    if isinstance(val, torch.Tensor):
+        shape = tuple(number(n, sizes) for n in val.shape)
+        if val.layout is not torch.strided:
+            return None
+        strides = tuple(number(n, sizes) for n in val.stride())
+        return TensorType(shape, strides, number(val.storage_offset(), sizes), val.dtype, str(cuda.device_of(val)), val.is_conj() or val.is_neg())
+    if isinstance(val, (list, tuple)):
+        return [typed(v, sizes) for v in val]
+    return number(val, sizes)
+
+
+def sizes_of(placeholders: Sequence[fx.Node], args: Sequence[Any]) -> dict[Any, Any]:
+    """The values of the symbols in one call."""
+    found: dict[Any, Any] = {}
+
+    def note(symbolic: Any, value: Any) -> None:
+        if isinstance(symbolic, (torch.SymInt, torch.SymFloat)) and symbolic.node.expr.is_Symbol:
+            found[symbolic.node.expr] = value
+
+    for node, x in zip(placeholders, args, strict=True):
+        val = node.meta.get("val")
+        if x is None:  # in a call a token is nothing
+            continue
+        if isinstance(val, torch.Tensor):
+            for symbolic, value in zip((*val.shape, *val.stride()), (*x.shape, *x.stride()), strict=True):
+                note(symbolic, value)
+        else:
+            note(val, x)
+    return found
+
+
+def is_dynamic(graph: fx.Graph) -> bool:
+    """Whether sizes in the graph are symbols."""
+    for node in graph.find_nodes(op="placeholder"):
+        val = node.meta.get("val")
+        if isinstance(val, (torch.SymInt, torch.SymFloat)):
+            return True
+        if isinstance(val, torch.Tensor) and any(isinstance(n, torch.SymInt) for n in (*val.shape, *val.stride())):
+            return True
+    return False

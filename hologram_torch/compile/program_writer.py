@@ -1,0 +1,242 @@
+"""Program writer: a partitioned FX graph as the text of one Python function, which calls compiled segments and PyTorch."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+from hologram.ir.strides import contiguous_strides, own_movement
+from hologram_torch.compile.fx_types import TensorType
+from hologram_torch.compile.partition import Partition, Segment
+from hologram_torch.compile.simplify import is_token
+from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, CpuTarget, CudaTarget, target
+
+
+def conform(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """``x`` with these strides and of this type: itself where it has them, else a copy."""
+    if x.dtype is dtype and (x.stride() == strides or 0 in shape):
+        return x
+    return torch.empty_strided(shape, strides, dtype=dtype, device=x.device).copy_(x)
+
+
+class ProgramWriter:
+    """Writes the text of the function, and collects the values of its global names."""
+
+    def __init__(self, module: fx.GraphModule, partition: Partition, precision: str) -> None:
+        self.module, self.partition, self.precision = module, partition, precision
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"hg_conform": conform}
+        self.executables: list[Any] = []
+        self._targets: dict[str, CpuTarget | CudaTarget] = {}
+        self._variables = 0
+        self._contiguous: dict[fx.Node, str] = {}
+        self._known: dict[tuple[type, Any], str] = {}
+        self._ready: set[str] = set()
+        self.assigned: set[fx.Node] = set()  # assignments to arguments in whose memory the values are computed
+
+    def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
+        """Writes and compiles the function: it takes a list of arguments, which it empties, and returns a tuple of results."""
+        self._arguments()
+        for segments, others in self.partition.stages:
+            for segment in segments:
+                self._segment(segment)
+            for node in others:
+                if node not in self.assigned:
+                    self._by_torch(node)
+        results = [self._value(x) for x in self.partition.results]
+        text = "\n    ".join(["def call(args):", *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
+        exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
+        call = self.names["call"]
+        call._boxed_call = True
+        return call
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of the segments."""
+        return tuple(self._targets)
+
+    # --- names -------------------------------------------------------------------------------------------------------------
+
+    def _name(self, value: Any, hint: str) -> str:
+        """A global name for a value; equal values of one type share a name."""
+        try:
+            key = (type(value), value)
+            found = self._known.get(key)
+        except TypeError:
+            key, found = (object, id(value)), None
+        if found is None:
+            found = self._known[key] = f"hg_{hint}{len(self.names)}"
+            self.names[found] = value
+        return found
+
+    def _variable(self, hint: str) -> str:
+        """A new name for a local value."""
+        self._variables += 1
+        return f"hg_{hint}_{self._variables}"
+
+    def _value(self, x: Any) -> str:
+        """The expression of an argument or result in the function."""
+        if isinstance(x, fx.Node):
+            of = self.partition.types[x]
+            return repr(of) if isinstance(of, (bool, int)) else x.name
+        if isinstance(x, tuple):  # which ops of higher order tell from a list
+            return f"({''.join(self._value(v) + ', ' for v in x)})"
+        if isinstance(x, list):
+            return f"[{', '.join(self._value(v) for v in x)}]"
+        if isinstance(x, slice):
+            return f"slice({self._value(x.start)}, {self._value(x.stop)}, {self._value(x.step)})"
+        if x is None or type(x) in (bool, int, str):
+            return repr(x)
+        return self._name(x, "v")
+
+    # --- statements --------------------------------------------------------------------------------------------------------
+
+    def _arguments(self) -> None:
+        names = [p.name for p in self.partition.placeholders]
+        if names:
+            self.lines.append(f"{', '.join(names)}, = args")
+            self.lines.append("args.clear()")
+        for p in self.partition.placeholders:
+            of = self.partition.types[p]
+            if isinstance(of, TensorType) and of.lazy:
+                self.lines.append(f"{p.name} = {p.name}.resolve_conj().resolve_neg()")
+            if isinstance(of, TensorType) and p.name.startswith("tangents") and not is_token(p):
+                self._conform(p.name, of)
+        for node in self.module.graph.find_nodes(op="get_attr"):
+            self.names[node.name] = operator.attrgetter(node.target)(self.module)
+
+    def _conform(self, name: str, of: TensorType) -> None:
+        """Writes that a value is made to have the strides and the type that the graph promises.
+
+        Kernels of PyTorch may give other strides, or, where their arguments' strides differ, another type.
+        """
+        shape, strides, dtype = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
+        self.lines.append(f"if {name}.stride() != {strides} or {name}.dtype is not {dtype}: {name} = hg_conform({name}, {shape}, {strides}, {dtype})")
+
+    def _address(self, node: fx.Node) -> str:
+        of = self.partition.types[node]
+        if own_movement(of.shape, of.strides) is None:
+            name = f"{node.name}_c"
+            if name not in self._ready:
+                self._ready.add(name)
+                self.lines.append(f"{name} = {node.name}.contiguous()")
+            return f"{name}.data_ptr()"
+        return f"{node.name}.data_ptr()"
+
+    def _segment(self, segment: Segment) -> None:
+        if segment.outputs:
+            self._compiled(segment)
+        for x, base in segment.views:
+            of, start = self.partition.types[x], self.partition.types[x].offset - self.partition.types[base].offset
+            offset = str(start) if base in segment.outputs else f"{base.name}.storage_offset() + {start}"
+            self.lines.append(f"{x.name} = {base.name}.as_strided({self._name(of.shape, 'n')}, {self._name(of.strides, 'n')}, {offset})")
+
+    def _target(self, device: str) -> CpuTarget | CudaTarget:
+        if device not in self._targets:
+            self._targets[device] = target(device)
+        return self._targets[device]
+
+    def _compiled(self, segment: Segment) -> None:
+        there = self._target(segment.device)
+        program = there.compile(self.partition.record(segment), self.precision)
+        self.executables.append(program.executable)
+        sources = self._sources(segment, there)
+        gapped: list[tuple[fx.Node, str]] = []
+        donated = self._donated(segment, program, there)
+        tensors = [donated.get(node) or self._allocate(node, gapped, there) for node in segment.outputs]
+        targets = [(f"{t}.data_ptr()", self._nbytes(node)) for t, node in zip(tensors, segment.outputs, strict=True)]
+        after: list[str] = []
+        if segment.indexing:
+            check = there.check(program, ", ".join(segment.indexing), self._name, self._variable("out_of_range"))
+            self.lines += check.before
+            after = check.after
+            targets.append((check.written, 1))
+            sources += [check.known] if check.known is not None else []
+        self._call(program, there, sources, targets)
+        self.lines += after
+        for node, made in gapped:
+            of = self.partition.types[node]
+            options = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
+            self.lines.append(f"{node.name} = hg_conform({made}, {', '.join(options)})")
+
+    def _call(self, program: Compiled, there: CpuTarget | CudaTarget, sources: list[str], targets: list[tuple[str, int]]) -> None:
+        """Writes the call of a program, and copies of results that it does not compute. ``sources`` and ``targets`` are expressions of addresses;
+        targets have their numbers of bytes."""
+        written: dict[int, str] = {}
+        copies: list[str] = []
+        for (to, nbytes), (kind, index) in zip(targets, program.outputs, strict=True):
+            if kind == "computed" and index not in written:
+                written[index] = to
+            else:
+                found = {"computed": written, "constant": program.constants, "input": sources}[kind][index]  # type: ignore[index]
+                copies.append(f"{self._name(there.move, 'move')}({to}, {found}, {nbytes})")
+        if written:
+            self.lines.append(f"{self._name(program.run, 'run')}({', '.join(sources + [written[i] for i in range(len(written))])})")
+        self.lines += copies
+
+    def _sources(self, segment: Segment, there: CpuTarget | CudaTarget) -> list[str]:
+        """Expressions of the addresses of the inputs; scalars on the CPU are copied to another device first."""
+        away = [x for x in segment.inputs if self.partition.types[x].device != segment.device]
+        if not away:
+            return [self._address(x) for x in segment.inputs]
+        transfer = there.scalar_transfer([self.partition.types[x].dtype.itemsize for x in away])
+        name = self._variable("scalars")
+        self.lines.append(f"{name} = {self._name(transfer, 'transfer')}({', '.join(self._address(x) for x in away)})")
+        self.lines.append(f"{name}_at = {name}.data_ptr()")
+        transferred = {x: f"{name}_at + {SCALAR_BYTES * i}" for i, x in enumerate(away)}
+        return [transferred.get(x) or self._address(x) for x in segment.inputs]
+
+    def _donated(self, segment: Segment, program: Compiled, there: CpuTarget | CudaTarget) -> dict[fx.Node, str]:
+        """Donated arguments: outputs that become the new values of arguments and are computed in the arguments' memory."""
+        found: dict[fx.Node, str] = {}
+        for node, (kind, index) in zip(segment.outputs, program.outputs, strict=False):
+            assignment = self.partition.overwritten(segment, node)
+            if assignment is None or kind != "computed" or self._nbytes(node) >= there.max_donated_bytes:
+                continue
+            argument: Any = assignment.args[0]
+            if segment.inputs.index(argument) in program.donors[index]:
+                found[node] = argument.name
+                self.lines.append(f"{node.name} = {assignment.name} = {argument.name}")
+                self.assigned.add(assignment)
+        return found
+
+    def _allocate(self, node: fx.Node, gapped: list[tuple[fx.Node, str]], there: CpuTarget | CudaTarget) -> str:
+        """Writes the allocation of an output. One whose strides leave gaps is computed in C order first, and noted in ``gapped``."""
+        of = self.partition.types[node]
+        name, strides = node.name, of.strides
+        if not self.partition.is_dense(node):
+            name, strides = node.name + "_c", contiguous_strides(of.shape)
+            gapped.append((node, name))
+        allocator = there.mapped_allocator(of.shape, strides, of.dtype, self._nbytes(node))
+        if allocator is not None:
+            self.lines.append(f"{name} = {self._name(allocator, 'allocator')}()")
+        else:
+            options = self._name(of.shape, "n"), self._name(strides, "n"), self._name(of.dtype, "t")
+            self.lines.append(f"{name} = {self._name(there.empty, 'empty')}({', '.join(options)})")
+        return name
+
+    def _nbytes(self, node: fx.Node) -> int:
+        size = self.partition.types[node].dtype.itemsize
+        for n in self.partition.output_layout(node).base:
+            size *= n
+        return size
+
+    def _by_torch(self, node: fx.Node) -> None:
+        arguments = [self._value(x) for x in node.args] + [f"{k}={self._value(v)}" for k, v in node.kwargs.items()]
+        if node.target is operator.getitem:
+            self.lines.append(f"{node.name} = {arguments[0]}[{arguments[1]}]")
+        else:
+            self.lines.append(f"{node.name} = {self._name(node.target, 'op')}({', '.join(arguments)})")
+        of = self.partition.types[node]
+        if isinstance(of, TensorType) and not is_token(node):
+            if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
+                self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
+            self._conform(node.name, of)
+
+    def _is_complex(self, node: fx.Node) -> bool:
+        of = self.partition.types[node]
+        return isinstance(of, TensorType) and of.dtype.is_complex

@@ -1,0 +1,51 @@
+"""Which of the cases that several parameters make run without ``--all``."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import pytest
+
+Choice: TypeAlias = tuple[Any, ...]
+
+
+def covering(cases: Sequence[tuple[str, frozenset[Choice]]], times: int = 1) -> set[str]:
+    """Names of few ``(name, choices)`` among which each choice stands at least so many times, or as often as there are cases of it."""
+    rest = dict(sorted(cases, key=lambda case: zlib.crc32(case[0].encode())))
+    missing: dict[Choice, int] = defaultdict(int)
+    for choices in rest.values():
+        for c in choices:
+            missing[c] = min(missing[c] + 1, times)
+    kept = set()
+    while any(missing.values()):
+        name = max(rest, key=lambda name: sum(missing[c] > 0 for c in rest[name]))
+        kept.add(name)
+        for c in rest.pop(name):
+            missing[c] = max(missing[c] - 1, 0)
+    return kept
+
+
+def choices(item: pytest.Function) -> frozenset[Choice]:
+    """What each ``parametrize`` of a test, and each fixture with parameters, gives it in this case."""
+    given = {name: id(value) for name, value in item.callspec.params.items()}
+    found = set()
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0].replace(",", " ").split() if isinstance(mark.args[0], str) else mark.args[0]
+        found.add(tuple((name, given.pop(name)) for name in names))
+    return frozenset([*found, *given.items()])
+
+
+def not_sampled(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The cases that are left out of tests marked ``crossed``: they depend on the names of the cases, not on the file."""
+    tests: dict[tuple[str, Any], list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        if isinstance(item, pytest.Function) and (mark := item.get_closest_marker("crossed")) is not None:
+            tests[item.nodeid.partition("[")[0], mark.args].append(item)
+    out: set[pytest.Item] = set()
+    for (_, args), cases in tests.items():
+        kept = covering([(item.name, choices(item)) for item in cases], *args)
+        out.update(item for item in cases if item.name not in kept)
+    return out
