@@ -17,7 +17,7 @@ from optable import mismatch
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, nn
-from hologram.backends.c.analysis.gemm import PANELS
+from hologram.backends.c.analysis.gemm import GPU_TILE
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.graph.pipeline import compile_to_plan
@@ -360,6 +360,6 @@ def test_products_in_c(dialect: str, tmp_path: Path) -> None:
     total = d("reduce_sum", d("mul", *(d("broadcast", v, (33, 32, 48), axes) for v, axes in ((x, (0, 1)), (y, (1, 2))))), (1,))
     graph = d.graph(d("cast", total, "float8_e4m3fn"))
     arrays = [R.integers(-3, 4, n.shape).astype(E4M3.np) for n in graph.inputs]
-    (got,) = run(compile_to_plan(graph, "standard", PANELS), arrays, tmp_path, "standard", dialect=dialect)
+    (got,) = run(compile_to_plan(graph, "standard", GPU_TILE), arrays, tmp_path, "standard", dialect=dialect)
     want = (arrays[0].astype(np.float32) @ arrays[1].astype(np.float32)).astype(E4M3.np)
     np.testing.assert_array_equal(bits(got), bits(want))

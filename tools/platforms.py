@@ -20,13 +20,13 @@ sys.path.insert(0, str(ROOT))
 
 # The op table, random programs, each way in which kernels are written, calls, threads and memory.
 EVERYWHERE = """
-    backends/cpu/test_op_table backends/cpu/native/test_pool_memory backends/cpu/native/test_threads backends/cpu/native_lang/test_language
+    backends/cpu/test_op_table backends/native/test_pool_memory backends/native/test_threads backends/native_lang/test_language
     backends/llvm/test_guarded_loads graph/legalize/test_sorted_scatters graph/library/test_sorts graph/schedule/test_tiles trace/test_weak_types
 """.split()
 CORE = (
     EVERYWHERE
     + """
-    backends/cpu/native/test_calls backends/llvm/test_register_transpose backends/llvm/test_strided_access control/test_control
+    backends/native/test_calls backends/llvm/test_register_transpose backends/llvm/test_strided_access control/test_control
     graph/test_random_graphs graph/legalize/test_short_reductions graph/schedule/test_row_interleave trace/test_jit
 """.split()
 )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends import object_cache as disk
-from hologram.backends.c.analysis.gemm import UNIT_PANELS
+from hologram.backends.c.analysis.gemm import MATRIX_UNIT_TILE
 from hologram.backends.c.dialects import CUDA
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
@@ -197,7 +197,7 @@ class Device(runtime.Device):
 
     dialect = CUDA
     kind = "gpu"
-    panels = UNIT_PANELS
+    tile = MATRIX_UNIT_TILE
     fails_for_good = True  # the context is of no use any more
 
     def __init__(self, cuda: Api, number: int) -> None:

@@ -19,7 +19,7 @@ class DeviceBackend(NamedTuple):
 
     @property
     def tile(self) -> Any:
-        return self.device.panels
+        return self.device.tile
 
     def generate(self, compilation: Compilation) -> DeviceCode:
         """The text of all kernels. Raises UnsupportedError, which says which op the device lacks and the user's line, and DeviceError for a precision

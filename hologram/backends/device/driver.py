@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hologram.backends.c.analysis.gemm import PANELS
+from hologram.backends.c.analysis.gemm import GPU_TILE
 from hologram.backends.c.dialects import Dialect
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.graph.schedule.tiles import GpuTileConfig
@@ -144,7 +144,7 @@ class Device(ABC):
     """One device: ``name`` is what users call it, ``dialect`` the row of the C walk for its programs, ``errors`` what its driver raises.
 
     ``kind`` is ``gpu`` or ``cpu``, or ``null`` where nothing computes. ``units`` work-groups run at one time; ``largest_buffer`` and
-    ``memory_bytes`` bound what can be allocated. ``panels``: how products share their work among groups. ``lock`` guards the queues.
+    ``memory_bytes`` bound what can be allocated. ``tile``: how products share their work among groups. ``lock`` guards the queues.
     """
 
     name: str
@@ -154,7 +154,7 @@ class Device(ABC):
     largest_buffer: int
     memory_bytes: int
     errors: tuple[type[Exception], ...] = ()
-    panels: GpuTileConfig = PANELS
+    tile: GpuTileConfig = GPU_TILE
     has_values = True  # whether memory can be read: kernels run for real
     fails_for_good = False  # whether no work succeeds after work that failed
     survives_forks = False  # whether a child process may go on with it

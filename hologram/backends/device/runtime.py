@@ -17,7 +17,7 @@ from hologram.backends.device.driver import Event, Place, Queue
 from hologram.backends.device.memory import Memory, Piece, Pool
 from hologram.backends.device.storage import DeviceStorage, Submission
 from hologram.backends.native import storage as host
-from hologram.backends.native.code.records import COLLECTED, MAX_SUBMISSIONS
+from hologram.backends.native.code.submissions import COLLECTED, MAX_SUBMISSIONS
 from hologram.backends.native.replays import know_classes
 from hologram.errors import DeviceError
 from hologram.ir.aval import Aval

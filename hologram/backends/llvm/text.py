@@ -125,19 +125,13 @@ class FunctionText:
             c = self.emit(f"icmp slt i64 {start.text}, {stop.text}")
             self.do(f"br i1 {c.text}, label %{loop}, label %{done}")
         self.start(loop)
-        i = self.name("i")
-        phi_at = len(self.lines)
-        inside = [Reg(self.name("c"), r.type, r.width) for r in carried]
-        self.lines.extend([""] * (1 + len(carried)))
-        after = list(body(Reg(i, "i64", 1), inside))
-        nxt = self.emit(f"add nsw i64 {i}, {step}")
+        head = LoopHead(self, before, start, carried)
+        after = list(body(head.index, head.carried))
+        nxt = self.emit(f"add nsw i64 {head.index.text}, {step}")
         again = self.emit(f"icmp slt i64 {nxt.text}, {stop.text}")
         latch = self.label
         self.do(f"br i1 {again.text}, label %{loop}, label %{done}")
-        self.lines[phi_at] = f"  {i} = phi i64 [ {start.text}, %{before} ], [ {nxt.text}, %{latch} ]"
-        for k, (r, first, last) in enumerate(zip(inside, carried, after, strict=True)):
-            t = vector(r.type, r.width)
-            self.lines[phi_at + 1 + k] = f"  {r.text} = phi {t} [ {first.text}, %{before} ], [ {last.text}, %{latch} ]"
+        head.close(latch, nxt, after)
         self.start(done)
         if at_least_once:
             return after
@@ -161,6 +155,23 @@ class FunctionText:
 
     def text(self, header: str) -> str:
         return "\n".join([header + " {", "entry:", *self.entry, *self.lines, "}", ""])
+
+
+class LoopHead:
+    """The phi nodes at the head of a loop: its ``index``, and the registers that it has ``carried`` so far. Written when the loop's body is."""
+
+    def __init__(self, f: FunctionText, before: str, start: Reg, carried: Sequence[Reg]) -> None:
+        self.f, self.before, self.first = f, before, [start, *carried]
+        self.index = Reg(f.name("i"), "i64", 1)
+        self.carried = [Reg(f.name("c"), r.type, r.width) for r in carried]
+        self.at = len(f.lines)
+        f.lines.extend([""] * len(self.first))
+
+    def close(self, latch: str, following: Reg, after: Sequence[Reg]) -> None:
+        """The block ``latch`` goes back to the head with the index ``following``, and with ``after`` carried."""
+        for k, (r, first, last) in enumerate(zip([self.index, *self.carried], self.first, [following, *after], strict=True)):
+            phi = f"phi {vector(r.type, r.width)} [ {first.text}, %{self.before} ], [ {last.text}, %{latch} ]"
+            self.f.lines[self.at + k] = f"  {r.text} = {phi}"
 
 
 def lane_numbers(width: int, t: str = "i64") -> Reg:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
+from hologram.backends.c.analysis.gemm import GPU_TILE, MATRIX_UNIT_TILE
 from hologram.backends.c.source import Program
 from hologram.backends.cuda.recording import COPY_TEXT
 from hologram.graph.pipeline import compile_to_plan
@@ -29,15 +29,15 @@ def texts() -> dict[str, str]:
         out[name] = Program(kernels(d.schedule(*make(d), precision=precision)), "cuda", precision).text
     for name, make_product in {**PRODUCTS, **MATRIX_UNITS}.items():
         d = Draft()
-        out[name] = Program(kernels(compile_to_plan(d.graph(*make_product(d)), "standard", UNIT_PANELS)), "cuda", "standard").text
+        out[name] = Program(kernels(compile_to_plan(d.graph(*make_product(d)), "standard", MATRIX_UNIT_TILE)), "cuda", "standard").text
     for name in ("many_short_rows", "long_rows", "order_of_wide_keys"):
-        out[name] = Program(kernels(compile_to_plan(graph_of(name), "exact", PANELS)), "cuda", "exact").text
+        out[name] = Program(kernels(compile_to_plan(graph_of(name), "exact", GPU_TILE)), "cuda", "exact").text
     for name, precision in (("sums", "standard"), ("in_pieces", "exact"), ("last_stays", "exact")):
-        out[f"scatter_{name}"] = Program(kernels(compile_to_plan(scattered(name)[0], precision, UNIT_PANELS)), "cuda", precision).text
+        out[f"scatter_{name}"] = Program(kernels(compile_to_plan(scattered(name)[0], precision, MATRIX_UNIT_TILE)), "cuda", precision).text
     for dtype, op in (("float32", "sort"), ("uint8", "argsort")):
         d = Draft()
         long = d.graph(d(op, d.input(2**22, dtype=dtype), 0, False))
-        out[f"long_{op}"] = Program(kernels(compile_to_plan(long, "standard", UNIT_PANELS)), "cuda", "standard").text
+        out[f"long_{op}"] = Program(kernels(compile_to_plan(long, "standard", MATRIX_UNIT_TILE)), "cuda", "standard").text
     return {name: re.sub(r"\bkernel(\d+)(?=\()", rf"{name}_\1", text) for name, text in out.items()}
 
 
@@ -67,6 +67,6 @@ def test_a_large_product_stays_in_registers(dtype: str, monkeypatch: pytest.Monk
     dtype = "float32" if dtype == "tf32" else dtype
     d = Draft()
     x, y = (d("cast", d.input(*shape, dtype=dtype), "float32") for shape in ((2048, 512), (512, 2048)))
-    text = Program(kernels(compile_to_plan(d.graph(product(d, x, y)), "standard", UNIT_PANELS)), "cuda", "standard").text
+    text = Program(kernels(compile_to_plan(d.graph(product(d, x, y)), "standard", MATRIX_UNIT_TILE)), "cuda", "standard").text
     assert f"__launch_bounds__(256, {1 if dtype == 'bfloat16' else 2})" in text and ("mma.sync" in text) == (dtype == "bfloat16" or settings.tf32)
     assert max(compile_with_nvcc(text, "sm_90").values()) <= MOST_SPILLED

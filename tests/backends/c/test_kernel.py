@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hologram import dtypes
-from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
+from hologram.backends.c.analysis.gemm import GPU_TILE, MATRIX_UNIT_TILE
 from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.helpers import HELPERS, needed
@@ -225,7 +225,7 @@ def test_products_by_panels_give_the_reference(name: str, dialect: str, tmp_path
     graph = d.graph(*PRODUCTS[name](d))
     rng = seeded(name)
     arrays = [_values(x, rng) for x in graph.inputs]
-    schedule = compile_to_plan(graph, "exact", PANELS)
+    schedule = compile_to_plan(graph, "exact", GPU_TILE)
     assert [Mapping(k, Scalars(DIALECTS[dialect])).product is not None for k in kernels(schedule)] == [True]
     for g, w in zip(run(schedule, arrays, tmp_path, dialect=dialect, groups=2), evaluate(graph, arrays), strict=True):
         assert not mismatch(g, w, 0).any()
@@ -238,8 +238,8 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
     x = d.input(*shape)
     axis = len(shape) - 2
     graph = d.graph(d("reduce_sum", d("square", x), (axis,)), d("reduce_max", x, (axis,)))
-    schedule = compile_to_plan(graph, "standard", PANELS)
-    assert len(kernels(schedule)) == 2 and len(kernels(compile_to_plan(graph, "exact", PANELS))) == 1
+    schedule = compile_to_plan(graph, "standard", GPU_TILE)
+    assert len(kernels(schedule)) == 2 and len(kernels(compile_to_plan(graph, "exact", GPU_TILE))) == 1
     array = seeded(shape).integers(-9, 9, shape).astype(np.float32)
     for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect="cuda"), evaluate(graph, [array]), strict=True):
         np.testing.assert_array_equal(g, w)
@@ -252,7 +252,7 @@ def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str
     d = Draft()
     x = d.input(2, 14_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))
-    schedule = compile_to_plan(graph, "standard", PANELS)
+    schedule = compile_to_plan(graph, "standard", GPU_TILE)
     assert not any(k.iterations == 2 and not k.scratch and "lanes" not in print_kernel(k) for k in kernels(schedule))
     array = seeded(dtype).integers(-100, 100, x.shape).astype(x.dtype.np)
     for g, w in zip(run(schedule, [array], tmp_path, "standard", dialect=dialect), evaluate(graph, [array]), strict=True):
@@ -267,7 +267,7 @@ def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str
 def test_long_columns_are_scanned_in_bands(op: str, shape: tuple[int, ...], axis: int, dtype: str, reverse: bool, tmp_path: Path) -> None:
     d = Draft()
     graph = d.graph(d(op, d.input(*shape, dtype=dtype), axis, reverse))
-    schedule = compile_to_plan(graph, "standard", PANELS)
+    schedule = compile_to_plan(graph, "standard", GPU_TILE)
     assert max(k.iterations for k in kernels(schedule) if isinstance(k.iterations, int)) >= 25
     array = seeded(op, shape).integers(-9, 9, shape).astype(dtype)
     (got,), (want,) = run(schedule, [array], tmp_path, "standard", dialect="metal"), evaluate(graph, [array])
@@ -283,7 +283,7 @@ def test_matrix_units_give_nearly_the_reference(name: str, tmp_path: Path, monke
     d = Draft()
     graph = d.graph(*MATRIX_UNITS[name](d))
     arrays = [_values(x, seeded(name)) for x in graph.inputs]
-    schedule = compile_to_plan(graph, "standard", UNIT_PANELS)
+    schedule = compile_to_plan(graph, "standard", MATRIX_UNIT_TILE)
     (kernel,), scalars, by_request = kernels(schedule), Scalars(DIALECTS["cuda"]), name == "tf32"
     assert Mapping(kernel, scalars, "standard").on_matrix_units != by_request
     with override(tf32=by_request):

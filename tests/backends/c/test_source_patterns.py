@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from hologram.backends.c.analysis.gemm import UNIT_PANELS
+from hologram.backends.c.analysis.gemm import MATRIX_UNIT_TILE
 from hologram.backends.c.source import Program
 from hologram.graph.pipeline import compile_to_plan
 from hologram.graph.schedule import tiles
@@ -247,7 +247,7 @@ def text(dialect: str, name: str) -> str:
     if name in PRODUCT:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tiles, "MIN_DEVICE_PANELS", 1)
-            schedule = compile_to_plan(d.graph(*(PRODUCTS | MATRIX_UNITS)[name](d)), "standard", UNIT_PANELS)
+            schedule = compile_to_plan(d.graph(*(PRODUCTS | MATRIX_UNITS)[name](d)), "standard", MATRIX_UNIT_TILE)
             return Program(kernels(schedule), dialect, "standard").text
     make, precision = PROGRAMS[name]
     return Program(kernels(d.schedule(*make(d), precision=precision)), dialect, precision).text

@@ -42,7 +42,7 @@ def compiled() -> executable.Executable:
 
 def test_modules_hold_each_kernel_once() -> None:
     with override(cache=False):
-        modules = compiled()._written.modules
+        modules = compiled()._source.module.modules
     defined = [line.split("(")[0] for m in modules for line in m.splitlines() if line.startswith("define void @kernel")]
     assert len(modules) == 3 and len(defined) == len(set(defined)) == 10
     assert sum("define i64 @graph" in m for m in modules) == 1

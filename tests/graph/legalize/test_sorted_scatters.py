@@ -7,7 +7,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.c.analysis.gemm import PANELS
+from hologram.backends.c.analysis.gemm import GPU_TILE
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize import sorts
 from hologram.graph.pipeline import compile_to_plan
@@ -30,7 +30,7 @@ def test_indices_are_compared_whole(dialect: str, updates: int) -> None:
     indices[:8] = [2**32 + 3, 3 - 2**32, 2**63 - 1, -(2**63), 2**32 - 1, 2**31, -(2**31), 50]
     arrays = [np.zeros(50, np.float32), indices, np.ones(updates, np.float32)]
     graph = d.graph(d("scatter_add", x, i, u, 0, 0))
-    (got,) = run(compile_to_plan(graph, "standard", PANELS), arrays, new_folder(), "standard", dialect=dialect)
+    (got,) = run(compile_to_plan(graph, "standard", GPU_TILE), arrays, new_folder(), "standard", dialect=dialect)
     np.testing.assert_array_equal(got, np.bincount(indices[8:], minlength=50))
 
 
@@ -43,7 +43,7 @@ def test_sorted_scatters_give_the_reference(name: str, uniform: bool, everything
     graph, arrays = scattered(name, uniform)
     for dialect in ("c", "cuda", "metal") if everything else [("c", "cuda", "metal")[turn % 3]]:
         for precision in ("exact", "standard") if everything else [("exact", "standard")[turn % 2]]:
-            schedule = compile_to_plan(graph, precision, PANELS)
+            schedule = compile_to_plan(graph, precision, GPU_TILE)
             for k in kernels(schedule):
                 verify_kernel(k)
             assert not any(g.nodes[0].op.kind == "scatter" for g in schedule.groups)  # type: ignore[union-attr]
@@ -57,13 +57,13 @@ def test_sorted_scatters_give_the_reference(name: str, uniform: bool, everything
 def test_few_updates_go_one_after_the_other() -> None:
     d = Draft()
     x, i, u = d.input(50), d.input(100, dtype="int32"), d.input(100)
-    schedule = compile_to_plan(d.graph(d("scatter_add", x, i, u, 0, 0)), "standard", PANELS)
+    schedule = compile_to_plan(d.graph(d("scatter_add", x, i, u, 0, 0)), "standard", GPU_TILE)
     assert [g.nodes[0].op.kind for g in schedule.groups] == ["scatter"]  # type: ignore[union-attr]
 
 
 def test_no_item_has_more_than_the_root_of_all_updates() -> None:
     d, m = Draft(), 2**20
-    schedule = compile_to_plan(d.graph(d("scatter_add", d.input(1000), d.input(m, dtype="int32"), d.input(m), 0, 0)), "standard", PANELS)
+    schedule = compile_to_plan(d.graph(d("scatter_add", d.input(1000), d.input(m, dtype="int32"), d.input(m), 0, 0)), "standard", GPU_TILE)
     cuts = {g.nodes[0].attrs[3] for g in schedule.groups if g.nodes[0].op.kind == "runs"}  # type: ignore[union-attr]
     assert cuts == {1024}
 
@@ -82,7 +82,7 @@ def test_numbers_of_updates_of_another_type() -> None:
     d = Draft()
     updates = d("cast", d.spread(d("cast", d.const(-1, "int8"), "uint8"), (700,)), "int32")
     graph = d.graph(d("scatter_add", d.input(200, dtype="int32"), d.input(700, dtype="int32"), updates, 0, 0))
-    schedule = compile_to_plan(graph, "exact", PANELS)
+    schedule = compile_to_plan(graph, "exact", GPU_TILE)
     assert not any(g.nodes[0].op.kind == "runs" for g in schedule.groups)  # type: ignore[union-attr]
     indices = seeded("bytes").integers(0, 200, 700).astype(np.int32)
     (got,) = run(schedule, [np.ones(200, np.int32), indices], new_folder())

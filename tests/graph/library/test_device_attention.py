@@ -12,7 +12,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes, nn
-from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
+from hologram.backends.c.analysis.gemm import GPU_TILE, MATRIX_UNIT_TILE
 from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
@@ -39,7 +39,7 @@ def _arrays(*shapes: tuple[int, ...], dtype: Any = F32) -> list[Array]:
 def _schedule(f: Callable[..., Any], *args: Array, dialect: str = "cuda", precision: str = "standard") -> Schedule:
     """Of the kernels that a device of the dialect is given."""
     graph = canonicalise(hg.make_graph(f)(*args), precision)
-    found = compile_to_plan(graph, precision, UNIT_PANELS if DIALECTS[dialect].matrix_units else PANELS)
+    found = compile_to_plan(graph, precision, MATRIX_UNIT_TILE if DIALECTS[dialect].matrix_units else GPU_TILE)
     for k in found.kernels:
         verify_kernel(k.kernel)
     return found

@@ -11,7 +11,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
-from hologram.backends.c.analysis.gemm import PANELS, UNIT_PANELS
+from hologram.backends.c.analysis.gemm import GPU_TILE, MATRIX_UNIT_TILE
 from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
@@ -49,7 +49,7 @@ def _values(shape: tuple[int, ...], dtype: str, few: bool) -> np.ndarray:
 def test_sorts_give_the_reference(name: str, tmp_path: Path, everything: bool) -> None:
     shape, dtype, *_ = SORTS[name]
     graph = graph_of(name)
-    schedule = compile_to_plan(graph, "exact", PANELS)
+    schedule = compile_to_plan(graph, "exact", GPU_TILE)
     for k in kernels(schedule):
         verify_kernel(k)
     turn = list(SORTS).index(name)
@@ -62,7 +62,7 @@ def test_sorts_give_the_reference(name: str, tmp_path: Path, everything: bool) -
 
 
 def test_long_rows_are_merged_and_nothing_is_left_to_the_host() -> None:
-    schedule = compile_to_plan(graph_of("long_rows"), "standard", PANELS)
+    schedule = compile_to_plan(graph_of("long_rows"), "standard", GPU_TILE)
     assert all(k.ready is None for k in kernels(schedule))
     merges = [k for k in kernels(schedule) if len(k.scratch) == 1]
     assert len(merges) == 2  # runs of 2,048 and of 4,096
@@ -81,7 +81,7 @@ def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypat
     turn = list(BY_DIGITS).index(name)
     able = ["cuda", "c"] if dtype == "float64" else ["cuda", "c", "metal"]
     for dialect in able if everything else [able[turn % len(able)]]:
-        schedule = compile_to_plan(graph, "exact", UNIT_PANELS if dialect == "cuda" else PANELS)
+        schedule = compile_to_plan(graph, "exact", MATRIX_UNIT_TILE if dialect == "cuda" else GPU_TILE)
         for k in kernels(schedule):
             verify_kernel(k)
         for few in (False, True) if everything else [turn % 2 == 0]:
@@ -93,7 +93,7 @@ def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypat
 def test_passes_are_as_few_as_keys_have_digits() -> None:
     def moves(shape: tuple[int, ...], dtype: str, op: str = "sort") -> int:
         d = Draft()
-        schedule = compile_to_plan(d.graph(d(op, d.input(*shape, dtype=dtype), len(shape) - 1, False)), "exact", UNIT_PANELS)
+        schedule = compile_to_plan(d.graph(d(op, d.input(*shape, dtype=dtype), len(shape) - 1, False)), "exact", MATRIX_UNIT_TILE)
         assert all(k.ready is None for k in kernels(schedule))
         return sum(g.nodes[0].op.name == "digit_move" for g in schedule.groups if isinstance(g, Group))
 
@@ -108,7 +108,7 @@ def test_a_long_sort_takes_two_arrays_of_items_and_counters() -> None:
     n = 2**24
     for dtype, op, item in (("float32", "sort", 4), ("int8", "sort", 1), ("float32", "argsort", 8)):
         d = Draft()
-        schedule = compile_to_plan(d.graph(d(op, d.input(n, dtype=dtype), 0, False)), "exact", UNIT_PANELS)
+        schedule = compile_to_plan(d.graph(d(op, d.input(n, dtype=dtype), 0, False)), "exact", MATRIX_UNIT_TILE)
         assert schedule.plan({}).arena_bytes <= 2.3 * n * item
 
 

@@ -16,8 +16,8 @@ from hologram.ir.symbolic import Expr, atoms, split_linear
 from hologram.primitives.reductions import PAGE
 
 ITEMS = SIDE * SIDE
-PANELS = GpuTileConfig(128, 128)  # of float32: what registers hold of sums
-UNIT_PANELS = GpuTileConfig(128, 128, (128, 256), (128, 64), 48 * 1024)  # matrix units multiply 16-bit floats, whose factors need no registers
+GPU_TILE = GpuTileConfig(128, 128)  # of float32: what registers hold of sums
+MATRIX_UNIT_TILE = GpuTileConfig(128, 128, (128, 256), (128, 64), 48 * 1024)  # matrix units multiply 16-bit floats, whose factors need no registers
 DEPTHS = (16, 8, 4)  # terms of a panel: as many as shared memory holds
 MAX_SUM_REGISTERS = 128  # registers, of 4 bytes, that an item keeps sums in
 VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory at one time

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter, serial
-from hologram.backends.llvm.text import Reg
+from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.graph.program import Schedule
@@ -144,22 +144,17 @@ class _Loop(_Step):
         head, inside, done = f.fresh_label("step"), f.fresh_label("body"), f.fresh_label("ended")
         f.do(f"br label %{head}")
         f.start(head)
-        i = f.name("i")
-        phi_at = len(f.lines)
-        names = [Reg(f.name("c"), r.type, r.width) for r in carried]
-        f.lines.extend([""] * (1 + len(carried)))
-        go = test(names) if self.length is None else f.emit(f"icmp slt i64 {i}, {self.length}", "i1", 1)
+        phis = LoopHead(f, before, Reg("0", "i64", 1), carried)
+        step, names = phis.index, phis.carried
+        go = test(names) if self.length is None else f.emit(f"icmp slt i64 {step.text}, {self.length}", "i1", 1)
         f.do(f"br i1 {go.text}, label %{inside}, label %{done}")
         f.start(inside)
-        step = Reg(i, "i64", 1)
         after = body(self._place_of(step), names)
         self._poll(step)
-        following = f.emit(f"add nuw nsw i64 {i}, 1", "i64", 1)
+        following = f.emit(f"add nuw nsw i64 {step.text}, 1", "i64", 1)
         latch = f.label
         f.do(f"br label %{head}")
-        f.lines[phi_at] = f"  {i} = phi i64 [ 0, %{before} ], [ {following.text}, %{latch} ]"
-        for k, (name, first, last) in enumerate(zip(names, carried, after, strict=True)):
-            f.lines[phi_at + 1 + k] = f"  {name.text} = phi {name.type} [ {first.text}, %{before} ], [ {last.text}, %{latch} ]"
+        phis.close(latch, following, after)
         f.start(done)
         return names
 

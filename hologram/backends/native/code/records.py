@@ -9,8 +9,6 @@ from hologram.backends.native_lang.language import Array, Function, Struct, at, 
 SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
 JOB_SLOTS = 16  # parallel kernels in flight at one time; a caller that finds none free works alone
 SCRATCH_BYTES = 96 * 12_288
-MAX_SUBMISSIONS = 128  # submissions of a device; the caller waits for the oldest before there are more
-COLLECTED = 16  # how many may be under way before a call asks which have ended, a power of two; what holds much memory of the host asks at once
 NOWHERE_BYTES = 4096  # no access of a kernel reaches so far from its first lane
 
 # --- objects of the interpreter and NumPy; layout.py verifies each field --------------------------------------------------------------------

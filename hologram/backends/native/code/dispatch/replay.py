@@ -29,8 +29,6 @@ from hologram.backends.native.code.capi import (
 )
 from hologram.backends.native.code.dispatch.result import drop_results, set_slot
 from hologram.backends.native.code.records import (
-    COLLECTED,
-    MAX_SUBMISSIONS,
     Context,
     List,
     Object,
@@ -41,6 +39,7 @@ from hologram.backends.native.code.records import (
     process,
     remote,
 )
+from hologram.backends.native.code.submissions import COLLECTED, MAX_SUBMISSIONS
 from hologram.backends.native_lang.language import Array, address, copy, i64, inlined, native, offset, ptr, void
 
 # None is the null pointer.
