@@ -33,8 +33,8 @@ def formula(q: Array, k: Array, v: Array, finish: Callable[[Array], Array] = lam
 def eager(block: int) -> Iterator[None]:
     """Everything is large, and so many bytes of it are a block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(score_regions, "LEAST_BYTES", 1)
+        patch.setattr(score_regions, "MIN_PRODUCT_BYTES", 1)
         patch.setattr(blocked_loops, "BLOCK_BYTES", block)
-        patch.setattr(blocked_loops, "LEAST_ROWS", 4)
-        patch.setattr(blocked_loops, "GAIN", 1)
+        patch.setattr(blocked_loops, "MIN_BLOCK_ROWS", 4)
+        patch.setattr(blocked_loops, "MIN_SIZE_RATIO", 1)
         yield
