@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from hologram.sdk.buffer import Buffer
     from hologram.sdk.executor import Executor
     from hologram.trace import tree
-    from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.call.abstract_eval import ShapeDtypeStruct, eval_shape
-    from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
     from hologram.trace.call.explain import explain
     from hologram.trace.call.jit import disable_jit, jit
+    from hologram.trace.call.stages import make_graph
+    from hologram.trace.convert import asarray, from_dlpack, tensor
+    from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
-    from hologram.trace.call.stages import make_graph
     from hologram.trace.streams import stream
     from hologram.trace.tensor import Tensor
     from hologram.transform.api import grad, hessian, jacfwd, jacrev, jvp, linearize, stop_gradient, value_and_grad, vjp

@@ -50,7 +50,7 @@ def main() -> None:
         for _ in range(3):
             fast(x)
         (program,) = programs
-        addresses = [1 << 20] * (len(program.executable.schedule.inputs) + len(program.executable.schedule.computed))
+        addresses = [1 << 20] * (len(program.executable.execution_plan.inputs) + len(program.executable.execution_plan.computed))
         print(f"{'a program, at addresses':32} {microseconds(lambda: program.run(*addresses)):8.1f} us")
         print(f"{'the compiled model':32} {microseconds(lambda: fast(x)):8.1f} us")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram.backends.native import storage
 from hologram.graph.compilation import Compilation
-from hologram.graph.program import Schedule
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.report import Cost, Memory, Reduction
 from hologram.ir.graph import Graph
 from hologram.support import debug
@@ -48,8 +48,8 @@ class BaseExecutable(Runnable):
         return self.compilation.canonical
 
     @property
-    def schedule(self) -> Schedule:
-        return self.compilation.schedule
+    def execution_plan(self) -> ExecutionPlan:
+        return self.compilation.execution_plan
 
     @property
     def placement(self) -> str | None:
@@ -69,7 +69,7 @@ class BaseExecutable(Runnable):
         return tuple(self.compilation.texts(self._texts))
 
     @property
-    def ahead(self) -> str | None:
+    def initializer(self) -> str | None:
         """The graph of what depends on constants alone and is computed once."""
         return self.compilation.initializer
 

@@ -31,7 +31,7 @@ class Split(Runnable):
 
     remote = True
     long = True
-    ahead: str | None = None
+    initializer: str | None = None
 
     def __init__(self, traced: Graph, graph: Graph, parts: Sequence[Part], executables: Sequence[Any], why: str) -> None:
         self.traced, self._graph, self._parts, self._executables = traced, graph, parts, executables

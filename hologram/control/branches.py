@@ -14,9 +14,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import common_type, wrap
-from hologram.trace.checks import as_function, items
 from hologram.trace.call.jit import jit_is_disabled
+from hologram.trace.checks import as_function, items
+from hologram.trace.operators import common_type, wrap
 from hologram.trace.recorder import cast_node, constant, record
 
 

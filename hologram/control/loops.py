@@ -15,9 +15,9 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import SCALARS, node_as, wrap
-from hologram.trace.checks import as_function
 from hologram.trace.call.jit import jit_is_disabled
+from hologram.trace.checks import as_function
+from hologram.trace.operators import SCALARS, node_as, wrap
 from hologram.trace.tensor import namespace
 
 _INTEGERS = (int, np.integer)

@@ -17,8 +17,8 @@ from hologram.ir.traversal import topological
 from hologram.primitives.control import project
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import node_as, operand, weak_default, weak_type, wrap
 from hologram.trace.checks import as_function
+from hologram.trace.operators import node_as, operand, weak_default, weak_type, wrap
 from hologram.trace.recorder import Pending, Trace, cast_node, current, leaf_node, record, remember_results
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef

@@ -22,8 +22,8 @@ from hologram.numpy.arguments import array, axis_of
 from hologram.numpy.complexes import conjugated
 from hologram.primitives.movement import pad
 from hologram.support.user_lines import located
-from hologram.trace.operators import node_of, wrap
 from hologram.trace.checks import choice, integer, items
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import along

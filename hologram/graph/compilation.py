@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.memory.arena import ArenaAllocation
 from hologram.graph.pass_manager import Context, Pass, run_passes
 from hologram.graph.pipeline import PIPELINE, canonicalise, compile_to_plan, passes
-from hologram.graph.program import Schedule
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.graph.verify_graph import verify_extents
@@ -49,7 +49,7 @@ class Compilation:
         return graph, context.rules()
 
     @cached_property
-    def schedule(self) -> Schedule:
+    def execution_plan(self) -> ExecutionPlan:
         context = self.context()
         with debug.timed("scheduling"):
             plan = compile_to_plan(self.canonical, context=context)
@@ -60,7 +60,7 @@ class Compilation:
         """Addresses of the intermediates, for given values of the symbols."""
         if settings.verify:
             verify_extents(self.canonical.nodes(), values)
-        return self.schedule.plan(values)
+        return self.execution_plan.plan(values)
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
@@ -72,8 +72,8 @@ class Compilation:
             "legalized": lambda: self._after("legalized"),
             "folded": lambda: self._after("folded"),
             "groups": lambda: self._after("groups"),
-            "kernels": lambda: "\n".join(print_kernel(k.kernel) for k in self.schedule.kernels),
-            "plan": lambda: str(self.schedule),
+            "kernels": lambda: "\n".join(print_kernel(k.kernel) for k in self.execution_plan.kernels),
+            "plan": lambda: str(self.execution_plan),
         }
         return common | dict(generated)
 
@@ -116,17 +116,17 @@ class Compilation:
     @property
     def initializer(self) -> str | None:
         """The graph of what depends on constants alone and is computed once."""
-        found = self.schedule.ahead
+        found = self.execution_plan.initializer
         return None if found is None else str(found.graph)
 
     def reduction(self) -> Reduction:
-        return reduction_of(self.traced, self.canonical, self.schedule, self._reduced[1])
+        return reduction_of(self.traced, self.canonical, self.execution_plan, self._reduced[1])
 
     def memory_analysis(self) -> Memory:
-        return memory_of(self.schedule)
+        return memory_of(self.execution_plan)
 
     def cost_analysis(self) -> Cost:
-        return cost_of(self.schedule)
+        return cost_of(self.execution_plan)
 
 
 def _tell_times(context: Context) -> None:

@@ -3,7 +3,7 @@
 ========== ============================ =======================================================================================
 stage      passes                       value after it
 ========== ============================ =======================================================================================
-canonical  arguments … sink             the canonical graph: equal programs are equal graphs, movements are as late as can be
+canonical  arguments … sink             the canonical graph: equal programs are equal graphs, movements are near the leaves
 legalized  reduce_in_tiles … bodies     the graph in ops that have a kernel on the target, bodies of loops and branches too
 folded     fold_constants               the graph, and the initializer that computes what depends on constants alone
 groups     fuse                         fusion groups: which values are computed together in one kernel
@@ -27,6 +27,7 @@ from hologram.graph.canonical.complex_split import split_complex
 from hologram.graph.canonical.control_flow import canonical_body, simplify_control
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.verify import verify_kernel
@@ -36,7 +37,6 @@ from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.lower.steps import LoweredGraph, lower_groups
 from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
-from hologram.graph.program import Schedule
 from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.rules import SIMPLIFY, SINK
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
@@ -148,15 +148,15 @@ def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[
 
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:
-    def plan_of(body: Graph) -> Schedule:
-        plan: Schedule = run_passes(body, (FUSE, LOWER, PLAN), context.nested())
+    def plan_of(body: Graph) -> ExecutionPlan:
+        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, PLAN), context.nested())
         return plan
 
     return program.map(lambda fused: lower_groups(fused, context.precision, context.tile, plan_of))
 
 
-def _plan(program: Initialized[LoweredGraph], context: Context) -> Schedule:
-    return Schedule(program.main, None if program.initializer is None else Schedule(program.initializer))
+def _plan(program: Initialized[LoweredGraph], context: Context) -> ExecutionPlan:
+    return ExecutionPlan(program.main, None if program.initializer is None else ExecutionPlan(program.initializer))
 
 
 def _verify_parts(program: Initialized[Graph], when: str) -> None:
@@ -214,8 +214,8 @@ def canonicalise(graph: Graph, precision: str, context: Context | None = None) -
 
 def compile_to_plan(
     graph: Graph, precision: str = "exact", tile: TileConfig | None = None, hold: int = 0, context: Context | None = None
-) -> Schedule:
+) -> ExecutionPlan:
     """The execution plan of a canonical graph: all passes after canonical reduction."""
     context = context or Context(precision, tile, hold)
-    plan: Schedule = run_passes(graph, [p for stage in PIPELINE[1:] for p in stage.passes], context)
+    plan: ExecutionPlan = run_passes(graph, [p for stage in PIPELINE[1:] for p in stage.passes], context)
     return plan

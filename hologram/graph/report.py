@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.memory.arena import ArenaAllocation
-from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.symbolic import prod
@@ -103,7 +103,7 @@ def _arithmetic(graph: Graph) -> int:
     return total
 
 
-def reduction_of(traced: Graph, canonical: Graph, schedule: Schedule, rules: Mapping[str, int]) -> Reduction:
+def reduction_of(traced: Graph, canonical: Graph, schedule: ExecutionPlan, rules: Mapping[str, int]) -> Reduction:
     kernels, host = len(schedule.kernels), len(schedule.host_steps)
     return Reduction(_operations(traced), _operations(canonical), kernels, _arithmetic(traced), _arithmetic(canonical), host, rules)
 
@@ -118,15 +118,15 @@ def _nbytes(nodes: list[Node]) -> int:
     return sum(map(nbytes, nodes))
 
 
-def cost_of(schedule: Schedule) -> Cost:
+def cost_of(schedule: ExecutionPlan) -> Cost:
     moved = _nbytes([*schedule.inputs, *schedule.constants, *schedule.computed])
     between = 2 * _nbytes([n for n, *_ in schedule.temporaries if isinstance(n, Node)])
     return Cost(moved, between, _arithmetic(schedule.graph))
 
 
-def memory_of(schedule: Schedule) -> Memory:
+def memory_of(schedule: ExecutionPlan) -> Memory:
     """For static shapes: the plan; with symbols, the plan at extent 1."""
     plan = schedule.plan(dict.fromkeys(schedule.symbols, 1))
     scratch = max((sum(int(b.size) * b.dtype.itemsize for b in k.kernel.scratch) for k in schedule.kernels), default=0)
-    held = 0 if schedule.ahead is None else _nbytes(schedule.ahead.graph.outputs)
+    held = 0 if schedule.initializer is None else _nbytes(schedule.initializer.graph.outputs)
     return Memory(plan, _nbytes(schedule.inputs), _nbytes(schedule.constants), _nbytes(schedule.computed), scratch, held)

@@ -14,8 +14,8 @@ from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.introspection.types import finfo
 from hologram.numpy.reductions import sum
 from hologram.support.user_lines import located
-from hologram.trace.operators import promoted
 from hologram.trace.checks import integer
+from hologram.trace.operators import promoted
 from hologram.trace.tensor import Tensor
 
 __all__ = ["polyfit"]

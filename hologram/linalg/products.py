@@ -11,8 +11,8 @@ from hologram.numpy.arguments import array, axis_of
 from hologram.numpy.linear import matmul, tensordot, vecdot
 from hologram.numpy.manipulation import matrix_transpose
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_shapes, wrap
 from hologram.trace.checks import items
+from hologram.trace.operators import broadcast_shapes, wrap
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "multi_dot", "outer", "tensordot", "trace", "vecdot"]

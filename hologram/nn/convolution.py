@@ -12,8 +12,8 @@ from hologram.nn.arguments import by_rank, integers, space_format
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.primitives.windows import window_count
 from hologram.support.user_lines import located
-from hologram.trace.operators import promoted
 from hologram.trace.checks import integer
+from hologram.trace.operators import promoted
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import padded
 from hologram.transform.rules.convolution import by_input, convolved

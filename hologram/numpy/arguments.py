@@ -12,9 +12,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.support.user_lines import located
-from hologram.trace.operators import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.checks import extent, integer, shape_of
 from hologram.trace.convert import element_type, tensor
+from hologram.trace.operators import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.recorder import cast_node, record, whole_cast
 from hologram.trace.tensor import Tensor
 

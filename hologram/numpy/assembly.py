@@ -22,9 +22,9 @@ from hologram.numpy.linear import matmul
 from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
 from hologram.numpy.reductions import array_equal, sum
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_shapes, promoted, with_tensors
 from hologram.trace.checks import as_function, choice, integer, items, shape_of
 from hologram.trace.convert import tensor
+from hologram.trace.operators import broadcast_shapes, promoted, with_tensors
 from hologram.trace.tensor import Tensor
 
 __all__ = [

@@ -17,9 +17,9 @@ from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
 from hologram.trace.checks import choice, integer, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
+from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 

@@ -18,8 +18,8 @@ from hologram.numpy.elementwise_docs import docstring
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import elementwise as ew
 from hologram.trace import arithmetic
-from hologram.trace.operators import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.checks import integer
+from hologram.trace.operators import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
 from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 

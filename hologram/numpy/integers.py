@@ -17,8 +17,8 @@ from hologram.numpy.reductions import any as any_
 from hologram.numpy.reductions import sum as sum_
 from hologram.primitives.scalar.elementwise import popcount
 from hologram.support.user_lines import located
-from hologram.trace.operators import promoted
 from hologram.trace.checks import choice
+from hologram.trace.operators import promoted
 from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 

@@ -22,8 +22,8 @@ from hologram.numpy.reductions import sum
 from hologram.primitives.reductions import reduce_any, reduce_sum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.checks import items
+from hologram.trace.operators import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 

@@ -21,8 +21,8 @@ from hologram.numpy.indexing.views import element, is_contiguous, is_reshaped_in
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_node, broadcast_shapes
 from hologram.trace.checks import has_items, integer, items, shape_of
+from hologram.trace.operators import broadcast_node, broadcast_shapes
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 

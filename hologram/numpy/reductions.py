@@ -20,8 +20,8 @@ from hologram.numpy.manipulation import broadcast_arrays, broadcast_to, concat
 from hologram.primitives import reductions as rows
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.operators import extent_node, with_tensors
 from hologram.trace.checks import number
+from hologram.trace.operators import extent_node, with_tensors
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 

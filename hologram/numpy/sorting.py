@@ -22,9 +22,9 @@ from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
-from hologram.trace.operators import extent_node, promoted
 from hologram.trace.checks import choice, integer, items
 from hologram.trace.convert import tensor
+from hologram.trace.operators import extent_node, promoted
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 

@@ -18,8 +18,8 @@ from hologram.primitives.scalar import composite, mathematics, special
 from hologram.primitives.scalar import elementwise as ew
 from hologram.random.keys import random_bits
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_shapes, elementwise
 from hologram.trace.checks import shape_of
+from hologram.trace.operators import broadcast_shapes, elementwise
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import stop_gradient

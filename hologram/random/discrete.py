@@ -21,8 +21,8 @@ from hologram.primitives.scalar import mathematics
 from hologram.random.continuous import gumbel, result_shape, unit
 from hologram.random.keys import bits, blocks, count_of, fold_in
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_shapes, elementwise, extent_node
 from hologram.trace.checks import shape_of
+from hologram.trace.operators import broadcast_shapes, elementwise, extent_node
 from hologram.trace.recorder import cast_node, constant
 from hologram.trace.tensor import Tensor
 

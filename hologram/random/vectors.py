@@ -16,8 +16,8 @@ from hologram.random.discrete import bernoulli
 from hologram.random.gamma import WIDE, log_gamma
 from hologram.random.keys import count_of, split
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_shapes
 from hologram.trace.checks import shape_of
+from hologram.trace.operators import broadcast_shapes
 from hologram.trace.tensor import Tensor
 
 

@@ -11,9 +11,9 @@ from hologram.saved.program import Program
 from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
 from hologram.support.user_lines import located
-from hologram.trace.checks import as_function
 from hologram.trace.call.abstract_eval import taken_apart
 from hologram.trace.call.jit import Jitted, jit
+from hologram.trace.checks import as_function
 
 
 def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:

@@ -17,10 +17,10 @@ from hologram.saved.graphs import GraphWriter
 from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
 from hologram.trace import tree
-from hologram.trace.operators import wrap
 from hologram.trace.call.jit import Jitted
 from hologram.trace.call.signature import Call, LeafType
 from hologram.trace.call.trace_call import Traced
+from hologram.trace.operators import wrap
 from hologram.version import __version__
 
 

@@ -14,9 +14,9 @@ from hologram.ir.symbolic import Expr, Int, substitute
 from hologram.ir.traversal import topological
 from hologram.saved.specification import Specification
 from hologram.support.user_lines import located
+from hologram.trace.call.signature import LeafType
 from hologram.trace.operators import node_as, operand
 from hologram.trace.recorder import Pending, assume, record, remember_results
-from hologram.trace.call.signature import LeafType
 
 
 def recorded(specification: Specification, graph: Graph, leaves: Sequence[Any]) -> list[Node]:

@@ -23,7 +23,7 @@ class Executable(Protocol):
     long: bool
     remote: bool  # whether it takes storages of devices
     placement: str | None  # what runs where, if on several devices
-    ahead: str | None  # the graph of what is computed once
+    initializer: str | None  # the graph of what is computed once
 
     def run(self, inputs: list[Any]) -> list[Any]: ...
     def replays(self, inputs: list[Any]) -> Any: ...  # captured calls that native code may replay, of a remote one; None for none

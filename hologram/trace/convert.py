@@ -19,8 +19,8 @@ from hologram.primitives.markers import place
 from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
 from hologram.trace.operators import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
-from hologram.trace.symbolic_extent import Extent
 from hologram.trace.recorder import constant, current, plain, record, require_whole, transforming, whole_cast
+from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor, namespace
 
 

@@ -20,9 +20,9 @@ _MODULES = {
     "tensor_beside": "convert",
     "put": "convert",
     "tensor": "convert",
-    "tensor_of_extent": "apply",
-    "ufunc": "protocols",
-    "function": "protocols",
+    "tensor_of_extent": "operators",
+    "ufunc": "numpy_protocols",
+    "function": "numpy_protocols",
 }
 
 

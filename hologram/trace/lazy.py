@@ -30,8 +30,8 @@ from hologram.support import forks
 from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import is_wide, settled
 from hologram.trace.compiling import compile_once, run
+from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, results_of
 from hologram.trace.tensor import Tensor
 

@@ -25,8 +25,8 @@ from hologram.primitives.movement import broadcast, reshape, slice_
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import hooks, recorder
-from hologram.trace.symbolic_extent import Extent
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
+from hologram.trace.symbolic_extent import Extent
 
 SCALARS = (bool, int, float, complex)
 SEQUENCES = (list, tuple, range)  # of numbers, which ops take for arrays

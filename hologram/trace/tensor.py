@@ -28,12 +28,11 @@ from hologram.ir.symbolic import is_static
 from hologram.primitives.scalar import composite
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace import arithmetic, hooks
-from hologram.trace import operators
+from hologram.trace import arithmetic, hooks, operators
 from hologram.trace.operators import binary_operator, unary_operator
-from hologram.trace.symbolic_extent import extent
 from hologram.trace.recorder import Pending, Trace, current
 from hologram.trace.residence import device_of
+from hologram.trace.symbolic_extent import extent
 
 
 @functools.cache

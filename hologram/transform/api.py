@@ -13,8 +13,8 @@ from hologram.primitives import TABLE
 from hologram.primitives.markers import stop
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import wrap
 from hologram.trace.checks import as_function, has_items, integer, items
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.transform.arguments import array_node, cotangent_nodes, own, tensors
 from hologram.transform.linear import Linearised, tangents_of

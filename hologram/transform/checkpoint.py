@@ -9,8 +9,8 @@ from hologram.ir.leaves import const, leaf
 from hologram.ir.node import Node
 from hologram.primitives.markers import barrier
 from hologram.trace import tree
-from hologram.trace.operators import wrap
 from hologram.trace.checks import as_function
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import current, record, transforming
 from hologram.transform.arguments import array_node, result_nodes, tensors
 from hologram.transform.custom import ReverseRule, wrapped

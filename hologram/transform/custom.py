@@ -18,11 +18,11 @@ from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
 from hologram.primitives.markers import custom, part, pullback
+from hologram.support.pickling import by_name
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import wrap
 from hologram.trace.checks import as_function, integer, items
-from hologram.trace.pickling import by_name
+from hologram.trace.operators import wrap
 from hologram.trace.recorder import current, record, transforming
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, result_nodes, tensors

@@ -7,8 +7,8 @@ from typing import Any
 
 from hologram.ir.node import Node
 from hologram.trace import tree
-from hologram.trace.operators import wrap
 from hologram.trace.checks import as_function
+from hologram.trace.operators import wrap
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import differentiable_node, result_nodes, with_aux
 from hologram.transform.differentiate import pull, push

@@ -10,8 +10,8 @@ from hologram.ir.node import Node
 from hologram.ir.symbolic import Int
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import wrap
 from hologram.trace.checks import as_function
+from hologram.trace.operators import wrap
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, own, result_nodes, tensors
 from hologram.transform.levels import Level, example_of, keeping_lines

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from hologram.trace.pickling import by_name
+from hologram.support.pickling import by_name
 
 
 class Transformed:

@@ -129,7 +129,7 @@ class Program:
         """The values on a device as tensors there: computed values as they are, arguments and constants copied."""
         handed_out: set[int] = set()
         results = []
-        for output, s in zip(self.executable.schedule.outputs, found, strict=True):
+        for output, s in zip(self.executable.execution_plan.outputs, found, strict=True):
             own = output.kind == "computed" and output.index not in handed_out
             handed_out.add(output.index)
             results.append(cuda.tensor_of(s) if own else cuda.tensor_of(s).clone())

@@ -67,7 +67,7 @@ def _reported(stage: str, module: fx.GraphModule, writer: Any) -> ProgramReport:
         return ProgramReport(stage, 0, 0, 0, found)
     reasons = writer.partition.reasons
     fallbacks = tuple(Fallback(n.name, str(n.target), reasons[n]) for n in nodes if n in reasons and n not in writer.assigned)
-    kernels = sum(len(e.schedule.kernels) for e in writer.executables)
+    kernels = sum(len(e.execution_plan.kernels) for e in writer.executables)
     return ProgramReport(stage, len(nodes) - len(fallbacks), len(writer.executables), kernels, fallbacks, writer.devices)
 
 

@@ -108,7 +108,7 @@ class CudaTarget:
 
         executable: Any = compile_graph(graph, cuda.float32_precision() if precision == "standard" else precision, self.name)
         bound = Bound(executable, torch.cuda.empty_cache)
-        schedule = executable.schedule
+        schedule = executable.execution_plan
         outputs = [(o.kind, o.index) for o in schedule.outputs]
         return Compiled(executable, self._run(bound), outputs, bound.constants, schedule.donors(), bound)
 
@@ -145,7 +145,7 @@ class CudaTarget:
             raise_out_of_range(nodes, "an earlier call of the")
 
         before = f"if {name(flag, 'flag')}.is_set(): {name(complain, 'raise')}()"
-        known, (kind, index) = len(program.executable.schedule.inputs) - 1, program.outputs[-1]
+        known, (kind, index) = len(program.executable.execution_plan.inputs) - 1, program.outputs[-1]
         in_place = kind == "computed" and known in program.donors[index]
         return IndexCheck([before], [], str(flag.address if in_place else flag.other), str(flag.address))
 

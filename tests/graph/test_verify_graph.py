@@ -15,7 +15,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.errors import CompileError
-from hologram.graph import pipeline, program, verify_graph
+from hologram.graph import execution_plan, pipeline, verify_graph
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
@@ -97,7 +97,7 @@ def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) 
     for module in (verify_graph, pipeline):
         monkeypatch.setattr(module, "verify_graph", lambda graph, when="", interned=True: graphs.append(when))
     monkeypatch.setattr(pipeline, "verify_kernel", kernels.append)
-    monkeypatch.setattr(program, "verify_allocation", lambda asked, plan: plans.append(plan))
+    monkeypatch.setattr(execution_plan, "verify_allocation", lambda asked, plan: plans.append(plan))
     w = hg.tensor(np.arange(4096, dtype=np.float32).reshape(64, 64))
 
     def f(x: Any) -> Any:
@@ -105,12 +105,12 @@ def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) 
 
     def made(on: bool) -> Any:
         with override(verify=on, cache=False):
-            return hg.jit(f).lower(np.ones((5, 64), np.float32)).compile().executable.schedule
+            return hg.jit(f).lower(np.ones((5, 64), np.float32)).compile().executable.execution_plan
 
     made(False)
     assert not graphs and not kernels and not plans
     found = made(True)
-    assert {*kernels} == {k.kernel for k in found.kernels + found.ahead.kernels} and len(plans) >= 3
+    assert {*kernels} == {k.kernel for k in found.kernels + found.initializer.kernels} and len(plans) >= 3
     stages = {when for when in graphs}
     assert {
         "after tracing",

@@ -132,7 +132,7 @@ def test_derivatives_of_strides_multiply_no_zeros(dilation: int, phases: list[in
         loops = [s for s in kernel.walk() if isinstance(s, Loop) and s.accs]
         return [s.extent * sum(isinstance(t, Accumulate) and t.acc is s.accs[0] for t in s.body) for s in loops]
 
-    schedule = hg.jit(hg.grad(loss)).lower(x, w).compile().executable.schedule
+    schedule = hg.jit(hg.grad(loss)).lower(x, w).compile().executable.execution_plan
     sums = [n for k in schedule.kernels for n in extents(k.kernel)]
     assert sorted(sums) == sorted([16 * 4 * 4, *phases])
 
@@ -142,7 +142,7 @@ def test_places_of_windows_are_written_out(channels: int) -> None:
     """No step of a sum along channels and windows divides to find its place; in ``exact`` the bits stay the reference's."""
     x, w = draws((1, channels, 4, 40), (8, channels, 3, 3))
     lowered = hg.jit(nn.conv2d).lower(x, w)
-    kernels = [k.kernel for k in lowered.compile().executable.schedule.kernels]
+    kernels = [k.kernel for k in lowered.compile().executable.execution_plan.kernels]
     (loop,) = [s for k in kernels for s in k.walk() if isinstance(s, Loop) and s.accs]
     places = [s.attrs[1] for s in loop.body if isinstance(s, Ins) and s.op == "load"]
     assert loop.extent == channels and all(split_linear(e, loop.var) is not None for e in places)

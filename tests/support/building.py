@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hologram import dtypes
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.pipeline import compile_to_plan
-from hologram.graph.program import Schedule
 from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.instruction import Ins
@@ -53,21 +53,21 @@ class Draft:
     def graph(self, *outputs: Node) -> Graph:
         return Graph(self.inputs, outputs)
 
-    def schedule(self, *outputs: Node, precision: str = "exact") -> Schedule:
+    def schedule(self, *outputs: Node, precision: str = "exact") -> ExecutionPlan:
         return scheduled(self.graph(*outputs), precision)
 
 
 TILE = CpuTileConfig(6, 256)  # of a machine with 32 registers of 64 bytes, whatever runs the tests
 
 
-def scheduled(graph: Graph, precision: str = "exact") -> Schedule:
+def scheduled(graph: Graph, precision: str = "exact") -> ExecutionPlan:
     schedule = compile_to_plan(graph, precision, TILE)
     for k in schedule.kernels:
         verify_kernel(k.kernel)
     return schedule
 
 
-def kernels(schedule: Schedule) -> list[Kernel]:
+def kernels(schedule: ExecutionPlan) -> list[Kernel]:
     return [k.kernel for k in schedule.kernels]
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from hologram.graph.execution_plan import ExecutionPlan, bind_symbols, concrete_shape
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Prefetch, Stmt, Store, Value
-from hologram.graph.program import Schedule, bind_symbols, concrete_shape
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
 from hologram.ir.storage import as_array
 from hologram.ir.symbolic import Atom, Int, is_static, substitute
 
 
-def run_schedule(schedule: Schedule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run_schedule(schedule: ExecutionPlan, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of a scheduled graph."""
     symbols = bind_symbols(schedule.inputs, [a.shape for a in arrays])
     memory: dict[Node, Memory] = {}

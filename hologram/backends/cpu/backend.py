@@ -49,7 +49,7 @@ class CpuBackend:
         settled = _settled(compilation, checked)
         source = Source(
             None if settled is None else cache.key("graph", str(compilation.traced), *settled),
-            lambda: compilation.schedule,
+            lambda: compilation.execution_plan,
             compilation.guarantee,
             machine,
             checked,
@@ -105,8 +105,8 @@ def _computed(generated: Generated, types: list[Any]) -> list[Any]:
     compilation, leaves, settled = generated.compilation, generated.leaves, generated.settled
 
     def plan() -> Any:
-        assert compilation.schedule.ahead is not None
-        return compilation.schedule.ahead
+        assert compilation.execution_plan.initializer is not None
+        return compilation.execution_plan.initializer
 
     source = Source(
         None if settled is None else cache.key("ahead", str(compilation.traced), *settled),

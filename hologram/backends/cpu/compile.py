@@ -17,8 +17,8 @@ from hologram.backends.native.code.records import PARALLEL, TEAM
 from hologram.backends.native.module import MAX_ALLOCATION_BYTES
 from hologram.backends.native.processors import usable_processors
 from hologram.errors import CompileError
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
-from hologram.graph.program import Schedule
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -31,11 +31,11 @@ TEAM_NS = 15_000.0
 _FACTS = {"outputs": [(str, int)], "computed": [(str, [int])], "arena": int, "long": bool, "routines": [str], "parallel": int, "objects": [int]}
 
 
-class Scheduled:
+class CompiledModule:
     """The code of ``schedule`` for ``machine``, ``checked`` or not, as text."""
 
-    def __init__(self, schedule: Schedule, precision: str, machine: target.Target, checked: bool = False) -> None:
-        self.schedule, self.target = schedule, machine
+    def __init__(self, schedule: ExecutionPlan, precision: str, machine: target.Target, checked: bool = False) -> None:
+        self.execution_plan, self.target = schedule, machine
         self._writer = ModuleWriter(precision, machine, checked).render(schedule, schedule.plan({}) if schedule.static else None)
         self.llvm = self._writer.whole()
         # LLVM's passes
@@ -49,7 +49,7 @@ class Scheduled:
     @property
     def facts(self) -> dict[str, Any]:
         """What a call of any schedule must know."""
-        s, routines = self.schedule, routines_of(self.llvm)
+        s, routines = self.execution_plan, routines_of(self.llvm)
         return {
             "outputs": [(o.kind, o.index) for o in s.outputs],
             "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
@@ -78,17 +78,17 @@ class Source:
     has can be the caller's."""
 
     key: str | None
-    plan: Callable[[], Schedule]
+    plan: Callable[[], ExecutionPlan]
     precision: str
     machine: target.Target
     checked: bool
-    meta: Callable[[Schedule], Known]
+    meta: Callable[[ExecutionPlan], Known]
     describes: Callable[[Known], bool]
 
     @cached_property
-    def module(self) -> Scheduled:
+    def module(self) -> CompiledModule:
         """The module's text."""
-        return Scheduled(self.plan(), self.precision, self.machine, self.checked)
+        return CompiledModule(self.plan(), self.precision, self.machine, self.checked)
 
     def generate(self) -> ObjectCode:
         """Object code from the disk cache, else generated and stored there."""
@@ -102,7 +102,7 @@ class Source:
     def _generated(self) -> ObjectCode:
         with debug.timed("lowering"):
             made = self.module
-            modules, known = made.modules, made.facts | self.meta(made.schedule)
+            modules, known = made.modules, made.facts | self.meta(made.execution_plan)
         with debug.timed("code generation"):
             objects = target.compile_modules(modules, made.target, made.pipeline)
         if self.key is not None:

@@ -11,7 +11,7 @@ from hologram.backends.cpu.compile import Source
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
-from hologram.graph.program import bind_symbols, concrete_shape
+from hologram.graph.execution_plan import bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
 from hologram.support import debug
 
@@ -84,8 +84,8 @@ class Executable(BaseExecutable):
 
     def at_sizes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
-        values = bind_symbols(self.schedule.inputs, list(shapes))
-        key = tuple(values[name] for name in self.schedule.symbols)
+        values = bind_symbols(self.execution_plan.inputs, list(shapes))
+        key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
             if len(self._sizes) >= MOST_SIZES:
@@ -95,7 +95,7 @@ class Executable(BaseExecutable):
 
     def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
         """What :meth:`at_sizes` gives for values of the symbols."""
-        s = self.schedule
+        s = self.execution_plan
         plan = self.plan(values)
         offsets = [plan.buffers[i].offset for i in range(len(s.temporaries))]
         computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from hologram.backends import object_cache as cache
-from hologram.graph.program import Schedule
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import FoldedConstant, leaf
 from hologram.ir.node import Node
 
 
-def of(s: Schedule, precision: str, leaves: list[Any]) -> dict[str, Any]:
+def of(s: ExecutionPlan, precision: str, leaves: list[Any]) -> dict[str, Any]:
     """What a call must know besides the facts of any schedule."""
-    ahead = [] if s.ahead is None else s.ahead.graph.outputs
-    return {"constants": _numbered(s.constants, leaves), "held": [_known_as(x, precision, leaves) for x in ahead], "donors": s.donors()}
+    folded = [] if s.initializer is None else s.initializer.graph.outputs
+    return {"constants": _numbered(s.constants, leaves), "held": [_known_as(x, precision, leaves) for x in folded], "donors": s.donors()}
 
 
-def of_initializer(s: Schedule, leaves: list[Any]) -> dict[str, Any]:
+def of_initializer(s: ExecutionPlan, leaves: list[Any]) -> dict[str, Any]:
     """The same, of the program that computes the folded constants."""
     return {"constants": _numbered(s.constants, leaves)}
 

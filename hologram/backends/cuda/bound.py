@@ -18,7 +18,7 @@ from hologram.backends.device.memory import Memory
 from hologram.backends.device.runtime import Work
 from hologram.backends.device.steps import Call, Slots, Steps
 from hologram.errors import DeviceError, OutOfMemory
-from hologram.graph.program import concrete_shape
+from hologram.graph.execution_plan import concrete_shape
 from hologram.ir.aval import aval
 
 ARENA, WORKSPACE = 0, 1  # what a call needs on its way
@@ -33,7 +33,7 @@ class Bound:
         self.executable, self.device, self.runtime = executable, executable.device, executable.runtime
         block, computed, _, _ = executable.static
         self._block, self._reclaim = block, reclaim
-        inputs = executable.schedule.inputs
+        inputs = executable.execution_plan.inputs
         self._inputs = len(inputs)
         self._sizes = [aval(x.dtype, concrete_shape(x.shape, {})).nbytes for x in inputs] + [a.nbytes for a in computed]
         self._constants = executable.placed_constants

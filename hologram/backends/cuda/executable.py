@@ -231,7 +231,7 @@ class CudaExecutable(Executable):
         """For inputs that are all on this device, and results that are all computed."""
         if not self._only_computed or not can_be_replayed(self.device) or not all(self._is_here(x) for x in inputs):
             return None
-        sized = self.static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
+        sized = self.static if self.execution_plan.static else self._at_sizes([x.aval.shape for x in inputs])
         with self.device.lock:
             found = self._native.get(sized.block)
             if found is None:

@@ -24,7 +24,7 @@ class DeviceBackend(NamedTuple):
     def generate(self, compilation: Compilation) -> DeviceCode:
         """The text of all kernels. Raises UnsupportedError, which says which op the device lacks and the user's line, and DeviceError for a precision
         or a type that the device does not have."""
-        device, schedule = self.device, compilation.schedule
+        device, schedule = self.device, compilation.execution_plan
         with debug.timed("lowering"):
             try:
                 program = Program([s.kernel for s in all_kernels(schedule)], device.dialect.name, compilation.precision)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from hologram.backends.c.source import Program
 from hologram.graph.compilation import Compilation
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 
 
@@ -18,9 +18,9 @@ class DeviceCode(NamedTuple):
     program: Program
 
 
-def all_kernels(schedule: Schedule) -> list[Lowered]:
+def all_kernels(schedule: ExecutionPlan) -> list[Lowered]:
     """All kernels of a program, those of its initializer too."""
-    return [*schedule.kernels, *([] if schedule.ahead is None else schedule.ahead.kernels)]
+    return [*schedule.kernels, *([] if schedule.initializer is None else schedule.initializer.kernels)]
 
 
 def line_of(traced: Graph) -> str:

@@ -20,9 +20,9 @@ from hologram.backends.device.memory import Memory
 from hologram.backends.device.runtime import Runtime, Work
 from hologram.backends.device.steps import Block, Call, Steps
 from hologram.backends.device.storage import DeviceStorage
+from hologram.graph.execution_plan import ExecutionPlan, bind_symbols, concrete_shape
 from hologram.graph.fusion.fused_graph import Output
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.program import Schedule, bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import FoldedConstant, leaf
@@ -61,10 +61,11 @@ class Executable(BaseExecutable):
         self.program = code.program
         self._tell(lambda: self.device, self.program.dialect.name, lambda: self.program.text)
         self._maker = Maker(self.program, kernels, self.device.units)
-        self.constants = [c.attrs[0] for c in self.schedule.constants]
-        self._constant_names = _names("constant", [aval(c.dtype, concrete_shape(c.shape, {})) for c in self.schedule.constants], self.line)
+        self.constants = [c.attrs[0] for c in self.execution_plan.constants]
+        self._constant_names = _names("constant", [aval(c.dtype, concrete_shape(c.shape, {})) for c in self.execution_plan.constants], self.line)
         self._scratch_names = [partial("{} of {}".format, kind, self.line) for kind in ("intermediates", "workspaces")]
-        self._only_computed = [(o.kind, o.index) for o in self.schedule.outputs] == [("computed", i) for i in range(len(self.schedule.computed))]
+        computed = [("computed", i) for i in range(len(self.execution_plan.computed))]
+        self._only_computed = [(o.kind, o.index) for o in self.execution_plan.outputs] == computed
         self._sizes: dict[tuple[int, ...], Sized] = {}
 
     @cached_property
@@ -74,7 +75,7 @@ class Executable(BaseExecutable):
 
     @property
     def _kernels(self) -> list[Lowered]:
-        return all_kernels(self.schedule)
+        return all_kernels(self.execution_plan)
 
     # --- planning a call -----------------------------------------------------------------------------------------------
 
@@ -84,8 +85,8 @@ class Executable(BaseExecutable):
         return self._planned({})
 
     def _at_sizes(self, shapes: list[tuple[int, ...]]) -> Sized:
-        values = bind_symbols(self.schedule.inputs, shapes)
-        key = tuple(values[name] for name in self.schedule.symbols)
+        values = bind_symbols(self.execution_plan.inputs, shapes)
+        key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
             if len(self._sizes) >= MOST_SIZES:
@@ -94,7 +95,7 @@ class Executable(BaseExecutable):
         return found
 
     def _planned(self, values: Mapping[str, int]) -> Sized:
-        s = self.schedule
+        s = self.execution_plan
         computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
         arguments = [aval(x.dtype, concrete_shape(x.shape, values)) for x in s.inputs]
         names = [_names(kind, avals, self.line) for kind, avals in (("argument", arguments), ("result", computed))]
@@ -105,7 +106,7 @@ class Executable(BaseExecutable):
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Storages of the results, on the device, for storages of the inputs, wherever they are. Returns before the device is done."""
         device, runtime = self.device, self.runtime
-        sized = self.static if self.schedule.static else self._at_sizes([x.aval.shape for x in inputs])
+        sized = self.static if self.execution_plan.static else self._at_sizes([x.aval.shape for x in inputs])
         runtime.fetch(inputs)
         constants = self.placed_constants  # made without the lock, as fetch says
         with debug.timed("call"):
@@ -116,7 +117,7 @@ class Executable(BaseExecutable):
                     computed = self._again(e, inputs, constants, sized)
             if self._only_computed:
                 return computed
-            return [self._result(o, inputs, computed) for o in self.schedule.outputs]
+            return [self._result(o, inputs, computed) for o in self.execution_plan.outputs]
 
     def _result(self, o: Output, inputs: Sequence[Any], computed: list[Any]) -> Any:
         if o.kind == "computed":
@@ -182,13 +183,13 @@ class Executable(BaseExecutable):
     @cached_property
     def _held(self) -> list[held.Value]:
         """What depends on constants alone."""
-        schedule = self.schedule.ahead
+        schedule = self.execution_plan.initializer
         assert schedule is not None
         graphs = [Graph([], [x]) for x in schedule.graph.outputs]
         wanted = [(f"{self.device.name} {self.precision}\n{g}", [n.attrs[0] for n in g.nodes() if n.op is leaf]) for g in graphs]
         return held.values(wanted, partial(self._computed_ahead, schedule))
 
-    def _computed_ahead(self, schedule: Schedule) -> list[Any]:
+    def _computed_ahead(self, schedule: ExecutionPlan) -> list[Any]:
         """Storages of the results of a schedule that reads constants alone."""
         block = self._maker.block(schedule, {}, schedule.plan({}))
         constants = [self.runtime.put(c.attrs[0]) for c in schedule.constants]

@@ -50,7 +50,7 @@ class _Control(ABC):
         self.whole = all(b.whole for b in blocks)
         self.operands = [where(x) for x in step.operands]
         self.room = where(step)
-        self.types = step.schedules[-1].graph.outputs
+        self.types = step.execution_plans[-1].graph.outputs
         self.results = [where(r) if r is not None else self._inside(step.spare[i]) for i, r in enumerate(step.results)]
 
     def _inside(self, offset: int) -> Where:
@@ -63,7 +63,7 @@ class _Control(ABC):
 
     def run_body(self, call: Call, slots: Slots, which: int, inputs: Sequence[Place], outputs: Sequence[Place]) -> None:
         """Runs a body that takes ``inputs`` and whose results go to ``outputs``, which overlap nothing that it reads."""
-        schedule = self.step.schedules[which]
+        schedule = self.step.execution_plans[which]
         computed: dict[int, Place] = {}
         for o, place in zip(schedule.outputs, outputs, strict=True):
             if o.kind == "computed":
@@ -139,7 +139,7 @@ class _Scan(_Loop):
         self.unattended = all(b.unattended for b in blocks)
         first = self.consts + self.carries
         wanted = [r is not None for r in step.results[self.carries :]]
-        inputs, outputs = step.schedules[0].inputs[first:], self.types[self.carries :]
+        inputs, outputs = step.execution_plans[0].inputs[first:], self.types[self.carries :]
         self.stacks = [*[(x, True) for x in inputs], *zip(outputs, wanted, strict=True)]
         self.sequences = [*self.operands[first:], *self.results[self.carries :]]
 
@@ -177,7 +177,7 @@ class _While(_Loop):
     """A batch has the places of a state more than it has steps, and of its conditions."""
 
     def __init__(self, step: ControlStep, blocks: list[Block], where: Callable[[Any], Where]) -> None:
-        self.consts, self.carries = step.node.attrs[2], len(step.schedules[-1].graph.outputs)
+        self.consts, self.carries = step.node.attrs[2], len(step.execution_plans[-1].graph.outputs)
         super().__init__(step, blocks, where)
         self.most = self._most_steps()
 
@@ -185,7 +185,7 @@ class _While(_Loop):
         """How many steps may be begun before it is known whether they are wanted."""
         if not all(b.unattended for b in self.blocks):
             return 1
-        cost = sum(s.cost for s in self.step.schedules)
+        cost = sum(s.cost for s in self.step.execution_plans)
         room = sum(_lines(x) for x in self.carried)
         return max(1, min(MAX_STEPS_AHEAD, int(IN_VAIN_NS / max(1.0, cost)), AHEAD_BYTES // max(1, room)))
 

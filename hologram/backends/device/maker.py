@@ -11,11 +11,11 @@ import numpy as np
 from hologram.backends.device.driver import Launch
 from hologram.backends.device.loops import control
 from hologram.backends.device.steps import Action, Block, Call, Slots, Where, at, bytes_of
+from hologram.graph.execution_plan import ExecutionPlan, concrete_shape
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.memory.arena import ArenaAllocation
-from hologram.graph.program import Schedule, concrete_shape
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, prod, substitute
 
@@ -32,7 +32,7 @@ class Maker:
     def __init__(self, program: Program, kernels: Mapping[str, Any], units: int) -> None:
         self.program, self.kernels, self.units = program, kernels, units
 
-    def block(self, schedule: Schedule, values: Mapping[str, int], plan: ArenaAllocation) -> Block:
+    def block(self, schedule: ExecutionPlan, values: Mapping[str, int], plan: ArenaAllocation) -> Block:
         arena = len(schedule.slot_of)
         where: dict[Any, Where] = {n: (i, 0) for n, i in schedule.slot_of.items()}
         for i, (n, *_) in enumerate(schedule.temporaries):
@@ -47,7 +47,7 @@ class Maker:
 
     def _actions(self, step: Any, values: Mapping[str, int], where: Callable[[Any], Where]) -> list[Any]:
         if isinstance(step, ControlStep):
-            bodies = [self.block(s, {}, p) for s, p in zip(step.schedules, step.plans, strict=True)]
+            bodies = [self.block(s, {}, p) for s, p in zip(step.execution_plans, step.plans, strict=True)]
             return [control(step, bodies, where)]
         if isinstance(step, HostStep):
             return [Routine.of_host_step(step, values, where)]

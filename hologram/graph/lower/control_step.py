@@ -27,14 +27,14 @@ class ControlStep:
     ``arena`` is where the bodies' intermediates start, ``nbytes`` the size of the workspace, ``cost`` rough nanoseconds.
     """
 
-    __slots__ = ("node", "schedules", "plans", "operands", "bindings", "results", "spare", "arena", "nbytes", "cost")
+    __slots__ = ("node", "execution_plans", "plans", "operands", "bindings", "results", "spare", "arena", "nbytes", "cost")
     in_place: tuple[tuple[int, int], ...] = ()
 
     def __init__(self, call: Call, schedule: Callable[[Graph], Any]) -> None:
         node = self.node = call.node
-        self.schedules = [schedule(b.graph) for b in bodies(node)]
-        self.plans: list[ArenaAllocation] = [s.plan({}) for s in self.schedules]
-        types = self.schedules[-1].graph.outputs
+        self.execution_plans = [schedule(b.graph) for b in bodies(node)]
+        self.plans: list[ArenaAllocation] = [s.plan({}) for s in self.execution_plans]
+        types = self.execution_plans[-1].graph.outputs
         self.results: list[Node | None] = [None] * len(types)
         for r in call.results:
             self.results[r.attrs[0]] = r
@@ -47,5 +47,5 @@ class ControlStep:
             at += -(-nbytes(x) // LINE_BYTES) * LINE_BYTES * (1 if node.op is switch else 2)
         self.arena = at
         self.nbytes = at + max(p.arena_bytes for p in self.plans)
-        inside = [s.cost for s in self.schedules]
+        inside = [s.cost for s in self.execution_plans]
         self.cost = max(inside) if node.op is switch else node.attrs[3] * inside[0] if node.op is scan else ENDLESS_NS

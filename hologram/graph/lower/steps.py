@@ -55,7 +55,7 @@ def kernels_of(steps: list[Step]) -> list[Lowered]:
     out: list[Lowered] = []
     for step in steps:
         if isinstance(step, ControlStep):
-            out += [k for s in step.schedules for k in s.kernels]
+            out += [k for s in step.execution_plans for k in s.kernels]
         elif isinstance(step, Lowered):
             out.append(step)
     return out
@@ -66,7 +66,7 @@ def host_steps_of(steps: list[Step]) -> list[HostStep]:
     out: list[HostStep] = []
     for step in steps:
         if isinstance(step, ControlStep):
-            out += [h for s in step.schedules for h in s.host_steps]
+            out += [h for s in step.execution_plans for h in s.host_steps]
         elif isinstance(step, HostStep):
             out.append(step)
     return out

@@ -14,9 +14,9 @@ from hologram.numpy.arguments import array, array_as, wrap
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.manipulation import concat, pad
 from hologram.support.user_lines import located
-from hologram.trace.operators import promoted
 from hologram.trace.checks import integer
 from hologram.trace.convert import tensor
+from hologram.trace.operators import promoted
 from hologram.trace.tensor import Tensor
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "roots"]

@@ -11,9 +11,9 @@ from hologram import dtypes
 from hologram.numpy.arguments import wrap
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.primitives import TABLE
-from hologram.trace.operators import promoted, unary_operator
 from hologram.trace.checks import integer, number
 from hologram.trace.convert import tensor
+from hologram.trace.operators import promoted, unary_operator
 from hologram.trace.tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]

@@ -20,8 +20,8 @@ from hologram.primitives.indexing import take as take_row
 from hologram.primitives.movement import slice_, slice_extent
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.operators import array_node, broadcast_shapes, extent_node, stretched
 from hologram.trace.checks import choice
+from hologram.trace.operators import array_node, broadcast_shapes, extent_node, stretched
 from hologram.trace.recorder import assume, cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 

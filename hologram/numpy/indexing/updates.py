@@ -24,8 +24,8 @@ from hologram.primitives import indexing as rows
 from hologram.primitives.reductions import cumsum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.operators import SCALARS, broadcast_node
 from hologram.trace.checks import choice
+from hologram.trace.operators import SCALARS, broadcast_node
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import placed

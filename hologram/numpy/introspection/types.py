@@ -12,8 +12,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError
 from hologram.support.user_lines import located
-from hologram.trace.operators import SCALARS, common_type, weak_default
 from hologram.trace.convert import element_type
+from hologram.trace.operators import SCALARS, common_type, weak_default
 from hologram.trace.tensor import Tensor
 
 e, pi, inf, nan, euler_gamma = math.e, math.pi, math.inf, math.nan, 0.5772156649015329

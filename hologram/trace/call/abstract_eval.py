@@ -10,10 +10,10 @@ import numpy as np
 from hologram.errors import ShapeError
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.checks import as_function, shape_of
-from hologram.trace.convert import element_type
 from hologram.trace.call.signature import Call, Signature, name_of
 from hologram.trace.call.trace_call import trace_call
+from hologram.trace.checks import as_function, shape_of
+from hologram.trace.convert import element_type
 
 __all__ = ["ShapeDtypeStruct", "eval_shape", "taken_apart"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hologram.trace.checks import as_function
 from hologram.trace.call.jit import Jitted, jit
 from hologram.trace.call.stages import Explanation
+from hologram.trace.checks import as_function
 
 
 def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:

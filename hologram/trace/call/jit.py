@@ -17,21 +17,21 @@ from hologram.errors import DeviceError
 from hologram.ir.devices import AUTO, CPU, resolve
 from hologram.settings import settings
 from hologram.support.lru_cache import Recent
+from hologram.support.pickling import by_name
 from hologram.support.precision import PRECISIONS
 from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
 from hologram.trace import compiling, tree
 from hologram.trace.call import cache_misses
-from hologram.trace.checks import as_function, choice
-from hologram.trace.convert import asarray, put
 from hologram.trace.call.abstract_eval import taken_apart
-from hologram.trace.pickling import by_name
-from hologram.trace.recorder import current, transforming
 from hologram.trace.call.signature import Call, Dynamic, Signature, name_of
 from hologram.trace.call.specialisation import SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
 from hologram.trace.call.stages import Lowered
-from hologram.trace.tensor import Tensor
 from hologram.trace.call.trace_call import Traced, holds, trace_call
+from hologram.trace.checks import as_function, choice
+from hologram.trace.convert import asarray, put
+from hologram.trace.recorder import current, transforming
+from hologram.trace.tensor import Tensor
 
 
 class Jitted:

@@ -19,9 +19,9 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import substitute, var
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.operators import SCALARS, check_unmasked, is_wide
 from hologram.trace.checks import has_items, integer
 from hologram.trace.convert import from_dlpack, of_device
+from hologram.trace.operators import SCALARS, check_unmasked, is_wide
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 

@@ -15,12 +15,12 @@ from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import compiling, tree
 from hologram.trace.call import cache_misses
-from hologram.trace.operators import pinned
+from hologram.trace.call.signature import SCALAR_TYPES, Call
+from hologram.trace.call.trace_call import Traced
 from hologram.trace.convert import of_storage
 from hologram.trace.lazy import realise
-from hologram.trace.call.signature import SCALAR_TYPES, Call
+from hologram.trace.operators import pinned
 from hologram.trace.tensor import Tensor
-from hologram.trace.call.trace_call import Traced
 
 SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
 

@@ -10,10 +10,10 @@ from hologram.ir.graph import Graph, text
 from hologram.support.user_lines import located
 from hologram.trace import compiling
 from hologram.trace.call import cache_misses
-from hologram.trace.checks import as_function
 from hologram.trace.call.signature import Call, Signature, name_of
 from hologram.trace.call.specialisation import Specialisation
 from hologram.trace.call.trace_call import Traced, holds, trace_call
+from hologram.trace.checks import as_function
 
 
 class Lowered:
@@ -27,7 +27,8 @@ class Lowered:
         self._compiled: Compiled | None = None
 
     def as_text(self, stage: str = "trace") -> str:
-        """The program at ``stage``: trace, canonical, kernels; on the CPU llvm and asm; on OpenCL devices opencl."""
+        """The program at ``stage``: trace, canonical, legalized, folded, groups, kernels, plan; on the CPU llvm and asm, on devices the name of their
+        language; or after the compiler's pass of that name. Raises ValueError for another, which names them all."""
         return text(self.graph, lines=True) if stage == "trace" else self.compile().as_text(stage)
 
     def compile(self) -> Compiled:
@@ -58,7 +59,8 @@ class Compiled:
         return self._run.run(call.leaves)
 
     def as_text(self, stage: str = "kernels") -> str:
-        """The program at ``stage``: trace, canonical, kernels; on the CPU llvm and asm; on OpenCL devices opencl."""
+        """The program at ``stage``: trace, canonical, legalized, folded, groups, kernels, plan; on the CPU llvm and asm, on devices the name of their
+        language; or after the compiler's pass of that name. Raises ValueError for another, which names them all."""
         return self.executable.as_text(stage)
 
     def memory_analysis(self) -> Any:
@@ -85,7 +87,7 @@ class Explanation:
             "traced": self.lowered.as_text("trace"),
             "placement": self.compiled.executable.placement,
             "canonical": self.compiled.as_text("canonical"),
-            "computed once": self.compiled.executable.ahead,
+            "computed once": self.compiled.executable.initializer,
             "kernels": self.compiled.as_text("kernels"),
             "reduction": self.compiled.reduction(),
             "memory": self.compiled.memory_analysis(),

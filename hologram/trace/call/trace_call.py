@@ -12,9 +12,9 @@ from hologram.ir.node import Node
 from hologram.ir.symbolic import Expr, substitute
 from hologram.support.user_lines import located, user_line
 from hologram.trace import tree
+from hologram.trace.call.signature import Call
 from hologram.trace.operators import node_as, operand, weak_default, wrap
 from hologram.trace.recorder import Trace, thread_state
-from hologram.trace.call.signature import Call
 from hologram.trace.tree import Treedef
 
 

@@ -17,11 +17,11 @@ from hologram.backends.c.helpers import HELPERS, needed
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
 from hologram.errors import UnsupportedError
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Buffer
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.legalize import scans
 from hologram.graph.pipeline import compile_to_plan
-from hologram.graph.program import Schedule
 from hologram.graph.schedule import tiles
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -134,7 +134,7 @@ def test_scratch_that_does_not_fit_is_a_workspace() -> None:
     assert isinstance(k.scratch[0], Buffer) and "hg_workspace" in Program([k], "opencl").text
 
 
-def _scheduled(name: str) -> Schedule:
+def _scheduled(name: str) -> ExecutionPlan:
     make, precision = PROGRAMS[name]
     d = Draft()
     return d.schedule(*make(d), precision=precision)

@@ -177,7 +177,7 @@ def test_random_bodies(data: st.DataObject) -> None:
 
 def _panels(f: Function, *args: Any) -> list[tuple[int, ...]]:
     """The shapes of what is packed before the first loop of ``f``."""
-    node = _loop(hg.jit(f).lower(*args).compile().executable.schedule.graph)
+    node = _loop(hg.jit(f).lower(*args).compile().executable.execution_plan.graph)
     return [x.shape for x in node.inputs if len(x.shape) == 3 and x.op.name in ("transpose", "leaf", "project")]
 
 
@@ -202,7 +202,7 @@ def test_weights_of_loops_are_held_in_panels(rows: int) -> None:
         return hg.scan(lambda c, _: (hg.scan(lambda d, _: (_cell(w, d), None), c, None, length=5)[0], None), x, None, length=4)[0]
 
     for f in (scanned, looped, chosen, nested):
-        ahead = hg.jit(f).lower(x).compile().executable.schedule.ahead
+        ahead = hg.jit(f).lower(x).compile().executable.execution_plan.initializer
         assert ahead is not None and (5, 320, 64) in [v.shape for v in ahead.graph.outputs], f.__name__
         same_values(f, x)
         with override(hold_limit=0):

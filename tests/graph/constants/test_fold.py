@@ -33,7 +33,7 @@ def _executable(f: Function, *args: Any, **options: Any) -> Any:
 
 def _held(f: Function, *args: Any, **options: Any) -> list[tuple[int, ...]]:
     """The shapes of what ``f`` holds."""
-    ahead = _executable(f, *args, **options).schedule.ahead
+    ahead = _executable(f, *args, **options).execution_plan.initializer
     return [] if ahead is None else [x.shape for x in ahead.graph.outputs]
 
 
@@ -174,7 +174,7 @@ def test_work_is_done_once() -> None:
 
     _check(f, x)
     made = _executable(f, x)
-    assert len(made.schedule.ahead.graph.outputs) == 2 and made.reduction().kernels == 1
+    assert len(made.execution_plan.initializer.graph.outputs) == 2 and made.reduction().kernels == 1
     assert not {"exp", "sqrt"} & set(made.as_text("kernels").split())
 
 
@@ -228,7 +228,7 @@ def test_reports_say_what_is_held() -> None:
     memory = made.memory_analysis()
     assert memory.held_bytes == memory.constant_bytes == 4 * 128 * 64
     assert "32,768 computed once and held" in str(memory)
-    assert "transpose" in made.executable.ahead
+    assert "transpose" in made.executable.initializer
     text = str(hg.explain(lambda x: x @ w.T)(x))
     assert "--- computed once ---" in text and "--- computed once ---" not in str(hg.explain(lambda x: x + 1)(x))
 

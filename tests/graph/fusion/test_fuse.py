@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.grouping import MAX_GROUP_VALUES
 from hologram.graph.fusion.groups import KERNEL_COST, Group, reduction_axes, unpaged
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_take, variables
 from hologram.ir.node import Node
@@ -24,7 +24,7 @@ from tests.support.graphs.small_graphs import small_graphs
 ROW_SHAPES = [(64, 128), (3, 5, 100), (7, 5000)]
 
 
-def loops(schedule: Schedule, kind: str) -> int:
+def loops(schedule: ExecutionPlan, kind: str) -> int:
     return sum(isinstance(s, Loop) and s.kind == kind for k in kernels(schedule) for s in k.walk())
 
 

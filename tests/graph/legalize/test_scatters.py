@@ -40,7 +40,7 @@ def check(row: Op, attrs: tuple[int, int], arrays: list[np.ndarray]) -> Any:
 def test_many_updates_of_few_places(row: Op, dtype: Any, m: int) -> None:
     arrays = arguments((100,), (m,), 0, 0, dtype)
     executable = check(row, (0, 0), arrays)
-    assert max(k.kernel.iterations for k in executable.schedule.kernels) >= (16 if row.monoid else 1)
+    assert max(k.kernel.iterations for k in executable.execution_plan.kernels) >= (16 if row.monoid else 1)
 
 
 def test_pieces_are_a_function_of_sizes() -> None:
@@ -69,7 +69,7 @@ def test_neighbours_fuse() -> None:
     arrays = [rng.standard_normal(50).astype("f"), rng.integers(-3, 28, 2000), rng.standard_normal(2000).astype("f")]
     executable = compiler()(graph, precision="exact")
     np.testing.assert_array_equal(executable.run_numpy(arrays)[0], evaluate(graph, arrays)[0])
-    assert len(executable.schedule.kernels) == 3
+    assert len(executable.execution_plan.kernels) == 3
 
 
 def test_symbolic_extents() -> None:

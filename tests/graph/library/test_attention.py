@@ -361,7 +361,7 @@ def test_many_layers_share_their_kernel() -> None:
             x = nn.dot_product_attention(x, x, x, is_causal=True)
         return x
 
-    kernels = hg.jit(layers).lower(x).compile().executable.schedule.kernels
+    kernels = hg.jit(layers).lower(x).compile().executable.execution_plan.kernels
     assert len(kernels) == 3 and len({str(k.kernel) for k in kernels}) == 1
 
 

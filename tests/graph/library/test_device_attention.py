@@ -17,10 +17,10 @@ from hologram.backends.c.dialects import DIALECTS
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Scalars
 from hologram.backends.c.source import Program
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.pipeline import canonicalise, compile_to_plan
-from hologram.graph.program import Schedule
 from tests.support.attention_forms import by_hand, eager, formula
 from tests.support.devices.c_harness import SHARED_BYTES, run
 from tests.support.devices.cuda_compilers import MOST_SPILLED, NVCC, compile_with_nvcc
@@ -36,7 +36,7 @@ def _arrays(*shapes: tuple[int, ...], dtype: Any = F32) -> list[Array]:
     return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
-def _schedule(f: Callable[..., Any], *args: Array, dialect: str = "cuda", precision: str = "standard") -> Schedule:
+def _schedule(f: Callable[..., Any], *args: Array, dialect: str = "cuda", precision: str = "standard") -> ExecutionPlan:
     """Of the kernels that a device of the dialect is given."""
     graph = canonicalise(hg.make_graph(f)(*args), precision)
     found = compile_to_plan(graph, precision, MATRIX_UNIT_TILE if DIALECTS[dialect].matrix_units else GPU_TILE)

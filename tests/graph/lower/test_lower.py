@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.lower.code_placement import MAX_KEPT_BYTES
-from hologram.graph.program import Schedule
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Guard, Index, linear, propagate_index, variables
 from hologram.ir.instruction import Ins
@@ -136,7 +136,7 @@ def test_products_share_reads_among_rows(rows: int, columns: int) -> None:
         assert not mismatch(got, want, 0).any()
 
 
-def aliased(schedule: Schedule, memory: dict[Node, Memory]) -> None:
+def aliased(schedule: ExecutionPlan, memory: dict[Node, Memory]) -> None:
     """Runs each kernel with one output where an input was, for every pair that it allows."""
     for lowered in schedule.kernels:
         k = lowered.kernel

@@ -185,7 +185,7 @@ def test_prologue_and_epilogue_are_in_the_kernel() -> None:
     np.testing.assert_allclose(got, np.tanh(a @ (b * np.float32(0.5)) + bias), atol=2e-4)
     compiled = layer.lower(a, b, bias).compile()
     assert compiled.reduction().kernels == 1
-    kernels = compiled.executable.schedule.kernels
+    kernels = compiled.executable.execution_plan.kernels
     assert any(k.kernel.scratch for k in kernels), "the second factor's panels are packed"
     for k in kernels:
         verify_kernel(k.kernel)
@@ -194,7 +194,7 @@ def test_prologue_and_epilogue_are_in_the_kernel() -> None:
 def test_bits_do_not_depend_on_threads() -> None:
     a, b = _operands((200, 700, 600), "float32")
     f = hg.jit(hnp.matmul)
-    statements = [s for k in f.lower(a, b).compile().executable.schedule.kernels for s in k.kernel.walk()]
+    statements = [s for k in f.lower(a, b).compile().executable.execution_plan.kernels for s in k.kernel.walk()]
     assert any(isinstance(s, Loop) and s.shared > 1 for s in statements), (
         "chunks share panels, which a thread packs once for all that it runs in turn"
     )

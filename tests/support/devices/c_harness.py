@@ -20,8 +20,8 @@ import numpy as np
 
 from hologram.backends.c.scalars import memory_name
 from hologram.backends.c.source import Program
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel
-from hologram.graph.program import Schedule
 from hologram.ir.node import Node
 
 EMULATION = Path(__file__).parent / "emulation"
@@ -127,7 +127,7 @@ def launch(library: ctypes.CDLL, name: str, pointers: Sequence[int], groups: int
 
 
 def run(
-    schedule: Schedule, arrays: Sequence[np.ndarray], folder: Path, precision: str = "exact", groups: int = 3, dialect: str = "c"
+    schedule: ExecutionPlan, arrays: Sequence[np.ndarray], folder: Path, precision: str = "exact", groups: int = 3, dialect: str = "c"
 ) -> list[np.ndarray]:
     """The results of a schedule of static shapes."""
     program = Program({k.kernel: None for k in schedule.kernels}, dialect, precision)

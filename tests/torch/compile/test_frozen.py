@@ -40,7 +40,7 @@ def test_parameters_are_held() -> None:
         fast(X)
     (writer,) = found
     (executable,) = writer.executables
-    assert len(executable.schedule.inputs) == 1 and executable.memory_analysis().held_bytes > 0
+    assert len(executable.execution_plan.inputs) == 1 and executable.memory_analysis().held_bytes > 0
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_parameters_that_keep_changing_are_arguments() -> None:
         for _ in range(MAX_CHANGES + 4):
             m.weight.mul_(1.1)
             torch.testing.assert_close(fast(x), m(x))
-    assert len(found) == MAX_CHANGES + 1 and len(found[-1].executables[0].schedule.inputs) == 3
+    assert len(found) == MAX_CHANGES + 1 and len(found[-1].executables[0].execution_plan.inputs) == 3
 
 
 def test_training_takes_them_as_arguments() -> None:

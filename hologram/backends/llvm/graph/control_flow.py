@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter, serial
 from hologram.backends.llvm.text import LoopHead, Reg
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
-from hologram.graph.program import Schedule
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import mod
 from hologram.primitives.control import scan, switch
@@ -56,7 +56,7 @@ class _Step:
 
     def run(self, which: int, pointers: dict[Node, Reg], aligned: Sequence[bool] = ()) -> None:
         """Writes the steps of a body whose arguments and results are at ``pointers``. ``aligned``: the results that start at lines of the cache."""
-        schedule = self.step.schedules[which]
+        schedule = self.step.execution_plans[which]
         results = zip(schedule.outputs, aligned, strict=False)
         unaligned = frozenset(schedule.computed[o.index] for o, is_aligned in results if o.kind == "computed" and not is_aligned)
         self.w.run(Frame(schedule, self.step.plans[which], self.arena, pointers, unaligned=unaligned))
@@ -66,7 +66,7 @@ class _Switch(_Step):
     def write(self) -> None:
         f = self.f
         index = f.emit(f"load i64, ptr {self.operands[0].text}, align 8", "i64", 1)
-        labels = [f.fresh_label("branch") for _ in self.step.schedules]
+        labels = [f.fresh_label("branch") for _ in self.step.execution_plans]
         done = f.fresh_label("chosen")
         cases = " ".join(f"i64 {i}, label %{label}" for i, label in enumerate(labels[:-1]))
         f.do(f"switch i64 {index.text}, label %{labels[-1]} [ {cases} ]")
@@ -77,7 +77,7 @@ class _Switch(_Step):
         f.start(done)
 
     def _branch(self, which: int) -> None:
-        schedule = self.step.schedules[which]
+        schedule = self.step.execution_plans[which]
         pointers = dict(zip(schedule.inputs, self.operands[1:], strict=True))
         targets = [self.result(i) for i in range(len(schedule.outputs))]
         first: dict[int, Reg] = {}
@@ -89,7 +89,7 @@ class _Switch(_Step):
             self.w.copy(place, _source(schedule, o, pointers), o.node)
 
 
-def _source(schedule: Schedule, o: Output, pointers: dict[Node, Reg]) -> Reg:
+def _source(schedule: ExecutionPlan, o: Output, pointers: dict[Node, Reg]) -> Reg:
     return pointers[schedule.inputs[o.index] if o.kind == "input" else schedule.computed[o.index]]
 
 
@@ -101,7 +101,7 @@ class _Loop(_Step):
         node = self.node
         self.is_scan = node.op is scan
         self.consts: int = node.attrs[1] if self.is_scan else node.attrs[2]
-        self.body = step.schedules[-1]
+        self.body = step.execution_plans[-1]
         self.carries: int = node.attrs[2] if self.is_scan else len(self.body.outputs)
         self.length: int | None = node.attrs[3] if self.is_scan else None
         self.fixed = self.operands[: self.consts]
@@ -167,7 +167,7 @@ class _Loop(_Step):
 
     def _poll(self, step: Reg) -> None:
         """Every so many steps a look at pending signals."""
-        inside = sum(s.cost for s in self.step.schedules)
+        inside = sum(s.cost for s in self.step.execution_plans)
         every = 1
         while every < 2**20 and every * max(inside, 1.0) < POLL_NS:
             every *= 2
@@ -179,9 +179,9 @@ class _Loop(_Step):
         zero = Reg("0", "i64", 1)
         self.w.return_if(f.branch_around(due, lambda: f.emit("call i64 @hg_poll(ptr %ctx)", "i64", 1), zero))
 
-    def condition(self, fixed: list[Reg], carried: list[Reg], room: Callable[[Schedule, dict[Node, Reg]], None]) -> Reg:
+    def condition(self, fixed: list[Reg], carried: list[Reg], room: Callable[[ExecutionPlan, dict[Node, Reg]], None]) -> Reg:
         """Runs the condition of a while loop. ``room`` finds memory for what it computes on the way."""
-        schedule = self.step.schedules[0]
+        schedule = self.step.execution_plans[0]
         pointers = dict(zip(schedule.inputs, [*fixed, *carried], strict=True))
         (o,) = schedule.outputs
         if o.kind == "computed":
@@ -197,15 +197,15 @@ class _Loop(_Step):
 
 def small(step: ControlStep) -> bool:
     """Whether all that the bodies of a loop touch is small, kernels and loops inside of them included."""
-    arrays = [x for s in step.schedules for x in _arrays(s)]
+    arrays = [x for s in step.execution_plans for x in _arrays(s)]
     return (
         all(nbytes(x) <= SMALL_BYTES for x in arrays)
         and sum(map(nbytes, arrays)) <= SMALL_TOTAL
-        and all(serial(k.kernel) and not k.kernel.scratch for s in step.schedules for k in s.kernels)
+        and all(serial(k.kernel) and not k.kernel.scratch for s in step.execution_plans for k in s.kernels)
     )
 
 
-def _arrays(schedule: Schedule) -> Iterator[Node]:
+def _arrays(schedule: ExecutionPlan) -> Iterator[Node]:
     yield from schedule.inputs
     for low in schedule.steps:
         for n in low.bindings:
@@ -232,7 +232,7 @@ class _InRegisters:
         xs, ys = loop.stacked(at)
         pointers = dict(zip(body.inputs, [*fixed, *state, *xs], strict=True))
         self.rooms(body, pointers)
-        loop.run(len(loop.step.schedules) - 1, pointers)
+        loop.run(len(loop.step.execution_plans) - 1, pointers)
         sources = [_source(body, o, pointers) for o in body.outputs]
         for y, source, o in zip(ys, sources[loop.carries :], body.outputs[loop.carries :], strict=True):
             self.w.copy(y, source, o.node)
@@ -243,7 +243,7 @@ class _InRegisters:
             self.w.copy(to, source, x)
         return []
 
-    def rooms(self, schedule: Schedule, pointers: dict[Node, Reg]) -> None:
+    def rooms(self, schedule: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
         """Places for whatever has none yet. What no kernel writes, since it has no elements, needs one to be copied from."""
         for x in (*_arrays(schedule), *schedule.computed):
             if x not in pointers:
@@ -264,7 +264,7 @@ class _InRegisters:
 # --- others ----------------------------------------------------------------------------------------------------------
 
 
-def _arena(schedule: Schedule, pointers: dict[Node, Reg]) -> None:
+def _arena(schedule: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
     """Places for a condition's intermediates: those of its plan."""
 
 
@@ -353,7 +353,7 @@ class _InMemory:
             o = body.outputs[i]
             if o.kind == "computed":
                 pointers.setdefault(body.computed[o.index], targets[i])
-        loop.run(len(loop.step.schedules) - 1, pointers, [self.is_aligned(i) for i in range(len(targets))])
+        loop.run(len(loop.step.execution_plans) - 1, pointers, [self.is_aligned(i) for i in range(len(targets))])
         for o, place in zip(body.outputs, targets, strict=True):
             self.w.copy(place, _source(body, o, pointers), o.node)
         return following

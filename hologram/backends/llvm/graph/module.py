@@ -7,10 +7,10 @@ from typing import Any
 from hologram.backends.llvm.graph.control_flow import write_step
 from hologram.backends.llvm.graph.host_calls import write_host
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.memory.arena import ArenaAllocation
-from hologram.graph.program import Schedule
 
 
 class ModuleWriter(GraphWriter):
@@ -23,6 +23,6 @@ class ModuleWriter(GraphWriter):
             write_host(self, step, frame)
 
 
-def render_module(schedule: Schedule, plan: ArenaAllocation | None, precision: str, target: Any, checked: bool = False) -> str:
+def render_module(schedule: ExecutionPlan, plan: ArenaAllocation | None, precision: str, target: Any, checked: bool = False) -> str:
     """The module's text. ``plan`` places the intermediates; None where symbols will hold their offsets."""
     return ModuleWriter(precision, target, checked).render(schedule, plan).whole()

@@ -21,13 +21,13 @@ from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
 from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal
 from hologram.errors import CompileError
+from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.memory.arena import ArenaAllocation
-from hologram.graph.program import Schedule
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import bounds
 
@@ -58,18 +58,18 @@ class Frame:
     Of the arrays that its steps write, all but those in ``unaligned`` start at multiples of :data:`LINE_BYTES`.
     """
 
-    __slots__ = ("schedule", "plan", "arena", "pointers", "inside_loop", "unaligned")
+    __slots__ = ("execution_plan", "plan", "arena", "pointers", "inside_loop", "unaligned")
 
     def __init__(
         self,
-        schedule: Schedule,
+        schedule: ExecutionPlan,
         plan: ArenaAllocation | None,
         arena: Reg,
         pointers: dict[Node, Reg],
         inside_loop: bool = True,
         unaligned: frozenset[Node] = frozenset(),
     ) -> None:
-        self.schedule, self.plan, self.arena, self.pointers = schedule, plan, arena, pointers
+        self.execution_plan, self.plan, self.arena, self.pointers = schedule, plan, arena, pointers
         self.inside_loop, self.unaligned = inside_loop, unaligned
 
 
@@ -88,7 +88,7 @@ class GraphWriter:
         self.integers = Integers(self.f)
         self.declarations = ATTRIBUTES + DECLARATIONS * checked
 
-    def render(self, schedule: Schedule, plan: ArenaAllocation | None) -> GraphWriter:
+    def render(self, schedule: ExecutionPlan, plan: ArenaAllocation | None) -> GraphWriter:
         f = self.f
         self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)  # SCRATCH_AT is 0
         place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_AT}")
@@ -145,7 +145,7 @@ class GraphWriter:
 
     def run(self, frame: Frame) -> None:
         """Writes the steps of a schedule."""
-        for k, step in enumerate(frame.schedule.steps):
+        for k, step in enumerate(frame.execution_plan.steps):
             if self.checked:
                 self._poison_fresh(k, frame)
             if isinstance(step, (ControlStep, HostStep)):
@@ -163,7 +163,7 @@ class GraphWriter:
             return frame.pointers[x]
         if isinstance(x, Node) and x.size == 0:
             return frame.arena
-        return self.at(frame.arena, self.integers.integer(frame.schedule.offset(x, frame.plan)))
+        return self.at(frame.arena, self.integers.integer(frame.execution_plan.offset(x, frame.plan)))
 
     def text(self, text: str) -> Reg:
         """The address of a text, which ends in a zero."""
@@ -197,7 +197,7 @@ class GraphWriter:
         if self.checked and nbytes:
             self.f.do(f"call void @hg_poison({place.typed}, i64 {nbytes})")
 
-    def _poison_all(self, schedule: Schedule, arena: Reg, pointers: dict[Node, Reg]) -> None:
+    def _poison_all(self, schedule: ExecutionPlan, arena: Reg, pointers: dict[Node, Reg]) -> None:
         """Results, but for those in the memory of arguments, and the whole arena of the context."""
         f, given = self.f, len(schedule.inputs) + len(schedule.constants)
         for n in schedule.computed:

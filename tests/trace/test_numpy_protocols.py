@@ -11,8 +11,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, TracedValueError
-from hologram.trace import tree
-from hologram.trace import numpy_protocols
+from hologram.trace import numpy_protocols, tree
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
 T = hg.tensor(X)

@@ -23,16 +23,16 @@ from hologram.settings import settings
 UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cost
 
 
-class Schedule:
+class ExecutionPlan:
     """``steps`` in order: kernels, control steps with plans of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
-    ``temporaries`` with their lifetimes, the workspaces of control steps among them. ``ahead`` is the plan of the initializer, which computes the
-    folded constants once: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
+    ``temporaries`` with their lifetimes, the workspaces of control steps among them. ``initializer`` is the plan that computes the folded constants
+    once: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
 
-    def __init__(self, lowered: LoweredGraph, ahead: Schedule | None = None) -> None:
+    def __init__(self, lowered: LoweredGraph, initializer: ExecutionPlan | None = None) -> None:
         fused = lowered.fused
         self.graph, self.inputs, self.constants = fused.graph, fused.graph.inputs, fused.constants
         self.groups, self.outputs, self.computed = fused.groups, fused.outputs, fused.computed
-        self.steps, self.ahead = lowered.steps, ahead
+        self.steps, self.initializer = lowered.steps, initializer
         self.slot_of: dict[Node, int] = {}
         for n in [*self.inputs, *self.constants, *self.computed]:
             self.slot_of[n] = len(self.slot_of)
@@ -48,7 +48,7 @@ class Schedule:
     def __str__(self) -> str:
         arena = str(self.plan({})) if self.static else f"planned for each call, by its {', '.join(self.symbols)}"
         text = "\n".join([*[f"step {k}: {_described(s)}" for k, s in enumerate(self.steps)], f"arena: {arena}"])
-        return text if self.ahead is None else f"initializer, runs once:\n{self.ahead}\n\nmain, runs in each call:\n{text}"
+        return text if self.initializer is None else f"initializer, runs once:\n{self.initializer}\n\nmain, runs in each call:\n{text}"
 
     def result_shape(self, node: Node) -> Shape:
         """The shape that a computed value is handed out with: that of the reshape it stands for."""

@@ -1,0 +1,1 @@
+"""Tests of hologram_torch.api."""
