@@ -133,7 +133,7 @@ def test_what_hologram_lacks_is_numpys(name: str, monkeypatch: pytest.MonkeyPatc
     got = f(T)
     assert isinstance(got, (np.ndarray, np.generic))
     np.testing.assert_array_equal(got, f(X))
-    with pytest.raises(TracedValueError, match=message + ".*test_protocols.py"):
+    with pytest.raises(TracedValueError, match=message + ".*test_numpy_protocols.py"):
         hg.jit(f)(X)
 
 
@@ -154,7 +154,7 @@ REFUSED: dict[str, Any] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals(name: str) -> None:
     call, message = REFUSED[name]
-    with pytest.raises(ArgumentError, match=message + ".*test_protocols.py"):
+    with pytest.raises(ArgumentError, match=message + ".*test_numpy_protocols.py"):
         call()
 
 

@@ -276,3 +276,18 @@ def test_error(act: Callable[[], Any], kind: type[Exception], message: str) -> N
     with pytest.raises(kind, match=message) as caught:
         act()
     assert "test_derivatives.py" in str(caught.value)
+
+
+def test_the_derivative_of_hypot_at_the_origin_is_a_number() -> None:
+    """Zero is a subgradient there, forward and in reverse; so are second derivatives numbers."""
+
+    def f(x: Any) -> Any:
+        inner = hnp.pad(x[1:-1], 1)
+        return hnp.hypot(inner, 2 * inner)
+
+    x, t = np.arange(4.0), np.ones(4)
+    _, forward = hg.jvp(f, (x,), (t,))
+    np.testing.assert_allclose(forward, [0, 5**0.5, 5**0.5, 0])
+    np.testing.assert_allclose(hg.jit(hg.grad(lambda x: f(x).sum()))(x) * t, forward)
+    assert np.isfinite(hg.hessian(lambda x: f(x).sum())(x).numpy()).all()
+    assert [float(d) for d in hg.grad(hnp.hypot, argnums=(0, 1))(0.0, 0.0)] == [0, 0]

@@ -127,7 +127,7 @@ _PARTIALS: dict[str, tuple[Partial | None, ...]] = {
     "pow": (_power_by_base, _power_by_exponent),
     "rsqrt": (lambda out, x: div(mul(number(-0.5, x), out), x),),
     "cbrt": (lambda out, x: div(number(1 / 3, x), mul(out, out)),),
-    "hypot": (lambda out, x, y: div(x, out), lambda out, x, y: div(y, out)),
+    "hypot": (lambda out, x, y: _over(x, out), lambda out, x, y: _over(y, out)),  # 0 at the origin, a subgradient
     "erf": (lambda out, x: _gauss(x, 1.0),),
     "erfinv": (lambda out, x: mul(number(math.sqrt(math.pi) / 2, x), call("exp", mul(out, out))),),
     "erfc": (lambda out, x: _gauss(x, -1.0),),
