@@ -41,7 +41,7 @@ class BaseExecutable(Runnable):
     def __init__(self, compilation: Compilation) -> None:
         self.compilation = compilation
         self.traced, self.precision, self.guarantee = compilation.traced, compilation.precision, compilation.guarantee
-        self.plan = compilation.plan
+        self.allocate = compilation.allocate
 
     @property
     def canonical(self) -> Graph:

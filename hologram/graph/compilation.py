@@ -10,7 +10,7 @@ from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.memory.arena import ArenaAllocation
 from hologram.graph.pass_manager import Context, Pass, run_passes
-from hologram.graph.pipeline import PIPELINE, canonicalise, compile_to_plan, passes
+from hologram.graph.pipeline import PIPELINE, canonicalise, check_disabled, compile_to_plan, passes
 from hologram.graph.report import Cost, Memory, Reduction, cost_of, memory_of, reduction_of
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.graph.verify_graph import verify_extents
@@ -30,6 +30,8 @@ class Compilation:
     def __init__(self, traced: Graph, precision: str, tile: TileConfig | None, placement: str | None = None) -> None:
         self.traced, self.precision, self.tile, self.placement = traced, precision, tile, placement
         self.guarantee = guarantee(precision)
+        if settings.disabled_passes:
+            check_disabled()
         self.hold = settings.hold_limit
 
     def context(self) -> Context:
@@ -56,11 +58,11 @@ class Compilation:
         _tell_times(context)
         return plan
 
-    def plan(self, values: Mapping[str, int]) -> ArenaAllocation:
+    def allocate(self, values: Mapping[str, int]) -> ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
         if settings.verify:
             verify_extents(self.canonical.nodes(), values)
-        return self.execution_plan.plan(values)
+        return self.execution_plan.allocate(values)
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

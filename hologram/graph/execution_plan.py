@@ -46,7 +46,7 @@ class ExecutionPlan:
             self.symbol_slots.update({f"arena{i}": first + len(self.symbols) + i for i in range(len(self.temporaries))})
 
     def __str__(self) -> str:
-        arena = str(self.plan({})) if self.static else f"planned for each call, by its {', '.join(self.symbols)}"
+        arena = str(self.allocate({})) if self.static else f"planned for each call, by its {', '.join(self.symbols)}"
         text = "\n".join([*[f"step {k}: {_described(s)}" for k, s in enumerate(self.steps)], f"arena: {arena}"])
         return text if self.initializer is None else f"initializer, runs once:\n{self.initializer}\n\nmain, runs in each call:\n{text}"
 
@@ -73,7 +73,7 @@ class ExecutionPlan:
         """``(node, first step, last step, inputs whose place it may take)`` of each intermediate."""
         first: dict[Node | ControlStep, int] = {}
         last: dict[Node | ControlStep, int] = {}
-        heirs: dict[Node | ControlStep, tuple[Node, ...]] = {}
+        sources: dict[Node | ControlStep, tuple[Node, ...]] = {}
         for k, low in enumerate(self.steps):
             if isinstance(low, ControlStep) and low.nbytes:
                 first[low] = last[low] = k
@@ -84,8 +84,8 @@ class ExecutionPlan:
             for out, old in low.in_place:
                 n = low.bindings[out]
                 if n not in self.slot_of:
-                    heirs[n] = (*heirs.get(n, ()), low.bindings[old])
-        return [(n, first[n], last[n], heirs.get(n, ())) for n in first]
+                    sources[n] = (*sources.get(n, ()), low.bindings[old])
+        return [(n, first[n], last[n], sources.get(n, ())) for n in first]
 
     def donors(self) -> list[list[int]]:
         """For each computed result the inputs in whose memory it may be computed, if the caller gives that up."""
@@ -103,22 +103,22 @@ class ExecutionPlan:
                     found[result].append(number[source])
         return list(found.values())
 
-    def plan(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
+    def allocate(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
         number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
         lifetimes = []
-        for n, first, last, heirs in self.temporaries:
+        for n, first, last, sources in self.temporaries:
             nbytes = n.nbytes if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
-            lifetimes.append(arena.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in heirs if h in number)))
-        plan = arena.allocate(lifetimes)
+            lifetimes.append(arena.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in sources if h in number)))
+        found = arena.allocate(lifetimes)
         if settings.verify:
-            verify_allocation(lifetimes, plan)
-        return plan
+            verify_allocation(lifetimes, found)
+        return found
 
-    def offset(self, node: Node | ControlStep, plan: arena.ArenaAllocation | None) -> Int:
+    def offset(self, node: Node | ControlStep, allocation: arena.ArenaAllocation | None) -> Int:
         """The arena offset of an intermediate: a number, or the symbol that will hold it."""
         i = next(i for i, (n, *_) in enumerate(self.temporaries) if n is node)
-        return var(f"arena{i}") if plan is None else plan.buffers[i].offset
+        return var(f"arena{i}") if allocation is None else allocation.buffers[i].offset
 
 
 def _described(step: Lowered | ControlStep | HostStep) -> str:

@@ -1,15 +1,15 @@
 """The compiler's pipeline: every pass from the traced graph to the execution plan, in order, for every target.
 
-========== ============================ =======================================================================================
-stage      passes                       value after it
-========== ============================ =======================================================================================
-canonical  arguments … sink             the canonical graph: equal programs are equal graphs, movements are near the leaves
-legalized  reduce_in_tiles … bodies     the graph in ops that have a kernel on the target, bodies of loops and branches too
-folded     fold_constants               the graph, and the initializer that computes what depends on constants alone
-groups     fuse                         fusion groups: which values are computed together in one kernel
-kernels    lower                        a kernel for each group: loops, scalar instructions, tiles
-plan       plan                         steps in order, lifetimes and slots of buffers: what backends generate code from
-========== ============================ =======================================================================================
+========== =============================== =======================================================================================
+stage      passes                          value after it
+========== =============================== =======================================================================================
+canonical  arguments … sink                the canonical graph: equal programs are equal graphs, movements are near the leaves
+legalized  reduce_in_tiles … loop_bodies   the graph in ops that have a kernel on the target, bodies of loops and branches too
+folded     fold_constants                  the graph, and the initializer that computes what depends on constants alone
+groups     fuse                            fusion groups: which values are computed together in one kernel
+kernels    lower                           a kernel for each group: loops, scalar instructions, tiles
+plan       plan                            steps in order, lifetimes and slots of buffers: what backends generate code from
+========== =============================== =======================================================================================
 
 The graphs inside of loops and branches run through the same passes: canonical reduction by ``bodies``, legalization by ``loop_bodies``, and the rest
 by ``lower``.
@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from hologram.errors import ArgumentError
 from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regions
 from hologram.graph.canonical.arguments import normalise_arguments
 from hologram.graph.canonical.complex_split import split_complex
@@ -200,6 +201,14 @@ def passes() -> Iterator[Pass]:
     for stage in PIPELINE:
         for p in stage.passes:
             yield from p.passes if isinstance(p, Repeat) else (p,)
+
+
+def check_disabled() -> None:
+    """Raises ArgumentError where ``HOLOGRAM_DISABLE_PASSES`` names a pass that is not there."""
+    known = dict.fromkeys(p.name for p in passes())
+    if unknown := [name for name in settings.disabled_passes if name not in known]:
+        optional = ", ".join(dict.fromkeys(p.name for p in passes() if not p.required))
+        raise ArgumentError(f"there is no pass {unknown[0]!r} to disable: those that can be left out are {optional}")
 
 
 def canonicalise(graph: Graph, precision: str, context: Context | None = None) -> Graph:

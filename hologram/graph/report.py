@@ -103,8 +103,8 @@ def _arithmetic(graph: Graph) -> int:
     return total
 
 
-def reduction_of(traced: Graph, canonical: Graph, schedule: ExecutionPlan, rules: Mapping[str, int]) -> Reduction:
-    kernels, host = len(schedule.kernels), len(schedule.host_steps)
+def reduction_of(traced: Graph, canonical: Graph, plan: ExecutionPlan, rules: Mapping[str, int]) -> Reduction:
+    kernels, host = len(plan.kernels), len(plan.host_steps)
     return Reduction(_operations(traced), _operations(canonical), kernels, _arithmetic(traced), _arithmetic(canonical), host, rules)
 
 
@@ -118,15 +118,15 @@ def _nbytes(nodes: list[Node]) -> int:
     return sum(map(nbytes, nodes))
 
 
-def cost_of(schedule: ExecutionPlan) -> Cost:
-    moved = _nbytes([*schedule.inputs, *schedule.constants, *schedule.computed])
-    between = 2 * _nbytes([n for n, *_ in schedule.temporaries if isinstance(n, Node)])
-    return Cost(moved, between, _arithmetic(schedule.graph))
+def cost_of(plan: ExecutionPlan) -> Cost:
+    moved = _nbytes([*plan.inputs, *plan.constants, *plan.computed])
+    between = 2 * _nbytes([n for n, *_ in plan.temporaries if isinstance(n, Node)])
+    return Cost(moved, between, _arithmetic(plan.graph))
 
 
-def memory_of(schedule: ExecutionPlan) -> Memory:
-    """For static shapes: the plan; with symbols, the plan at extent 1."""
-    plan = schedule.plan(dict.fromkeys(schedule.symbols, 1))
-    scratch = max((sum(int(b.size) * b.dtype.itemsize for b in k.kernel.scratch) for k in schedule.kernels), default=0)
-    held = 0 if schedule.initializer is None else _nbytes(schedule.initializer.graph.outputs)
-    return Memory(plan, _nbytes(schedule.inputs), _nbytes(schedule.constants), _nbytes(schedule.computed), scratch, held)
+def memory_of(plan: ExecutionPlan) -> Memory:
+    """For static shapes the addresses; with symbols those at extent 1."""
+    allocation = plan.allocate(dict.fromkeys(plan.symbols, 1))
+    scratch = max((sum(int(b.size) * b.dtype.itemsize for b in k.kernel.scratch) for k in plan.kernels), default=0)
+    held = 0 if plan.initializer is None else _nbytes(plan.initializer.graph.outputs)
+    return Memory(allocation, _nbytes(plan.inputs), _nbytes(plan.constants), _nbytes(plan.computed), scratch, held)

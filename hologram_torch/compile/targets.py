@@ -108,9 +108,9 @@ class CudaTarget:
 
         executable: Any = compile_graph(graph, cuda.float32_precision() if precision == "standard" else precision, self.name)
         bound = Bound(executable, torch.cuda.empty_cache)
-        schedule = executable.execution_plan
-        outputs = [(o.kind, o.index) for o in schedule.outputs]
-        return Compiled(executable, self._run(bound), outputs, bound.constants, schedule.donors(), bound)
+        plan = executable.execution_plan
+        outputs = [(o.kind, o.index) for o in plan.outputs]
+        return Compiled(executable, self._run(bound), outputs, bound.constants, plan.donors(), bound)
 
     def _run(self, bound: Any) -> Callable[..., None]:
         stream, is_capturing, take = self.stream, cuda.is_capturing, self._taken

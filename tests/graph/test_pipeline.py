@@ -13,6 +13,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.errors import ArgumentError
 from hologram.graph.pipeline import PIPELINE, passes
 from hologram.settings import override
 
@@ -51,6 +52,11 @@ def test_required_passes_run_although_they_are_disabled(x: np.ndarray) -> None:
     with override(disabled_passes=tuple(p.name for p in passes() if p.required)):
         text = hg.jit(program).lower(x).as_text("kernels")
     assert text == hg.jit(program).lower(x).as_text("kernels")
+
+
+def test_a_misspelt_pass_is_an_error(x: np.ndarray) -> None:
+    with override(disabled_passes=("simplfy",)), pytest.raises(ArgumentError, match="no pass 'simplfy' to disable: .* arguments, simplify"):
+        hg.jit(program)(x)
 
 
 def test_each_stage_and_each_pass_prints_the_program(x: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""A schedule as native code: its text, its modules, and the object code, from the disk cache where it is there."""
+"""A plan as native code: its text, its modules, and the object code, from the disk cache where it is there."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _FACTS = {"outputs": [(str, int)], "computed": [(str, [int])], "arena": int, "lo
 
 
 class CompiledModule:
-    """The code of ``schedule`` for ``machine``, ``checked`` or not, as text."""
+    """The code of ``plan`` for ``machine``, ``checked`` or not, as text."""
 
-    def __init__(self, schedule: ExecutionPlan, precision: str, machine: target.Target, checked: bool = False) -> None:
-        self.execution_plan, self.target = schedule, machine
-        self._writer = ModuleWriter(precision, machine, checked).render(schedule, schedule.plan({}) if schedule.static else None)
+    def __init__(self, plan: ExecutionPlan, precision: str, machine: target.Target, checked: bool = False) -> None:
+        self.execution_plan, self.target = plan, machine
+        self._writer = ModuleWriter(precision, machine, checked).render(plan, plan.allocate({}) if plan.static else None)
         self.llvm = self._writer.whole()
         # LLVM's passes
-        self.pipeline = "loops" if any(isinstance(s, ControlStep) for s in schedule.steps) else "kernel"
+        self.pipeline = "loops" if any(isinstance(s, ControlStep) for s in plan.steps) else "kernel"
 
     @property
     def modules(self) -> list[str]:
@@ -48,12 +48,12 @@ class CompiledModule:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a call of any schedule must know."""
+        """What a call of any plan must know."""
         s, routines = self.execution_plan, routines_of(self.llvm)
         return {
             "outputs": [(o.kind, o.index) for o in s.outputs],
             "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
-            "arena": s.plan({}).arena_bytes if s.static else 0,
+            "arena": s.allocate({}).arena_bytes if s.static else 0,
             "long": s.cost > LONG_NS,
             "routines": routines,
             "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),

@@ -96,10 +96,10 @@ class Executable(BaseExecutable):
     def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
         """What :meth:`at_sizes` gives for values of the symbols."""
         s = self.execution_plan
-        plan = self.plan(values)
-        offsets = [plan.buffers[i].offset for i in range(len(s.temporaries))]
+        allocation = self.allocate(values)
+        offsets = [allocation.buffers[i].offset for i in range(len(s.temporaries))]
         computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
-        return computed, [*(values[name] for name in s.symbols), *offsets], plan.arena_bytes
+        return computed, [*(values[name] for name in s.symbols), *offsets], allocation.arena_bytes
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from hologram.ir.node import Node
 
 
 def of(s: ExecutionPlan, precision: str, leaves: list[Any]) -> dict[str, Any]:
-    """What a call must know besides the facts of any schedule."""
+    """What a call must know besides the facts of any plan."""
     folded = [] if s.initializer is None else s.initializer.graph.outputs
     return {"constants": _numbered(s.constants, leaves), "held": [_known_as(x, precision, leaves) for x in folded], "donors": s.donors()}
 

@@ -24,10 +24,10 @@ class DeviceBackend(NamedTuple):
     def generate(self, compilation: Compilation) -> DeviceCode:
         """The text of all kernels. Raises UnsupportedError, which says which op the device lacks and the user's line, and DeviceError for a precision
         or a type that the device does not have."""
-        device, schedule = self.device, compilation.execution_plan
+        device, plan = self.device, compilation.execution_plan
         with debug.timed("lowering"):
             try:
-                program = Program([s.kernel for s in all_kernels(schedule)], device.dialect.name, compilation.precision)
+                program = Program([s.kernel for s in all_kernels(plan)], device.dialect.name, compilation.precision)
             except UnsupportedError as e:
                 raise UnsupportedError(f"{device.name}: {e}: leave device out for the CPU (at {line_of(compilation.traced)})") from None
         reason = device.why_not(compilation.precision, program.double)

@@ -18,9 +18,9 @@ class DeviceCode(NamedTuple):
     program: Program
 
 
-def all_kernels(schedule: ExecutionPlan) -> list[Lowered]:
+def all_kernels(plan: ExecutionPlan) -> list[Lowered]:
     """All kernels of a program, those of its initializer too."""
-    return [*schedule.kernels, *([] if schedule.initializer is None else schedule.initializer.kernels)]
+    return [*plan.kernels, *([] if plan.initializer is None else plan.initializer.kernels)]
 
 
 def line_of(traced: Graph) -> str:

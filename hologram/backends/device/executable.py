@@ -99,7 +99,7 @@ class Executable(BaseExecutable):
         computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
         arguments = [aval(x.dtype, concrete_shape(x.shape, values)) for x in s.inputs]
         names = [_names(kind, avals, self.line) for kind, avals in (("argument", arguments), ("result", computed))]
-        return Sized(self._maker.block(s, values, self.plan(values)), computed, *names)
+        return Sized(self._maker.block(s, values, self.allocate(values)), computed, *names)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
@@ -183,17 +183,17 @@ class Executable(BaseExecutable):
     @cached_property
     def _held(self) -> list[held.Value]:
         """What depends on constants alone."""
-        schedule = self.execution_plan.initializer
-        assert schedule is not None
-        graphs = [Graph([], [x]) for x in schedule.graph.outputs]
+        plan = self.execution_plan.initializer
+        assert plan is not None
+        graphs = [Graph([], [x]) for x in plan.graph.outputs]
         wanted = [(f"{self.device.name} {self.precision}\n{g}", [n.attrs[0] for n in g.nodes() if n.op is leaf]) for g in graphs]
-        return held.values(wanted, partial(self._computed_ahead, schedule))
+        return held.values(wanted, partial(self._computed_ahead, plan))
 
-    def _computed_ahead(self, schedule: ExecutionPlan) -> list[Any]:
-        """Storages of the results of a schedule that reads constants alone."""
-        block = self._maker.block(schedule, {}, schedule.plan({}))
-        constants = [self.runtime.put(c.attrs[0]) for c in schedule.constants]
-        computed = [aval(n.dtype, concrete_shape(schedule.result_shape(n), {})) for n in schedule.computed]
+    def _computed_ahead(self, plan: ExecutionPlan) -> list[Any]:
+        """Storages of the results of a plan that reads constants alone."""
+        block = self._maker.block(plan, {}, plan.allocate({}))
+        constants = [self.runtime.put(c.attrs[0]) for c in plan.constants]
+        computed = [aval(n.dtype, concrete_shape(plan.result_shape(n), {})) for n in plan.computed]
 
         def submitted() -> list[Any]:
             with Work(self.runtime) as work:
@@ -201,7 +201,7 @@ class Executable(BaseExecutable):
                 return self._put(work, block, memories, computed, _names("held constant", computed, self.line), partial(Executable.enqueue, self))
 
         made = self.device.guarded(submitted)
-        return [made[o.index] for o in schedule.outputs]
+        return [made[o.index] for o in plan.outputs]
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

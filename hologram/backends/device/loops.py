@@ -63,14 +63,14 @@ class _Control(ABC):
 
     def run_body(self, call: Call, slots: Slots, which: int, inputs: Sequence[Place], outputs: Sequence[Place]) -> None:
         """Runs a body that takes ``inputs`` and whose results go to ``outputs``, which overlap nothing that it reads."""
-        schedule = self.step.execution_plans[which]
+        plan = self.step.execution_plans[which]
         computed: dict[int, Place] = {}
-        for o, place in zip(schedule.outputs, outputs, strict=True):
+        for o, place in zip(plan.outputs, outputs, strict=True):
             if o.kind == "computed":
                 computed.setdefault(o.index, place)
         arena = at(slots, self._inside(self.step.arena))
-        self.blocks[which].run(call, [*inputs, *[computed[i] for i in range(len(schedule.computed))], arena])
-        for o, place in zip(schedule.outputs, outputs, strict=True):
+        self.blocks[which].run(call, [*inputs, *[computed[i] for i in range(len(plan.computed))], arena])
+        for o, place in zip(plan.outputs, outputs, strict=True):
             source = inputs[o.index] if o.kind == "input" else computed[o.index]
             if source != place:
                 call.work.queue.copy(place, source, nbytes(o.node))

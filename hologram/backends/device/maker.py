@@ -1,4 +1,4 @@
-"""From the steps of a schedule to actions: launches, loops and branches around them, routines of the host."""
+"""From the steps of a plan to actions: launches, loops and branches around them, routines of the host."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Maker:
     def __init__(self, program: Program, kernels: Mapping[str, Any], units: int) -> None:
         self.program, self.kernels, self.units = program, kernels, units
 
-    def block(self, schedule: ExecutionPlan, values: Mapping[str, int], plan: ArenaAllocation) -> Block:
-        arena = len(schedule.slot_of)
-        where: dict[Any, Where] = {n: (i, 0) for n, i in schedule.slot_of.items()}
-        for i, (n, *_) in enumerate(schedule.temporaries):
-            where[n] = arena, (plan.buffers[i].offset if i in plan.buffers else 0)
+    def block(self, plan: ExecutionPlan, values: Mapping[str, int], allocation: ArenaAllocation) -> Block:
+        arena = len(plan.slot_of)
+        where: dict[Any, Where] = {n: (i, 0) for n, i in plan.slot_of.items()}
+        for i, (n, *_) in enumerate(plan.temporaries):
+            where[n] = arena, (allocation.buffers[i].offset if i in allocation.buffers else 0)
         actions: list[Action] = []
         workspace = 0
-        for step in schedule.steps:
+        for step in plan.steps:
             for action in self._actions(step, values, lambda n: where.get(n, (arena, 0))):
                 actions.append(action)
                 workspace = max(workspace, action.workspace)
-        return Block(actions, plan.arena_bytes, workspace)
+        return Block(actions, allocation.arena_bytes, workspace)
 
     def _actions(self, step: Any, values: Mapping[str, int], where: Callable[[Any], Where]) -> list[Any]:
         if isinstance(step, ControlStep):
-            bodies = [self.block(s, {}, p) for s, p in zip(step.execution_plans, step.plans, strict=True)]
+            bodies = [self.block(s, {}, p) for s, p in zip(step.execution_plans, step.allocations, strict=True)]
             return [control(step, bodies, where)]
         if isinstance(step, HostStep):
             return [Routine.of_host_step(step, values, where)]

@@ -1,6 +1,6 @@
-"""What a schedule does as actions on a device's queue.
+"""What a plan does as actions on a device's queue.
 
-A :class:`Block` is what a schedule does at given sizes. Its arrays are in *slots*, places in device memory that a call supplies: inputs, constants,
+A :class:`Block` is what a plan does at given sizes. Its arrays are in *slots*, places in device memory that a call supplies: inputs, constants,
 results, and last the arena. Where an array is, is a slot and an offset in it.
 """
 
@@ -49,7 +49,7 @@ class Action(Protocol):
 
 
 class Block:
-    """What a schedule does: its actions in order, and the bytes of its arena and of the workspace that its launches share."""
+    """What a plan does: its actions in order, and the bytes of its arena and of the workspace that its launches share."""
 
     __slots__ = ("actions", "arena", "workspace", "whole", "unattended", "_only_launches")
 

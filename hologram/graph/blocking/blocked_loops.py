@@ -9,7 +9,7 @@ not the canonical reduction order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram import dtypes
@@ -28,7 +28,6 @@ DEVICE_BLOCK_BYTES = 2**25  # on a device, whose kernels want many rows and cost
 MIN_SIZE_RATIO = 8  # an entry is so many times larger than the sums over rows that a loop carries, or it is left
 MIN_BLOCK_ROWS = 64  # of a block, where the axis is that of rows: as many as a kernel of attention takes at once
 
-Deps = Callable[[Node], Iterable[Node]]
 Canonical = Callable[[Graph], Graph]
 
 

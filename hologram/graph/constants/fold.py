@@ -9,7 +9,7 @@ good as constant there: it is computed before the loop (:mod:`hologram.graph.con
 - factors of products whose elements the product's loops would have to pack in each call: they are folded in *panels*, in the order in which a tile of
   the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``tiles.py``.
 
-This works on prepared graphs (:mod:`hologram.graph.legalize.legalize`), where products have their final form.
+This works on legalized graphs (:mod:`hologram.graph.legalize.legalize`), where products have their final form.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and so :mod:`hologram.graph.constants.fold` packs them once for the program. A w
 makes is known too late. A branch that is chosen is not run again, so what choices read is packed before
 them only if it is the same in all calls, or in all steps of a loop around them.
 
-This works on prepared graphs, and prepares the bodies inside of them, the innermost first: panels move out of nested loops one after the other.
+This works on legalized graphs, and legalizes the bodies inside of them, the innermost first: panels move out of nested loops one after the other.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from hologram.primitives.control import scan, switch, while_, with_bodies
 MAX_PACKED_BYTES = 2**28  # for one body
 MIN_PACKED_STEPS = 4  # that pay for packing
 
-Prepared = Callable[[Graph, Collection[int]], Graph]
+Legalize = Callable[[Graph, Collection[int]], Graph]
 
 
-def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepared, tile: TileConfig | None, exact: bool) -> Graph:
-    """``graph`` with ``prepared`` bodies in its loops and branches, whose panels it packs. ``constants``: which of its inputs are the same in all
-    calls or steps; ``prepared(body, constants)`` prepares a body, as the caller does the graph."""
+def pack_before_loops(graph: Graph, constants: Collection[int], legalize: Legalize, tile: TileConfig | None, exact: bool) -> Graph:
+    """``graph`` with legalized bodies in its loops and branches, whose panels it packs. ``constants``: which of its inputs are the same in all
+    calls or steps; ``legalize(body, constants)`` legalizes a body, as the caller does the graph."""
     nodes = graph.nodes()
     if not any(n.op.kind == "control" for n in nodes):
         return graph
@@ -40,7 +40,7 @@ def pack_before_loops(graph: Graph, constants: Collection[int], prepared: Prepar
         if n.op is leaf or (n.inputs and n.op.kind != "control" and not symbols_of(n.attrs) and all(x in fixed for x in n.inputs)):
             fixed.add(n)
         if n.op.kind == "control":
-            image[n] = _Packed(n, fixed, prepared, tile, exact).node(build, [image[x] for x in n.inputs])
+            image[n] = _Packed(n, fixed, legalize, tile, exact).node(build, [image[x] for x in n.inputs])
         elif n not in image:
             image[n] = build(n.op, tuple([image[x] for x in n.inputs]), n.attrs)
     return graph.mapped(image)
@@ -50,7 +50,7 @@ class _Packed:
     """A loop or choice whose bodies, all of which take the same arguments, read panels: ``found`` says of each body which, ``start`` is where they
     come among its arguments."""
 
-    def __init__(self, node: Node, fixed: Collection[Node], prepared: Prepared, tile: TileConfig | None, exact: bool) -> None:
+    def __init__(self, node: Node, fixed: Collection[Node], legalize: Legalize, tile: TileConfig | None, exact: bool) -> None:
         self.old = node
         self.first = 1 if node.op is switch else 0  # operand that is the bodies' first argument
         operands = node.inputs[self.first :]
@@ -59,7 +59,7 @@ class _Packed:
         self.found: list[Folded | None] = []
         for body in bodies(node):
             constants = [i for i, x in enumerate(operands[: self.start]) if x in fixed or self._repeats()]
-            graph = prepared(body.graph, constants)
+            graph = legalize(body.graph, constants)
             given = [graph.inputs[i] for i in constants]
             self.graphs.append(graph)
             self.found.append(prepacked(graph, given, MAX_PACKED_BYTES, tile, exact) if given else None)

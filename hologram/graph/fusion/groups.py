@@ -62,7 +62,7 @@ class Call:
 
 
 def is_scan_total(node: Node) -> bool:
-    """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.legalize.legalize`."""
+    """Whether the node is the last running value of a scan, a reduction made by :mod:`hologram.graph.legalize.scans`."""
     return node.op.kind == "scan" and node.attrs[1] == LAST
 
 

@@ -46,7 +46,7 @@ def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow:
 def _expensive(
     nodes: list[Node], base: set[Node], expanding: set[Node], never: set[Node], keep_narrow: bool, unrolled: Set[Node] = frozenset()
 ) -> set[Node]:
-    """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``apart`` once anyway; and
+    """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``unrolled`` once anyway; and
     what lies behind so many reshapes that its index is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
     uses, materialized = _uses(nodes, base), set(base)

@@ -20,7 +20,7 @@ MAX_REMATERIALIZED_COST = 64  # cost of a value beyond which it is not remateria
 
 
 def rematerialized_per_row(grouping: Grouping, nodes: list[Node], outputs: Iterable[Node]) -> set[Node]:
-    """The materialized values that need not be: their readers compute them at the candidates of their rows. Whole groups of them, each a kernel
+    """The materialized values that need not be: their readers compute them at the start of each of their rows. Whole groups of them, each a kernel
     less."""
     candidates = _spread_along_rows(nodes) & grouping.materialized - set(outputs)
     for n in nodes:

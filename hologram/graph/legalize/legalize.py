@@ -1,7 +1,7 @@
-"""Legalization: rewrites a canonical graph into the forms that kernels have, in the graph's own ops. The last step before fusion.
+"""Legalization: rewrites a canonical graph into the forms that kernels have, in the graph's own ops.
 
 - A reduction's axes become one run of adjacent axes; runs are reduced one after the other, the last first.
-- narrow floats are summed and scanned in float32 and rounded once.
+- Narrow floats are summed and scanned in float32 and rounded once.
 - A reverse scan is a scan between two flips. What is computed from a long scan element by element is computed in its pages.
 - A long reduction of few rows is cut in pages, and so can be shared among threads; a long scan is cut in pages with a carry. The canonical
   reduction order makes both give the same bits.

@@ -2,8 +2,8 @@
 
 Three steps. *Values* (:mod:`hologram.graph.lower.scalarize`): every element that a value is made of becomes a scalar instruction. *Loops*
 (:mod:`hologram.graph.schedule.choose`): axes that every access walks alike merge into one, and the merged axes become a parallel loop and an
-inner loop of lanes. *Stages* (:mod:`hologram.graph.lower.code_placement`): what depends on a reduction's result runs in a later pass over the row;
-expensive values that a later pass needs again are kept in the thread's scratch pages, cheap ones are computed again.
+inner loop of lanes. *Sweeps* (:mod:`hologram.graph.lower.code_placement`): what depends on a reduction's result runs in a later sweep over the row;
+expensive values that a later sweep needs again are kept in the thread's scratch memory, cheap ones are computed again.
 """
 
 from __future__ import annotations

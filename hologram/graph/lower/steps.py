@@ -86,7 +86,7 @@ def lower_groups(fused: FusedGraph, precision: str, tile: TileConfig | None, pla
 
 
 def _stored(fused: FusedGraph, materialized: set[Node]) -> set[Node]:
-    """The materialized that are written to memory: results, and what another group or a call reads."""
+    """The materialized values that are written to memory: results, and what another group or a call reads."""
     stored = set(fused.computed)
     for g in fused.groups:
         if isinstance(g, Call):

@@ -1,4 +1,4 @@
-"""ExecutionPlan selection: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
+"""Loop nest selection: how the axes of an iteration space become a parallel loop and an inner loop of lanes.
 
 Neighbouring axes that every access walks as one (the stride of the outer is the stride of the inner times its extent) are merged
 first. Then

@@ -65,7 +65,7 @@ def _walked_as_one(outer: str, inner: str, extent: Int, expressions: list[Int]) 
 
 
 class Nest:
-    """Loops, and the substitution of loop variables for axes. Levels: 1 in the parallel loop, 2 and 3 inside it."""
+    """Loops, and the substitution of loop variables for axes. Levels: 1 in the parallel loop, 2 and more in the loops inside of it."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []

@@ -69,7 +69,7 @@ def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram
 
 
 def _row_bytes(acc: Acc) -> int:
-    """Registers of an accumulator: extremes hold two values a lane, of which positions take eight bytes."""
+    """Bytes of an accumulator's elements in registers: extremes hold two values a lane, of which positions take eight bytes."""
     size = acc.value_dtype.itemsize
     if acc.op.monoid is None:
         size += 8

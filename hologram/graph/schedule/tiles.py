@@ -182,23 +182,23 @@ MIN_DEVICE_PANELS = 128  # so many parallel iterations keep a large device busy
 MIN_PANEL = 32
 
 
-def _panel_sizes(rows: int, columns: int, others: Int, panels: GpuTileConfig, itemsize: int) -> tuple[int, int]:
+def _panel_sizes(rows: int, columns: int, others: Int, tile: GpuTileConfig, itemsize: int) -> tuple[int, int]:
     """Powers of two: no larger than need be, and smaller where there are few parallel iterations."""
-    most = panels.rows * 4 // max(4, itemsize), panels.columns * 4 // max(4, itemsize)
+    most = tile.rows * 4 // max(4, itemsize), tile.columns * 4 // max(4, itemsize)
     sizes = [min(m, 1 << max(4, (n - 1).bit_length())) for m, n in zip(most, (rows, columns), strict=True)]
     while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MIN_DEVICE_PANELS and max(sizes) > MIN_PANEL:
         sizes[sizes.index(max(sizes))] //= 2
     return sizes[0], sizes[1]
 
 
-def panelled_column(before: list[Block], reduced: list[Block], columns: Block, panels: GpuTileConfig, itemsize: int) -> Nest:
+def panelled_column(before: list[Block], reduced: list[Block], columns: Block, tile: GpuTileConfig, itemsize: int) -> Nest:
     """A block of rows by a block of columns per parallel iteration, both as lanes; a serial loop down inside."""
     nest = Nest()
     nest.blocks = [*before, *reduced, columns]
     row, n = before[-1], size_of(reduced)
     assert isinstance(row.size, int) and isinstance(columns.size, int)
     others = size_of(before[:-1])
-    high, wide = _panel_sizes(row.size, columns.size, others, panels, itemsize)
+    high, wide = _panel_sizes(row.size, columns.size, others, tile, itemsize)
     down, across = -(-row.size // high), -(-columns.size // wide)
     nest.iterations = others * down * across
     p = counter("p", nest.iterations)

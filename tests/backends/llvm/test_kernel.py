@@ -32,7 +32,7 @@ BATCH = 40
 
 def module_text(graph: Graph, precision: str, machine: Target) -> str:
     schedule = compile_to_plan(graph, precision, machine.tile)
-    return render_module(schedule, schedule.plan({}) if schedule.static else None, precision, machine)
+    return render_module(schedule, schedule.allocate({}) if schedule.static else None, precision, machine)
 
 
 def sample() -> list[Case]:

@@ -128,7 +128,7 @@ HEADS, ROWS, KEYS, DEPTH = 12, 520, 600, 16  # 15 MB of scores
 
 def _peak(f: Callable[..., Any], *args: Any, precision: str = "standard") -> int:
     """Bytes that are planned."""
-    return scheduled(canonicalise(hg.make_graph(f)(*args), precision), precision).plan({}).peak
+    return scheduled(canonicalise(hg.make_graph(f)(*args), precision), precision).allocate({}).peak
 
 
 def _many(dtype: Any = F32) -> list[Array]:

@@ -109,7 +109,7 @@ def test_a_long_sort_takes_two_arrays_of_items_and_counters() -> None:
     for dtype, op, item in (("float32", "sort", 4), ("int8", "sort", 1), ("float32", "argsort", 8)):
         d = Draft()
         schedule = compile_to_plan(d.graph(d(op, d.input(n, dtype=dtype), 0, False)), "exact", MATRIX_UNIT_TILE)
-        assert schedule.plan({}).arena_bytes <= 2.3 * n * item
+        assert schedule.allocate({}).arena_bytes <= 2.3 * n * item
 
 
 @pytest.mark.parametrize("shared_bytes", [32 * 1024, 48 * 1024])

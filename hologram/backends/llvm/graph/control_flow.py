@@ -56,10 +56,10 @@ class _Step:
 
     def run(self, which: int, pointers: dict[Node, Reg], aligned: Sequence[bool] = ()) -> None:
         """Writes the steps of a body whose arguments and results are at ``pointers``. ``aligned``: the results that start at lines of the cache."""
-        schedule = self.step.execution_plans[which]
-        results = zip(schedule.outputs, aligned, strict=False)
-        unaligned = frozenset(schedule.computed[o.index] for o, is_aligned in results if o.kind == "computed" and not is_aligned)
-        self.w.run(Frame(schedule, self.step.plans[which], self.arena, pointers, unaligned=unaligned))
+        plan = self.step.execution_plans[which]
+        results = zip(plan.outputs, aligned, strict=False)
+        unaligned = frozenset(plan.computed[o.index] for o, is_aligned in results if o.kind == "computed" and not is_aligned)
+        self.w.run(Frame(plan, self.step.allocations[which], self.arena, pointers, unaligned=unaligned))
 
 
 class _Switch(_Step):
@@ -77,20 +77,20 @@ class _Switch(_Step):
         f.start(done)
 
     def _branch(self, which: int) -> None:
-        schedule = self.step.execution_plans[which]
-        pointers = dict(zip(schedule.inputs, self.operands[1:], strict=True))
-        targets = [self.result(i) for i in range(len(schedule.outputs))]
+        plan = self.step.execution_plans[which]
+        pointers = dict(zip(plan.inputs, self.operands[1:], strict=True))
+        targets = [self.result(i) for i in range(len(plan.outputs))]
         first: dict[int, Reg] = {}
-        for o, place in zip(schedule.outputs, targets, strict=True):
+        for o, place in zip(plan.outputs, targets, strict=True):
             if o.kind == "computed":
-                pointers[schedule.computed[o.index]] = first.setdefault(o.index, place)
+                pointers[plan.computed[o.index]] = first.setdefault(o.index, place)
         self.run(which, pointers, [self.is_aligned(i) for i in range(len(targets))])
-        for o, place in zip(schedule.outputs, targets, strict=True):
-            self.w.copy(place, _source(schedule, o, pointers), o.node)
+        for o, place in zip(plan.outputs, targets, strict=True):
+            self.w.copy(place, _source(plan, o, pointers), o.node)
 
 
-def _source(schedule: ExecutionPlan, o: Output, pointers: dict[Node, Reg]) -> Reg:
-    return pointers[schedule.inputs[o.index] if o.kind == "input" else schedule.computed[o.index]]
+def _source(plan: ExecutionPlan, o: Output, pointers: dict[Node, Reg]) -> Reg:
+    return pointers[plan.inputs[o.index] if o.kind == "input" else plan.computed[o.index]]
 
 
 class _Loop(_Step):
@@ -181,14 +181,14 @@ class _Loop(_Step):
 
     def condition(self, fixed: list[Reg], carried: list[Reg], room: Callable[[ExecutionPlan, dict[Node, Reg]], None]) -> Reg:
         """Runs the condition of a while loop. ``room`` finds memory for what it computes on the way."""
-        schedule = self.step.execution_plans[0]
-        pointers = dict(zip(schedule.inputs, [*fixed, *carried], strict=True))
-        (o,) = schedule.outputs
+        plan = self.step.execution_plans[0]
+        pointers = dict(zip(plan.inputs, [*fixed, *carried], strict=True))
+        (o,) = plan.outputs
         if o.kind == "computed":
-            pointers[schedule.computed[o.index]] = Reg(self.f.slot("i8", 1, 1), "ptr", 1)
-        room(schedule, pointers)
+            pointers[plan.computed[o.index]] = Reg(self.f.slot("i8", 1, 1), "ptr", 1)
+        room(plan, pointers)
         self.run(0, pointers)
-        byte = self.f.emit(f"load i8, ptr {_source(schedule, o, pointers).text}, align 1", "i8", 1)
+        byte = self.f.emit(f"load i8, ptr {_source(plan, o, pointers).text}, align 1", "i8", 1)
         return self.f.emit(f"icmp ne i8 {byte.text}, 0", "i1", 1)
 
 
@@ -205,11 +205,11 @@ def small(step: ControlStep) -> bool:
     )
 
 
-def _arrays(schedule: ExecutionPlan) -> Iterator[Node]:
-    yield from schedule.inputs
-    for low in schedule.steps:
+def _arrays(plan: ExecutionPlan) -> Iterator[Node]:
+    yield from plan.inputs
+    for low in plan.steps:
         for n in low.bindings:
-            if n not in schedule.inputs:
+            if n not in plan.inputs:
                 yield n
 
 
@@ -243,9 +243,9 @@ class _InRegisters:
             self.w.copy(to, source, x)
         return []
 
-    def rooms(self, schedule: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
+    def rooms(self, plan: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
         """Places for whatever has none yet. What no kernel writes, since it has no elements, needs one to be copied from."""
-        for x in (*_arrays(schedule), *schedule.computed):
+        for x in (*_arrays(plan), *plan.computed):
             if x not in pointers:
                 pointers[x] = self.room(x)
 
@@ -264,7 +264,7 @@ class _InRegisters:
 # --- others ----------------------------------------------------------------------------------------------------------
 
 
-def _arena(schedule: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
+def _arena(plan: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
     """Places for a condition's intermediates: those of its plan."""
 
 

@@ -53,23 +53,23 @@ _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
 
 
 class Frame:
-    """Where the arrays of one schedule are while its steps are written: pointers to some, offsets into ``arena`` for the others.
+    """Where the arrays of one plan are while its steps are written: pointers to some, offsets into ``arena`` for the others.
 
     Of the arrays that its steps write, all but those in ``unaligned`` start at multiples of :data:`LINE_BYTES`.
     """
 
-    __slots__ = ("execution_plan", "plan", "arena", "pointers", "inside_loop", "unaligned")
+    __slots__ = ("execution_plan", "allocation", "arena", "pointers", "inside_loop", "unaligned")
 
     def __init__(
         self,
-        schedule: ExecutionPlan,
-        plan: ArenaAllocation | None,
+        plan: ExecutionPlan,
+        allocation: ArenaAllocation | None,
         arena: Reg,
         pointers: dict[Node, Reg],
         inside_loop: bool = True,
         unaligned: frozenset[Node] = frozenset(),
     ) -> None:
-        self.execution_plan, self.plan, self.arena, self.pointers = schedule, plan, arena, pointers
+        self.execution_plan, self.allocation, self.arena, self.pointers = plan, allocation, arena, pointers
         self.inside_loop, self.unaligned = inside_loop, unaligned
 
 
@@ -88,19 +88,19 @@ class GraphWriter:
         self.integers = Integers(self.f)
         self.declarations = ATTRIBUTES + DECLARATIONS * checked
 
-    def render(self, schedule: ExecutionPlan, plan: ArenaAllocation | None) -> GraphWriter:
+    def render(self, plan: ExecutionPlan, allocation: ArenaAllocation | None) -> GraphWriter:
         f = self.f
         self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)  # SCRATCH_AT is 0
         place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_AT}")
         arena = f.emit(f"load ptr, ptr {place.text}, align 8", "ptr", 1)
-        for name, index in schedule.symbol_slots.items():
+        for name, index in plan.symbol_slots.items():
             self.integers.vars[name] = self._slot(index, "i64")
-        size = max((len(k.kernel.params) + len(k.kernel.integers()) + self._extra(k.kernel) for k in schedule.kernels), default=0)
+        size = max((len(k.kernel.params) + len(k.kernel.integers()) + self._extra(k.kernel) for k in plan.kernels), default=0)
         self.args = f.slot("i64", max(1, size), 8)
-        pointers = {n: self._slot(i, "ptr") for n, i in schedule.slot_of.items()}
+        pointers = {n: self._slot(i, "ptr") for n, i in plan.slot_of.items()}
         if self.checked:
-            self._poison_all(schedule, arena, pointers)
-        self.run(Frame(schedule, plan, arena, pointers, inside_loop=False))
+            self._poison_all(plan, arena, pointers)
+        self.run(Frame(plan, allocation, arena, pointers, inside_loop=False))
         f.do("ret i64 0")
         self.graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
         return self
@@ -144,7 +144,7 @@ class GraphWriter:
         return self.f.emit(f"load {t}, ptr {at.text}, align 8", t, 1)
 
     def run(self, frame: Frame) -> None:
-        """Writes the steps of a schedule."""
+        """Writes the steps of a plan."""
         for k, step in enumerate(frame.execution_plan.steps):
             if self.checked:
                 self._poison_fresh(k, frame)
@@ -163,7 +163,7 @@ class GraphWriter:
             return frame.pointers[x]
         if isinstance(x, Node) and x.size == 0:
             return frame.arena
-        return self.at(frame.arena, self.integers.integer(frame.execution_plan.offset(x, frame.plan)))
+        return self.at(frame.arena, self.integers.integer(frame.execution_plan.offset(x, frame.allocation)))
 
     def text(self, text: str) -> Reg:
         """The address of a text, which ends in a zero."""
@@ -197,10 +197,10 @@ class GraphWriter:
         if self.checked and nbytes:
             self.f.do(f"call void @hg_poison({place.typed}, i64 {nbytes})")
 
-    def _poison_all(self, schedule: ExecutionPlan, arena: Reg, pointers: dict[Node, Reg]) -> None:
+    def _poison_all(self, plan: ExecutionPlan, arena: Reg, pointers: dict[Node, Reg]) -> None:
         """Results, but for those in the memory of arguments, and the whole arena of the context."""
-        f, given = self.f, len(schedule.inputs) + len(schedule.constants)
-        for n in schedule.computed:
+        f, given = self.f, len(plan.inputs) + len(plan.constants)
+        for n in plan.computed:
             nbytes = f.int_op("mul", self.integers.integer(n.size), Reg(str(n.dtype.itemsize), "i64", 1))
             f.do(f"call void @hg_poison_result(ptr %bufs, i64 {given}, {pointers[n].typed}, {nbytes.typed})")
         place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_BYTES_AT}")
@@ -209,9 +209,9 @@ class GraphWriter:
 
     def _poison_fresh(self, step: int, frame: Frame) -> None:
         """The offsets of intermediates that ``step`` is the first to use, unless it may take over what another one left there."""
-        if frame.plan is None:
+        if frame.allocation is None:
             return
-        buffers = frame.plan.buffers.values()
+        buffers = frame.allocation.buffers.values()
         for p in buffers:
             others = (q for q in buffers if q is not p and q.first <= step <= q.last)
             if p.first == step and not any(q.offset < p.offset + p.nbytes and p.offset < q.offset + q.nbytes for q in others):

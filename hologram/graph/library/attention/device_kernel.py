@@ -40,9 +40,9 @@ MAX_VALUE_ROW_BYTES = 2048  # of a value: its panels and outputs fit where share
 GFLOPS = 60.0  # that a parallel iteration is taken to reach, for its cost
 
 
-def lower_attention(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
+def lower_attention(group: Group, materialized: set[Node], tile: GpuTileConfig) -> Lowered:
     """The one kernel of a group whose only value is an attention node."""
-    return _Attention(group, materialized, panels).lowered()
+    return _Attention(group, materialized, tile).lowered()
 
 
 def rounded_type(factor: Node) -> DType | None:
@@ -68,15 +68,15 @@ class TileKernel(ScoreKernel):
     """A kernel of nests. Names: ``r`` a row of the parallel iteration, ``left`` how many rows there are from the parallel iteration's first, ``j``
     the block, ``here`` how many keys it has, ``t`` one of them, ``k`` an element of a query, ``d`` of a value."""
 
-    def blocks_of(self, panels: GpuTileConfig, width: int, factors: Sequence[Node], products: int = 1) -> None:
+    def blocks_of(self, tile: GpuTileConfig, width: int, factors: Sequence[Node], products: int = 1) -> None:
         """Sizes of blocks, where ``width`` is what a row of the outputs has, and ``factors`` are those of all products, ``products`` of which are of
         the size of scores.
 
         Where matrix units can take the factors, blocks are theirs, and weights are rounded as factors are."""
-        most_rows, most_keys = panels.scores
+        most_rows, most_keys = tile.scores
         wide = self.dtype.itemsize // 4
         narrow = {rounded_type(x) for x in factors}
-        by_units = panels.tile_16_bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= MAX_MATRIX_UNIT_WIDTH
+        by_units = tile.tile_16_bit is not None and len(narrow) == 1 and None not in narrow and whole(width) <= MAX_MATRIX_UNIT_WIDTH
         self.weight_type: DType = narrow.pop() if by_units else self.dtype  # type: ignore[assignment]
         if by_units and products > 1 and whole(width) > MAX_MATRIX_UNIT_WIDTH // 2:
             most_keys //= 2
@@ -163,14 +163,14 @@ class TileKernel(ScoreKernel):
 
 
 class _Attention(TileKernel):
-    def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
+    def __init__(self, group: Group, materialized: set[Node], tile: GpuTileConfig) -> None:
         (self.node,) = group.nodes
         self.queries, self.keys, scores, self.values = self.node.inputs
         row_axis, key_axis, self.safe = self.node.attrs
         super().__init__(group, materialized, scores, row_axis, key_axis)
         (self.made_of,) = score_products(scores)
         self.depth, self.width = static(self.queries.shape[-1]), static(self.values.shape[-1])
-        self.blocks_of(panels, self.width, [self.queries, self.keys, self.values])
+        self.blocks_of(tile, self.width, [self.queries, self.keys, self.values])
         self.outs = self.scratch("outs", self.rows * whole(self.width))
         self.found = self.scratch("scores", self.rows * self.block)
         self.tops, self.sums, self.scales = (self.scratch(name, self.rows) for name in ("tops", "sums", "scales"))

@@ -22,15 +22,15 @@ from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, counter
 
 
-def lower_reduced(group: Group, materialized: set[Node], panels: GpuTileConfig) -> Lowered:
+def lower_reduced(group: Group, materialized: set[Node], tile: GpuTileConfig) -> Lowered:
     """The one kernel of a group whose only value is a ``reduced_scores`` node."""
-    return _Reduced(group, materialized, panels).lowered()
+    return _Reduced(group, materialized, tile).lowered()
 
 
 class _Reduced(TileKernel):
     """``found`` are the products; names are those of :class:`TileKernel`, with indices of the own axis for rows and of the walked one for keys."""
 
-    def __init__(self, group: Group, materialized: set[Node], panels: GpuTileConfig) -> None:
+    def __init__(self, group: Group, materialized: set[Node], tile: GpuTileConfig) -> None:
         (self.node,) = group.nodes
         own, walked, self.reduction, self.factored = self.node.attrs
         scores, *factors = self.node.inputs
@@ -39,7 +39,7 @@ class _Reduced(TileKernel):
         self.pairs = list(zip(factors[::2], factors[1::2], strict=True))
         self.made_of = score_products(scores)
         self.width = static(self.factor.shape[-1]) if self.factor is not None else 0
-        self.blocks_of(panels, self.width, factors if self.factor is None else [self.factor, *factors], len(self.pairs))
+        self.blocks_of(tile, self.width, factors if self.factor is None else [self.factor, *factors], len(self.pairs))
         self.found = [self.scratch(f"scores{i}", self.rows * self.block) for i in range(len(self.pairs))]
         self.outs = self.scratch("outs", self.rows * (whole(self.width) if self.factored else 1))
         self.r = counter("r", self.rows)

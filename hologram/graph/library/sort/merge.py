@@ -216,7 +216,7 @@ class _Merge:
         self.sort, self.body, self.run, self.start, self.diagonal = sort, body, run, start, diagonal
 
     def key(self, body: list[Stmt], position: Int, mask: Value, name: str) -> Value:
-        """The key of the source's element at ``place`` of the row. ``name``: of its index."""
+        """The key of the source's element at ``position`` of the row. ``name``: of its index."""
         value = load(body, self.source, self.at + position, mask)
         if not self.sort.moves_indices:
             return value

@@ -15,7 +15,7 @@ SIMPLIFY = RuleSet(
         *comparison.RULES,
         *arithmetic.RULES,
         *complex_parts.RULES,
-        *functions.MEETING,
+        *functions.DOUBLED_SIGMOID,
         *movement.RULES,
         *broadcasts.RULES,
         *reductions.RULES,
@@ -23,7 +23,7 @@ SIMPLIFY = RuleSet(
     ]
 )
 TOP_DOWN: list[Rule] = [*sink_movement.RULES, *functions.RULES]
-SINK = RuleSet([*sink_movement.MEETING, *TOP_DOWN])
+SINK = RuleSet([*sink_movement.ADJACENT, *TOP_DOWN])
 
 ALL: list[Rule] = [*SIMPLIFY.rules, *TOP_DOWN]
 

@@ -36,7 +36,7 @@ def _doubles(c: Node) -> bool:
 RULES: list[Rule] = [one_plus_tanh]
 
 # what that rule leaves: sigmoid is at most 1, so that doubling it is exact and never overflows
-MEETING: list[Rule] = [
+DOUBLED_SIGMOID: list[Rule] = [
     rule("double-sigmoid", "(sigmoid(x) * 2) * c = sigmoid(x) * (2 * c)", "standard", (_sigmoid(x) * 2) * c, _sigmoid(x) * (c * 2), where=_doubles),
     rule("halve-sigmoid", "(sigmoid(x) * 2) * (y * 0.5) = sigmoid(x) * y", "standard", (_sigmoid(x) * 2) * (y * 0.5), _sigmoid(x) * y),
     rule("double-multiple", "(x * c) * 2 = x * (c * 2)", "standard", (x * c) * 2, x * (c * 2), kinds="f", where=_doubles),

@@ -228,7 +228,7 @@ def concatenate_concatenate(node: Node, b: Rewriter) -> Node | None:
 
 
 # a movement on its way down meets others
-MEETING: list[Rule] = [
+ADJACENT: list[Rule] = [
     movement.reshape_same,
     movement.reshape_reshape,
     movement.reshape_broadcast,
