@@ -33,6 +33,15 @@ class Runnable(ABC):
         return [storage.view(o) for o in self.run([storage.copy_of(np.asarray(x)) for x in inputs])]
 
 
+def tell_program(compilation: Compilation, device: Callable[[], object], language: str, source: Callable[[], object]) -> None:
+    """Goes up the ladder of :mod:`hologram.support.debug` for a program whose code is ``source`` in ``language``."""
+    debug.tell(debug.DEVICES, "device", device)
+    debug.tell(debug.KERNELS, "kernels", lambda: compilation.texts({})["kernels"]())
+    debug.tell(debug.SOURCE, language, source)
+    debug.tell(debug.GRAPHS, "traced graph", lambda: compilation.traced)
+    debug.tell(debug.GRAPHS, "canonical graph", lambda: compilation.canonical)
+
+
 class BaseExecutable(Runnable):
     """A compiled graph on one device. ``compilation`` is the graph's way through the pipeline; ``where`` the device, in the words of errors."""
 
@@ -76,14 +85,6 @@ class BaseExecutable(Runnable):
     def as_text(self, stage: str = "kernels") -> str:
         """The program at ``stage``, one of :attr:`stages`, or after the pass of that name. Raises ValueError for another."""
         return self.compilation.as_text(stage, self._texts, self.where)
-
-    def _tell(self, device: Callable[[], object], source: str, text: Callable[[], object]) -> None:
-        """Goes up the ladder of :mod:`hologram.support.debug`; ``source`` is the language of ``text``."""
-        debug.tell(debug.DEVICES, "device", device)
-        debug.tell(debug.KERNELS, "kernels", lambda: self.as_text("kernels"))
-        debug.tell(debug.SOURCE, source, text)
-        debug.tell(debug.GRAPHS, "traced graph", lambda: self.traced)
-        debug.tell(debug.GRAPHS, "canonical graph", lambda: self.canonical)
 
     def reduction(self) -> Reduction:
         return self.compilation.reduction()

@@ -12,8 +12,6 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.backends.build import build
-from hologram.backends.rates import rates
-from hologram.backends.split import Split
 from hologram.graph.pipeline import canonicalise
 from hologram.graph.placement.device_parts import by_hand, is_placed, parts
 from hologram.graph.placement.min_cut import is_placeable, place
@@ -52,6 +50,8 @@ def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CP
 
 
 def _split(traced: Graph, graph: Graph, where: Mapping[Node, str], precision: str, why: str) -> Any:
+    from hologram.backends.split import Split  # placed programs alone need it
+
     found = parts(graph, where)
     return Split(traced, graph, found, [build(backend(p.device), p.graph, precision) for p in found], why)
 
@@ -62,6 +62,8 @@ def _placed(graph: Graph, precision: str, homes: Sequence[str]) -> Any:
     device = next((h for h in homes if h != CPU), None) or accelerator()
     if device is None or not is_placeable(graph):
         return build(backend(device if device is not None and device in homes else CPU), graph, precision)
+    from hologram.backends.rates import rates  # loads the runtime of devices
+
     canonical = canonicalise(graph, guarantee(precision))
     if find(device).why_not(precision, any(n.dtype in (dtypes.float64, dtypes.complex128) for n in canonical.nodes())) is not None:
         return build(backend(CPU), graph, precision)

@@ -160,7 +160,7 @@ def _toolchain() -> str:
     import llvmlite
     import llvmlite.binding as llvm
 
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[1]  # the package: what stands beside it does not count
     h = hashlib.blake2b(digest_size=16)
     for directory, subfolders, files in os.walk(root):
         subfolders.sort()

@@ -44,7 +44,7 @@ def rates(name: str) -> Rates:
 def known(name: str) -> Rates | None:
     """The rates of a device that have been measured; None where none have."""
     device = _device(name)
-    if device is not None and not device.has_values:
+    if device is not None and not getattr(device, "has_values", True):
         return NULL
     found = disk.load_entry(_key(name), lambda data, meta: meta.keys() == _FIELDS and all(type(x) is float for x in meta.values()))
     return None if found is None else Rates(**found[1])

@@ -52,9 +52,9 @@ class Compilation:
 
     @cached_property
     def execution_plan(self) -> ExecutionPlan:
-        context = self.context()
+        context, canonical = self.context(), self.canonical
         with debug.timed("scheduling"):
-            plan = compile_to_plan(self.canonical, context=context)
+            plan = compile_to_plan(canonical, context=context)
         _tell_times(context)
         return plan
 

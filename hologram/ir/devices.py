@@ -106,7 +106,7 @@ def devices() -> Devices:
     missing: dict[str, str] = {}
     for name in modules():
         if name not in _ENDLESS:
-            there, reason = _module(name).found()
+            there, reason = _found(name)
             found |= {d.name: d.describe() for d in there}
             if reason is not None:
                 missing[name] = reason
@@ -118,11 +118,22 @@ def modules() -> dict[str, str]:
     """The modules of all backends by their names: :data:`BACKENDS`, then those of entry points, which replace none of these."""
     from importlib.metadata import entry_points  # slow, and of use only where devices are looked for
 
-    return {e.name: e.value for e in entry_points(group="hologram.backends")} | BACKENDS
+    return BACKENDS | {e.name: e.value for e in entry_points(group="hologram.backends") if e.name not in BACKENDS}
 
 
 def _module(name: str) -> Any:
     return import_module(BACKENDS.get(name) or modules()[name])
+
+
+def _found(name: str) -> tuple[list[Any], str | None]:
+    """A backend's devices, and why there are none. Another package's backend that fails has none, and takes nothing else along."""
+    try:
+        there, reason = _module(name).found()
+        return list(there), reason
+    except Exception as e:
+        if name in BACKENDS:
+            raise
+        return [], f"its package failed: {type(e).__name__}: {e}"
 
 
 def _is_backend(name: str) -> bool:
@@ -131,14 +142,14 @@ def _is_backend(name: str) -> bool:
 
 def why_none(kind: str) -> str | None:
     """Why a backend, one of :func:`modules`, has no device; None where it has."""
-    return _module(kind).found()[1]
+    return _found(kind)[1]
 
 
 def _numbered(kind: str, number: int | None) -> Device | None:
     """A backend's device of that number, or what the backend's bare name means: the first GPU, or else the first device."""
     if kind in _ENDLESS:
         return _module(kind).numbered(number or 0)
-    there = _module(kind).found()[0]
+    there = _found(kind)[0]
     if number is None:
         return next((d for d in there if d.kind == "gpu"), there[0] if there else None)
     return there[number] if number < len(there) else None
@@ -164,8 +175,8 @@ def resolve(device: Any) -> str:
 
 
 def accelerator() -> str | None:
-    """The GPU that ``auto`` may choose, the first in the order of :data:`BACKENDS`; None where there is none."""
-    found = (d for name in modules() for d in _module(name).found()[0])
+    """The GPU that ``auto`` may choose, the first in the order of :func:`modules`; None where there is none."""
+    found = (d for name in modules() for d in _found(name)[0])
     return next((d.name for d in found if d.kind == "gpu"), None)
 
 

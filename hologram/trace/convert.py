@@ -14,7 +14,7 @@ from hologram.backends.residence import on_host
 from hologram.dlpack import array_of
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
-from hologram.ir.devices import CPU, find
+from hologram.ir.devices import CPU, backend, find
 from hologram.primitives.markers import place
 from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
@@ -126,7 +126,7 @@ def put(t: Tensor, device: Any) -> Tensor:
     if type(storage) is DeviceStorage and storage.device == name:
         return t
     try:
-        moved = of_storage(find(name).runtime.put(storage))
+        moved = of_storage(backend(name).storage(storage))
     except (DeviceError, OutOfMemory) as e:
         raise located(e) from None
     moved._weak = t._weak

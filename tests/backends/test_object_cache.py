@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import stat
@@ -503,3 +504,20 @@ def test_rates_that_are_none_are_refused(document: Any) -> None:
     cache.store(rates._key("cpu"), b"", document)
     with pytest.warns(CacheWarning, match="metadata does not describe"):
         assert rates.known("cpu") is None
+
+
+def test_keys_know_the_package_and_nothing_beside_it(tmp_path: Path) -> None:
+    """A copy of the package: what stands beside it leaves the keys as they are, an edit in it does not."""
+    shutil.copytree(Path(hg.__file__).parent, tmp_path / "hologram", ignore=shutil.ignore_patterns("__pycache__"))
+    program = "from hologram.backends import object_cache; print(object_cache.key('x'))"
+
+    def key() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    before = key()
+    (tmp_path / "another.py").write_text("x = 1\n")
+    assert key() == before
+    (tmp_path / "hologram" / "graph" / "pipeline.py").open("a").write("# edited\n")
+    assert key() != before

@@ -88,7 +88,7 @@ def test_times_of_passes_are_told(x: np.ndarray, capsys: pytest.CaptureFixture[s
 
 PACKAGE = {
     "other-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: other\nVersion: 1.0\n",
-    "other-1.0.dist-info/entry_points.txt": "[hologram.backends]\nother = other_backend\ncuda = other_backend\n",
+    "other-1.0.dist-info/entry_points.txt": "[hologram.backends]\nother = other_backend\ncuda = other_backend\nbroken = no_such_module\n",
     "other_backend.py": """
 from hologram.backends.null.device import Device as Null
 
@@ -116,7 +116,9 @@ class DeviceBackend:
     def __init__(self, device): pass
     def generate(self, compilation): return compilation
     def load(self, code): return Code(code)
-    def storage(self, source): return source
+    def storage(self, source):
+        from hologram.backends.residence import on_host
+        return on_host(source)
 
 DEVICE = Device()
 def found(): return [DEVICE], None
@@ -124,10 +126,13 @@ def found(): return [DEVICE], None
 }
 USE = """
 import numpy as np, hologram as hg, hologram.numpy as hnp
-assert "other:0" in hg.devices(), hg.devices()
+from hologram.ir import devices
+assert "other:0" in hg.devices() and "No module named 'no_such_module'" in hg.devices().missing["broken"], hg.devices()
+assert list(devices.modules()) == [*devices.BACKENDS, "other", "broken"]
 f = hg.jit(lambda x: hnp.tanh(x) + 1, device="other")
 x = np.linspace(-1, 1, 5, dtype=np.float32)
 np.testing.assert_allclose(f(x), np.tanh(x) + 1, rtol=1e-6)
+assert hg.device_put(x, "other").tolist() == x.tolist()
 assert f.lower(x).as_text("code") == "interpreted" and "kernel(" in f.lower(x).as_text("kernels")
 """
 

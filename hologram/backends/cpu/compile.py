@@ -100,6 +100,7 @@ class Source:
         return ObjectCode([code[end - n : end] for n, end in zip(known["objects"], ends, strict=True)], known, stored=True)
 
     def _generated(self) -> ObjectCode:
+        self.plan()  # tells its own times
         with debug.timed("lowering"):
             made = self.module
             modules, known = made.modules, made.facts | self.meta(made.execution_plan)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hologram import dtypes
-from hologram.backends.base import BaseExecutable
+from hologram.backends.base import BaseExecutable, tell_program
 from hologram.backends.cpu.compile import Source
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
@@ -52,7 +52,7 @@ class Executable(BaseExecutable):
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in known["computed"]]
         self.address: int = code.address("graph")
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
-        self._tell(lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
+        tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
     # --- running -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from hologram.backends.base import tell_program
 from hologram.backends.c.source import Program
 from hologram.backends.device.code import DeviceCode, all_kernels, line_of
 from hologram.backends.device.executable import Executable
@@ -38,6 +39,7 @@ class DeviceBackend(NamedTuple):
     def load(self, code: DeviceCode) -> Any:
         """The executable of generated code, whose kernels the device's own compiler builds. Raises CompileError with that compiler's words."""
         device = self.device
+        tell_program(code.compilation, lambda: device, code.program.dialect.name, lambda: code.program.text)  # also of what cannot be built
         names = sorted(set(code.program.names.values()))
         with debug.timed("code generation"):
             kernels = device.translated(lambda: device.build(code.program.text, names))

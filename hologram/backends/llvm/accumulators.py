@@ -134,7 +134,7 @@ class _FloatExtreme(Monoid):
     def result(self, regs: list[Reg]) -> Reg:
         f, d, n = self.f, self.acc.value_dtype, regs[0].width
         most, least = regs
-        infinity = d.format.beyond  # its own key; that of -inf is the complement
+        infinity = d.format.greatest  # the greatest number, its own key; that of the least is the complement
         above = f.emit(f"icmp sgt {most.typed}, {f.splat(Reg(str(infinity), most.type, 1), n).text}", "i1", n)
         below = f.emit(f"icmp slt {least.typed}, {f.splat(Reg(str(~infinity), most.type, 1), n).text}", "i1", n)
         nan = f.emit(f"or {above.typed}, {below.text}", "i1", n)

@@ -51,7 +51,7 @@ def quiet(f: Any) -> Any:
     def reference(*xs: Any) -> Any:
         with np.errstate(all="ignore"):
             d = xs[0].dtype
-            if dtypes.of(d).is_narrow_float:
+            if d.itemsize < 4 and dtypes.of(d).is_narrow_float:  # tests compute references in wider types than there are here
                 return np.asarray(f(*(x.astype(np.float32) if getattr(x, "dtype", None) == d else x for x in xs)))
             return np.asarray(f(*xs))
 
