@@ -512,12 +512,12 @@ def test_keys_know_the_package_and_nothing_beside_it(tmp_path: Path) -> None:
     program = "from hologram.backends import object_cache; print(object_cache.key('x'))"
 
     def key() -> str:
-        return subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=True
-        ).stdout
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        return subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     before = key()
     (tmp_path / "another.py").write_text("x = 1\n")
     assert key() == before
-    (tmp_path / "hologram" / "graph" / "pipeline.py").open("a").write("# edited\n")
+    edited = tmp_path / "hologram" / "graph" / "pipeline.py"
+    edited.write_text(edited.read_text() + "# edited\n")
     assert key() != before
