@@ -8,11 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import Draft
-from c_harness import run
-from comparing import close
-from needs import needs_compilers
-from optable import mismatch
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -23,6 +18,11 @@ from hologram.errors import DTypeError
 from hologram.graph.pipeline import compile_to_plan
 from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.settings import override
+from tests.support.building import Draft
+from tests.support.comparing import close
+from tests.support.devices.c_harness import run
+from tests.support.needs import needs_compilers
+from tests.support.optable import mismatch
 
 E4M3, E5M2 = dtypes.float8_e4m3fn, dtypes.float8_e5m2
 both = pytest.mark.parametrize("d", [E4M3, E5M2], ids=repr)
