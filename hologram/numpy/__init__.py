@@ -13,20 +13,24 @@ Every function takes Tensors, NumPy arrays, nested lists and Python scalars, and
 import importlib
 from typing import Any
 
-from hologram.numpy import assembly, complexes, creation, elementwise, floats, grids, integers, linear, manipulation, reductions, sorting
+from hologram.numpy import assembly, complexes, creation, elementwise, floats, grids, integers, linear, manipulation, reductions, segments, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
 from hologram.numpy.indexing import read, updates
 from hologram.numpy.introspection import inspection, questions, types
+from hologram.numpy.ufuncs.catalogue import ufuncs
+from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.trace.tensor import Tensor
 
 _MODULES = (
     *(types, elementwise, complexes, creation, manipulation, read, updates, reductions, linear, sorting, statistics, calculus, assembly),
-    *(inspection, application, floats, grids, integers, polynomials, questions, windows),
+    *(inspection, application, floats, grids, integers, polynomials, questions, segments, windows),
 )
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")
 _NAMES["broadcast_shapes"] = _NAMES.pop("broadcast_shapes_")
+_NAMES |= ufuncs(_NAMES)
+_NAMES["ufunc"] = ufunc
 globals().update(_NAMES)
 
 ndarray = Tensor

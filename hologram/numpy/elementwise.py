@@ -88,13 +88,7 @@ def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
         general = arithmetic.extreme(op)
     else:
         general = lambda x, y: elementwise(op, x, y)  # noqa: E731
-    method = binary_operator(op, general=general)
-
-    def function(x1: Any, x2: Any, /) -> Tensor:
-        result = method(x1, x2) if type(x1) is Tensor else NotImplemented
-        return general(x1, x2) if result is NotImplemented else result
-
-    return function
+    return binary_operator(op, general=general, infix=False)
 
 
 def _functions() -> dict[str, Callable[..., Tensor]]:

@@ -350,8 +350,8 @@ def _is_unknown_to(other: Any, x: Tensor, op: Op) -> bool:
     return method(other, x) is NotImplemented
 
 
-def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
-    """The method for an infix operator: ``self op other``, or ``other op self`` where ``swapped``.
+def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any], Any] | None = None, infix: bool = True) -> Callable[[Any, Any], Any]:
+    """The method for an infix operator: ``x1 op x2``, or ``x2 op x1`` where ``swapped``. Not ``infix``, the function of anything array-like.
 
     Two Tensors of one type and shape (or one of them a scalar), or a Tensor and a Python scalar met before, are recorded on the spot; everything else
     goes through ``general``, by default :func:`elementwise`. What the lean path may do for a type it learns from the results
@@ -362,52 +362,53 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
     results: dict[DType, DType] = {}
     is_equality = op is ew.eq or op is ew.ne
 
-    def slow(self: Any, other: Any) -> Any:
-        if not is_operand(other) and not (is_equality and _is_unknown_to(other, self, op)):
+    def slow(x1: Any, x2: Any) -> Any:
+        if infix and not is_operand(x2) and not (is_equality and _is_unknown_to(x2, x1, op)):
             return NotImplemented
-        result = general(other, self) if swapped else general(self, other)
+        result = general(x2, x1) if swapped else general(x1, x2)
         node: Any = result._node
         if type(node) is Pending and node.op is op and len(node.inputs) == 2 and node.inputs[0].dtype is node.inputs[1].dtype:
             results[node.inputs[0].dtype] = node.dtype
-            if type(other) in SCALARS and type(self) is tensor_class and self._node is not None:
-                _remember(node, self._node.dtype, other)
+            if type(x2) in SCALARS and type(x1) is tensor_class and x1._node is not None:
+                _remember(node, x1._node.dtype, x2)
         return result
 
-    def method(self: Any, other: Any) -> Any:
-        if recorder.traces_in_progress:
-            return slow(self, other)
-        a: Any = self._node or _own_leaf(self)
+    def method(x1: Any, x2: Any, /) -> Any:
+        if recorder.traces_in_progress or type(x1) is not tensor_class:
+            return slow(x1, x2)
+        a: Any = x1._node or _own_leaf(x1)
         if type(a) is not Pending:
-            return slow(self, other)
+            return slow(x1, x2)
         dtype = a.dtype
         shape = a.shape
-        kind = type(other)
+        kind = type(x2)
         if kind is tensor_class:
-            b: Any = other._node or _own_leaf(other)
+            b: Any = x2._node or _own_leaf(x2)
             if type(b) is not Pending or b.dtype is not dtype:
-                return slow(self, other)
-            if b.shape != shape and b.shape:
+                return slow(x1, x2)
+            other = b.shape
+            if other is not shape and other != shape and other:
                 if shape:
-                    return slow(self, other)
-                shape = b.shape
-            weak = self._weak and other._weak
+                    return slow(x1, x2)
+                shape = other
+            weak = x1._weak and x2._weak
         else:
             try:
-                b = _weak_constants.get((dtype, kind, other))
+                b = _weak_constants.get((dtype, kind, x2))
             except TypeError:
                 b = None
             if b is None:
-                return slow(self, other)
-            weak = self._weak
-        result = results.get(dtype)
-        if result is None:
-            return slow(self, other)
+                return slow(x1, x2)
+            weak = x1._weak
         node = Pending()
+        try:
+            node.dtype = results[dtype]
+        except KeyError:
+            return slow(x1, x2)
         node.op = op
         node.inputs = (b, a) if swapped else (a, b)
         node.attrs = ()
         node.shape = shape
-        node.dtype = result
         node.seen = False
         depth = a.depth
         if b.depth > depth:
@@ -441,15 +442,15 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
         a: Any = x._node or _own_leaf(x)
         if type(a) is not Pending:
             return slow(x)
-        result = results.get(a.dtype)
-        if result is None:
-            return slow(x)
         node = Pending()
+        try:
+            node.dtype = results[a.dtype]
+        except KeyError:
+            return slow(x)
         node.op = op
         node.inputs = (a,)
         node.attrs = ()
         node.shape = a.shape
-        node.dtype = result
         node.seen = False
         node.depth = a.depth + 1
         t = tensor_class()

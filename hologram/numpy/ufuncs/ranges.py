@@ -1,0 +1,101 @@
+"""Folds of ranges of an axis, ``reduceat``: ranges are known or computed, and may overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.control.loops import fori_loop
+from hologram.errors import DTypeError, IndexOutOfRange, ShapeError
+from hologram.ir.symbolic import is_static
+from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.numpy.creation import full
+from hologram.numpy.elementwise import where
+from hologram.numpy.indexing.read import clamped, take
+from hologram.numpy.manipulation import concat, moveaxis
+from hologram.numpy.segments import SEGMENT_OPS, segmented
+from hologram.numpy.ufuncs.folds import Fold, operand, require_static
+from hologram.support.user_lines import located
+from hologram.trace.tensor import Tensor
+
+
+def reduceat(fold: Fold, x: Any, indices: Any, axis: Any, dtype: Any) -> Tensor:
+    """See :meth:`~hologram.numpy.ufuncs.ufunc.ufunc.reduceat`."""
+    what = f"{fold.name}.reduceat"
+    t, name = operand(fold, x, dtype, "reduceat")
+    if t.ndim == 0:
+        raise located(ShapeError(f"{what} takes at least one axis"))
+    a = axis_of(axis, t.ndim, what)
+    rows = moveaxis(t, a, 0)
+    require_static(fold, rows)
+    starts = _starts(indices, rows.shape[0], what)
+    op = SEGMENT_OPS.get(name)
+    if isinstance(starts, np.ndarray) and op is not None and t._aval()[1].kind in op.kinds and bool(np.all(np.diff(starts) > 0)):
+        counts = np.diff(starts, append=rows.shape[0])
+        found = segmented(op, rows[int(starts[0]) if starts.size else rows.shape[0] :], np.repeat(np.arange(starts.size), counts), starts.size)
+    else:
+        found = _folded(fold, rows, starts)
+    return moveaxis(found, 0, a)
+
+
+def _starts(indices: Any, n: int, what: str) -> Any:
+    """``indices`` as an int64 vector of positions of an axis of extent ``n``: a NumPy array where they are known, checked; else a Tensor, clamped."""
+    known = indices if type(indices) is Tensor else np.asarray(indices)
+    if known.ndim != 1 or not is_static(known.shape[0]):
+        raise located(ShapeError(f"{what}: indices are a vector of static extent, not of shape {list(known.shape)}"))
+    if known.dtype.kind not in "iu" and known.size:
+        raise located(DTypeError(f"{what}: indices are integers, not {known.dtype}"))
+    if type(known) is Tensor:
+        return wrap(clamped(array(known, what), n))
+    if known.size and not (known.min() >= 0 and known.max() < n):
+        worst = known.min() if known.min() < 0 else known.max()
+        raise located(IndexOutOfRange(f"{what}: index {worst} is out of range for an axis of extent {n}"))
+    return known.astype(np.int64)
+
+
+def _folded(fold: Fold, rows: Tensor, starts: Any) -> Tensor:
+    """The folds of ``rows`` from each of ``starts`` up to the next, of one element at least."""
+    n, count = rows.shape[0], starts.shape[0]
+    if count == 0:
+        return rows[:0]
+    if isinstance(starts, np.ndarray):
+        lengths: Any = np.maximum(np.diff(starts, append=n), 1)
+        longest = int(lengths.max())
+    else:
+        following = concat([starts[1:], full((1,), n, dtype=dtypes.int64)])
+        lengths, longest = where(following > starts, following - starts, 1), n
+    by_powers = fold.reorderable or fold.name in ("add", "multiply")
+    return (_by_powers_of_two if by_powers else _in_order)(fold, rows, starts, lengths, longest)
+
+
+def _beside(x: Any, rows: Tensor) -> Any:
+    """A vector with an axis of extent 1 for each axis of ``rows`` but the first."""
+    return x.reshape((-1, *[1] * (rows.ndim - 1)))
+
+
+def _by_powers_of_two(fold: Fold, rows: Tensor, starts: Any, lengths: Any, longest: int) -> Tensor:
+    """Of an associative function: each range is made of stretches of 2**j elements, folded for all positions at once."""
+    result = take(rows, starts, axis=0)
+    position, rest = starts + 1, lengths - 1  # of what is still to come
+    stretches = rows  # of 2**j elements from each position on
+    for j in range((longest - 1).bit_length()):
+        is_next = (rest >> j) & 1 == 1
+        piece = take(stretches, position, axis=0, mode="clip")
+        result = where(_beside(is_next, rows), fold.function(result, piece), result)
+        position = position + (((rest >> j) & 1) << j)
+        if stretches.shape[0] > 1 << j:
+            stretches = fold.function(stretches[: -(1 << j)], stretches[1 << j :])
+    return result
+
+
+def _in_order(fold: Fold, rows: Tensor, starts: Any, lengths: Any, longest: int) -> Tensor:
+    """The folds of all ranges side by side, an element of each at a time."""
+
+    def step(j: Any, result: Tensor) -> Tensor:
+        row = take(rows, j + starts, axis=0)
+        return where(_beside(j < lengths, rows), fold.function(result, row), result)
+
+    result: Tensor = fori_loop(1, longest, step, take(rows, starts, axis=0))
+    return result
