@@ -17,7 +17,7 @@ from hologram.numpy.arguments import array, axis_of, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.elementwise import where as chosen
-from hologram.numpy.indexing.read import take
+from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.manipulation import concat
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
@@ -30,8 +30,8 @@ from hologram.trace.tensor import Tensor
 
 __all__ = [
     "argpartition", "argsort", "argwhere", "bincount", "digitize", "flatnonzero", "histogram", "histogram2d", "histogram_bin_edges",
-    "histogramdd", "intersect1d", "isin", "lexsort", "nonzero", "partition", "searchsorted", "setdiff1d", "setxor1d", "sort", "union1d", "unique",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values", "where",
+    "histogramdd", "intersect1d", "isin", "lexsort", "nonzero", "partition", "searchsorted", "setdiff1d", "setxor1d", "sort", "top_k", "union1d",
+    "unique",    "unique_all", "unique_counts", "unique_inverse", "unique_values", "where",
 ]  # fmt: skip
 
 MAX_SEARCH_STEPS = 48  # of a binary search in an axis of symbolic extent
@@ -64,6 +64,28 @@ def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stabl
     Tensor([1, 2, 0], dtype=int64)
     """
     return _sorted(rows.argsort, x, axis, descending, stable)
+
+
+def top_k(x: Any, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest elements along ``axis``, in descending order, and their indices; of equal elements that of the lowest index comes first.
+
+    Both results have the shape of ``x`` with extent ``k`` along ``axis``; indices are int64. NaN counts as the largest. JAX's ``jax.lax.top_k``.
+    Raises ShapeError for a scalar and for fewer than ``k`` elements, ArgumentError for a negative ``k``, DTypeError for complex numbers.
+
+    >>> hnp.top_k([1, 5, 3, 5], 3)
+    (Tensor([5, 5, 3], dtype=int64), Tensor([1, 3, 2], dtype=int64))
+    """
+    t = wrap(array(x, "top_k"))
+    if t._aval()[1].is_complex:
+        raise located(DTypeError(f"top_k: takes what has an order, not {t.dtype}"))
+    a = axis_of(axis, t.ndim, "top_k")
+    count = integer(k, "top_k", "k")
+    if count < 0:
+        raise located(ArgumentError(f"top_k: the {count} largest elements"))
+    if isinstance(n := t.shape[a], int) and count > n:
+        raise located(ShapeError(f"top_k: the {count} largest of {n} elements along axis {a}"))
+    indices = argsort(t, a, descending=True)[(slice(None),) * a + (slice(count),)]
+    return take_along_axis(t, indices, a), indices
 
 
 def partition(x: Any, kth: Any, /, axis: int | None = -1) -> Tensor:

@@ -2,7 +2,7 @@
 
 What :mod:`hologram.numpy` has under the same name is called, and gives Tensors: ``np.sin(tensor)``, ``array + tensor``, ``np.mean(tensor, axis=0)``.
 What it lacks, functions or arguments, NumPy computes on the values and gives arrays; while tracing there are no values, which is a
-TracedValueError. Options and methods of ufuncs are refused, and so is whatever writes into a Tensor.
+TracedValueError. So are the methods of ufuncs, ``np.add.reduce(tensor)``. Options of ufuncs are refused, and so is whatever writes into a Tensor.
 """
 
 from __future__ import annotations
@@ -18,17 +18,6 @@ from hologram.errors import ArgumentError
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor, namespace
 
-_METHODS = {  # hologram.numpy's functions for the methods of ufuncs
-    ("add", "reduce"): "sum",
-    ("multiply", "reduce"): "prod",
-    ("maximum", "reduce"): "max",
-    ("minimum", "reduce"): "min",
-    ("logical_and", "reduce"): "all",
-    ("logical_or", "reduce"): "any",
-    ("add", "accumulate"): "cumulative_sum",
-    ("multiply", "accumulate"): "cumulative_prod",
-    ("multiply", "outer"): "outer",
-}
 _WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")  # into their first argument
 _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
     "iscomplexobj": lambda x: np.issubdtype(x.dtype, np.complexfloating),
@@ -57,22 +46,35 @@ _RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape"}  # parameters w
 
 
 def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``Tensor.__array_ufunc__``. Raises ArgumentError for methods, and for ``out``, ``where`` and other options."""
+    """``Tensor.__array_ufunc__``. Raises ArgumentError for what writes, and for options that hologram.numpy's ufunc does not take."""
     if any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, np.ndarray, np.generic)) for x in inputs):
         return NotImplemented
     name = of.__name__
+    own = getattr(namespace(), name, None)
     if method != "__call__":
-        other = _METHODS.get((name, method))
-        instead = f"hologram.numpy.{other}" if other else "x = x.at[i].add(v) and its relatives" if method == "at" else "functions of hologram.numpy"
-        raise located(ArgumentError(f"numpy.{name}.{method} does not take Tensors: use {instead}, or NumPy on np.asarray(tensor)"))
+        return _method(of, own, method, inputs, options)
     if options:
         given = ", ".join(f"{option}=" for option in options)
         advice = "write x = x + y for x += y where x is an array" if "out" in options else f"use hologram.numpy.{name}, where and astype"
         raise located(ArgumentError(f"numpy.{name} with {given} does not take Tensors: {advice}, or NumPy on np.asarray(tensor)"))
-    own = getattr(namespace(), name, None)
     if own is None:
         return of(*_values(inputs, f"numpy.{name}, which hologram.numpy lacks,"))
     return own(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+
+
+def _method(of: np.ufunc, own: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A method of a ufunc: that of hologram.numpy's, or NumPy's on the values where it has none."""
+    what = f"numpy.{of.__name__}.{method}"
+    if method == "at" and type(inputs[0]) is Tensor:
+        instead = f"x = hologram.numpy.{of.__name__}.at(x, i, …)"
+        raise located(ArgumentError(f"{what} writes into its argument, and Tensors do not change: write {instead}"))
+    if refused := [option for option in options if method == "outer" or option == "out"]:
+        raise located(ArgumentError(f"{what} with {refused[0]}= does not take Tensors: use hologram.numpy, or NumPy on np.asarray(tensor)"))
+    found = None if method == "at" else getattr(own, method, None)
+    if found is None:
+        reading = f"{what}, whose first argument is an array," if method == "at" else f"{what}, which hologram.numpy lacks,"
+        return getattr(of, method)(*_values(inputs, reading), **_values(options, reading))
+    return found(*inputs, **options)
 
 
 def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

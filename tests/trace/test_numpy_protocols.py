@@ -58,6 +58,31 @@ def test_operators_of_arrays_and_numpy_scalars_give_tensors() -> None:
     assert [(counts & hg.tensor(counts)).tolist(), (counts << hg.tensor(counts)).tolist()] == [[0, 1, 2, 3], [0, 2, 8, 24]]
 
 
+METHODS: dict[str, Any] = {
+    "reduce": lambda x: np.add.reduce(x),
+    "reduce by place": lambda x: np.subtract.reduce(x, 1, None, None, True),
+    "reduce some": lambda x: np.maximum.reduce(x, axis=None, initial=0.0, where=X > 0.5),
+    "accumulate": lambda x: np.multiply.accumulate(x, axis=1),
+    "reduceat": lambda x: np.add.reduceat(x, [0, 2, 1], axis=1),
+    "outer": lambda x: np.hypot.outer(x[0], np.ones(2, np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_ufuncs(name: str) -> None:
+    for got in (METHODS[name](T), hg.jit(METHODS[name])(X)):
+        assert type(got) is hg.Tensor
+        np.testing.assert_allclose(np.asarray(got), METHODS[name](X), rtol=1e-6)
+
+
+def test_methods_of_ufuncs_that_write_into_arrays() -> None:
+    counts = np.zeros(3)
+    np.add.at(counts, [0, 0, 2], hg.tensor([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(counts, [3, 0, 3])
+    with pytest.raises(TracedValueError, match="numpy.add.at, whose first argument is an array, needs the value"):
+        hg.jit(lambda v: np.add.at(counts, [0, 0, 2], v))(np.ones(3))
+
+
 CALLS: dict[str, Any] = {
     "sum": lambda x: np.sum(x, axis=0, keepdims=True),
     "sum of an option's default": lambda x: np.sum(x, 0, None, None),
@@ -141,10 +166,9 @@ REFUSED: dict[str, Any] = {
     "out": (lambda: np.add(X, T, out=np.zeros_like(X)), r"numpy.add with out= does not take Tensors: write x = x \+ y for x \+= y"),
     "where": (lambda: np.sqrt(T, where=X > 0), "numpy.sqrt with where= does not take Tensors: use hologram.numpy.sqrt"),
     "dtype": (lambda: np.sqrt(T, dtype=np.float64), "numpy.sqrt with dtype="),
-    "reduce": (lambda: np.add.reduce(T), "numpy.add.reduce does not take Tensors: use hologram.numpy.sum"),
-    "accumulate": (lambda: np.multiply.accumulate(T), "use hologram.numpy.cumulative_prod"),
-    "outer": (lambda: np.subtract.outer(T, T), "numpy.subtract.outer does not take Tensors: use functions of hologram.numpy"),
-    "at": (lambda: np.add.at(T, [0], 1), r"x = x.at\[i\].add\(v\)"),
+    "reduce": (lambda: np.add.reduce(T, out=np.zeros(4)), "numpy.add.reduce with out= does not take Tensors"),
+    "outer": (lambda: np.subtract.outer(T, T, dtype=np.float64), "numpy.subtract.outer with dtype= does not take Tensors"),
+    "at": (lambda: np.add.at(T, [0], 1), r"numpy.add.at writes into its argument.*write x = hologram.numpy.add.at\(x, i, …\)"),
     "put": (lambda: np.put(T, [0], 1), "numpy.put writes into its argument"),
     "copyto": (lambda: np.copyto(T, X), r"numpy.copyto writes into its argument, and Tensors do not change: write x = x.at\[i\].set\(v\)"),
     "diagonal": (lambda: np.fill_diagonal(T, 1), "numpy.fill_diagonal writes"),
