@@ -574,12 +574,12 @@ def modf(x: Any, /) -> tuple[Tensor, Tensor]:
 
 
 def float_power(x1: Any, x2: Any, /) -> Tensor:
-    """Power ``x1 ** x2``, computed and given in float64.
+    """Power ``x1 ** x2``, computed and given in float64; of complex numbers in complex128.
 
     >>> hnp.float_power([1, 2, 3], 2)
     Tensor([1., 4., 9.], dtype=float64)
     """
-    nodes, _, _ = promoted("float_power", (x1, x2), lambda d: dtypes.float64, keep=True)
+    nodes, _, _ = promoted("float_power", (x1, x2), lambda d: dtypes.complex128 if d.is_complex else dtypes.float64, keep=True)
     a, b = map(wrap, nodes)
     return a**b
 

@@ -133,8 +133,7 @@ def _folded(fold: Fold, rows: Tensor, mask: Tensor | None, start: Tensor | None)
     identity = None if fold.identity is None else _scalar(fold.identity, rows, fold.name)
     if mask is not None and identity is not None:
         rows, mask = chosen(mask, rows, identity), None
-    if rows.shape[0] == 0 and start is None:
-        start = identity
+    start = identity if start is None else start  # as in NumPy also where there are elements: gcd of -1 alone is 1
     if fold.reorderable and mask is None and rows.shape[0] != 0:
         result = in_any_order(fold, rows)
         return result if start is None else fold.function(start, result)
