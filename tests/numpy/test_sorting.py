@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -136,3 +138,46 @@ def test_lexsort_and_partition() -> None:
 def test_errors(error: Any, work: Any) -> None:
     with pytest.raises(error):
         work(hnp.asarray(V))
+
+
+# --- the largest -----------------------------------------------------------------------------------------------------
+
+
+@given(data=st.data(), d=st.sampled_from("?bBlefd"), axis=st.integers(-2, 1))
+def test_top_k(data: st.DataObject, d: str, axis: int) -> None:
+    """By the order of Python's stable sort: NaN first, then the largest, of equal elements the first."""
+    x = (
+        np.array(data.draw(st.lists(st.sampled_from([0, 1, 2, 3, *([np.nan] if d in "efd" else [])]), min_size=12, max_size=12)))
+        .reshape(3, 4)
+        .astype(d)
+    )
+    k = data.draw(st.integers(0, x.shape[axis]))
+    rows = np.moveaxis(x, axis, -1)
+    order = [sorted(range(len(row)), key=lambda i, row=row: (row[i] == row[i], -float(row[i]) if row[i] == row[i] else 0))[:k] for row in rows]
+    want = np.moveaxis(np.array(order, int).reshape(len(rows), k), -1, axis)
+    for values, indices in (hnp.top_k(x, k, axis), hg.jit(lambda x: hnp.top_k(x, k, axis))(x)):
+        assert values.dtype == x.dtype and indices.dtype == np.int64
+        np.testing.assert_array_equal(indices, want)
+        np.testing.assert_array_equal(values, np.take_along_axis(x, want, axis))
+
+
+def test_top_k_under_transforms() -> None:
+    x = np.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
+    np.testing.assert_array_equal(hg.grad(lambda x: (hnp.top_k(x, 2)[0] * np.array([1.0, 10.0])).sum())(x[0]), [1.0, 0.0, 10.0])
+    values, indices = hg.vmap(lambda v: hnp.top_k(v, 2))(x)
+    np.testing.assert_array_equal(values, [[3.0, 2.0], [6.0, 5.0]])
+    np.testing.assert_array_equal(indices, [[0, 2], [1, 2]])
+    f = hg.jit(lambda x: hnp.top_k(x, 2)[0], dynamic=True)
+    for n in (3, 7):
+        np.testing.assert_array_equal(f(np.arange(float(n))), [n - 1, n - 2])
+
+
+def test_top_k_refuses() -> None:
+    for call, kind, message in (
+        (lambda: hnp.top_k([1, 2], 3), ShapeError, "the 3 largest of 2 elements"),
+        (lambda: hnp.top_k([1, 2], -1), ArgumentError, "the -1 largest"),
+        (lambda: hnp.top_k(1, 1), ShapeError, "axis -1 of an array with 0 axes"),
+        (lambda: hnp.top_k([1j], 1), DTypeError, "has an order, not complex64"),
+    ):
+        with pytest.raises(kind, match=message + ".*test_sorting.py"):
+            call()
