@@ -20,21 +20,7 @@ from hologram.trace.tensor import Tensor
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
-SEGMENT_OPS: dict[str, Op] = {"add": rows.scatter_add, "multiply": rows.scatter_mul, "maximum": rows.scatter_max, "minimum": rows.scatter_min}
 _MODES = ("drop", "fill", "clip", "promise_in_bounds")
-
-
-def segmented(op: Op, data: Tensor, ids: Any, count: int, start: Any = None) -> Tensor:
-    """``count`` results along the first axis, element i of ``data`` combined by ``op`` into result ``ids[i]``; ids out of range are dropped.
-
-    Every result starts as ``start``, by default as the identity of ``op``. Raises DTypeError for a type that ``op`` does not take.
-    """
-    node = array(data, op.name)
-    if node.dtype.kind not in op.kinds:
-        raise located(DTypeError(f"{op.name} does not take {node.dtype}"))
-    first = op.identity(dtypes.real_of(node.dtype)) if start is None else start
-    out = array(full((count, *node.shape[1:]), first, dtype=node.dtype), op.name)
-    return wrap(record(op, (out, array(ids, op.name), node), (0, 0)))
 
 
 def _segment(name: str, op: Op, start: Any, data: Any, segment_ids: Any, num_segments: int | None, mode: str | None) -> Tensor:
@@ -53,7 +39,12 @@ def _segment(name: str, op: Op, start: Any, data: Any, segment_ids: Any, num_seg
     ids = cast(wrap(array(known, name)), dtypes.int64)
     if mode is not None and choice(mode, name, "mode", _MODES) == "clip":
         ids = clip(ids, 0, count - 1)
-    return segmented(op, t, ids, count, start)
+    node = array(t, name)
+    if node.dtype.kind not in op.kinds:
+        raise located(DTypeError(f"{name} does not take {node.dtype}"))
+    first = op.identity(node.dtype) if start is None else start
+    out = array(full((count, *node.shape[1:]), first, dtype=node.dtype), name)
+    return wrap(record(op, (out, array(ids, name), node), (0, 0)))  # which drops ids out of range
 
 
 def segment_sum(

@@ -15,7 +15,6 @@ from hologram.numpy.creation import full
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.read import clamped, take
 from hologram.numpy.manipulation import concat, moveaxis
-from hologram.numpy.segments import SEGMENT_OPS, segmented
 from hologram.numpy.ufuncs.folds import Fold, operand, require_static
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
@@ -24,20 +23,13 @@ from hologram.trace.tensor import Tensor
 def reduceat(fold: Fold, x: Any, indices: Any, axis: Any, dtype: Any) -> Tensor:
     """See :meth:`~hologram.numpy.ufuncs.ufunc.ufunc.reduceat`."""
     what = f"{fold.name}.reduceat"
-    t, name = operand(fold, x, dtype, "reduceat")
+    t, _ = operand(fold, x, dtype, "reduceat")
     if t.ndim == 0:
         raise located(ShapeError(f"{what} takes at least one axis"))
     a = axis_of(axis, t.ndim, what)
     rows = moveaxis(t, a, 0)
     require_static(fold, rows)
-    starts = _starts(indices, rows.shape[0], what)
-    op = SEGMENT_OPS.get(name)
-    if isinstance(starts, np.ndarray) and op is not None and t._aval()[1].kind in op.kinds and bool(np.all(np.diff(starts) > 0)):
-        counts = np.diff(starts, append=rows.shape[0])
-        found = segmented(op, rows[int(starts[0]) if starts.size else rows.shape[0] :], np.repeat(np.arange(starts.size), counts), starts.size)
-    else:
-        found = _folded(fold, rows, starts)
-    return moveaxis(found, 0, a)
+    return moveaxis(_folded(fold, rows, _starts(indices, rows.shape[0], what)), 0, a)
 
 
 def _starts(indices: Any, n: int, what: str) -> Any:
@@ -66,8 +58,7 @@ def _folded(fold: Fold, rows: Tensor, starts: Any) -> Tensor:
     else:
         following = concat([starts[1:], full((1,), n, dtype=dtypes.int64)])
         lengths, longest = where(following > starts, following - starts, 1), n
-    by_powers = fold.reorderable or fold.name in ("add", "multiply")
-    return (_by_powers_of_two if by_powers else _in_order)(fold, rows, starts, lengths, longest)
+    return (_by_tree if fold.reorderable else _in_order)(fold, rows, starts, lengths, longest)
 
 
 def _beside(x: Any, rows: Tensor) -> Any:
@@ -75,19 +66,24 @@ def _beside(x: Any, rows: Tensor) -> Any:
     return x.reshape((-1, *[1] * (rows.ndim - 1)))
 
 
-def _by_powers_of_two(fold: Fold, rows: Tensor, starts: Any, lengths: Any, longest: int) -> Tensor:
-    """Of an associative function: each range is made of stretches of 2**j elements, folded for all positions at once."""
+def _by_tree(fold: Fold, rows: Tensor, starts: Any, lengths: Any, longest: int) -> Tensor:
+    """Of an associative function: each range is made of blocks of 2**j elements, at most two of each size, one from either end of what is left."""
     result = take(rows, starts, axis=0)
-    position, rest = starts + 1, lengths - 1  # of what is still to come
-    stretches = rows  # of 2**j elements from each position on
-    for j in range((longest - 1).bit_length()):
-        is_next = (rest >> j) & 1 == 1
-        piece = take(stretches, position, axis=0, mode="clip")
-        result = where(_beside(is_next, rows), fold.function(result, piece), result)
-        position = position + (((rest >> j) & 1) << j)
-        if stretches.shape[0] > 1 << j:
-            stretches = fold.function(stretches[: -(1 << j)], stretches[1 << j :])
-    return result
+    low, high = starts + 1, starts + lengths  # what is left, in blocks of the level's size
+    ending, has_ending = result, np.zeros(starts.shape[0], bool)  # the blocks at the end, folded
+    for _ in range((longest - 1).bit_length()):
+        at_low = (low & 1 == 1) & (low < high)
+        result = where(_beside(at_low, rows), fold.function(result, take(rows, low, axis=0, mode="clip")), result)
+        low = low + at_low
+        at_high = (high & 1 == 1) & (low < high)
+        high = high - at_high
+        block = take(rows, high, axis=0, mode="clip")
+        ending = where(_beside(at_high, rows), where(_beside(has_ending, rows), fold.function(block, ending), block), ending)
+        has_ending = has_ending | at_high
+        low, high = low >> 1, high >> 1
+        if rows.shape[0] > 1:
+            rows = fold.function(rows[:-1:2], rows[1::2])
+    return where(_beside(has_ending, rows), fold.function(result, ending), result)
 
 
 def _in_order(fold: Fold, rows: Tensor, starts: Any, lengths: Any, longest: int) -> Tensor:
