@@ -232,3 +232,7 @@ def test_vectorize() -> None:
 def test_errors(error: Any, work: Any) -> None:
     with pytest.raises(error):
         work()
+
+
+def test_float_power_of_complex_numbers() -> None:
+    check(lambda xp, z: (xp.float_power(z, 2), xp.float_power(z, z)), np.array([1 + 2j, -1j, 3], np.complex64), rtol=1e-12)
