@@ -452,12 +452,13 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
         node.attrs = ()
         node.shape = a.shape
         node.seen = False
-        node.depth = a.depth + 1
+        depth = a.depth
+        node.depth = depth + 1
         t = tensor_class()
         t._node = node
         t._storage = None
         t._weak = x._weak
-        if a.depth >= DEPTH_LIMIT:
+        if depth >= DEPTH_LIMIT:
             relieve(t)
         return t
 
