@@ -16,7 +16,7 @@ from benchmarks import worker
 
 
 def main(framework: str, folder: str, budget: float) -> None:
-    importlib.import_module(framework)  # before the programs, which ask whether it is Numba
+    importlib.import_module(framework.split("_")[0])  # before the programs, which ask whether it is Numba
     from benchmarks.loop_programs import CASES
     from benchmarks.loop_programs.frameworks import FRAMEWORKS, REFERENCE, Prepared, as_arrays, compared
 

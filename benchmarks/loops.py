@@ -23,10 +23,10 @@ import numpy as np
 
 from benchmarks import bandwidth, loop_report
 from benchmarks.loop_programs import CASES
-from benchmarks.loop_programs.frameworks import REFERENCE, agree, runs
+from benchmarks.loop_programs.frameworks import MODULES, REFERENCE, agree, runs
 from benchmarks.process import Answer, Worker
 
-PEERED = ("hologram", "jax", "numba")
+DEFAULT = ("hologram", "jax", "numba")
 THREAD_VARIABLES = ("HOLOGRAM_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SLOW = 2.0  # seconds: a call that takes longer is measured in one round
 
@@ -34,7 +34,8 @@ SLOW = 2.0  # seconds: a call that takes longer is measured in one round
 def main() -> int:
     options = _options()
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(options.threads)))
-    frameworks = [f for f in options.frameworks.split(",") if importlib.util.find_spec(f) is not None]
+    asked = options.frameworks.split(",")
+    frameworks = [f for f, module in MODULES.items() if module in asked and module != REFERENCE and importlib.util.find_spec(module) is not None]
     names = [name for name in CASES if re.search(options.workloads, name)]
     results: dict[str, Any] = {"threads": options.threads, "frameworks": frameworks, "first": options.first, "cases": []}
     measure = _first_calls if options.first else _calls
@@ -48,7 +49,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-w", "--workloads", default=".", help="a regular expression: only cases whose name it finds")
-    parser.add_argument("-f", "--frameworks", default=",".join(PEERED), help="in order; those that cannot be imported are left out")
+    parser.add_argument("-f", "--frameworks", default=",".join(DEFAULT), help="those that cannot be imported are left out")
     parser.add_argument("-r", "--rounds", type=int, default=3)
     parser.add_argument("-s", "--seconds", type=float, default=0.1, help="for each framework, case and round")
     parser.add_argument("--limit", type=float, default=60, help="seconds for an answer: first call, or calls of a round")

@@ -12,25 +12,26 @@ WIDTH, HEADS = 64, 8  # of a head; a layer is as wide as all of its heads
 
 
 def _decoder(rng: np.random.Generator, layers: int, positions: int, heads: int) -> tuple[Any, ...]:
-    """Keys and values (layer, position, head, element), what stands in them so far, the token's vector, and the weights."""
+    """Keys and values of each layer (position, head, element), what stands in them so far, the token's vector, and the weights of each layer."""
     d = heads * WIDTH
     shapes = ((d, 3 * d), (d, d), (d, 4 * d), (4 * d, d))
-    weights = tuple((rng.standard_normal((layers, *s)) / np.sqrt(s[0])).astype(np.float32) for s in shapes)
-    caches = [rng.standard_normal((layers, positions, heads, WIDTH)).astype(np.float32) for _ in range(2)]
-    return *caches, np.array(positions // 2, np.int32), rng.standard_normal(d).astype(np.float32), *weights
+    weights = tuple(tuple((rng.standard_normal(s) / np.sqrt(s[0])).astype(np.float32) for s in shapes) for _ in range(layers))
+    keys, values = (tuple(rng.standard_normal((positions, heads, WIDTH)).astype(np.float32) for _ in range(layers)) for _ in range(2))
+    return keys, values, np.array(positions // 2, np.int32), rng.standard_normal(d).astype(np.float32), weights
 
 
-def _token(xp: Any, softmax: Any, write: Any, keys: Any, values: Any, at: Any, x: Any, inner: Any, outer: Any, up: Any, down: Any) -> Any:
-    layers, positions, heads, width = keys.shape
-    seen = xp.arange(positions) <= at
-    for i in range(layers):
-        q, k, v = xp.split(_scaled(xp, x) @ inner[i], 3)
-        keys, values = write(keys, i, at, k.reshape(heads, width)), write(values, i, at, v.reshape(heads, width))
-        scores = xp.einsum("hd,phd->hp", q.reshape(heads, width), keys[i]) / np.float32(np.sqrt(width))
-        weights = softmax(xp.where(seen, scores, -np.inf), axis=-1)
-        x = x + xp.einsum("hp,phd->hd", weights, values[i]).reshape(-1) @ outer[i]
-        x = x + xp.maximum(_scaled(xp, x) @ up[i], 0) @ down[i]
-    return keys, values, (at + 1) % positions, x
+def _token(xp: Any, softmax: Any, write: Any, keys: Any, values: Any, at: Any, x: Any, weights: Any) -> Any:
+    positions, heads, width = keys[0].shape
+    seen, after = xp.arange(positions) <= at, []
+    for old_keys, old_values, (inner, outer, up, down) in zip(keys, values, weights, strict=True):
+        q, k, v = xp.split(_scaled(xp, x) @ inner, 3)
+        k, v = write(old_keys, at, k.reshape(heads, width)), write(old_values, at, v.reshape(heads, width))
+        after.append((k, v))
+        scores = xp.einsum("hd,phd->hp", q.reshape(heads, width), k) / np.float32(np.sqrt(width))
+        shares = softmax(xp.where(seen, scores, -np.inf), axis=-1)
+        x = x + xp.einsum("hp,phd->hd", shares, v).reshape(-1) @ outer
+        x = x + xp.maximum(_scaled(xp, x) @ up, 0) @ down
+    return *zip(*after, strict=True), (at + 1) % positions, x
 
 
 def _scaled(xp: Any, x: Any) -> Any:
@@ -38,7 +39,7 @@ def _scaled(xp: Any, x: Any) -> Any:
 
 
 def _traced(f: Any, *arguments: Any) -> Any:
-    return _token(f.np, f.nn.softmax, lambda cache, i, at, new: cache.at[i, at].set(new), *arguments)
+    return _token(f.np, f.nn.softmax, lambda cache, at, new: cache.at[at].set(new), *arguments)
 
 
 def _reference(*arguments: Any) -> Any:
@@ -46,9 +47,9 @@ def _reference(*arguments: Any) -> Any:
         e = np.exp(x - x.max(axis, keepdims=True))
         return e / e.sum(axis, keepdims=True)
 
-    def write(cache: np.ndarray, i: int, at: np.ndarray, new: np.ndarray) -> np.ndarray:
+    def write(cache: np.ndarray, at: np.ndarray, new: np.ndarray) -> np.ndarray:
         cache = cache.copy()
-        cache[i, at] = new
+        cache[at] = new
         return cache
 
     return _token(np, softmax, write, *arguments)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.frameworks import map_tree
 from benchmarks.loop_programs.program import Program
 
 
@@ -89,7 +90,7 @@ class Prepared:
 
 def _traced(f: Traced, program: Program, arguments: tuple[Any, ...]) -> Prepared:
     static = tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
-    given = tuple(a if isinstance(a, int) else f.array(a) for a in arguments)
+    given = tuple(a if isinstance(a, int) else map_tree(f.array, a) for a in arguments)
     if program.eager:
         return Prepared(lambda *args: program.traced(f, *args), program, given)
 
@@ -108,12 +109,15 @@ def jax(program: Program, arguments: tuple[Any, ...]) -> Prepared:
     return _traced(of_jax(), program, arguments)
 
 
-def numba(program: Program, arguments: tuple[Any, ...]) -> Prepared:
+def numba(program: Program, arguments: tuple[Any, ...], parallel: bool = False) -> Prepared:
     import numba
 
     assert program.numba is not None
-    run = program.numba if program.eager else numba.njit(parallel=program.parallel)(program.numba)
-    return Prepared(run, program, arguments)
+    return Prepared(program.numba if program.eager else numba.njit(parallel=parallel)(program.numba), program, arguments)
+
+
+def numba_parallel(program: Program, arguments: tuple[Any, ...]) -> Prepared:
+    return numba(program, arguments, parallel=True)
 
 
 def numpy(program: Program, arguments: tuple[Any, ...]) -> Prepared:
@@ -122,15 +126,17 @@ def numpy(program: Program, arguments: tuple[Any, ...]) -> Prepared:
 
 
 REFERENCE = numpy.__name__
-FRAMEWORKS: dict[str, Callable[[Program, tuple[Any, ...]], Prepared]] = {f.__name__: f for f in (hologram, jax, numba, numpy)}
+FRAMEWORKS: dict[str, Callable[[Program, tuple[Any, ...]], Prepared]] = {f.__name__: f for f in (hologram, jax, numba, numba_parallel, numpy)}
+MODULES = {name: name.split("_")[0] for name in FRAMEWORKS}  # what each of them imports
 
 
 def runs(framework: str, program: Program) -> bool:
-    return framework != "numba" or program.numba is not None
+    return program.numba is not None and (framework == "numba" or program.parallel) if MODULES[framework] == "numba" else True
 
 
-def as_arrays(result: Any) -> list[np.ndarray]:
-    return [np.asarray(r) for r in (result if isinstance(result, (list, tuple)) else (result,))]
+def as_arrays(tree: Any) -> list[np.ndarray]:
+    """The leaves of tuples and lists of arrays and numbers."""
+    return [a for t in tree for a in as_arrays(t)] if isinstance(tree, (list, tuple)) else [np.asarray(tree)]
 
 
 def compared(program: Program, arguments: tuple[Any, ...], result: Any) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.loop_programs.program import Asked, Program
 
 ASKED = Asked(jax=0.7)
-DIRECTIONS, DISTANCE = 4, 1e-6
+DIRECTIONS, DISTANCE = 4, 1e-7  # farther apart, particles pass cells between the two
 WINDOW, UPDATES = 8, 1000
 
 

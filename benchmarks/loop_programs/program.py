@@ -29,7 +29,7 @@ class Program:
     - ``arguments(rng, *size)``: NumPy arrays and plain integers. Integers are static: programs of JAX and Hologram are compiled for their values.
     - ``reference(*arguments)``: the result by NumPy, an array or a tuple of them. Arguments keep their values.
     - ``traced(f, *arguments)``: the text for Hologram and JAX, against a namespace :class:`~benchmarks.loop_programs.frameworks.Traced`.
-    - ``numba(*arguments)``: plain loops for ``njit``; None where Numba is no peer. ``parallel`` where ``prange`` is the best idiom.
+    - ``numba(*arguments)``: plain loops for ``njit``; None where Numba is no peer. ``parallel`` where ``prange`` may pay: both ways are measured.
     - ``donated``: so many leading arguments belong to the call, which may write into them; as many leading results replace them in the next call.
     - ``steps(*size)``: how many steps a call makes, where a step is the measure.
     - ``nbytes(*size)``: the bytes that a call must move, where the memory is the measure.

@@ -90,16 +90,16 @@ def _edit_reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _align(f: Any, a: Any, b: Any) -> Any:
     n, m = len(a), len(b)
 
-    def element(i: Any, j: Any, carry: Any) -> Any:
-        table, best = carry
+    def element(i: Any, j: Any, table: Any) -> Any:
         score = table[i, j] + f.np.where(a[i] == b[j], MATCH, MISMATCH)
-        score = f.np.maximum(f.np.maximum(score, 0), f.np.maximum(table[i, j + 1], table[i + 1, j]) - GAP)
-        return table.at[i + 1, j + 1].set(score), f.np.maximum(best, score)
+        gapped = f.np.maximum(table[i, j + 1], table[i + 1, j]) - GAP
+        return table.at[i + 1, j + 1].set(f.np.maximum(f.np.maximum(score, 0), gapped))
 
-    def row(i: Any, carry: Any) -> Any:
-        return f.fori_loop(0, m, lambda j, carry: element(i, j, carry), carry)
+    def row(i: Any, table: Any) -> Any:
+        return f.fori_loop(0, m, lambda j, table: element(i, j, table), table)
 
-    return f.fori_loop(0, n, row, (f.np.zeros((n + 1, m + 1), f.np.int64), f.np.zeros((), f.np.int64)))
+    table = f.fori_loop(0, n, row, f.np.zeros((n + 1, m + 1), f.np.int64))
+    return table, table.max()
 
 
 def _align_numba(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:

@@ -25,7 +25,7 @@ def _arguments(name: str) -> tuple[Any, ...]:
 def test_programs_agree_with_numpy(name: str) -> None:
     program, arguments = PROGRAMS[name], _arguments(name)
     expected = as_arrays(program.reference(*arguments))
-    for now, before in zip(arguments, _arguments(name), strict=True):
+    for now, before in zip(as_arrays(arguments), as_arrays(_arguments(name)), strict=True):
         np.testing.assert_array_equal(now, before)
     result = FRAMEWORKS["hologram"](program, arguments)()
     assert agree(program, compared(program, arguments, result), expected)
