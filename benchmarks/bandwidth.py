@@ -10,10 +10,10 @@ import numpy as np
 ARRAY_BYTES = 256 * 2**20
 
 
-def copy_bandwidth(threads: int, rounds: int = 25) -> float:
-    """Bytes read and written a second, the best of ``rounds``, each thread copying its part of one array."""
-    source, target = np.ones(ARRAY_BYTES, np.uint8), np.ones(ARRAY_BYTES, np.uint8)
-    parts = [slice(i * ARRAY_BYTES // threads, (i + 1) * ARRAY_BYTES // threads) for i in range(threads)]
+def copy_bandwidth(threads: int, rounds: int = 25, nbytes: int = ARRAY_BYTES) -> float:
+    """Bytes read and written a second, the best of ``rounds``, each thread copying its part of one array of ``nbytes``."""
+    source, target = np.ones(nbytes, np.uint8), np.ones(nbytes, np.uint8)
+    parts = [slice(i * nbytes // threads, (i + 1) * nbytes // threads) for i in range(threads)]
     best = float("inf")
     for _ in range(rounds):
         copiers = [threading.Thread(target=np.copyto, args=(target[p], source[p])) for p in parts]  # copyto releases the GIL
@@ -23,4 +23,4 @@ def copy_bandwidth(threads: int, rounds: int = 25) -> float:
         for c in copiers:
             c.join()
         best = min(best, time.perf_counter() - start)
-    return 2 * ARRAY_BYTES / best
+    return 2 * nbytes / best

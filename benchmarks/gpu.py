@@ -8,22 +8,18 @@ copied a second, and the flops of the fastest product among all. Without a GPU i
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from benchmarks import report
+from benchmarks import process, report
 from benchmarks.gpu_cases import CASES, COPY, PEAKS, PRODUCTS, predicted
 from benchmarks.gpu_worker import FIRST, RUNNERS
+from benchmarks.process import Answer
 
 OURS, OWN = "hologram", "own kernels"
 PEERS = [name for name in RUNNERS if name not in (OURS, OWN)]
@@ -32,48 +28,13 @@ SECONDS = 0.3  # of a measurement
 MOST_SECONDS = 100  # that a figure may take, compilation included
 CACHES = ("HOLOGRAM_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH", "JAX_COMPILATION_CACHE_DIR")
 
-Answer = dict[str, Any]
 
-
-class Worker:
-    """A process that measures a framework. One that does not answer in time, or dies, is replaced at the next question."""
+class Worker(process.Worker):
+    """A process that measures a framework."""
 
     def __init__(self, framework: str, device: str, scale: int, **environment: str) -> None:
-        self.command = [sys.executable, "-m", "benchmarks.gpu_worker", framework, device, str(scale), str(SECONDS)]
-        self.environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONDONTWRITEBYTECODE": "", **environment}
-        self.process: subprocess.Popen[str] | None = None
-
-    def ask(self, name: str) -> Answer:
-        process = self.process = self.process or self._started()
-        assert process.stdin is not None and process.stdout is not None
-        start = time.monotonic()
-        late = threading.Timer(MOST_SECONDS, process.kill)
-        late.start()
-        try:
-            process.stdin.write(f"{name}\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except OSError:
-            line = ""
-        finally:
-            late.cancel()
-        if line:
-            return dict(json.loads(line))
-        status = self.end()
-        return {"error": f"no answer in {MOST_SECONDS} s" if time.monotonic() - start > MOST_SECONDS else f"its process ended with status {status}"}
-
-    def _started(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.environment)
-
-    def end(self) -> int | None:
-        """Ends the process; gives its status, if there was one."""
-        process, self.process = self.process, None
-        if process is None:
-            return None
-        process.kill()
-        with contextlib.suppress(OSError):  # what was written and never read
-            process.communicate()
-        return process.returncode
+        environment = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONDONTWRITEBYTECODE": "", **environment}
+        super().__init__("benchmarks.gpu_worker", framework, device, str(scale), str(SECONDS), seconds=MOST_SECONDS, environment=environment)
 
 
 def answers(device: str, scale: int, cases: list[str], end: float) -> Iterator[tuple[str, str, Answer]]:

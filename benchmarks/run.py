@@ -9,12 +9,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import os
 import re
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,6 +20,7 @@ import numpy as np
 
 from benchmarks import bandwidth, compile_time, launches, memory, products, report, throughput
 from benchmarks.cases import CASES, Case
+from benchmarks.process import Worker
 
 DEFAULT = ("hologram", "numpy", "torch", "jax", "numexpr")
 THREAD_VARIABLES = ("HOLOGRAM_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -66,7 +64,7 @@ def _measure(cases: list[Case], frameworks: list[str], options: argparse.Namespa
     """A row for each case. The floor is the larger of the bytes at the machine's bandwidth and the operations at its peak."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        workers = {f: stack.enter_context(_Worker(f, folder, options.seconds)) for f in frameworks}
+        workers = {f: stack.enter_context(Worker("benchmarks.worker", f, folder, str(options.seconds), quiet=True)) for f in frameworks}
         for case in cases:
             answers: dict[str, list[dict[str, Any]]] = {f: [] for f in frameworks if f in case.frameworks}
             for _ in range(options.rounds):
@@ -92,29 +90,6 @@ def _summary(framework: str, answers: list[dict[str, Any]], everyone: dict[str, 
 def _agree(ours: str, theirs: str) -> bool:
     a, b = np.load(ours), np.load(theirs)
     return len(a.files) == len(b.files) and all(np.allclose(a[k], b[k], rtol=1e-3, atol=1e-3 * np.abs(b[k]).max(initial=1e-6)) for k in b.files)
-
-
-class _Worker(contextlib.AbstractContextManager["_Worker"]):
-    """The process of one framework."""
-
-    def __init__(self, framework: str, folder: str, seconds: float) -> None:
-        command = [sys.executable, "-m", "benchmarks.worker", framework, folder, str(seconds)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-    def ask(self, name: str) -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        try:
-            self.process.stdin.write(name + "\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        return json.loads(answer) if answer else {"error": "the process ended"}
-
-    def __exit__(self, *_: object) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """One framework in a process of its own: ``python -m benchmarks.worker FRAMEWORK FOLDER SECONDS``.
 
-Reads a case's name a line, answers with one line of JSON.
+Reads a case's name a line, answers with a line of JSON.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,34 +21,48 @@ from benchmarks.frameworks import FRAMEWORKS, Call
 MEASURABLE = 2e-3  # seconds: calls are timed in groups at least this long
 SEED = 20
 
+C = TypeVar("C", bound=Call)
+
 
 def main(framework: str, folder: str, budget: float) -> None:
-    current, call = "", None
+    def prepare(name: str) -> Call:
+        return FRAMEWORKS[framework](CASES[name], CASES[name].arguments(np.random.default_rng(SEED)))
+
+    def save(name: str, result: Any) -> str:
+        return save_arrays(result if isinstance(result, (list, tuple)) else (result,), Path(folder, f"{framework}.npz"))
+
+    serve(prepare, save, lambda call: {"time": median_seconds(call, budget)})
+
+
+def serve(prepare: Callable[[str], C], save: Callable[[str, Any], str], measure: Callable[[C], dict[str, Any]]) -> None:
+    """Answers each name that comes in: the seconds and the file of a first call, if the name is a new one, and what ``measure`` finds."""
+    current: str = ""
+    call: C | None = None
     for line in sys.stdin:
         name = line.strip()
         answer: dict[str, Any] = {}
         try:
             if name != current:
-                current, call = name, FRAMEWORKS[framework](CASES[name], CASES[name].arguments(np.random.default_rng(SEED)))
+                current, call = name, prepare(name)
                 start = time.perf_counter()
                 result = call()
                 answer["first"] = time.perf_counter() - start
-                answer["file"] = _save(result, Path(folder, f"{framework}.npz"))
+                answer["file"] = save(name, result)
                 del result
             assert call is not None
-            answer["time"] = median_seconds(call, budget)
+            answer |= measure(call)
         except Exception as e:  # one framework's trouble with one case does not end the run
             current, answer = "", {"error": f"{type(e).__name__}: {e}".splitlines()[0][:200]}
         print(json.dumps(answer), flush=True)
 
 
-def median_seconds(call: Call, budget: float) -> float:
-    """The median over groups of calls, of the time of one call."""
+def median_seconds(call: Call, budget: float, least: int = 3) -> float:
+    """The median over groups of calls, at least ``least``, of the time of one call."""
     repeat = 1
     while (elapsed := _seconds(call, repeat)) < MEASURABLE:
         repeat = max(2 * repeat, int(repeat * MEASURABLE / max(elapsed, 1e-9)))
-    times, end = [], time.perf_counter() + budget
-    while len(times) < 3 or time.perf_counter() < end:
+    times, end = [elapsed / repeat], time.perf_counter() + budget
+    while len(times) < least or time.perf_counter() < end:
         times.append(_seconds(call, repeat) / repeat)
     return statistics.median(times)
 
@@ -59,8 +74,8 @@ def _seconds(call: Call, repeat: int) -> float:
     return time.perf_counter() - start
 
 
-def _save(result: Any, path: Path) -> str:
-    np.savez(path, *[_array(r) for r in (result if isinstance(result, (list, tuple)) else (result,))])
+def save_arrays(arrays: Iterable[Any], path: Path) -> str:
+    np.savez(path, *map(_array, arrays))
     return str(path)
 
 

@@ -112,7 +112,7 @@ def test_the_page_on_products_takes_the_table(product_results: dict[str, Any], t
 def test_bfloat16_is_saved_as_float32(tmp_path: Path) -> None:
     import ml_dtypes
 
-    path = worker._save(np.arange(3).astype(ml_dtypes.bfloat16), tmp_path / "x.npz")
+    path = worker.save_arrays([np.arange(3).astype(ml_dtypes.bfloat16)], tmp_path / "x.npz")
     assert np.load(path)["arr_0"].dtype == np.float32
 
 

@@ -1,0 +1,97 @@
+"""The sizes of all programs: those that are measured, and a small one for tests."""
+
+from __future__ import annotations
+
+Sizes = tuple[tuple[int, ...], ...]
+
+MEASURED: dict[str, Sizes] = {
+    "element of a donated carry": ((100,), (300,), (1000,), (4000,)),
+    "element of a kept argument": ((100,), (1000,)),
+    "row from two rows": ((1000,),),
+    "cholesky by elements": ((100,), (400,)),
+    "cholesky by columns": ((100,), (400,)),
+    "LU by elements": ((100,), (400,)),
+    "LU by rows": ((100,), (400,)),
+    "triangular solve": ((100,), (400,)),
+    "Gram-Schmidt": ((100,), (400,)),
+    "Durbin": ((100,), (400,)),
+    "Floyd-Warshall": ((400,),),
+    "Gauss-Seidel": ((200, 20),),
+    "Jacobi": ((500, 100),),
+    "heat": ((64, 50),),
+    "FDTD": ((400, 100),),
+    "ADI": ((200, 20),),
+    "recursive filter": ((1000, 1000),),
+    "vertical advection": ((64, 80),),
+    "LCS": ((1000,),),
+    "edit distance": ((1000,),),
+    "Smith-Waterman": ((1000,),),
+    "Nussinov": ((200,),),
+    "Viterbi": ((1000, 64),),
+    "CRC": ((1_000_000,),),
+    "sparse product by rows": ((10_000, 20),),
+    "histogram": ((1_000_000,),),
+    "histogram by a loop": ((1_000_000,),),
+    "N-body": ((200, 50),),
+    "Mandelbrot by pixels": ((400,),),
+    "Mandelbrot by rows": ((400,),),
+    "convolution by windows": ((64, 16),),
+    "conjugate gradients": ((128,),),
+    "L-BFGS": ((1000,),),
+    "particles in a cell": ((10_000, 50),),
+    "rule 30": ((1000,),),
+    "life": ((500, 50),),
+    "reservoir": ((100_000, 100),),
+    "sorted insert": ((100_000, 64),),
+    "decoding": ((8, 2048, 8),),
+    "x = x.at[i].set(v)": ((10_000,), (1_000_000,)),
+    "x[i] = v": ((10_000,), (1_000_000,)),
+    "gradient of element of a kept argument": ((100,), (1000,)),
+    "gradient of row from two rows": ((500,),),
+    "gradient of cholesky by columns": ((100,),),
+    "gradient of LU by rows": ((100,),),
+    "gradient of triangular solve": ((400,),),
+    "gradient of Gram-Schmidt": ((100,),),
+    "gradient of Durbin": ((400,),),
+    "gradient of Gauss-Seidel": ((100, 5),),
+    "gradient of Jacobi": ((200, 50),),
+    "gradient of heat": ((40, 20),),
+    "gradient of FDTD": ((200, 50),),
+    "gradient of ADI": ((100, 10),),
+    "gradient of recursive filter": ((400, 400),),
+    "gradient of vertical advection": ((32, 40),),
+    "gradient of Viterbi": ((500, 32),),
+    "gradient of N-body": ((100, 20),),
+    "gradient of convolution by windows": ((24, 8),),
+    "gradient of L-BFGS": ((1000,),),
+    "gradient of particles in a cell": ((2000, 20),),
+    "gradient of reservoir": ((10_000, 100),),
+    "gradient of sorted insert": ((10_000, 64),),
+    "gradient of window updates": ((10_000,), (100_000,), (1_000_000,), (10_000_000,)),
+}
+
+SMALL: dict[str, tuple[int, ...]] = {
+    "decoding": (2, 8, 2),
+    "Viterbi": (12, 5),
+    "recursive filter": (9, 13),
+    "vertical advection": (4, 7),
+    "convolution by windows": (7, 2),
+    "reservoir": (60, 10),
+    "sorted insert": (40, 8),
+    "sparse product by rows": (20, 4),
+    "particles in a cell": (50, 3),
+    "L-BFGS": (100,),
+    "CRC": (100,),
+    "histogram": (500,),
+    "histogram by a loop": (500,),
+    "x = x.at[i].set(v)": (100,),
+    "x[i] = v": (100,),
+    "gradient of window updates": (100,),
+}
+SMALL_DEFAULT = 12, 3  # as many of them as a program has sizes
+
+
+def small(name: str) -> tuple[int, ...]:
+    """The size for tests. A gradient has that of its program."""
+    name = name if name in SMALL else name.removeprefix("gradient of ")
+    return SMALL.get(name) or SMALL_DEFAULT[: len(MEASURED[name][0])]
