@@ -84,6 +84,8 @@ class GraphWriter:
         self.declared: set[str] = set()  # kernels that are there already
         self.externals: set[str] = set()  # routines of libraries
         self.literals: dict[str, str] = {}  # names of texts
+        self.rooms: set[Reg] = set()  # stack memory of small arrays in loops and branches
+        self.room_bytes = 0
         self.f = FunctionText()
         self.integers = Integers(self.f)
         self.declarations = ATTRIBUTES + DECLARATIONS * checked
