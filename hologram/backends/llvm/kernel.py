@@ -68,12 +68,13 @@ class KernelWriter(MemoryWriter):
         self._body()
         return self._text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
 
-    def render_direct(self, name: str, inline: bool) -> str:
-        """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``."""
+    def render_direct(self, name: str, inline: bool, aliased: Collection[int] = ()) -> str:
+        """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``. Those
+        numbered ``aliased`` may be in memory that another one is in."""
         arguments = []
         for i, b in enumerate(self.kernel.params):
             self.pointers[b] = f"%p{i}"
-            arguments.append(f"ptr %p{i}")
+            arguments.append(f"ptr %p{i}" if i in aliased else f"ptr noalias %p{i}")
         for i, s in enumerate(self.kernel.symbols):
             self.vars[s] = Reg(f"%s{i}", "i64", 1)
             arguments.append(f"i64 %s{i}")
@@ -84,7 +85,7 @@ class KernelWriter(MemoryWriter):
         stop = self.integer(self.kernel.iterations)
         self.begin, self.end = Reg("0", "i64", 1), stop
         self._body()
-        return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr %scratch'])}) #{1 if inline else 0}")
+        return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr noalias %scratch'])}) #{1 if inline else 0}")
 
     def _text(self, header: str) -> str:
         return "\n".join([self.f.text(header), *(self.checks.literals if self.checks is not None else ())])
