@@ -186,3 +186,19 @@ def shuffle_half(f: FunctionText, r: Reg, low: bool) -> Reg:
     if half == 1:
         return f.emit(f"extractelement {r.typed}, i64 {first}", r.type, 1)
     return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} poison, <{half} x i32> <{mask}>", r.type, half)
+
+
+def widened(f: FunctionText, r: Reg, width: int) -> Reg:
+    """``r`` with lanes of zeros behind its own."""
+    if r.width == 1:
+        return f.emit(f"insertelement {vector(r.type, width)} zeroinitializer, {r.typed}, i64 0", r.type, width)
+    order = ", ".join(f"i32 {min(i, r.width)}" for i in range(width))
+    return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} zeroinitializer, <{width} x i32> <{order}>", r.type, width)
+
+
+def narrowed(f: FunctionText, r: Reg, width: int) -> Reg:
+    """The first lanes of ``r``."""
+    if width == 1:
+        return f.emit(f"extractelement {r.typed}, i64 0", r.type, 1)
+    order = ", ".join(f"i32 {i}" for i in range(width))
+    return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} poison, <{width} x i32> <{order}>", r.type, width)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
+from hologram.backends.llvm.memory import ROOM_BYTES
 from hologram.backends.llvm.text import Reg
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.fused_graph import Output
@@ -16,7 +17,6 @@ from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 
-ROOM_BYTES = 256  # an array of at most this many bytes may have a room
 STEP_ROOM_BYTES = 8192  # of all rooms of one control step
 GRAPH_ROOM_BYTES = 65536  # of all rooms of one function: its stack
 
