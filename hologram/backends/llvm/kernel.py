@@ -27,6 +27,7 @@ from hologram.ir.symbolic import Int, split_linear
 from hologram.primitives.reductions import GROUP, LANES, PAGE
 
 MAX_LANES = 128  # lanes
+KEPT_ROLLED = "!4"  # metadata of the module: vector loops have long bodies, of which copies would only take time to compile
 
 
 class KernelWriter(MemoryWriter):
@@ -38,6 +39,7 @@ class KernelWriter(MemoryWriter):
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.unaligned = frozenset(kernel.params[i] for i in unaligned)
         self.kernel = kernel
+        self.f.kept_rolled = KEPT_ROLLED
         self.checks = BoundsChecks(self.f, kernel) if checked else None
         self.state: dict[Acc, list[Reg]] = {}
         self.zero: Reg | None = None  # that LLVM does not know of

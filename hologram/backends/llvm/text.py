@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from hologram.dtypes import DType, real_of
 
+MAX_UNROLLED = 16  # iterations of a loop that may be unrolled where others are not
+
 _SCALAR = {"bool": "i1", "bfloat16": "i16", "float16": "half", "float32": "float", "float64": "double"}
 
 
@@ -71,6 +73,7 @@ class FunctionText:
         self.counter = 0
         self.label = "entry"
         self.entry: list[str] = []  # allocas and the like, placed first
+        self.kept_rolled = ""  # metadata of loops that are not to be unrolled, where some are
 
     def name(self, hint: str = "v") -> str:
         self.counter += 1
@@ -130,7 +133,9 @@ class FunctionText:
         nxt = self.emit(f"add nsw i64 {head.index.text}, {step}")
         again = self.emit(f"icmp slt i64 {nxt.text}, {stop.text}")
         latch = self.label
-        self.do(f"br i1 {again.text}, label %{loop}, label %{done}")
+        is_short = start.text.isdigit() and stop.text.isdigit() and int(stop.text) - int(start.text) <= MAX_UNROLLED * step
+        rolled = "" if is_short or not self.kept_rolled else f", !llvm.loop {self.kept_rolled}"
+        self.do(f"br i1 {again.text}, label %{loop}, label %{done}{rolled}")
         head.close(latch, nxt, after)
         self.start(done)
         if at_least_once:

@@ -11,13 +11,14 @@ from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
 from hologram.backends.llvm.graph.carry_buffers import choose_carry_buffers
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.backends.llvm.text import LoopHead, Reg
-from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import mod
 from hologram.primitives.control import scan
 
 POLL_NS = 200_000.0  # a loop looks for signals about this often
+ENDLESS_POLLED_STEPS = 16  # of a loop around loops whose end is not known, which look for signals themselves where they are long
 
 ZERO = Reg("0", "i64", 1)
 
@@ -193,7 +194,7 @@ class LoopWriter(BodyWriter):
             end = f.emit(f"add nuw nsw i64 {i.text}, {every}", "i64", 1)
             stop = f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
             after = f.counted(i, stop, 1, carried, step, at_least_once=True)
-            self.w.return_if(self._poll())
+            self._poll()
             return after
 
         if self.length <= every:
@@ -216,10 +217,7 @@ class LoopWriter(BodyWriter):
         f.do(f"br i1 {go.text}, label %{inside}, label %{done}")
         f.start(inside)
         after = self._step(phis.index, phis.carried)
-        every = self._polled_steps()
-        low = f.emit(f"and i64 {phis.index.text}, {every - 1}", "i64", 1)
-        due = f.emit(f"icmp eq i64 {low.text}, {every - 1}", "i1", 1)
-        self.w.return_if(f.branch_around(due, self._poll, ZERO))
+        self._poll_at(phis.index)
         following = f.emit(f"add nuw nsw i64 {phis.index.text}, 1", "i64", 1)
         latch = f.label
         f.do(f"br label %{head}")
@@ -242,10 +240,24 @@ class LoopWriter(BodyWriter):
     def _polled_steps(self) -> int:
         """After how many steps, a power of two, the loop looks at pending signals."""
         inside = sum(s.cost for s in self.step.execution_plans)
+        if inside >= ENDLESS_NS:
+            inside = POLL_NS / ENDLESS_POLLED_STEPS
         every = 1
         while every < 2**20 and every * max(inside, 1.0) < POLL_NS:
             every *= 2
         return every
 
-    def _poll(self) -> Reg:
-        return self.f.emit("call i64 @hg_poll(ptr %ctx)", "i64", 1)
+    def _poll_at(self, step: Reg) -> None:
+        """A look at pending signals after every so many steps."""
+        f, every = self.f, self._polled_steps()
+        low = f.emit(f"and i64 {step.text}, {every - 1}", "i64", 1)
+        due = f.emit(f"icmp eq i64 {low.text}, {every - 1}", "i1", 1)
+        poll, on = f.fresh_label("poll"), f.fresh_label("polled")
+        f.do(f"br i1 {due.text}, label %{poll}, label %{on}, !prof !0")
+        f.start(poll)
+        self._poll()
+        f.do(f"br label %{on}")
+        f.start(on)
+
+    def _poll(self) -> None:
+        self.w.return_if(self.f.emit("call i64 @hg_poll(ptr %ctx)", "i64", 1))

@@ -47,6 +47,8 @@ attributes #1 = { nounwind alwaysinline }
 !1 = !{}
 !2 = !{i32 1}
 !3 = !{!"branch_weights", i32 2000, i32 1}
+!4 = distinct !{!4, !5}
+!5 = !{!"llvm.loop.unroll.disable"}
 """
 
 _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
