@@ -1,8 +1,9 @@
 """Ranges of loop counters: comparisons, maxima and minima in loops that the counters' ranges decide are removed.
 
 A *counter* is a carry to which each step adds the same number. In a scan its range follows from its start and the number of steps; in a while loop
-from its start and the condition, which compares it with something. So ``A[i]`` in a loop over ``range(n)`` needs no test for negative indices and no
-clamp. Ranges go through nested loops and branches with their operands: see :mod:`hologram.graph.canonical.integer_ranges`.
+from its start and the condition, which compares it with something; no 64-bit counter comes to the end of its type. So ``A[i]`` in a loop over
+``range(n)`` needs no test for negative indices and no clamp. Ranges go through nested loops and branches with their operands: see
+:mod:`hologram.graph.canonical.integer_ranges`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from hologram.graph.canonical.integer_ranges import Range, Ranges, joined, range
 from hologram.ir.graph import Body, Graph, bodies
 from hologram.ir.node import Builder, Node, const_value
 from hologram.primitives.control import project, scan, switch
+
+YEAR_OF_STEPS = 2**56  # steps of half a nanosecond
 
 
 def refine_ranges(graph: Graph, fired: Counter[str]) -> Graph:
@@ -83,12 +86,15 @@ class _Refiner:
         asked, inside = [*inputs[:consts], *carried], [*inputs[:consts], *carried]
         limits = _limits(cond.graph, asked)
         for k, full in enumerate(carried):
-            step, limit, start = _step(body.graph, consts, k), limits.get(cond.graph.inputs[consts + k]), inputs[consts + k]
-            if step is None or limit is None or start is None or full is None:
+            step, start = _step(body.graph, consts, k), inputs[consts + k]
+            if step is None or start is None or full is None:
                 continue
+            limit = limits.get(cond.graph.inputs[consts + k], full)
             end = limit[1] if step > 0 else limit[0]
             if not full[0] <= end + step <= full[1]:
-                continue
+                if not _never_ends(start, step, full):
+                    continue
+                end -= step
             inside[consts + k] = (start[0], max(start[0], end)) if step > 0 else (min(start[1], end), start[1])
             asked[consts + k] = joined([start, inside[consts + k], (end + step, end + step)])
         new_cond, _ = self.body(cond, asked)
@@ -103,6 +109,11 @@ def _step(body: Graph, consts: int, k: int) -> int | None:
         return None
     other = after.inputs[1] if after.inputs[0] is x else after.inputs[0]
     return (int(const_value(other)) or None) if other.op.name == "const" else None
+
+
+def _never_ends(start: Range, step: int, full: Range) -> bool:
+    """Whether a counter takes a year to come to the end of its type."""
+    return (full[1] - start[1]) // step > YEAR_OF_STEPS if step > 0 else (start[0] - full[0]) // -step > YEAR_OF_STEPS
 
 
 def _counted(start: Range | None, step: int, length: int, full: Range | None) -> tuple[Range, Range] | None:

@@ -90,6 +90,15 @@ def test_conditions_bound_counters(f: Callable[..., Any]) -> None:
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 
 
+def test_counters_of_64_bits_do_not_wrap() -> None:
+    def f(a: Any, start: Any) -> Any:
+        return hg.while_loop(lambda i: a[i, 0] < 9.0, lambda i: i + 1, start)
+
+    assert "select" not in _ops(lambda a: f(a, 0), A) and "min" in _ops(lambda a: f(a, 0), A)
+    assert "select" in _ops(lambda a: f(a, hnp.zeros((), dtype="int32")), A)
+    assert "select" in _ops(lambda a: f(a, 2**63 - 9), A)
+
+
 def test_branches_know_the_counter() -> None:
     def f(a: Any) -> Any:
         return hg.fori_loop(0, 8, lambda i, s: hg.cond(s < 0, lambda i, s: s + a[i, 0], lambda i, s: s - a[i, 1], i, s), 0.0)
