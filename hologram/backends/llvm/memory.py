@@ -16,7 +16,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
 
 CACHE_LINE = 64
-ROOM_BYTES = 256  # an array of at most this many bytes may have a room: stack memory in the graph function, which LLVM turns into registers
+STACK_SLOT_BYTES = 256  # an array of at most this many bytes may have a stack slot in the graph function, which LLVM promotes to registers
 NONTEMPORAL_BYTES = 24 * 2**20  # results from this size on are written past the caches
 
 
@@ -195,7 +195,7 @@ class MemoryWriter(Integers):
         """How many lanes of a masked vector are live, where that is known and the buffer may be in registers, which vectors of that many elements
         can be taken from and masked ones cannot."""
         size, lane = buffer.size, self.lane
-        is_small = self.is_inlined and isinstance(size, int) and size * buffer.dtype.itemsize <= ROOM_BYTES
+        is_small = self.is_inlined and isinstance(size, int) and size * buffer.dtype.itemsize <= STACK_SLOT_BYTES
         return lane.live if is_small and lane is not None else None
 
     def _mapped(self, p: Reg, mask: Reg, buffer: Buffer) -> Reg:

@@ -190,7 +190,7 @@ def test_arrays_beyond_the_stack_are_in_the_arena(monkeypatch: pytest.MonkeyPatc
 
     want = [np.asarray(x) for x in hg.tree.leaves(hg.jit(f, precision="exact")(xs))]
     for limit in (0, 100, 500):
-        monkeypatch.setattr(bodies, "GRAPH_ROOM_BYTES", limit)
+        monkeypatch.setattr(bodies, "MAX_GRAPH_STACK_BYTES", limit)
         with override(cache=False):
             found = hg.tree.leaves(hg.jit(lambda xs, limit=limit: (f(xs), limit), precision="exact")(xs)[0])
         for x, y in zip(found, want, strict=True):

@@ -1,6 +1,6 @@
 """Bodies of control steps in the graph function: where their arrays are, and their steps.
 
-A small array gets a *room*: stack memory of its own. Kernels of bodies are inlined, so LLVM takes rooms apart into registers. A large array is
+A small array gets a stack slot of its own. Kernels of bodies are inlined, so LLVM promotes stack slots to registers. A large array is
 where the arena, an operand or a result is.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
-from hologram.backends.llvm.memory import ROOM_BYTES
+from hologram.backends.llvm.memory import STACK_SLOT_BYTES
 from hologram.backends.llvm.text import Reg
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.fused_graph import Output
@@ -17,8 +17,8 @@ from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 
-STEP_ROOM_BYTES = 8192  # of all rooms of one control step
-GRAPH_ROOM_BYTES = 65536  # of all rooms of one function: its stack
+MAX_STEP_STACK_BYTES = 8192  # of all stack slots of one control step
+MAX_GRAPH_STACK_BYTES = 65536  # of all stack slots of one function
 
 
 class BodyWriter:
@@ -30,32 +30,32 @@ class BodyWriter:
         self.operands = [w.pointer(x, frame) for x in step.operands]
         self.workspace = w.pointer(step, frame) if step.nbytes else frame.arena
         self.arena = w.at(self.workspace, step.arena)
-        self.room_left = STEP_ROOM_BYTES
+        self.stack_left = MAX_STEP_STACK_BYTES
 
-    # --- rooms ---------------------------------------------------------------------------------------------------------
+    # --- stack slots -----------------------------------------------------------------------------------------------------
 
-    def takes_room(self, x: Node, count: int = 1) -> bool:
+    def takes_stack_slot(self, x: Node, count: int = 1) -> bool:
         """Whether an array is small and there is stack memory left for ``count`` of it; if so, that much is taken."""
         size = nbytes(x) * count
-        if nbytes(x) > ROOM_BYTES or size > min(self.room_left, GRAPH_ROOM_BYTES - self.w.room_bytes):
+        if nbytes(x) > STACK_SLOT_BYTES or size > min(self.stack_left, MAX_GRAPH_STACK_BYTES - self.w.stack_bytes):
             return False
-        self.room_left -= size
-        self.w.room_bytes += size
+        self.stack_left -= size
+        self.w.stack_bytes += size
         return True
 
-    def room(self, x: Node) -> Reg:
-        """Stack memory for an array that takes room."""
+    def stack_slot(self, x: Node) -> Reg:
+        """The stack slot of an array that takes one."""
         place = Reg(self.f.slot(f"[{max(1, nbytes(x))} x i8]", 1, LINE_BYTES), "ptr", 1)  # one array type: LLVM takes no other apart
-        self.w.rooms.add(place)
+        self.w.stack_slots.add(place)
         self.w.poison(place, nbytes(x))
         return place
 
-    def give_rooms(self, plan: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
+    def give_stack_slots(self, plan: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
         """Rooms for the small arrays of a body that have no place yet; the others are in the arena. What no kernel writes, since it has no
         elements, needs a place to be copied from."""
         for x in (*_arrays(plan), *plan.computed):
-            if x not in pointers and self.takes_room(x):
-                pointers[x] = self.room(x)
+            if x not in pointers and self.takes_stack_slot(x):
+                pointers[x] = self.stack_slot(x)
 
     # --- results and steps ---------------------------------------------------------------------------------------------
 

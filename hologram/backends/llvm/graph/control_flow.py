@@ -42,12 +42,12 @@ class _SwitchWriter(BodyWriter):
         for i, o in sorted(enumerate(plan.outputs), key=lambda pair: results[pair[0]] is None):
             if o.kind != "computed" or (x := plan.computed[o.index]) in pointers:
                 continue
-            if results[i] is not None or not self.takes_room(o.node):
+            if results[i] is not None or not self.takes_stack_slot(o.node):
                 pointers[x] = targets[i]
                 unaligned |= set() if self.is_aligned(i) else {x}
             else:
-                pointers[x] = self.room(o.node)
-        self.give_rooms(plan, pointers)
+                pointers[x] = self.stack_slot(o.node)
+        self.give_stack_slots(plan, pointers)
         self.run(which, pointers, frozenset(unaligned))
         for o, place, result in zip(plan.outputs, targets, results, strict=True):
             if result is not None:

@@ -1,7 +1,7 @@
 """Loops in the graph function: a scan or a while loop around the steps of its body.
 
-How a loop keeps an array is decided for each by itself. A small one has a room (:mod:`bodies`), which LLVM turns into registers that go from step
-to step: carries, constants, conditions, and what a step computes on the way. Of a large carry there is a pointer: a step reads the array there
+How a loop keeps an array is decided for each by itself. A small one has a stack slot (:mod:`bodies`), which LLVM promotes to registers that go from
+step to step: carries, constants, conditions, and what a step computes on the way. Of a large carry there is a pointer: a step reads the array there
 and writes the next one where :mod:`carry_buffers` says. Large constants and sequences stay where they are.
 """
 
@@ -42,7 +42,7 @@ class LoopWriter(BodyWriter):
         self.ends = [self.result(i) for i in range(self.carries)]
         self.ys = [self.result(i) for i in range(self.carries, len(self.body.outputs))]
         self.buffers = choose_carry_buffers(step)
-        self.in_room = [self.takes_room(x, 2) for x in self.carry_nodes]
+        self.on_stack = [self.takes_stack_slot(x, 2) for x in self.carry_nodes]
         self.fixed = [self._constant(p, x) for p, x in zip(self.operands[:consts], self.body.inputs, strict=False)]
         self.places = [self._place(k, x) for k, x in enumerate(self.carry_nodes)]
         self.pairs = self._pairs()
@@ -60,15 +60,15 @@ class LoopWriter(BodyWriter):
 
     def _constant(self, p: Reg, x: Node) -> Reg:
         """Where steps read a constant: a small one that is in memory is copied once."""
-        if p in self.w.rooms or not self.takes_room(x):
+        if p in self.w.stack_slots or not self.takes_stack_slot(x):
             return p
-        room = self.room(x)
-        self.w.copy(room, p, x)
-        return room
+        slot = self.stack_slot(x)
+        self.w.copy(slot, p, x)
+        return slot
 
     def _place(self, k: int, x: Node) -> Reg | None:
-        if self.in_room[k]:
-            place = self.room(x)
+        if self.on_stack[k]:
+            place = self.stack_slot(x)
         elif self.buffers[k].kind == "own":
             place = self.ends[k]
         else:
@@ -116,7 +116,7 @@ class LoopWriter(BodyWriter):
         following = [self._following(k, p, ys) for k, p in enumerate(state)]
         pointers = dict(zip(body.inputs, [*self.fixed, *state, *xs], strict=True))
         unaligned = self._place_results(pointers, following, ys)
-        self.give_rooms(body, pointers)
+        self.give_stack_slots(body, pointers)
         self.run(len(self.step.execution_plans) - 1, pointers, unaligned)
         sources = [source_of(body, o, pointers) for o in body.outputs]
         self._hand_over(state, following, sources, ys)
@@ -135,7 +135,7 @@ class LoopWriter(BodyWriter):
     def _place_results(self, pointers: dict[Node, Reg], following: list[Reg], ys: list[Reg]) -> frozenset[Node]:
         """Adds to ``pointers`` where a step writes its results; gives those that need not start at a line of the cache.
 
-        Carries with one buffer choose first. The next carry of a room that is read on is made in another room. So is a single element of a stacked
+        Carries with one buffer choose first. The next carry of a stack slot that is read on is made in another. So is a single element of a stacked
         result, which a step may read on, too.
         """
         body, carries = self.body, self.carries
@@ -144,15 +144,15 @@ class LoopWriter(BodyWriter):
             o = body.outputs[i]
             if o.kind != "computed" or body.computed[o.index] in found:
                 continue
-            if i < carries and self.in_room[i]:
-                found[body.computed[o.index]] = following[i] if self.buffers[i].kind == "own" else self.room(o.node), True
+            if i < carries and self.on_stack[i]:
+                found[body.computed[o.index]] = following[i] if self.buffers[i].kind == "own" else self.stack_slot(o.node), True
             elif i < carries:
                 stack = self.buffers[i].stack
                 found[body.computed[o.index]] = following[i], self.is_aligned(i) if stack < 0 else self._rows_are_aligned(carries + stack)
-            elif (self.wanted[i] and o.node.size != 1) or not self.takes_room(o.node):
+            elif (self.wanted[i] and o.node.size != 1) or not self.takes_stack_slot(o.node):
                 found[body.computed[o.index]] = ys[i - carries], self._rows_are_aligned(i)
             else:
-                found[body.computed[o.index]] = self.room(o.node), True
+                found[body.computed[o.index]] = self.stack_slot(o.node), True
         pointers.update({x: p for x, (p, _) in found.items()})
         return frozenset(x for x, (_, is_aligned) in found.items() if not is_aligned)
 
@@ -164,8 +164,8 @@ class LoopWriter(BodyWriter):
                 self.w.copy(y, source, o.node)
         read = list(sources[: self.carries])
         for k, x in enumerate(self.carry_nodes):
-            if self.in_room[k] and read[k] != state[k] and read[k] in state:
-                read[k] = self.room(x)
+            if self.on_stack[k] and read[k] != state[k] and read[k] in state:
+                read[k] = self.stack_slot(x)
                 self.w.copy(read[k], sources[k], x)
         for to, source, x in zip(following, read, self.carry_nodes, strict=True):
             self.w.copy(to, source, x)
@@ -231,8 +231,8 @@ class LoopWriter(BodyWriter):
         pointers = dict(zip(plan.inputs, [*self.fixed, *state], strict=True))
         (o,) = plan.outputs
         if o.kind == "computed":
-            pointers[plan.computed[o.index]] = self.room(o.node)
-        self.give_rooms(plan, pointers)
+            pointers[plan.computed[o.index]] = self.stack_slot(o.node)
+        self.give_stack_slots(plan, pointers)
         self.run(0, pointers)
         byte = self.f.emit(f"load i8, ptr {source_of(plan, o, pointers).text}, align 1", "i8", 1)
         return self.f.emit(f"icmp ne i8 {byte.text}, 0", "i1", 1)

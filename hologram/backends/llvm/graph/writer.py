@@ -86,8 +86,8 @@ class GraphWriter:
         self.declared: set[str] = set()  # kernels that are there already
         self.externals: set[str] = set()  # routines of libraries
         self.literals: dict[str, str] = {}  # names of texts
-        self.rooms: set[Reg] = set()  # stack memory of small arrays in loops and branches
-        self.room_bytes = 0
+        self.stack_slots: set[Reg] = set()  # stack memory of small arrays in loops and branches
+        self.stack_bytes = 0
         self.origins: dict[Reg, tuple[Reg, int]] = {}  # of addresses that are others moved on by a number of bytes
         self.f = FunctionText()
         self.integers = Integers(self.f)
