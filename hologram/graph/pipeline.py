@@ -26,6 +26,7 @@ from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regi
 from hologram.graph.canonical.arguments import normalise_arguments
 from hologram.graph.canonical.complex_split import split_complex
 from hologram.graph.canonical.control_flow import canonical_body, simplify_control
+from hologram.graph.canonical.loop_ranges import refine_ranges
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
 from hologram.graph.execution_plan import ExecutionPlan
@@ -72,6 +73,10 @@ def _bodies(graph: Graph, context: Context) -> Graph:
     return out
 
 
+def _loop_ranges(graph: Graph, context: Context) -> Graph:
+    return refine_ranges(graph, context.count)
+
+
 def _canonical(context: Context, graph: Graph) -> Graph:
     return run_passes(graph, CANONICAL, context)
 
@@ -84,9 +89,17 @@ ARGUMENTS = Pass("arguments", _arguments, _verify)
 COMPLEXES = Pass("complexes", _complexes, _verify, required=True)
 SIMPLIFICATION = Pass("simplify", _simplify, _verify)
 BODIES = Pass("bodies", _bodies, _verify)
+LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify)
 SINKING = Pass("sink", _sink, _verify)
 
-CANONICAL: tuple[Pass | Repeat, ...] = (ARGUMENTS, COMPLEXES, SIMPLIFICATION, Repeat((BODIES, SIMPLIFICATION)), Repeat((SINKING, SIMPLIFICATION)))
+CANONICAL: tuple[Pass | Repeat, ...] = (
+    ARGUMENTS,
+    COMPLEXES,
+    SIMPLIFICATION,
+    Repeat((BODIES, SIMPLIFICATION)),
+    Repeat((LOOP_RANGES, BODIES, SIMPLIFICATION)),
+    Repeat((SINKING, SIMPLIFICATION)),
+)
 
 # --- legalization: for a target and its tiles -------------------------------------------------------------------------
 

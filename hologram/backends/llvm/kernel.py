@@ -27,6 +27,7 @@ from hologram.ir.symbolic import Int, split_linear
 from hologram.primitives.reductions import GROUP, LANES, PAGE
 
 MAX_LANES = 128  # lanes
+KEPT_ROLLED = "!4"  # metadata of the module: vector loops have long bodies, of which copies would only take time to compile
 
 
 class KernelWriter(MemoryWriter):
@@ -38,6 +39,7 @@ class KernelWriter(MemoryWriter):
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.unaligned = frozenset(kernel.params[i] for i in unaligned)
         self.kernel = kernel
+        self.f.kept_rolled = KEPT_ROLLED
         self.checks = BoundsChecks(self.f, kernel) if checked else None
         self.state: dict[Acc, list[Reg]] = {}
         self.zero: Reg | None = None  # that LLVM does not know of
@@ -68,12 +70,14 @@ class KernelWriter(MemoryWriter):
         self._body()
         return self._text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
 
-    def render_direct(self, name: str, inline: bool) -> str:
-        """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``."""
+    def render_direct(self, name: str, inline: bool, aliased: Collection[int] = ()) -> str:
+        """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``. Those
+        numbered ``aliased`` may be in memory that another one is in."""
         arguments = []
+        self.is_inlined = inline
         for i, b in enumerate(self.kernel.params):
             self.pointers[b] = f"%p{i}"
-            arguments.append(f"ptr %p{i}")
+            arguments.append(f"ptr %p{i}" if i in aliased else f"ptr noalias %p{i}")
         for i, s in enumerate(self.kernel.symbols):
             self.vars[s] = Reg(f"%s{i}", "i64", 1)
             arguments.append(f"i64 %s{i}")
@@ -84,7 +88,7 @@ class KernelWriter(MemoryWriter):
         stop = self.integer(self.kernel.iterations)
         self.begin, self.end = Reg("0", "i64", 1), stop
         self._body()
-        return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr %scratch'])}) #{1 if inline else 0}")
+        return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr noalias %scratch'])}) #{1 if inline else 0}")
 
     def _text(self, header: str) -> str:
         return "\n".join([self.f.text(header), *(self.checks.literals if self.checks is not None else ())])
@@ -433,7 +437,8 @@ class KernelWriter(MemoryWriter):
     def _paged_lanes(self, loop: Loop, monoids: list[Monoid], units: list[int], start: Reg, stop: Reg) -> list[Reg]:
         """Horizontal reduction: beyond a page a partial result a page, and the same order again over the partial results."""
         if not units:
-            return reduce_lanes(monoids, self._vectors(loop, monoids, start, stop, LANES))
+            width = self._reduced_lanes(loop)
+            return reduce_lanes(monoids, self._vectors(loop, monoids, start, stop, width))
         partial = PartialLanes(self.f, monoids)
 
         def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
@@ -443,6 +448,13 @@ class KernelWriter(MemoryWriter):
 
         self.f.counted(start, stop, units[0], [Reg("0", "i64", 1)], piece)
         return partial.result()
+
+    def _reduced_lanes(self, loop: Loop) -> int:
+        """Lanes of a reduction: in loops of the graph function no more than there are elements, since all others would hold the identity."""
+        n, width = loop.extent, LANES
+        while self.is_inlined and not self.pair_dots and loop.limit is None and isinstance(n, int) and 1 < n <= width // 2:
+            width //= 2
+        return width
 
     def _vectors(self, loop: Loop, monoids: list[Monoid], start: Reg, stop: Reg, width: int) -> list[Reg]:
         """The loop over whole vectors, then its tail; gives the lanes of the accumulators."""
@@ -469,9 +481,11 @@ class KernelWriter(MemoryWriter):
             return f.counted(main_stop, stop, 1, state, lambda i, c: self._scalar_tail(loop, monoids, i, main_stop, width, c))
         return self._masked_tail(loop, monoids, main_stop, rest, width, state, always=whole is not None)
 
-    def _vector_body(self, loop: Loop, monoids: list[Monoid], i: Reg, width: int, mask: Reg | None, carried: list[Reg]) -> list[Reg]:
+    def _vector_body(
+        self, loop: Loop, monoids: list[Monoid], i: Reg, width: int, mask: Reg | None, carried: list[Reg], live: int | None = None
+    ) -> list[Reg]:
         def inner() -> list[Reg]:
-            outer, self.lane = self.lane, Lane(loop.var, loop.start, i, width, mask)
+            outer, self.lane = self.lane, Lane(loop.var, loop.start, i, width, mask, live)
             self._set(monoids, carried)
             self.block(loop.body)
             self.lane = outer
@@ -487,7 +501,7 @@ class KernelWriter(MemoryWriter):
             n = rest if t == "i64" else f.emit(f"trunc i64 {rest.text} to {t}", t, 1) if rest.text.startswith("%") else Reg(rest.text, t, 1)
             n = f.splat(n, width)
             mask = f.emit(f"icmp ult {vector(t, width)} {lane_numbers(width, t).text}, {n.text}", "i1", width)
-            return self._vector_body(loop, monoids, first, width, mask, carried)
+            return self._vector_body(loop, monoids, first, width, mask, carried, int(rest.text) if rest.text.isdigit() else None)
 
         if always:
             return tail(at, state)

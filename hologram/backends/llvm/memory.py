@@ -9,23 +9,25 @@ from typing import Any
 from hologram.backends.llvm.bounds_checks import BoundsChecks
 from hologram.backends.llvm.scalars import ScalarCode
 from hologram.backends.llvm.strided_access import interleave, largest_step, pick, spread, vector_starts
-from hologram.backends.llvm.text import FunctionText, Reg, alignment, lane_numbers, memory_type, suffix, vector
+from hologram.backends.llvm.text import FunctionText, Reg, alignment, lane_numbers, memory_type, narrowed, suffix, vector, widened
 from hologram.dtypes import DType
 from hologram.graph.kernel.ir import Buffer, Prefetch, Stmt, Store
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
 
 CACHE_LINE = 64
+STACK_SLOT_BYTES = 256  # an array of at most this many bytes may have a stack slot in the graph function, which LLVM promotes to registers
 NONTEMPORAL_BYTES = 24 * 2**20  # results from this size on are written past the caches
 
 
 class Lane:
-    """The lanes loop being written: its variable and start, the register of lane 0, width, and the mask of live lanes (None: all)."""
+    """The lanes loop being written: its variable and start, the register of lane 0, width, and the mask of live lanes (None: all), of which the
+    first ``live`` are where their number is known."""
 
-    __slots__ = ("var", "start", "base", "width", "mask")
+    __slots__ = ("var", "start", "base", "width", "mask", "live")
 
-    def __init__(self, var: str, start: Int, base: Reg, width: int, mask: Reg | None) -> None:
-        self.var, self.start, self.base, self.width, self.mask = var, start, base, width, mask
+    def __init__(self, var: str, start: Int, base: Reg, width: int, mask: Reg | None, live: int | None = None) -> None:
+        self.var, self.start, self.base, self.width, self.mask, self.live = var, start, base, width, mask, live
 
 
 class Integers:
@@ -94,6 +96,7 @@ class MemoryWriter(Integers):
         self.pointers: dict[Any, str] = {}
         self.unaligned: frozenset[Buffer] = frozenset()  # results that need not start at a line of the cache
         self.blocks: dict[Any, list[Reg]] = {}  # neighbouring vectors that were loaded
+        self.is_inlined = False  # whether the kernel becomes part of a loop of the graph function
         self.checks: BoundsChecks | None = None
         self.statement: Any = None  # the load or store being written
 
@@ -182,9 +185,18 @@ class MemoryWriter(Integers):
             r = self._reversed_load(p, t, width, align, live)
         elif live is None:
             r = f.emit(f"load {vt}, ptr {p.text}, align {align}", t, width)
+        elif mask is None and (count := self._live_lanes(buffer)):
+            r = widened(f, f.emit(f"load {vector(t, count)}, ptr {p.text}, align {align}", t, count), width)
         else:
             r = self._masked_load(p, t, width, align, live)
         return self._from_memory(r, buffer.dtype)
+
+    def _live_lanes(self, buffer: Buffer) -> int | None:
+        """How many lanes of a masked vector are live, where that is known and the buffer may be in registers, which vectors of that many elements
+        can be taken from and masked ones cannot."""
+        size, lane = buffer.size, self.lane
+        is_small = self.is_inlined and isinstance(size, int) and size * buffer.dtype.itemsize <= STACK_SLOT_BYTES
+        return lane.live if is_small and lane is not None else None
 
     def _mapped(self, p: Reg, mask: Reg, buffer: Buffer) -> Reg:
         """``p`` where the mask of all lanes is set, else the buffer itself: a vector load that is masked as a whole gives zeros wherever it points,
@@ -353,7 +365,10 @@ class MemoryWriter(Integers):
                 v = self._reverse(v)
                 p = f.emit(f"getelementptr {t}, ptr {p.text}, i64 {1 - width}", "ptr", 1)
                 live = self._reverse(live) if live else None
-            if live is None:
+            if live is not None and mask is None and stride == 1 and (count := self._live_lanes(s.buffer)):
+                v = narrowed(f, v, count)
+                f.do(f"store {v.typed}, ptr {p.text}, align {align}")
+            elif live is None:
                 how = "align 64, !nontemporal !2" if stride == 1 and self._is_nontemporal(s) else f"align {align}"
                 f.do(f"store {v.typed}, ptr {p.text}, {how}")
             else:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from hologram.dtypes import DType, real_of
 
+MAX_UNROLLED = 16  # iterations of a loop that may be unrolled where others are not
+
 _SCALAR = {"bool": "i1", "bfloat16": "i16", "float16": "half", "float32": "float", "float64": "double"}
 
 
@@ -71,6 +73,7 @@ class FunctionText:
         self.counter = 0
         self.label = "entry"
         self.entry: list[str] = []  # allocas and the like, placed first
+        self.kept_rolled = ""  # metadata of loops that are not to be unrolled, where some are
 
     def name(self, hint: str = "v") -> str:
         self.counter += 1
@@ -130,7 +133,9 @@ class FunctionText:
         nxt = self.emit(f"add nsw i64 {head.index.text}, {step}")
         again = self.emit(f"icmp slt i64 {nxt.text}, {stop.text}")
         latch = self.label
-        self.do(f"br i1 {again.text}, label %{loop}, label %{done}")
+        is_short = start.text.isdigit() and stop.text.isdigit() and int(stop.text) - int(start.text) <= MAX_UNROLLED * step
+        rolled = "" if is_short or not self.kept_rolled else f", !llvm.loop {self.kept_rolled}"
+        self.do(f"br i1 {again.text}, label %{loop}, label %{done}{rolled}")
         head.close(latch, nxt, after)
         self.start(done)
         if at_least_once:
@@ -186,3 +191,19 @@ def shuffle_half(f: FunctionText, r: Reg, low: bool) -> Reg:
     if half == 1:
         return f.emit(f"extractelement {r.typed}, i64 {first}", r.type, 1)
     return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} poison, <{half} x i32> <{mask}>", r.type, half)
+
+
+def widened(f: FunctionText, r: Reg, width: int) -> Reg:
+    """``r`` with lanes of zeros behind its own."""
+    if r.width == 1:
+        return f.emit(f"insertelement {vector(r.type, width)} zeroinitializer, {r.typed}, i64 0", r.type, width)
+    order = ", ".join(f"i32 {min(i, r.width)}" for i in range(width))
+    return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} zeroinitializer, <{width} x i32> <{order}>", r.type, width)
+
+
+def narrowed(f: FunctionText, r: Reg, width: int) -> Reg:
+    """The first lanes of ``r``."""
+    if width == 1:
+        return f.emit(f"extractelement {r.typed}, i64 0", r.type, 1)
+    order = ", ".join(f"i32 {i}" for i in range(width))
+    return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} poison, <{width} x i32> <{order}>", r.type, width)

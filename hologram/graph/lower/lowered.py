@@ -33,6 +33,6 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[int, int]]:
         (number[out], number[old])
         for out, written in writes.items()
         for old, read in reads.items()
-        if out in number and old in number and old.dtype.bits == out.dtype.bits
+        if out in number and old in number and old.dtype.bits == out.dtype.bits and old.size == out.size
         if read.keys() == written.keys() and all(read[index] < written[index] for index in read)
     ]

@@ -47,6 +47,8 @@ attributes #1 = { nounwind alwaysinline }
 !1 = !{}
 !2 = !{i32 1}
 !3 = !{!"branch_weights", i32 2000, i32 1}
+!4 = distinct !{!4, !5}
+!5 = !{!"llvm.loop.unroll.disable"}
 """
 
 _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
@@ -84,6 +86,9 @@ class GraphWriter:
         self.declared: set[str] = set()  # kernels that are there already
         self.externals: set[str] = set()  # routines of libraries
         self.literals: dict[str, str] = {}  # names of texts
+        self.stack_slots: set[Reg] = set()  # stack memory of small arrays in loops and branches
+        self.stack_bytes = 0
+        self.origins: dict[Reg, tuple[Reg, int]] = {}  # of addresses that are others moved on by a number of bytes
         self.f = FunctionText()
         self.integers = Integers(self.f)
         self.declarations = ATTRIBUTES + DECLARATIONS * checked
@@ -173,7 +178,11 @@ class GraphWriter:
         """``base`` moved on by bytes."""
         if offset == 0:
             return base
-        return self.f.emit(f"getelementptr i8, ptr {base.text}, i64 {offset if isinstance(offset, int) else offset.text}", "ptr", 1)
+        moved = self.f.emit(f"getelementptr i8, ptr {base.text}, i64 {offset if isinstance(offset, int) else offset.text}", "ptr", 1)
+        if isinstance(offset, int):
+            origin, before = self.origins.get(base, (base, 0))
+            self.origins[moved] = origin, before + offset
+        return moved
 
     def copy(self, to: Reg, source: Reg, node: Node) -> None:
         """Copies the bytes of an array like ``node``."""
@@ -235,7 +244,7 @@ class GraphWriter:
         f, k = self.f, low.kernel
         values = self._arguments(low, frame)
         if serial(k) and frame.inside_loop and k.ready is None:
-            name = self._name(low, frame, direct=True)
+            name = self._name(low, frame, direct=True, aliased=self._aliased(low, values))
             f.do(f"call void @{name}({', '.join(v.typed for v in [*values, self.scratch])})")
             return
         for i, v in enumerate(values):
@@ -248,19 +257,26 @@ class GraphWriter:
         grain = max(1, int(GRAIN_NS / max(k.cost, 1.0)))
         self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, i64 {grain})", "i64", 1))
 
-    def _name(self, low: Lowered, frame: Frame, direct: bool) -> str:
+    def _aliased(self, low: Lowered, values: list[Reg]) -> frozenset[int]:
+        """The parameters in whose memory there is another one, where one of the two is written. Arrays overlap as a whole or not at all."""
+        params = low.kernel.params
+        places = [self.origins.get(v, (v, 0)) for v in values[: len(params)]]
+        written = {at for b, at in zip(params, places, strict=True) if b.role != "in"}
+        return frozenset(i for i, at in enumerate(places) if at in written and places.count(at) > 1)
+
+    def _name(self, low: Lowered, frame: Frame, direct: bool, aliased: frozenset[int] = frozenset()) -> str:
         """The function of a kernel; alike kernels share one."""
         k = low.kernel
         if k.ready is not None:
             self.declared.add(f"hg_{k.ready[0]}")
             return f"hg_{k.ready[0]}"
         unaligned = tuple(i for i, n in enumerate(low.bindings) if n in frame.unaligned)
-        key = (print_kernel(k), direct, unaligned)
+        key = (print_kernel(k), direct, unaligned, aliased)
         if key not in self.names:
             name = self.names[key] = f"kernel{len(self.names)}"
             writer = KernelWriter(k, self.functions, self.precision, self.target, self.checked, unaligned)
             inline = sum(1 for _ in k.walk()) <= INLINE_STATEMENTS
-            self.texts.append(writer.render_direct(name, inline) if direct else writer.render(name))
+            self.texts.append(writer.render_direct(name, inline, aliased) if direct else writer.render(name))
         return self.names[key]
 
 

@@ -1,0 +1,263 @@
+"""Loops in the graph function: a scan or a while loop around the steps of its body.
+
+How a loop keeps an array is decided for each by itself. A small one has a stack slot (:mod:`bodies`), which LLVM promotes to registers that go from
+step to step: carries, constants, conditions, and what a step computes on the way. Of a large carry there is a pointer: a step reads the array there
+and writes the next one where :mod:`carry_buffers` says. Large constants and sequences stay where they are.
+"""
+
+from __future__ import annotations
+
+from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
+from hologram.backends.llvm.graph.carry_buffers import choose_carry_buffers
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter
+from hologram.backends.llvm.text import LoopHead, Reg
+from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
+from hologram.graph.memory.arena import LINE_BYTES
+from hologram.ir.node import Node, nbytes
+from hologram.ir.symbolic import mod
+from hologram.primitives.control import scan
+
+POLL_NS = 200_000.0  # a loop looks for signals about this often
+ENDLESS_POLLED_STEPS = 16  # of a loop around loops whose end is not known, which look for signals themselves where they are long
+
+ZERO = Reg("0", "i64", 1)
+
+
+class LoopWriter(BodyWriter):
+    """Writes one loop. ``places[k]`` is where all steps have carry ``k``; None where a pointer goes from step to step."""
+
+    def __init__(self, w: GraphWriter, step: ControlStep, frame: Frame) -> None:
+        super().__init__(w, step, frame)
+        node = self.node
+        self.is_scan = node.op is scan
+        consts: int = node.attrs[1] if self.is_scan else node.attrs[2]
+        self.body = step.execution_plans[-1]
+        self.carries: int = node.attrs[2] if self.is_scan else len(self.body.outputs)
+        self.length: int | None = node.attrs[3] if self.is_scan else None
+        self.starts = self.operands[consts : consts + self.carries]
+        self.xs = self.operands[consts + self.carries :]
+        self.x_nodes = self.body.inputs[consts + self.carries :]
+        self.carry_nodes = [o.node for o in self.body.outputs[: self.carries]]
+        self.wanted = [r is not None for r in step.results]
+        self.ends = [self.result(i) for i in range(self.carries)]
+        self.ys = [self.result(i) for i in range(self.carries, len(self.body.outputs))]
+        self.buffers = choose_carry_buffers(step)
+        self.on_stack = [self.takes_stack_slot(x, 2) for x in self.carry_nodes]
+        self.fixed = [self._constant(p, x) for p, x in zip(self.operands[:consts], self.body.inputs, strict=False)]
+        self.places = [self._place(k, x) for k, x in enumerate(self.carry_nodes)]
+        self.pairs = self._pairs()
+
+    def write(self) -> None:
+        moving = [start for start, place in zip(self.starts, self.places, strict=True) if place is None]
+        last = self._state(self._scan(moving) if self.is_scan else self._while(moving))
+        for k, (end, p, x) in enumerate(zip(self.ends, last, self.carry_nodes, strict=True)):
+            if self.wanted[k] and self.places[k] is None:
+                self._arrive(end, p, x)
+            elif self.wanted[k]:
+                self.w.copy(end, p, x)
+
+    # --- where arrays are ----------------------------------------------------------------------------------------------
+
+    def _constant(self, p: Reg, x: Node) -> Reg:
+        """Where steps read a constant: a small one that is in memory is copied once."""
+        if p in self.w.stack_slots or not self.takes_stack_slot(x):
+            return p
+        slot = self.stack_slot(x)
+        self.w.copy(slot, p, x)
+        return slot
+
+    def _place(self, k: int, x: Node) -> Reg | None:
+        if self.on_stack[k]:
+            place = self.stack_slot(x)
+        elif self.buffers[k].kind == "own":
+            place = self.ends[k]
+        else:
+            return None
+        self.w.copy(place, self.starts[k], x)
+        return place
+
+    def _pairs(self) -> list[tuple[Reg, Reg]]:
+        """For each carry of alternating buffers the two of them, the one that the first step writes in front."""
+        pairs = []
+        for k, x in enumerate(self.carry_nodes):
+            end = other = self.ends[k]
+            if self.places[k] is None and self.buffers[k].kind == "alternate":
+                other = self.w.at(self.workspace, self.step.spare[k] + -(-nbytes(x) // LINE_BYTES) * LINE_BYTES)
+            # the last of the steps is to write where the result goes
+            pairs.append((other, end) if self.length is not None and self.length % 2 == 0 else (end, other))
+        return pairs
+
+    def _state(self, moving: list[Reg]) -> list[Reg]:
+        """Where the carries are, given the pointers that go from step to step."""
+        pointers = iter(moving)
+        return [next(pointers) if place is None else place for place in self.places]
+
+    def _element(self, base: Reg, node: Node, at: Reg) -> Reg:
+        """Element ``at`` of a stack of arrays like ``node``."""
+        return self.w.at(base, self.f.emit(f"mul nsw i64 {at.text}, {nbytes(node)}", "i64", 1))
+
+    def _elements(self, at: Reg) -> tuple[list[Reg], list[Reg]]:
+        """Pointers to this step's xs and ys; what nobody wants is written to one place."""
+        outputs, wanted = self.body.outputs[self.carries :], self.wanted[self.carries :]
+        xs = [self._element(x, node, at) for x, node in zip(self.xs, self.x_nodes, strict=True)]
+        ys = [self._element(y, o.node, at) if is_wanted else y for y, o, is_wanted in zip(self.ys, outputs, wanted, strict=True)]
+        return xs, ys
+
+    def _rows_are_aligned(self, i: int) -> bool:
+        """Whether each step's part of the stacked result ``i`` starts at a line of the cache."""
+        return not self.wanted[i] or self.is_aligned(i) and mod(nbytes(self.body.outputs[i].node), LINE_BYTES) == 0
+
+    # --- steps ---------------------------------------------------------------------------------------------------------
+
+    def _step(self, at: Reg, moving: list[Reg]) -> list[Reg]:
+        """One step, number ``at`` of the sequences; gives the pointers of the next one."""
+        body, state = self.body, self._state(moving)
+        xs, ys = self._elements(at)
+        following = [self._following(k, p, ys) for k, p in enumerate(state)]
+        pointers = dict(zip(body.inputs, [*self.fixed, *state, *xs], strict=True))
+        unaligned = self._place_results(pointers, following, ys)
+        self.give_stack_slots(body, pointers)
+        self.run(len(self.step.execution_plans) - 1, pointers, unaligned)
+        sources = [source_of(body, o, pointers) for o in body.outputs]
+        self._hand_over(state, following, sources, ys)
+        return [p for p, place in zip(following, self.places, strict=True) if place is None]
+
+    def _following(self, k: int, p: Reg, ys: list[Reg]) -> Reg:
+        """Where the next carry ``k`` will be, when the present one is at ``p``."""
+        if self.places[k] is not None:
+            return p
+        if self.buffers[k].kind == "stacked":
+            return ys[self.buffers[k].stack]
+        a, b = self.pairs[k]
+        is_a = self.f.emit(f"icmp eq ptr {p.text}, {a.text}", "i1", 1)
+        return self.f.emit(f"select i1 {is_a.text}, ptr {b.text}, ptr {a.text}", "ptr", 1)
+
+    def _place_results(self, pointers: dict[Node, Reg], following: list[Reg], ys: list[Reg]) -> frozenset[Node]:
+        """Adds to ``pointers`` where a step writes its results; gives those that need not start at a line of the cache.
+
+        Carries with one buffer choose first. The next carry of a stack slot that is read on is made in another. So is a single element of a stacked
+        result, which a step may read on, too.
+        """
+        body, carries = self.body, self.carries
+        found: dict[Node, tuple[Reg, bool]] = {}
+        for i in sorted(range(len(body.outputs)), key=lambda i: i >= carries or self.buffers[i].kind == "alternate"):
+            o = body.outputs[i]
+            if o.kind != "computed" or body.computed[o.index] in found:
+                continue
+            if i < carries and self.on_stack[i]:
+                found[body.computed[o.index]] = following[i] if self.buffers[i].kind == "own" else self.stack_slot(o.node), True
+            elif i < carries:
+                stack = self.buffers[i].stack
+                found[body.computed[o.index]] = following[i], self.is_aligned(i) if stack < 0 else self._rows_are_aligned(carries + stack)
+            elif (self.wanted[i] and o.node.size != 1) or not self.takes_stack_slot(o.node):
+                found[body.computed[o.index]] = ys[i - carries], self._rows_are_aligned(i)
+            else:
+                found[body.computed[o.index]] = self.stack_slot(o.node), True
+        pointers.update({x: p for x, (p, _) in found.items()})
+        return frozenset(x for x, (_, is_aligned) in found.items() if not is_aligned)
+
+    def _hand_over(self, state: list[Reg], following: list[Reg], sources: list[Reg], ys: list[Reg]) -> None:
+        """Copies what a step has left elsewhere to where it belongs. Of carries that change places all are read before one is written."""
+        outputs = self.body.outputs
+        for y, source, o, wanted in zip(ys, sources[self.carries :], outputs[self.carries :], self.wanted[self.carries :], strict=True):
+            if wanted:
+                self.w.copy(y, source, o.node)
+        read = list(sources[: self.carries])
+        for k, x in enumerate(self.carry_nodes):
+            if self.on_stack[k] and read[k] != state[k] and read[k] in state:
+                read[k] = self.stack_slot(x)
+                self.w.copy(read[k], sources[k], x)
+        for to, source, x in zip(following, read, self.carry_nodes, strict=True):
+            self.w.copy(to, source, x)
+
+    def _arrive(self, end: Reg, last: Reg, x: Node) -> None:
+        """Copies the last carry to where the result goes, unless it is there."""
+        f = self.f
+        there, copy, on = f.emit(f"icmp eq ptr {end.text}, {last.text}", "i1", 1), f.fresh_label("copy"), f.fresh_label("on")
+        f.do(f"br i1 {there.text}, label %{on}, label %{copy}")
+        f.start(copy)
+        self.w.copy(end, last, x)
+        f.do(f"br label %{on}")
+        f.start(on)
+
+    # --- the loop itself -----------------------------------------------------------------------------------------------
+
+    def _scan(self, moving: list[Reg]) -> list[Reg]:
+        """Counts steps. Where there are many, a loop of stretches with a look at signals after each is around the loop of steps."""
+        assert self.length is not None
+        f, every, length = self.f, self._polled_steps(), Reg(str(self.length), "i64", 1)
+
+        def step(i: Reg, carried: list[Reg]) -> list[Reg]:
+            return self._step(self._number(i), carried)
+
+        def stretch(i: Reg, carried: list[Reg]) -> list[Reg]:
+            end = f.emit(f"add nuw nsw i64 {i.text}, {every}", "i64", 1)
+            stop = f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
+            after = f.counted(i, stop, 1, carried, step, at_least_once=True)
+            self._poll()
+            return after
+
+        if self.length <= every:
+            return f.counted(ZERO, length, 1, moving, step, at_least_once=self.length > 0)
+        return f.counted(ZERO, length, every, moving, stretch, at_least_once=True)
+
+    def _number(self, i: Reg) -> Reg:
+        """Which element of the sequences the step ``i`` of a scan is about."""
+        assert self.length is not None
+        return self.f.emit(f"sub nsw i64 {self.length - 1}, {i.text}", "i64", 1) if self.node.attrs[4] else i
+
+    def _while(self, moving: list[Reg]) -> list[Reg]:
+        """Asks the condition before every step."""
+        f, before = self.f, self.f.label
+        head, inside, done = f.fresh_label("step"), f.fresh_label("body"), f.fresh_label("ended")
+        f.do(f"br label %{head}")
+        f.start(head)
+        phis = LoopHead(f, before, ZERO, moving)
+        go = self._condition(self._state(phis.carried))
+        f.do(f"br i1 {go.text}, label %{inside}, label %{done}")
+        f.start(inside)
+        after = self._step(phis.index, phis.carried)
+        self._poll_at(phis.index)
+        following = f.emit(f"add nuw nsw i64 {phis.index.text}, 1", "i64", 1)
+        latch = f.label
+        f.do(f"br label %{head}")
+        phis.close(latch, following, after)
+        f.start(done)
+        return phis.carried
+
+    def _condition(self, state: list[Reg]) -> Reg:
+        """Runs the condition of a while loop."""
+        plan = self.step.execution_plans[0]
+        pointers = dict(zip(plan.inputs, [*self.fixed, *state], strict=True))
+        (o,) = plan.outputs
+        if o.kind == "computed":
+            pointers[plan.computed[o.index]] = self.stack_slot(o.node)
+        self.give_stack_slots(plan, pointers)
+        self.run(0, pointers)
+        byte = self.f.emit(f"load i8, ptr {source_of(plan, o, pointers).text}, align 1", "i8", 1)
+        return self.f.emit(f"icmp ne i8 {byte.text}, 0", "i1", 1)
+
+    def _polled_steps(self) -> int:
+        """After how many steps, a power of two, the loop looks at pending signals."""
+        inside = sum(s.cost for s in self.step.execution_plans)
+        if inside >= ENDLESS_NS:
+            inside = POLL_NS / ENDLESS_POLLED_STEPS
+        every = 1
+        while every < 2**20 and every * max(inside, 1.0) < POLL_NS:
+            every *= 2
+        return every
+
+    def _poll_at(self, step: Reg) -> None:
+        """A look at pending signals after every so many steps."""
+        f, every = self.f, self._polled_steps()
+        low = f.emit(f"and i64 {step.text}, {every - 1}", "i64", 1)
+        due = f.emit(f"icmp eq i64 {low.text}, {every - 1}", "i1", 1)
+        poll, on = f.fresh_label("poll"), f.fresh_label("polled")
+        f.do(f"br i1 {due.text}, label %{poll}, label %{on}, !prof !0")
+        f.start(poll)
+        self._poll()
+        f.do(f"br label %{on}")
+        f.start(on)
+
+    def _poll(self) -> None:
+        self.w.return_if(self.f.emit("call i64 @hg_poll(ptr %ctx)", "i64", 1))
