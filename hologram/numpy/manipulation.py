@@ -16,7 +16,8 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import broadcast_common
-from hologram.numpy.indexing.read import sliced, take_axis
+from hologram.numpy.indexing.read import take_axis
+from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import element, is_contiguous, is_reshaped_in_place, viewed
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row

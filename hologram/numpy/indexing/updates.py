@@ -16,10 +16,13 @@ from hologram.errors import DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int
-from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing.read import Selection, along_axis, flat_indices, merged, read, sliced_by
+from hologram.numpy.indexing.read import along_axis, read
+from hologram.numpy.indexing.selection import Selection
+from hologram.numpy.indexing.slices import sliced_by
+from hologram.numpy.indexing.windows import Windows
 from hologram.primitives import indexing as rows
 from hologram.primitives.reductions import cumsum
 from hologram.primitives.scalar import elementwise as ew
@@ -135,7 +138,7 @@ _BEYOND = {"drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": 
 
 
 def _beyond(mode: str | None) -> str:
-    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.read.Selection`."""
+    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.selection.Selection`."""
     return "raise" if mode is None else _BEYOND[choice(mode, "at[]", "mode", tuple(_BEYOND))]
 
 
@@ -146,9 +149,7 @@ def _logical(of: Tensor, op: Op, of_bools: Op) -> Op:
 
 def _inside(node: Node, chosen: Selection, ndim: int) -> Tensor:
     """Where the selection's computed indices are in range, to broadcast with what they select, which has ``ndim`` axes."""
-    whole = merged(reshaped(_sliced(node, chosen), chosen.shape), chosen)
-    at = wrap(flat_indices(chosen, drop=True))
-    inside = (at >= 0) & (at < whole.shape[chosen.front])
+    inside = wrap(Windows(node, chosen, drop=True).within())
     return inside.reshape((*inside.shape, *[1] * (ndim - chosen.front - inside.ndim)))
 
 
@@ -173,11 +174,8 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tens
     chosen = Selection(node.shape, key, beyond)
     if not chosen.arrays:
         return wrap(_in_slices(node, chosen, new, op))
-    part = _sliced(node, chosen)
-    whole = part is node
-    part = reshaped(part, chosen.shape)
-    part = _scattered(part, chosen, new, op, mode != "clip")
-    return wrap(reshaped(part, node.shape) if whole else _in_slices(node, chosen, wrap(part), rows.scatter_set))
+    windows = Windows(node, chosen, mode != "clip")
+    return wrap(windows.scattered(op, _to_shape(new, windows.selected_shape())))
 
 
 def _as_type_of(x: Tensor, values: Any) -> Tensor:
@@ -251,18 +249,7 @@ def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: 
     return placed(values, shape, [start for start, _, _ in triples], [step for _, _, step in triples], fill)
 
 
-# --- index arrays ----------------------------------------------------------------------------------------------------
-
-
-def _scattered(node: Node, chosen: Selection, values: Tensor, op: Op, drop: bool) -> Node:
-    """The update of ``node``, of the selection's shape, at its index arrays."""
-    order = chosen.order()
-    together, flat = merged(node, chosen), flat_indices(chosen, drop)
-    front = chosen.front
-    shape = (*together.shape[:front], *flat.shape, *together.shape[front + 1 :])
-    out = record(op, (together, flat, _to_shape(values, shape)), (front, 0))
-    apart = reshaped(out, tuple(node.shape[a] for a in order))
-    return permuted(apart, [order.index(a) for a in range(len(order))])
+# --- along an axis ---------------------------------------------------------------------------------------------------
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) -> Tensor:
@@ -276,10 +263,11 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
             [9, 4]], dtype=int64)
     """
     t = wrap(array(x, "put_along_axis"))
-    node, flat = along_axis(t, indices, axis, True, "put_along_axis")
-    new = _to_shape(_as_type_of(t, values), flat.shape)
-    flattened = reshaped(node, (node.size,))
-    return wrap(reshaped(record(rows.scatter_set, (flattened, flat, new), (0, 0)), t._aval()[0]))
+    node, a, places = along_axis(t, indices, axis, True, "put_along_axis")
+    new = _to_shape(_as_type_of(t, values), places[0].shape)
+    windows = reshaped(new, (*new.shape, *[1] * len(places)))
+    out = record(rows.scatter_set, (node, windows, *places), (tuple(range(a, len(node.shape))), a))
+    return wrap(reshaped(out, t._aval()[0]))
 
 
 def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
