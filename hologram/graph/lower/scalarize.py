@@ -31,6 +31,19 @@ def _known_index(value: Value) -> Int | None:
     return value.attrs[0] if isinstance(value, Ins) and value.op == "index" and value.dtype is dtypes.int64 else None
 
 
+def _is_clamped(value: Value, extent: Int) -> bool:
+    """Whether a value is ``min(max(x, low), high)`` with ``0 <= low`` and ``high < extent``, in either order."""
+    found: dict[str, int] = {}
+    while isinstance(value, Ins) and value.opname in ("min", "max") and value.opname not in found:
+        known = [_known_index(a) for a in value.args]
+        end = next((k for k in (0, 1) if isinstance(known[k], int)), None)
+        if end is None:
+            return False
+        found[value.opname], value = known[end], value.args[1 - end]  # type: ignore[assignment]
+    low, high = found.get("max", -1), found.get("min")
+    return low >= 0 and high is not None and is_certainly_inside(low, extent) and is_certainly_inside(high, extent)
+
+
 class PendingStore:
     """A value that goes to memory, where ``mask`` holds (None: always)."""
 
@@ -209,6 +222,8 @@ class ScalarProgram:
         known = _known_index(value)
         if known is not None and is_certainly_inside(known, extent):
             return known, None
+        if _is_clamped(value, extent):
+            return self._start(value, extent), None
         name = self._name(self._cast(value, dtypes.int64), None)
         unchecked = var(name, None, None)  # as it comes, any number of 64 bits
         return counter(name, extent), self.emit("inside", (), (unchecked, extent), dtypes.bool_)

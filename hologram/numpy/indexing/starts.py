@@ -38,12 +38,13 @@ def checked(indices: np.ndarray, n: Int, what: str, beyond: str = "raise") -> np
     return np.where(wide < 0, wide + n, wide)
 
 
-def clamped(indices: Node, n: Int) -> Node:
-    """Computed indices: negative ones count from the end, and what is still out of range is moved to the nearest element."""
-    wide, one = wrapped(indices, n), constant(1, dtypes.int64)
+def clamped(indices: Node, n: Int, size: Int = 1) -> Node:
+    """Computed indices: negative ones count from the end, and what is still out of range is moved to the nearest at which a window of ``size``
+    fits."""
+    wide, extent = wrapped(indices, n), extent_node(size, dtypes.int64)
     if indices.dtype.kind == "i":
         wide = record(ew.max_, (wide, constant(0, dtypes.int64)))
-    return record(ew.min_, (wide, record(ew.sub, (extent_node(n, dtypes.int64), one))))
+    return record(ew.min_, (wide, record(ew.sub, (extent_node(n, dtypes.int64), extent))))
 
 
 def wrapped(indices: Node, n: Int) -> Node:

@@ -97,7 +97,7 @@ class Place:
         >>> hnp.zeros(3).at[1].subtract(2)
         Tensor([ 0., -2.,  0.], dtype=float32)
         """
-        return self.add(-_as_type_of(self._of, values), mode=mode)
+        return self.add(-as_type_of(self._of, values), mode=mode)
 
     def multiply(self, values: Any, *, mode: str | None = None) -> Tensor:
         """The Tensor with the elements multiplied by ``values``, as :meth:`add`. Of bool "and".
@@ -167,7 +167,7 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tens
     node = array(x, "at[]")
     if node.dtype.kind not in op.kinds:
         raise located(DTypeError(f"{op.name} does not take {node.dtype}"))
-    new = _as_type_of(x, values)
+    new = as_type_of(x, values)
     masked = _under_mask(node, key, new, op)
     if masked is not None:
         return masked
@@ -178,7 +178,8 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tens
     return wrap(windows.scattered(op, _to_shape(new, windows.selected_shape())))
 
 
-def _as_type_of(x: Tensor, values: Any) -> Tensor:
+def as_type_of(x: Tensor, values: Any) -> Tensor:
+    """``values`` in the type of ``x``. Raises DTypeError for complex values of a real array."""
     d = x._aval()[1]
     if type(values) in SCALARS:
         if isinstance(values, complex) and not d.is_complex:
@@ -230,6 +231,8 @@ def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
     triples = chosen.triples
     extents = _sliced(node, chosen).shape
     new = reshaped(_to_shape(values, chosen.shape), extents)
+    if _is_window(triples, node.shape):
+        return _in_window(node, triples, new, op)
     if op.monoid is not None:
         return record(op.monoid, (node, _put(new, triples, node.shape, constant(op.identity(node.dtype), node.dtype))))
     return replaced(node, triples, new)
@@ -237,11 +240,27 @@ def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
 
 def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> Node:
     """``node`` with ``values`` in place of the elements that ``triples`` slice, whose shape they have."""
+    if _is_window(triples, node.shape):
+        return _in_window(node, triples, values, rows.scatter_set)
     placed = _put(values, triples, node.shape, constant(0, node.dtype))
     if values.shape == node.shape:
         return placed
     everywhere = broadcast_node(constant(True, dtypes.bool_), values.shape)
     return record(ew.select, (_put(everywhere, triples, node.shape, constant(False, dtypes.bool_)), placed, node))
+
+
+def _is_window(triples: list[tuple[Int, Int, int]], shape: Shape) -> bool:
+    """Whether slices are a window whose place is known; it has some elements, but not all."""
+    if any(step != 1 or not all(type(n) is int for n in (start, stop, extent)) for (start, stop, step), extent in zip(triples, shape, strict=True)):
+        return False
+    extents = tuple(stop - start for start, stop, _ in triples)
+    return 0 not in extents and extents != shape
+
+
+def _in_window(node: Node, triples: list[tuple[Int, Int, int]], values: Node, op: Op) -> Node:
+    axes = tuple(a for a, n in enumerate(values.shape) if n != node.shape[a])
+    starts = [constant(triples[a][0], dtypes.int64) for a in axes]
+    return record(op, (node, values, *starts), (axes, 0))
 
 
 def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: Node) -> Node:
@@ -264,7 +283,7 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
     """
     t = wrap(array(x, "put_along_axis"))
     node, a, places = along_axis(t, indices, axis, True, "put_along_axis")
-    new = _to_shape(_as_type_of(t, values), places[0].shape)
+    new = _to_shape(as_type_of(t, values), places[0].shape)
     windows = reshaped(new, (*new.shape, *[1] * len(places)))
     out = record(rows.scatter_set, (node, windows, *places), (tuple(range(a, len(node.shape))), a))
     return wrap(reshaped(out, t._aval()[0]))
@@ -281,7 +300,7 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
     """
     t = wrap(array(x, "put"))
     flat = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
-    new = _as_type_of(t, values).reshape(-1)
+    new = as_type_of(t, values).reshape(-1)
     if flat.shape[0] == 0:
         return t
     if new.shape[0] == 0:
@@ -302,7 +321,7 @@ def place(x: Any, mask: Any, values: Any, /) -> Tensor:
     t, there = wrap(array(x, "place")), wrap(cast_node(array(mask, "place"), dtypes.bool_))
     if t.shape != there.shape:
         raise located(ShapeError(f"place: a mask of shape {list(there.shape)} for an array of shape {list(t.shape)}"))
-    new = _as_type_of(t, values).reshape(-1)
+    new = as_type_of(t, values).reshape(-1)
     if new.shape[0] == 0:
         raise located(ShapeError("place: no values"))
     turn = wrap(record(cumsum, (array(there.reshape(-1).astype(dtypes.int64), "place"),), (0, False))) - 1
