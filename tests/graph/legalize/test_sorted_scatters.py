@@ -54,6 +54,38 @@ def test_sorted_scatters_give_the_reference(name: str, uniform: bool, everything
                 np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
 
 
+WINDOWS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], int]] = {
+    "neighbours": ("scatter_add", (9, 20), (300,), (0, 1), (1, 1), 0),
+    "apart": ("scatter_set", (7, 3, 11), (200,), (0, 2), (1, 1), 0),
+    "overlapping": ("scatter_add", (30, 4), (150,), (0,), (5,), 0),
+    "corners": ("scatter_max", (12, 5, 13), (140,), (0, 2), (2, 3), 0),
+    "shared": ("scatter_mul", (2, 9, 8), (2, 130), (1, 2), (2, 1), 1),
+    "one": ("scatter_set", (50, 70), (), (0, 1), (3, 40), 0),
+    "few": ("scatter_add", (6, 5, 40), (2, 3), (0, 1), (2, 1), 0),
+}
+
+
+@needs_compilers
+@pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows(name: str, dialect: str) -> None:
+    """Of several axes, of more than one element, some of them outside: sorted by where their elements go, or one after the other."""
+    op, shape, places, axes, sizes, batch = WINDOWS[name]
+    d, rng = Draft(), seeded(name)
+    size_of = dict(zip(axes, sizes, strict=True))
+    window = [size_of.get(a, n) for a, n in enumerate(shape) if a >= batch]
+    x, u = d.input(*shape, dtype="int32"), d.input(*places, *window, dtype="int32")
+    starts = [d.input(*places, dtype="int32") for _ in axes]
+    graph = d.graph(d(op, x, u, *starts, axes, batch))
+    arrays = [rng.integers(1, 9, n.shape).astype(np.int32) for n in (x, u)]
+    arrays += [rng.integers(-1, shape[a] - n + 2, places).astype(np.int32) for a, n in zip(axes, sizes, strict=True)]
+    schedule = compile_to_plan(graph, "exact", GPU_TILE)
+    for k in kernels(schedule):
+        verify_kernel(k)
+    (got,), (want,) = run(schedule, arrays, new_folder(), dialect=dialect), evaluate(graph, arrays)
+    np.testing.assert_array_equal(got, want)
+
+
 def test_few_updates_go_one_after_the_other() -> None:
     d = Draft()
     x, i, u = d.input(50), d.input(100, dtype="int32"), d.input(100)
