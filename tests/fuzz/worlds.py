@@ -136,6 +136,15 @@ def _numpy_update_slice_in_dim(x: Any, update: Any, start: Any, axis: int = 0) -
     return _numpy_dynamic_update_slice(x, update, _along(start, axis, np.ndim(x)))
 
 
+def _numpy_index_in_dim(x: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+    found = _numpy_slice_in_dim(x, index, 1, axis)
+    return found if keepdims else np.squeeze(found, axis)
+
+
+def _numpy_update_index_in_dim(x: Any, update: Any, index: Any, axis: int = 0) -> Any:
+    return _numpy_update_slice_in_dim(x, update if np.ndim(update) == np.ndim(x) else np.expand_dims(update, axis), index, axis)
+
+
 _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
     "form.getitem": lambda x, index: np.asarray(x)[index],
     "form.setitem": _numpy_setitem,
@@ -149,6 +158,8 @@ _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
     "form.jit": lambda f, *args: f(*args),
     "form.vmap": lambda f, *args: [np.stack(column) for column in zip(*[forms.flat(f(*e)) for e in zip(*args, strict=True)], strict=True)],
     "numpy.polydiv": _polydiv(np),
+    "numpy.dynamic_index_in_dim": _numpy_index_in_dim,
+    "numpy.dynamic_update_index_in_dim": _numpy_update_index_in_dim,
     "numpy.dynamic_slice": _numpy_dynamic_slice,
     "numpy.dynamic_slice_in_dim": _numpy_slice_in_dim,
     "numpy.dynamic_update_slice": _numpy_dynamic_update_slice,

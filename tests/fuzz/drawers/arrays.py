@@ -238,6 +238,18 @@ def _windows(d: Draft, function: str) -> list[Value]:
     return d.emit(function, x, start, *((sizes[axis], axis) if along else (sizes,)))
 
 
+@drawer("numpy.dynamic_index_in_dim", "numpy.dynamic_update_index_in_dim")
+def _indexed_windows(d: Draft, function: str) -> list[Value]:
+    x = d.array(least=1)
+    axis = d.integer(0, len(x.shape) - 1)
+    if x.shape[axis] == 0:
+        raise Refused("empty")
+    index = _start(d, x.shape[axis])
+    if function == "numpy.dynamic_index_in_dim":
+        return d.emit(function, x, index, axis, d.chance(0.5))
+    return d.emit(function, x, shaped(d, (*x.shape[:axis], *((1,) if d.chance(0.3) else ()), *x.shape[axis + 1 :]), x.kind), index, axis)
+
+
 @drawer("numpy.place", "numpy.compress", "numpy.fill_diagonal")
 def _places(d: Draft, function: str) -> list[Value]:
     if function == "numpy.fill_diagonal":
