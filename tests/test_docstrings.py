@@ -155,5 +155,5 @@ def test_the_checker_tells_numbers_apart() -> None:
 
 def test_the_modules_that_users_name_are_covered() -> None:
     found = {m.__name__ for m in MODULES}
-    assert {f"hologram.{x}" for x in ("numpy", "linalg", "fft", "nn", "random", "special", "errors", "settings", "dtypes")} <= found
+    assert {f"hologram.{x}" for x in ("numpy", "linalg", "fft", "lax", "nn", "random", "special", "errors", "settings", "dtypes")} <= found
     assert sum(1 for m in MODULES for _ in public_callables(m)) > 500

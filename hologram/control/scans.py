@@ -23,7 +23,7 @@ from hologram.support.user_lines import located
 from hologram.trace.recorder import record
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level
-from hologram.transform.nodes import add, has_tangents, moved, zeros_like
+from hologram.transform.nodes import accumulated, has_tangents, moved, zeros_like
 from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
 
@@ -205,7 +205,7 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
         stacked_xs = [x for x in xs if found.get(x) is not None]
         back.nodes = [
             *[zeros_like(x) if found[x] is None else found[x] for x in carries],
-            *[add(s, found[x]) for s, x in zip(sums, summed, strict=True)],
+            *[accumulated(s, found[x]) for s, x in zip(sums, summed, strict=True)],
             *[found[x] for x in stacked_xs],
         ]
     if not back.nodes:

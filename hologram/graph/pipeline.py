@@ -25,6 +25,7 @@ from hologram.errors import ArgumentError
 from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regions
 from hologram.graph.canonical.arguments import normalise_arguments
 from hologram.graph.canonical.complex_split import split_complex
+from hologram.graph.canonical.constant_windows import select_windows
 from hologram.graph.canonical.control_flow import canonical_body, simplify_control
 from hologram.graph.canonical.loop_ranges import refine_ranges
 from hologram.graph.constants.fold import fold_constants
@@ -65,6 +66,10 @@ def _simplify(graph: Graph, context: Context) -> Graph:
     return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count)
 
 
+def _constant_windows(graph: Graph, context: Context) -> Graph:
+    return select_windows(graph, context.count)
+
+
 def _bodies(graph: Graph, context: Context) -> Graph:
     """Control flow, and the graphs inside of it."""
     key, inside = (context.precision, settings.disabled_passes), context.nested()
@@ -88,6 +93,7 @@ def _sink(graph: Graph, context: Context) -> Graph:
 ARGUMENTS = Pass("arguments", _arguments, _verify)
 COMPLEXES = Pass("complexes", _complexes, _verify, required=True)
 SIMPLIFICATION = Pass("simplify", _simplify, _verify)
+CONSTANT_WINDOWS = Pass("constant_windows", _constant_windows, _verify)
 BODIES = Pass("bodies", _bodies, _verify)
 LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify)
 SINKING = Pass("sink", _sink, _verify)
@@ -96,8 +102,10 @@ CANONICAL: tuple[Pass | Repeat, ...] = (
     ARGUMENTS,
     COMPLEXES,
     SIMPLIFICATION,
+    Repeat((CONSTANT_WINDOWS, SIMPLIFICATION)),
     Repeat((BODIES, SIMPLIFICATION)),
     Repeat((LOOP_RANGES, BODIES, SIMPLIFICATION)),
+    Repeat((CONSTANT_WINDOWS, SIMPLIFICATION)),
     Repeat((SINKING, SIMPLIFICATION)),
 )
 

@@ -36,7 +36,8 @@ def linear(index: Index, shape: Shape) -> Int:
     return at
 
 
-def _delinear(at: Int, shape: Shape) -> list[Int]:
+def delinear(at: Int, shape: Shape) -> list[Int]:
+    """The element that stands at a position in C order."""
     out: list[Int] = []
     for k, n in enumerate(reversed(shape)):
         last = k == len(shape) - 1
@@ -71,7 +72,7 @@ def reshape_index(index: Index, to: Shape, of: Shape) -> Index:
         if to[i0:i] == of[j0:j]:
             out += index[i0:i]
         else:
-            out += _delinear(linear(index[i0:i], to[i0:i]), of[j0:j])
+            out += delinear(linear(index[i0:i], to[i0:i]), of[j0:j])
     return tuple(out)
 
 
@@ -108,6 +109,11 @@ def _certainly_inside(e: Int, size: Int) -> bool | None:
     if (high is not None and high < 0) or (least is not None and least >= 0):
         return False
     return True if low is not None and low >= 0 and most is not None and most < 0 else None
+
+
+def is_certainly_inside(e: Int, size: Int) -> bool:
+    """Whether ``0 <= e < size`` for all values of the variables."""
+    return bool(_certainly_inside(e, size))
 
 
 def _propagate_through_pad(node: Node, index: Index, guard: Guard) -> list[InputElement]:
@@ -185,8 +191,14 @@ def propagate_index(node: Node, index: Index, guard: Guard) -> list[InputElement
     return _propagate_through_concatenate(node, index, guard)
 
 
-def propagate_through_take(node: Node, index: Index) -> tuple[Index, Callable[[Int], Index]]:
-    """For a ``take``: where its index array is read, and from the value found there the element of ``x``."""
-    (axis,) = node.attrs
+def propagate_through_gather(node: Node, index: Index) -> tuple[Index, Callable[[Index], Index]]:
+    """For a ``gather``: where its arrays of starts are read, and from the starts found there the element of ``x``."""
+    axes, _, batch = node.attrs
     rank = node.inputs[1].ndim
-    return index[axis : axis + rank], lambda value: (*index[:axis], value, *index[axis + rank :])
+    offsets = index[rank:]
+
+    def element(starts: Index) -> Index:
+        first = dict(zip(axes, starts, strict=True))
+        return (*index[:batch], *(w + first.get(batch + k, 0) for k, w in enumerate(offsets)))
+
+    return index[:rank], element

@@ -104,6 +104,10 @@ class Builder:
         starts[axis], stops[axis], steps[axis] = start, stop, step
         return self(TABLE["slice"], (x,), (tuple(starts), tuple(stops), tuple(steps)))
 
+    def elements(self, x: Node, indices: Node) -> Node:
+        """The elements of a vector at ``indices``, which are in range."""
+        return self.reshape(self(TABLE["gather"], (x, indices), ((0,), (1,), 0)), indices.shape)
+
     def flip(self, x: Node, axis: int) -> Node:
         """``x`` in reverse order along one axis."""
         return self.slice_axis(x, axis, x.shape[axis] - 1, -1, -1)

@@ -15,14 +15,14 @@ from typing import Any
 
 from hologram.numpy import assembly, complexes, creation, elementwise, floats, grids, integers, linear, manipulation, reductions, segments, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
-from hologram.numpy.indexing import read, updates
+from hologram.numpy.indexing import dynamic, read, updates
 from hologram.numpy.introspection import inspection, questions, types
 from hologram.numpy.ufuncs.catalogue import ufuncs
 from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.trace.tensor import Tensor
 
 _MODULES = (
-    *(types, elementwise, complexes, creation, manipulation, read, updates, reductions, linear, sorting, statistics, calculus, assembly),
+    *(types, elementwise, complexes, creation, manipulation, read, updates, dynamic, reductions, linear, sorting, statistics, calculus, assembly),
     *(inspection, application, floats, grids, integers, polynomials, questions, segments, windows),
 )
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}

@@ -623,10 +623,10 @@ def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True,
     """
     if Tensor in (type(start), type(stop), type(base)):
         return FUNCTIONS["power"](base, linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
-    return tensor(
-        np.logspace(start, stop, integer(num, "logspace", "a number of elements"), endpoint, base),
-        dtype=dtypes.default_float if dtype is None else dtype,
-    )
+    count = integer(num, "logspace", "a number of elements")
+    with np.errstate(all="ignore"):
+        found = np.logspace(start, stop, count, endpoint, base)
+    return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
 
 
 def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
@@ -639,9 +639,10 @@ def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True
     """
     if type(start) is Tensor or type(stop) is Tensor:
         return FUNCTIONS["exp"](linspace(FUNCTIONS["log"](start), FUNCTIONS["log"](stop), num, endpoint=endpoint, dtype=dtype))
-    return tensor(
-        np.geomspace(start, stop, integer(num, "geomspace", "a number of elements"), endpoint), dtype=dtypes.default_float if dtype is None else dtype
-    )
+    count = integer(num, "geomspace", "a number of elements")
+    with np.errstate(all="ignore"):
+        found = np.geomspace(start, stop, count, endpoint)
+    return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
 
 
 def ndim(x: Any) -> int:

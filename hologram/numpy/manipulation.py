@@ -16,13 +16,15 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import broadcast_common
-from hologram.numpy.indexing.read import sliced, take_axis
+from hologram.numpy.indexing.read import take_axis
+from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import element, is_contiguous, is_reshaped_in_place, viewed
+from hologram.primitives.indexing import gather
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import has_items, integer, items, shape_of
-from hologram.trace.operators import broadcast_node, broadcast_shapes
+from hologram.trace.operators import broadcast_node, broadcast_shapes, extent_node
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
@@ -481,11 +483,27 @@ def _rolled(node: Node, shift: int, axis: int) -> Node:
     return _joined([sliced(node, axis, cut, n), sliced(node, axis, 0, cut)], axis)
 
 
+def _rolled_by(node: Node, shift: Tensor, axis: int) -> Node:
+    """As :func:`_rolled`, for a computed shift: the window of two copies that begins at the element that comes first."""
+    by = array(shift, "roll")
+    if by.shape or not by.dtype.is_integer:
+        raise located(ArgumentError(f"roll: a shift is an integer, not {by.dtype}{list(by.shape)}"))
+    n = node.shape[axis]
+    if n == 0:
+        return node
+    first = -wrap(cast_node(by, dtypes.int64)) % wrap(extent_node(n, dtypes.int64))
+    return record(gather, (_joined([node, node], axis), array(first, "roll")), ((axis,), (n,), 0))
+
+
+def _rolled_along(node: Node, shift: Any, axis: int) -> Node:
+    return _rolled_by(node, shift, axis) if type(shift) is Tensor else _rolled(node, integer(shift, "roll", "a shift"), axis)
+
+
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     """Shifts elements along ``axis`` by ``shift`` places; what leaves at one end comes in at the other.
 
-    ``axis`` may be a tuple, and ``shift`` too; for None the elements are shifted as if flattened. The result, of the shape of ``x``, is new.
-    Raises ShapeError where the numbers of shifts and axes differ.
+    ``axis`` may be a tuple, and ``shift`` too; for None the elements are shifted as if flattened. A shift may be computed, a scalar Tensor. The
+    result, of the shape of ``x``, is new. Raises ShapeError where the numbers of shifts and axes differ.
 
     >>> hnp.roll([1, 2, 3, 4], 1)
     Tensor([4, 1, 2, 3], dtype=int64)
@@ -495,13 +513,13 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     """
     node = array(x, "roll")
     if axis is None:
-        return wrap(reshaped(_rolled(reshaped(node, (prod(node.shape),)), integer(shift, "roll", "a shift"), 0), node.shape))
+        return wrap(reshaped(_rolled_along(reshaped(node, (prod(node.shape),)), shift, 0), node.shape))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         raise located(ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes"))
     for s, a in zip(shifts, axes, strict=True):
-        node = _rolled(node, integer(s, "roll", "a shift"), axis_of(a, len(node.shape), "roll"))
+        node = _rolled_along(node, s, axis_of(a, len(node.shape), "roll"))
     return wrap(node)
 
 

@@ -1,7 +1,14 @@
-"""Gather and scatter: reading and writing at computed indices."""
+"""Gather and scatter: reading and writing windows at computed indices.
+
+The first ``batch`` axes are shared by all inputs. ``axes``, ascending and none of these, are the *indexed* axes of ``x``. Each has an integer array
+of ``starts``, all of one shape ``(*batch extents, *places)``. A place names a window of ``x``: on an indexed axis it begins at the start, on any
+other axis it is all of the axis. So *windows* have the shape ``(*batch extents, *places, *window)``, with an axis of the window for each axis of
+``x`` after the shared ones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,39 +17,82 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
-from hologram.ir.symbolic import Int
+from hologram.ir.symbolic import Int, bounds, prod
 from hologram.primitives.reductions import highest, lowest, one, zero
 from hologram.primitives.scalar import elementwise as ew
 
 
-def _infer_take(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    (x, indices), (axis,) = inputs, attrs
-    if not indices.dtype.is_integer:
-        raise DTypeError(f"take: indices are integers, not {indices.dtype}")
-    if not 0 <= axis < len(x.shape):
-        raise ShapeError(f"take: axis {axis} of shape {list(x.shape)}")
-    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-    if x.shape[axis] == 0 and 0 not in shape:
-        raise ShapeError(f"take: axis {axis} of shape {list(x.shape)} holds no element to take")
+def windows_shape(shape: Shape, starts: Shape, axes: Sequence[int], sizes: Sequence[Int], batch: int) -> Shape:
+    """The shape of windows of an array of ``shape``, for arrays of starts of shape ``starts``."""
+    size_of = dict(zip(axes, sizes, strict=True))
+    return (*starts, *(size_of.get(a, n) for a, n in enumerate(shape) if a >= batch))
+
+
+def window_sizes(windows: Shape, starts: Shape, axes: Sequence[int], batch: int) -> Shape:
+    """The extents of windows along the indexed axes: the reverse of :func:`windows_shape`."""
+    return tuple(windows[len(starts) + a - batch] for a in axes)
+
+
+def _check(what: str, x: Any, starts: Sequence[Any], axes: Sequence[int], sizes: Sequence[Int], batch: int) -> None:
+    """Raises for what is no gather or scatter of windows of ``x``."""
+    shape, places = x.shape, starts[0].shape if starts else ()
+    if not starts or not len(starts) == len(axes) == len(sizes):
+        raise ShapeError(f"{what}: {len(starts)} arrays of starts and {len(sizes)} sizes for the axes {list(axes)}")
+    for s in starts:
+        if not s.dtype.is_integer:
+            raise DTypeError(f"{what}: starts are integers, not {s.dtype}")
+        if s.shape != places:
+            raise ShapeError(f"{what}: starts of shapes {list(places)} and {list(s.shape)} differ")
+    if list(axes) != sorted(set(axes)) or not 0 <= batch <= axes[0] or axes[-1] >= len(shape):
+        raise ShapeError(f"{what}: axes {list(axes)} after {batch} shared axes of shape {list(shape)}")
+    if len(places) < batch or shape[:batch] != places[:batch]:
+        raise ShapeError(f"{what}: starts of shape {list(places)} do not share {batch} axes with shape {list(shape)}")
+
+
+def _infer_gather(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
+    (x, *starts), (axes, sizes, batch) = inputs, attrs
+    _check("gather", x, starts, axes, sizes, batch)
+    shape = windows_shape(x.shape, starts[0].shape, axes, sizes, batch)
+    for a, size in zip(axes, sizes, strict=True):
+        slack = bounds(x.shape[a] - size)[1]
+        if 0 not in shape and slack is not None and slack < 0:
+            raise ShapeError(f"gather: axis {a} of shape {list(x.shape)} holds no window of {size}")
     return shape, x.dtype
 
 
-def _take(x: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
-    if x.shape[axis] == 0:  # np.take refuses even where nothing is read
-        return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
-    last = min(x.shape[axis] - 1, int(np.iinfo(indices.dtype).max))
-    return np.take(x, np.clip(indices, 0, last).astype(np.intp), axis)
+def _along(count: int, axis: int, ndim: int) -> np.ndarray:
+    """0, 1, … along one axis of an array that broadcasts with those of ``ndim`` axes."""
+    return np.arange(count).reshape([-1 if i == axis else 1 for i in range(ndim)])
 
 
-# Indices are in range by construction: the front end wraps negative ones and clamps. A backend that clamps again is right too.
-take = register(Op("take", "gather", 2, _infer_take, _take, attrs=("axis",), kinds="biufc"))
+def _gather(x: np.ndarray, *rest: Any) -> np.ndarray:
+    *starts, axes, sizes, batch = rest
+    places = starts[0].shape
+    shape = windows_shape(x.shape, places, axes, sizes, batch)
+    if 0 in shape:
+        return np.empty(shape, x.dtype)
+    start_of = dict(zip(axes, starts, strict=True))
+    indices = []
+    for a, n in enumerate(x.shape):
+        at = a if a < batch else len(places) + a - batch
+        index = _along(int(shape[at]), at, len(shape))
+        if a in start_of:
+            last = min(n - shape[at], int(np.iinfo(start_of[a].dtype).max))
+            first = np.clip(start_of[a], 0, last).astype(np.intp)
+            index = index + first.reshape(*places, *[1] * (len(shape) - len(places)))
+        indices.append(index)
+    return np.asarray(x[tuple(np.broadcast_arrays(*indices))]).reshape(shape)
+
+
+# Starts are in range by construction, 0 <= start <= extent - size: the front end wraps negative ones and clamps. A backend that clamps again is
+# right too.
+gather = register(Op("gather", "gather", None, _infer_gather, _gather, attrs=("axes", "sizes", "batch"), kinds="biufc"))
 
 
 # --- scatter ---------------------------------------------------------------------------------------------------------
 #
-# The mirror of take. The first ``batch`` axes are shared by all inputs; along ``axis``, not one of these, ``indices`` say where the updates go:
-# for every position j of ``indices``, in C order, ``result[…, indices[j], …] = result[…, indices[j], …] o updates[…, j, …]``, the result starting as
-# ``x``. Updates whose index is out of range, negative ones included, are dropped: the front end has wrapped those that count from the end.
+# The mirror of gather: ``updates`` are windows. For all places in C order the window is combined into the result, which starts as ``x``. A window
+# that does not lie within ``x`` as a whole is dropped.
 
 MAX_PIECES = 16
 MIN_CUT_UPDATES = 16_384  # of one row, from which updates are cut in pieces
@@ -63,80 +113,94 @@ def pieces(elements: Int, updates: Int) -> int:
     return count
 
 
-def scattered_shape(shape: Shape, indices: Shape, axis: int, batch: int) -> Shape:
-    """The shape of the updates."""
-    return (*shape[:axis], *indices[batch:], *shape[axis + 1 :])
+def scatter_pieces(shape: Shape, updates: Shape, starts: Shape, axes: Sequence[int], batch: int) -> int:
+    """:func:`pieces` of a scatter: 1 unless its windows are single elements, which may be any element of ``x``."""
+    beside = prod(n for a, n in enumerate(shape) if a not in axes)
+    if beside != 1 or any(size != 1 for size in window_sizes(updates, starts, axes, batch)):
+        return 1
+    return pieces(prod(shape), prod(starts))
 
 
 def _infer_scatter(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
-    (x, indices, updates), (axis, batch) = inputs, attrs
-    if not indices.dtype.is_integer:
-        raise DTypeError(f"scatter: indices are integers, not {indices.dtype}")
+    (x, updates, *starts), (axes, batch) = inputs, attrs
+    places = starts[0].shape if starts else ()
+    if len(updates.shape) != len(places) + len(x.shape) - batch:
+        raise ShapeError(f"scatter: updates of shape {list(updates.shape)} for starts of shape {list(places)} and shape {list(x.shape)}")
+    sizes = tuple(updates.shape[len(places) + a - batch] for a in axes if batch <= a < len(x.shape))
+    _check("scatter", x, starts, axes, sizes, batch)
     if updates.dtype is not x.dtype:
         raise DTypeError(f"scatter: updates are {updates.dtype}, the array is {x.dtype}")
-    if not 0 <= batch <= axis < len(x.shape) or batch > len(indices.shape):
-        raise ShapeError(f"scatter: axis {axis} after {batch} shared axes of shape {list(x.shape)}")
-    if x.shape[:batch] != indices.shape[:batch]:
-        raise ShapeError(f"scatter: indices of shape {list(indices.shape)} do not share {batch} axes with shape {list(x.shape)}")
-    shape = scattered_shape(x.shape, indices.shape, axis, batch)
+    shape = windows_shape(x.shape, places, axes, sizes, batch)
     if updates.shape != shape:
         raise ShapeError(f"scatter: updates have shape {list(updates.shape)}, not {list(shape)}")
     return x.shape, x.dtype
 
 
-def _in_turn(combine: Any, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    """On ``x`` (batch, outer, n, inner), ``indices`` (batch, m), ``updates`` (batch, outer, m, inner)."""
+def _in_turn(combine: Callable[..., Any], x: np.ndarray, updates: np.ndarray, starts: Sequence[np.ndarray], axes: Any, batch: int) -> np.ndarray:
     out = x.copy()
-    n = x.shape[2]
-    for b in range(x.shape[0]):
-        for j, i in enumerate(indices[b].tolist()):
-            if 0 <= i < n:
-                out[b, :, i] = combine(out[b, :, i], updates[b, :, j])
+    sizes = window_sizes(updates.shape, starts[0].shape, axes, batch)
+    for at in np.ndindex(*starts[0].shape):
+        firsts = [int(s[at]) for s in starts]
+        if all(0 <= i <= x.shape[a] - n for i, a, n in zip(firsts, axes, sizes, strict=True)):
+            where: list[Any] = [*at[:batch], *[slice(None)] * (x.ndim - batch)]
+            for i, a, n in zip(firsts, axes, sizes, strict=True):
+                where[a] = slice(i, i + n)
+            out[tuple(where)] = combine(out[tuple(where)], updates[at])
     return out
 
 
-def _in_pieces(monoid: Op, identity: Any, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    m = indices.shape[1]
-    count = pieces(x.shape[2], m) if x.size == x.shape[2] else 1
-    if count == 1:
-        return _in_turn(monoid.reference, x, indices, updates)
+def _in_pieces(monoid: Op, identity: Any, count: int, x: np.ndarray, updates: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """On vectors."""
+    m = len(positions)
     size = -(-m // count)
     total = None
     for start in range(0, count * size, size):
         part = np.full_like(x, identity)
         if start < m:
-            part = _in_turn(monoid.reference, part, indices[:, start : start + size], updates[:, :, start : start + size])
+            some = slice(start, start + size)
+            part = _in_turn(monoid.reference, part, updates[some, None], [positions[some]], (0,), 0)
         total = part if total is None else monoid.reference(total, part)
     return np.asarray(monoid.reference(x, total))
 
 
+def _positions(shape: Shape, starts: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
+    """Where single elements stand in an array of ``shape`` flattened, whose other axes have one element; -1 for those that are outside of it."""
+    at: Any = 0
+    inside: Any = True
+    for s, a in zip(starts, axes, strict=True):
+        here = (s >= 0) & (s < shape[a])
+        at, inside = at * shape[a] + np.where(here, s, 0).astype(np.int64), inside & here
+    return np.asarray(np.where(inside, at, -1)).reshape(-1)
+
+
 def _scatter(monoid: Op | None, identity: Any) -> Any:
-    def reference(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int, batch: int) -> np.ndarray:
+    def reference(x: np.ndarray, updates: np.ndarray, *rest: Any) -> np.ndarray:
+        *starts, axes, batch = rest
         d = dtypes.of(x.dtype)
         work = (dtypes.compute_type(d) if monoid is not None else d).np
-        shared, outer, inner = (int(np.prod(s, dtype=np.int64)) for s in (x.shape[:batch], x.shape[batch:axis], x.shape[axis + 1 :]))
-        m = int(np.prod(indices.shape[batch:], dtype=np.int64))
-        rows = x.astype(work).reshape(shared, outer, x.shape[axis], inner)
-        targets, parts = indices.reshape(shared, m), updates.astype(work).reshape(shared, outer, m, inner)
+        count = scatter_pieces(x.shape, updates.shape, starts[0].shape, axes, batch)
+        whole, parts = x.astype(work), updates.astype(work)
         with np.errstate(all="ignore"):
             if monoid is None:
-                out = _in_turn(lambda old, new: new, rows, targets, parts)
+                out = _in_turn(lambda old, new: new, whole, parts, starts, axes, batch)
+            elif count == 1:
+                out = _in_turn(monoid.reference, whole, parts, starts, axes, batch)
             else:
-                out = _in_pieces(monoid, identity(d), rows, targets, parts)
+                out = _in_pieces(monoid, identity(d), count, whole.reshape(-1), parts.reshape(-1), _positions(x.shape, starts, axes))
             return out.astype(x.dtype).reshape(x.shape)
 
     return reference
 
 
-def _scatter_row(name: str, kinds: str, monoid: Op | None, identity: Any) -> Op:
-    attrs = ("axis", "batch")
+def _define_scatter(name: str, kinds: str, monoid: Op | None, identity: Any) -> Op:
+    attrs = ("axes", "batch")
     return register(
-        Op(name, "scatter", 3, _infer_scatter, _scatter(monoid, identity), attrs=attrs, monoid=monoid, identity=identity, kinds=kinds, cost=4)
+        Op(name, "scatter", None, _infer_scatter, _scatter(monoid, identity), attrs=attrs, monoid=monoid, identity=identity, kinds=kinds, cost=4)
     )
 
 
-scatter_set = _scatter_row("scatter_set", "biufc", None, None)
-scatter_add = _scatter_row("scatter_add", "iuf", ew.add, zero)
-scatter_mul = _scatter_row("scatter_mul", "iuf", ew.mul, one)
-scatter_max = _scatter_row("scatter_max", "biuf", ew.max_, lowest)
-scatter_min = _scatter_row("scatter_min", "biuf", ew.min_, highest)
+scatter_set = _define_scatter("scatter_set", "biufc", None, None)
+scatter_add = _define_scatter("scatter_add", "iuf", ew.add, zero)
+scatter_mul = _define_scatter("scatter_mul", "iuf", ew.mul, one)
+scatter_max = _define_scatter("scatter_max", "biuf", ew.max_, lowest)
+scatter_min = _define_scatter("scatter_min", "biuf", ew.min_, highest)

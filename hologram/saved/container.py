@@ -23,7 +23,8 @@ from hologram.errors import ArgumentError, HologramError, ProgramFileError
 from hologram.support.user_lines import located
 
 FORMAT = "hologram program"
-VERSION = 1
+VERSION = 2  # 1 had gathers and scatters along one axis (:mod:`hologram.saved.version_1`)
+READABLE = (1, VERSION)
 HEADER = "program.json"
 MOST_HEADER_BYTES = 2**28
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same program gives the same bytes
@@ -130,8 +131,9 @@ def _header(text: bytes) -> dict[str, Any]:
     if type(header) is not dict or header.get("format") != FORMAT:
         raise ProgramFileError(f"load: {HEADER} does not say that it is a {FORMAT}")
     version = header.get("version")
-    if version != VERSION or type(version) is not int:
-        raise ProgramFileError(f"load: the file has version {str(version)[:20]} of the format, and this Hologram reads version {VERSION}")
+    if version not in READABLE or type(version) is not int:
+        known = " and ".join(map(str, READABLE))
+        raise ProgramFileError(f"load: the file has version {str(version)[:20]} of the format, and this Hologram reads versions {known}")
     return header
 
 

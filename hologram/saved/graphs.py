@@ -21,7 +21,9 @@ from hologram.ir.op import MULTI_RESULT, TABLE, Op, Shape
 from hologram.ir.storage import as_array
 from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod, symbols_of, var
 from hologram.primitives.markers import custom, example, mark, part, place, pullback
+from hologram.saved import version_1
 from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
+from hologram.saved.container import VERSION
 from hologram.saved.guards import Guards
 
 MOST_NODES = 2**22  # in all graphs of a file
@@ -101,9 +103,10 @@ class GraphWriter:
 
 
 class GraphReader:
-    """Reads graphs. ``assumptions`` are polynomials of symbols that the programs take not to be negative."""
+    """Reads graphs, of that version of the format. ``assumptions`` are polynomials of symbols that the programs take not to be negative."""
 
-    def __init__(self, arrays: list[Any], symbols: list[str], rules: Sequence[Any] = ()) -> None:
+    def __init__(self, arrays: list[Any], symbols: list[str], rules: Sequence[Any] = (), version: int = VERSION) -> None:
+        self.version = version
         self.arrays, self._symbols = arrays, {name: var(name, low=2) for name in symbols}
         self._rules, self._made, self._in_rule = rules, dict[int, Any](), False
         self.assumptions: dict[Expr, None] = {}
@@ -220,10 +223,14 @@ class _Reading:
         if type(row) is not list or len(row) != 3 or type(row[0]) is not str or type(row[1]) is not list or type(row[2]) is not list:
             raise refuse("a node: its op, inputs and attributes", row)
         name, numbers, data = row
-        op = TABLE.get(name)
-        if op is None or not is_saved(op):
+        op, changed = TABLE.get(name), self.reader.version == 1 and version_1.is_changed(name)
+        if not changed and (op is None or not is_saved(op)):
             raise ProgramFileError(f"node {len(self.values)}: there is no op {name[:40]!r}")
         try:
+            if changed:
+                inputs = tuple([self._single(self.value(i)) for i in numbers])
+                return version_1.converted(lambda name, inputs, attrs: self._made(TABLE[name], inputs, attrs), name, inputs, data)
+            assert op is not None
             return self._checked(op, tuple([self.value(i) for i in numbers]), data)
         except ProgramFileError as e:
             raise ProgramFileError(f"node {len(self.values)}, {name}: {e}") from None
@@ -244,6 +251,9 @@ class _Reading:
             raise ProgramFileError("the derivative is that of another function")
         if op.kind == "control" and not all(is_static(n) for x in inputs for n in x.shape):
             raise ProgramFileError("control flow takes static shapes")
+        return self._made(op, inputs, attrs)
+
+    def _made(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Node:
         node = self.build(op, self.guards.guarded(op, inputs, attrs), attrs)
         self.reader.check_type(node.shape, node.dtype)
         self._bounds(node)
@@ -272,9 +282,10 @@ class _Reading:
             rows, columns = node.inputs[0].shape[-2:]
             self.reader.assume(columns - rows)
         if node.op.kind == "gather":
-            n = node.inputs[0].shape[node.attrs[0]]
-            if not is_static(n):
-                self.reader.assume(n - 1)
+            for a, size in zip(*node.attrs[:2], strict=True):
+                slack = node.inputs[0].shape[a] - size
+                if not is_static(slack):
+                    self.reader.assume(slack)
 
 
 def _check_result(node: Node, index: int, shape: Shape, dtype: str) -> None:

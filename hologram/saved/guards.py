@@ -67,7 +67,7 @@ _ARITHMETIC: dict[str, Callable[..., Range]] = {
     "min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
     "select": lambda c, a, b: _hull(a, b),
     "cast": lambda a: a,
-    "take": lambda x, indices: x,
+    "gather": lambda x, *starts: x,
 }
 
 
@@ -143,7 +143,10 @@ class Guards:
     def guarded(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> tuple[Node, ...]:
         """``inputs``, those of them replaced that might not keep what ``op`` takes for granted."""
         if op.kind == "gather":
-            return self._replaced(inputs, 1, inputs[0].shape[attrs[0]])
+            for k, (a, size) in enumerate(zip(*attrs[:2], strict=False)):
+                if 1 + k < len(inputs) and a < len(inputs[0].shape):
+                    inputs = self._replaced(inputs, 1 + k, inputs[0].shape[a] - size + 1)
+            return inputs
         if op is switch:
             return self._replaced(inputs, 0, len(attrs[0]))
         if op.name == "lu_solve":
@@ -158,7 +161,7 @@ class Guards:
         x = inputs[at]
         low, high = self.range(x)
         if isinstance(places, int):
-            if places == 0 or (low >= 0 and high < places):
+            if places <= 0 or (low >= 0 and high < places):
                 return inputs
             _, most = _of_type(x.dtype)
             last = self._const(min(places - 1, most), x.dtype)

@@ -73,7 +73,7 @@ def _program(header: dict[str, Any], arrays: list[np.ndarray], device: str | Non
     _check_names(name, parameters, symbols)
     if precision not in PRECISIONS:
         raise refuse(f"one of {', '.join(PRECISIONS)}", precision)
-    reader = GraphReader([storage.copy_of(a) for a in arrays], symbols, rules)
+    reader = GraphReader([storage.copy_of(a) for a in arrays], symbols, rules, header["version"])
     graph = reader.graph(data)
     unbound = sorted(set(symbols) - symbols_of([x.shape for x in graph.inputs]))
     if unbound:

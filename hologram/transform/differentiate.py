@@ -10,7 +10,7 @@ from hologram.errors import DifferentiationError
 from hologram.ir.node import Node
 from hologram.support.user_lines import located
 from hologram.transform.levels import Level, keeping_lines
-from hologram.transform.nodes import add
+from hologram.transform.nodes import accumulated
 
 
 class _Mode(threading.local):
@@ -91,4 +91,4 @@ def _accumulate(sums: dict[Node, Any], x: Node, cotangent: Any) -> None:
 def _sum(a: Any, b: Any) -> Any:
     if isinstance(a, tuple):
         return tuple(y if x is None else x if y is None else _sum(x, y) for x, y in zip(a, b, strict=True))
-    return add(a, b)
+    return accumulated(a, b)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.ir.node import Node
+from hologram.ir.node import Node, const_value
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int, bounds
+from hologram.primitives.indexing import scatter_add
 from hologram.primitives.movement import broadcast, concatenate, pad, reshape, slice_, transpose
 from hologram.primitives.reductions import reduce_sum
 from hologram.primitives.scalar import elementwise as ew
@@ -151,6 +153,25 @@ def sum_over(x: Node, axes: Sequence[int]) -> Node:
 def sum_to(x: Node, shape: Shape) -> Node:
     """The cotangent of a scalar operand from that of an elementwise result; of any other operand, ``x``."""
     return x if shape or not x.shape else sum_over(x, range(len(x.shape)))
+
+
+def accumulated(x: Node, y: Node) -> Node:
+    """The sum of two cotangents. One that is windows amid zeros is added to the other window by window, so that what reads little of an array has a
+    derivative that touches little."""
+    for whole, part in ((x, y), (y, x)):
+        if part.op is scatter_add and _is_zero(part.inputs[0]):
+            return record(part.op, (whole, *part.inputs[1:]), part.attrs)
+        if part.op is pad and _is_zero(part.inputs[1]) and all(isinstance(n, int) for widths in part.attrs for n in widths):
+            axes = tuple(a for a, widths in enumerate(zip(*part.attrs, strict=True)) if widths != (0, 0))
+            starts = [constant(part.attrs[0][a], dtypes.int64) for a in axes]
+            return record(scatter_add, (whole, part.inputs[0], *starts), (axes, 0)) if axes else add(whole, part.inputs[0])
+    return add(x, y)
+
+
+def _is_zero(x: Node) -> bool:
+    while x.op.name == "broadcast":
+        (x,) = x.inputs
+    return x.op.name == "const" and const_value(x) == 0
 
 
 def total(terms: Sequence[Node | None]) -> Node | None:

@@ -52,7 +52,7 @@ def index_of(d: Draft, x: Value) -> Any:
             parts.append(None)
         if arrays and d.chance(0.6) and (common is None or d.chance(0.5)):
             if common is None:
-                common = d.shape(d.pick((1, 1, 1, 2, 0)), 3000) if d.chance(0.95) else (0,)
+                common = d.shape(d.pick((1, 1, 2, 0, 0)), 3000) if d.chance(0.95) else (0,)
             parts.append(index_array(d, n, common if n else (0,)))
         else:
             parts.append(_basic(d, n))

@@ -107,6 +107,44 @@ def _polydiv(xp: Any) -> Callable[..., Any]:
     return divide
 
 
+def _window(x: np.ndarray, starts: Any, sizes: Any) -> tuple[slice, ...]:
+    """Negative starts count from the end; then a window is moved inside."""
+    firsts = [int(i) + n if int(i) < 0 else int(i) for i, n in zip(starts, x.shape, strict=True)]
+    return tuple(slice(k := min(max(i, 0), n - size), k + size) for i, n, size in zip(firsts, x.shape, sizes, strict=True))
+
+
+def _numpy_dynamic_slice(x: Any, starts: Any, sizes: Any) -> Any:
+    return np.asarray(x)[_window(np.asarray(x), starts, sizes)]
+
+
+def _numpy_dynamic_update_slice(x: Any, update: Any, starts: Any) -> Any:
+    out = np.array(x)
+    out[_window(out, starts, np.shape(update))] = np.asarray(update).astype(out.dtype)
+    return out
+
+
+def _along(starts: Any, axis: int, ndim: int) -> list[Any]:
+    return [starts if a == axis % ndim else 0 for a in range(ndim)]
+
+
+def _numpy_slice_in_dim(x: Any, start: Any, size: int, axis: int = 0) -> Any:
+    x = np.asarray(x)
+    return _numpy_dynamic_slice(x, _along(start, axis, x.ndim), [size if a == axis % x.ndim else n for a, n in enumerate(x.shape)])
+
+
+def _numpy_update_slice_in_dim(x: Any, update: Any, start: Any, axis: int = 0) -> Any:
+    return _numpy_dynamic_update_slice(x, update, _along(start, axis, np.ndim(x)))
+
+
+def _numpy_index_in_dim(x: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+    found = _numpy_slice_in_dim(x, index, 1, axis)
+    return found if keepdims else np.squeeze(found, axis)
+
+
+def _numpy_update_index_in_dim(x: Any, update: Any, index: Any, axis: int = 0) -> Any:
+    return _numpy_update_slice_in_dim(x, update if np.ndim(update) == np.ndim(x) else np.expand_dims(update, axis), index, axis)
+
+
 _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
     "form.getitem": lambda x, index: np.asarray(x)[index],
     "form.setitem": _numpy_setitem,
@@ -120,6 +158,12 @@ _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
     "form.jit": lambda f, *args: f(*args),
     "form.vmap": lambda f, *args: [np.stack(column) for column in zip(*[forms.flat(f(*e)) for e in zip(*args, strict=True)], strict=True)],
     "numpy.polydiv": _polydiv(np),
+    "numpy.dynamic_index_in_dim": _numpy_index_in_dim,
+    "numpy.dynamic_update_index_in_dim": _numpy_update_index_in_dim,
+    "numpy.dynamic_slice": _numpy_dynamic_slice,
+    "numpy.dynamic_slice_in_dim": _numpy_slice_in_dim,
+    "numpy.dynamic_update_slice": _numpy_dynamic_update_slice,
+    "numpy.dynamic_update_slice_in_dim": _numpy_update_slice_in_dim,
     "control.cond": lambda p, a, b, *args: a(*args) if np.asarray(p) else b(*args),
     "control.switch": lambda i, branches, *args: branches[int(np.clip(int(i), 0, len(branches) - 1))](*args),
 }
@@ -207,7 +251,7 @@ class Jax(World):
         module, _, function = name.partition(".")
         if name in self.forms:
             return self.forms[name]
-        if module == "control":
+        if module == "control" or function.startswith("dynamic_"):
             return getattr(self.jax.lax, function)
         where = {
             "numpy": "jax.numpy",

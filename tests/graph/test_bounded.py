@@ -142,10 +142,9 @@ class Movements:
                 return self.make("concatenate", x, attrs=(axis,))
             case scatter:
                 at = self.make("iota", attrs=((0,), 0, "int64"))
-                none = self.make(
-                    "broadcast", self.make("const", attrs=const_attrs(1, x.dtype)), attrs=((*x.shape[:axis], 0, *x.shape[axis + 1 :]), ())
-                )
-                return self.make(scatter, x, at, none, attrs=(axis, 0))
+                shape = (0, *x.shape[:axis], 1, *x.shape[axis + 1 :])
+                none = self.make("broadcast", self.make("const", attrs=const_attrs(1, x.dtype)), attrs=(shape, ()))
+                return self.make(scatter, x, none, at, attrs=((axis,), 0))
 
     def finish(self) -> Graph:
         made = self.pool[len(self.inputs) :]

@@ -54,3 +54,9 @@ def test_as_numpy(name: str) -> None:
 def test_errors(error: Any, work: Any) -> None:
     with pytest.raises(error):
         work()
+
+
+def test_spaces_between_ends_that_have_none() -> None:
+    """NaN or infinity, and no warning of NumPy's."""
+    assert np.isnan(hnp.geomspace(-1, 5, 4).numpy()[1:-1]).all()
+    assert hnp.logspace(0, 400, 3, dtype="float64").numpy()[-1] == np.inf

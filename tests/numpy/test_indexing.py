@@ -95,6 +95,70 @@ def test_updating(name: str) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
+MIXED: dict[str, Any] = {
+    "element": lambda i, j: np.index_exp[i, j, 2],
+    "row": lambda i, j: np.index_exp[i],
+    "column": lambda i, j: np.index_exp[:, i],
+    "window": lambda i, j: np.index_exp[i, 1:4, j],
+    "last": lambda i, j: np.index_exp[..., i],
+    "steps": lambda i, j: np.index_exp[i, ::2, ::-1],
+    "scalars apart": lambda i, j: np.index_exp[i, :, j],
+    "scalar and array": lambda i, j: np.index_exp[i, K, 1:3],
+    "new axes": lambda i, j: np.index_exp[None, i, None, -1],
+    "empty": lambda i, j: np.index_exp[i, 3:1],
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_computed_integers_among_others(name: str) -> None:
+    """Read, set and added to eagerly, jitted, stacked and differentiated; negative ones count from the end."""
+    key = MIXED[name]
+    read = lambda x, i, j: hnp.asarray(x)[key(i, j)]  # noqa: E731
+    put = lambda x, v, i, j: hnp.asarray(x).at[key(i, j)].set(v)  # noqa: E731
+    more = lambda x, v, i, j: hnp.asarray(x).at[key(i, j)].add(v)  # noqa: E731
+    jitted = [hg.jit(f) for f in (read, put, more)]
+    pairs = [(0, 0), (3, -1), (-4, 2), (-1, 3)]
+    for i, j in pairs:
+        want = X[key(i, j)]
+        v = np.random.default_rng(1).standard_normal(want.shape).astype(np.float32)
+        changed, added = X.copy(), X.copy()
+        changed[key(i, j)] = v
+        np.add.at(added, key(i, j), v)
+        at = hnp.asarray(i), hnp.asarray(j, dtype="int32")
+        for functions in ((read, put, more), jitted):
+            np.testing.assert_array_equal(functions[0](hnp.asarray(X), *at).numpy(), want)
+            np.testing.assert_array_equal(functions[1](hnp.asarray(X), v, *at).numpy(), changed)
+            np.testing.assert_allclose(functions[2](hnp.asarray(X), v, *at).numpy(), added, rtol=1e-6)
+        back = np.zeros_like(X)
+        np.add.at(back, key(i, j), v)
+        _, pull = hg.vjp(lambda x, at=at: read(x, *at), X)
+        np.testing.assert_allclose(pull(v)[0].numpy(), back)
+        _, pull = hg.vjp(lambda x, v, at=at: put(x, v, *at), X, v)
+        dx, dv = pull(X)
+        kept = X.copy()
+        kept[key(i, j)] = 0
+        np.testing.assert_array_equal(dx.numpy(), kept)
+        if name != "scalar and array":  # of several updates of one element the last has the cotangent
+            np.testing.assert_array_equal(dv.numpy(), want)
+    many = tuple(np.array(column) for column in zip(*pairs, strict=True))
+    stack = np.stack([X + k for k in range(4)])
+    np.testing.assert_array_equal(hg.vmap(read)(stack, *many).numpy(), [stack[k][key(i, j)] for k, (i, j) in enumerate(pairs)])
+    np.testing.assert_array_equal(hg.vmap(read, (None, 0, 0))(X, *many).numpy(), [X[key(i, j)] for i, j in pairs])
+    for k, (i, j) in enumerate(pairs):
+        stack[k][key(i, j)] = 7
+    given = np.stack([X + k for k in range(4)])
+    np.testing.assert_array_equal(hg.vmap(lambda x, i, j: put(x, 7.0, i, j))(given, *many).numpy(), stack)
+
+
+@pytest.mark.parametrize("name", [n for n in MIXED if n != "empty"])
+def test_mixed_indices_are_one_gather_or_scatter_of_their_window(name: str) -> None:
+    key = MIXED[name]
+    for f, op in ((lambda x, i, j: x[key(i, j)], "gather"), (lambda x, i, j: x.at[key(i, j)].set(1.0), "scatter_set")):
+        text = hg.jit(f).lower(X, 1, 2).as_text("canonical")
+        others = "scatter_set" if op == "gather" else "gather"
+        assert text.count(f"{op} ") == 1 and not any(word in text for word in (others, "slice %0", "pad ", "transpose %0"))
+
+
 def test_bools_are_combined_as_such() -> None:
     x = hnp.array([True, False, False, True])
     assert np.asarray(x.at[np.array([1, 1, 0])].add([True, True, False])).tolist() == [True, True, False, True]

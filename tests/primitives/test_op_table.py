@@ -235,10 +235,13 @@ def test_type_rules_take_symbols(name: str, attrs: tuple[Any, ...], shape: tuple
     assert TABLE[name].infer((node(shape),), attrs)[0] == result
 
 
-def test_pad_and_take_with_symbols() -> None:
+def test_pad_and_gather_with_symbols() -> None:
     x = node((N, 3))
     assert TABLE["pad"].infer((x, node(())), ((1, 0), (2, 0)))[0] == (N + 3, 3)
-    assert TABLE["take"].infer((x, node((N, 2), "int64")), (1,))[0] == (N, N, 2)
+    at = node((N, 2), "int64")
+    assert TABLE["gather"].infer((x, at), ((1,), (1,), 0))[0] == (N, 2, N, 1)
+    assert TABLE["gather"].infer((x, at, at), ((0, 1), (N - 1, 2), 0))[0] == (N, 2, N - 1, 2)
+    assert TABLE["gather"].infer((x, at), ((1,), (2,), 1))[0] == (N, 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -261,11 +264,19 @@ def test_pad_and_take_with_symbols() -> None:
         ("argmin", (0,), [(0,)], r"hold no element"),
         ("reduce_sum", ((1, 0),), [(2, 3)], r"do not ascend"),
         ("cumsum", (1, False), [(3,)], r"axis 1 of shape \[3\]"),
+        ("gather", ((0,), (4,), 0), [(3,), ()], r"axis 0 of shape \[3\] holds no window of 4"),
+        ("gather", ((0,), (1, 1), 0), [(3,), ()], r"1 arrays of starts and 2 sizes for the axes \[0\]"),
+        ("gather", ((0, 1), (1, 1), 0), [(3, 3), (2,), (1,)], r"starts of shapes \[2\] and \[1\] differ"),
+        ("gather", ((1, 0), (1, 1), 0), [(3, 3), (), ()], r"axes \[1, 0\] after 0 shared axes"),
+        ("gather", ((1,), (1,), 1), [(3, 3), (2,)], r"do not share 1 axes"),
+        ("scatter_set", ((0,), 0), [(3, 4), (2, 1, 3), (2,)], r"updates have shape \[2, 1, 3\], not \[2, 1, 4\]"),
+        ("scatter_set", ((0,), 0), [(3, 4), (2, 4), (2,)], r"updates of shape \[2, 4\] for starts of shape \[2\]"),
     ],
 )
 def test_shape_errors_name_the_shapes(name: str, attrs: tuple[Any, ...], shapes: list[Any], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
-        TABLE[name].infer(tuple(node(s) for s in shapes), attrs)
+        count = {"gather": 1, "scatter": 2}.get(TABLE[name].kind, len(shapes))
+        TABLE[name].infer(tuple(node(s, "float32" if i < count else "int64") for i, s in enumerate(shapes)), attrs)
 
 
 def test_type_errors_name_the_types() -> None:
@@ -273,8 +284,10 @@ def test_type_errors_name_the_types() -> None:
         TABLE["add"].infer((node(()), node((), "int32")), ())
     with pytest.raises(DTypeError, match="div does not take int32"):
         TABLE["div"].infer((node((), "int32"),) * 2, ())
-    with pytest.raises(DTypeError, match="take: indices are integers, not float32"):
-        TABLE["take"].infer((node((3,)), node((2,))), (0,))
+    with pytest.raises(DTypeError, match="gather: starts are integers, not float32"):
+        TABLE["gather"].infer((node((3,)), node((2,))), ((0,), (1,), 0))
+    with pytest.raises(DTypeError, match="scatter: updates are int32, the array is float32"):
+        TABLE["scatter_set"].infer((node((3,)), node((2, 1), "int32"), node((2,), "int64")), ((0,), 0))
 
 
 def test_cases_are_seeded() -> None:

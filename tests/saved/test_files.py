@@ -20,6 +20,7 @@ import hologram.numpy as hnp
 from hologram.errors import ArgumentError, HologramError, ProgramFileError
 from hologram.primitives import TABLE
 from hologram.settings import override
+from tests.support.optable import seeded
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 I = np.array([2, 0, 1])  # noqa: E741 - indices
@@ -226,7 +227,7 @@ def node(*parts: Any) -> Callable[[Any], Any]:
 
 CHANGES: list[tuple[Callable[[Any], Any], str]] = [
     (put(format="other"), "does not say that it is a hologram program"),
-    (put(version=2), "has version 2 of the format, and this Hologram reads version 1"),
+    (put(version=3), "has version 3 of the format, and this Hologram reads versions 1 and 2"),
     (put(version=True), "version"),
     (put(precision="loose"), "'loose' is not one of exact"),
     (put(name="a\nb"), "is not a name"),
@@ -426,10 +427,51 @@ def test_bytes_that_are_no_bools() -> None:
 
 
 def test_indices_are_in_range() -> None:
-    take = program([[[3], "float32"], [[4], "int64"]], [["take", [0, 1], [0]]], [2])
-    assert np.asarray(take(np.array([1, 2, 3], np.float32), np.array([-(2**62), -1, 2**62, 2]))[0]).tolist() == [1, 1, 3, 3]
-    small = program([[[300], "float32"], [[2], "uint8"]], [["take", [0, 1], [0]]], [2])
+    take = program([[[3], "float32"], [[4], "int64"]], [["gather", [0, 1], [[0], [1], 0]]], [2])
+    assert np.asarray(take(np.array([1, 2, 3], np.float32), np.array([-(2**62), -1, 2**62, 2]))[0]).ravel().tolist() == [1, 1, 3, 3]
+    small = program([[[300], "float32"], [[2], "uint8"]], [["gather", [0, 1], [[0], [1], 0]]], [2])
     assert "min" not in str(small.graph)  # no uint8 is out of range
+
+
+OLD = [
+    ("take", [[3, 4, 2], [5]], [1]),
+    ("take", [[4], [2, 3]], [0]),
+    *((name, [[4, 3], [5], [5, 3]], [0, 0]) for name in ("scatter_set", "scatter_add", "scatter_mul", "scatter_max", "scatter_min")),
+    ("scatter_set", [[2, 3, 4, 2], [2, 5], [2, 3, 5, 2]], [2, 1]),
+    ("scatter_add", [[3, 4], [], [3]], [1, 0]),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "attrs"), OLD)
+def test_gathers_and_scatters_of_version_1(name: str, shapes: list[list[int]], attrs: list[int]) -> None:
+    """Along one axis, the indices' axes in its place."""
+    rng = seeded(name, shapes)
+    axis, batch = (*attrs, 0)[:2]
+    types = ["float32", "int64", "float32"][: len(shapes)]
+    old = changed(graph_of([list(t) for t in zip(shapes, types, strict=True)], [[name, [*range(len(shapes))], attrs]], [len(shapes)]))
+    loaded = hg.load(changed(put(version=1), old))
+    n = shapes[0][axis]
+    x, at = rng.standard_normal(shapes[0]).astype(np.float32), rng.integers(0 if name == "take" else -2, n, shapes[1])
+    if name == "take":
+        np.testing.assert_array_equal(np.asarray(loaded(x, at)[0]), np.take(x, at, axis))
+        return
+    updates = rng.standard_normal(shapes[2]).astype(np.float32)
+    combine = {"set": lambda a, b: b, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[name.removeprefix("scatter_")]
+    want = x.copy()
+    for place in np.ndindex(*shapes[1]):
+        if at[place] >= 0:
+            here = (*place[:batch], *[slice(None)] * (axis - batch), at[place])
+            there = (*place[:batch], *[slice(None)] * (axis - batch), *place[batch:])
+            want[here] = combine(want[here], updates[there])
+    np.testing.assert_allclose(np.asarray(loaded(x, at, updates)[0]), want, rtol=1e-6)
+
+
+def test_scatters_of_version_1_are_checked() -> None:
+    old = graph_of([[[4], "float32"], [[2], "int64"], [[3], "float32"]], [["scatter_set", [0, 1, 2], [0, 0]]], [3])
+    refused(changed(put(version=1), changed(old)), "updates of shape")
+    take = graph_of([[[4], "float32"], [[2], "int64"]], [["take", [0, 1], [1]]], [2])
+    refused(changed(put(version=1), changed(take)), "shared axes")
+    refused(changed(take), "there is no op 'take'")
 
 
 def test_branches_are_there() -> None:

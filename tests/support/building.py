@@ -15,6 +15,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import Shape
 from hologram.primitives import TABLE
+from tests.support import along_axis
 
 
 class Draft:
@@ -38,6 +39,14 @@ class Draft:
     def spread(self, x: Node, shape: Shape, *dims: int) -> Node:
         """``x`` along the axes ``dims`` of ``shape``."""
         return self("broadcast", x, shape, dims)
+
+    def take(self, x: Node, indices: Node, axis: int) -> Node:
+        """``x`` at ``indices`` along an axis."""
+        return along_axis.take(self.build, x, indices, axis)
+
+    def scatter(self, op: str, x: Node, indices: Node, updates: Node, axis: int, batch: int = 0) -> Node:
+        """``x`` with ``updates`` at ``indices`` along an axis."""
+        return along_axis.scatter(self.build, op, x, indices, updates, axis, batch)
 
     def over_rows(self, op: str, x: Node) -> Node:
         """A reduction over the last axis, back at the shape of ``x``."""

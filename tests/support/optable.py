@@ -264,31 +264,42 @@ def _scan(row: Op, all: bool) -> Iterator[Case]:
     yield from _ranged(row, all, lambda n: ((a, r) for a in range(n) for r in (False, True)), 24)
 
 
+def _windows(shape: Shape, rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int, Shape]]:
+    """Indexed axes, sizes of windows along them, shared axes and places."""
+    for count in (1, 2, 3):
+        for axes in itertools.combinations(range(len(shape)), count):
+            for batch, places in itertools.product((0, 1), [(), (0,), (9,), (2, 5)]):
+                if batch <= axes[0]:
+                    single = rng.random() < 0.5
+                    yield axes, tuple(1 if single else int(rng.integers(0, shape[a] + 1)) for a in axes), batch, places
+
+
 def _gather(row: Op, all: bool) -> Iterator[Case]:
-    index_types = [dtypes.int64, dtypes.int32, dtypes.uint8]
-    for d, shape in itertools.product(REAL, SHAPES[1:]):
-        for axis, index_shape in itertools.product(range(len(shape)), [(), (0,), (5,), (2, 3)]):
-            rng = seeded(row.name, d, shape, axis, index_shape)
-            index_type = index_types[rng.integers(3)]
-            inputs = [_Operand(d, shape), _Operand(index_type, index_shape)]
-            if accepts(row, inputs, (axis,)) and (all or rng.random() < 0.1):
-                high = max(1, min(shape[axis], 256))
-                indices = rng.integers(0, high, index_shape).astype(index_type.np)
-                yield row, (axis,), [operands(row, (d,), shape, rng)[0], indices]
+    for d, shape in itertools.product(REAL, [(5,), (3072,), (3, 5), (2, 0, 3), (4, 1, 7)]):
+        for axes, sizes, batch, places in _windows(shape, seeded(row.name, d, shape)):
+            rng = seeded(row.name, d, shape, axes, sizes, batch, places)
+            index_type = [dtypes.int64, dtypes.int32, dtypes.uint8][rng.integers(3)]
+            starts = shape[:batch] + places
+            inputs = [_Operand(d, shape), *[_Operand(index_type, starts)] * len(axes)]
+            attrs = axes, sizes, batch
+            if accepts(row, inputs, attrs) and (all or rng.random() < 0.05):
+                at = [rng.integers(0, max(1, min(shape[a] - n + 1, 256)), starts).astype(index_type.np) for a, n in zip(axes, sizes, strict=True)]
+                yield row, attrs, [operands(row, (d,), shape, rng)[0], *at]
 
 
 def _scatter(row: Op, all: bool) -> Iterator[Case]:
-    """Duplicates, and indices out of range on both sides."""
+    """Windows that overlap, and that leave the array on both sides."""
     for d, shape in itertools.product(REAL, [(7,), (3, 5), (2, 0, 3), (4, 3, 7), (2, 3, 200)]):
-        for axis, batch, places in itertools.product(range(len(shape)), (0, 1), [(), (0,), (9,), (2, 5)]):
-            rng = seeded(row.name, d, shape, axis, batch, places)
-            index_shape = shape[:batch] + places
-            updates = (*shape[:axis], *places, *shape[axis + 1 :])
-            inputs = [_Operand(d, shape), _Operand(dtypes.int32, index_shape), _Operand(d, updates)]
-            if accepts(row, inputs, (axis, batch)) and (all or rng.random() < 0.15):
+        for axes, sizes, batch, places in _windows(shape, seeded(row.name, d, shape)):
+            rng = seeded(row.name, d, shape, axes, sizes, batch, places)
+            starts, size_of = shape[:batch] + places, dict(zip(axes, sizes, strict=True))
+            updates = (*starts, *(size_of.get(a, n) for a, n in enumerate(shape) if a >= batch))
+            inputs = [_Operand(d, shape), _Operand(d, updates), *[_Operand(dtypes.int32, starts)] * len(axes)]
+            if accepts(row, inputs, (axes, batch)) and (all or rng.random() < 0.05):
                 values = [tame_values(d, int(np.prod(s, dtype=int)), rng).reshape(s) for s in (shape, updates)]
-                indices = rng.integers(-2, shape[axis] + 2, index_shape).astype([np.int8, np.int32, np.int64][rng.integers(3)])
-                yield row, (axis, batch), [values[0], indices, values[1]]
+                kind = [np.int8, np.int32, np.int64][rng.integers(3)]
+                at = [rng.integers(-2, min(shape[a] - n + 2, 120), starts).astype(kind) for a, n in zip(axes, sizes, strict=True)]
+                yield row, (axes, batch), [*values, *at]
 
 
 def _sort(row: Op, all: bool) -> Iterator[Case]:

@@ -120,7 +120,7 @@ def _gathers(d: Draft, n: Any) -> list[Node]:
     x, at = d.input(10, n), d.input(n, dtype="int64")
     table = d.input(10)
     wrapped = d("rem", at, d.const(10, "int64"))
-    return [d("take", table, wrapped, 0), d("take", x, d("rem", d.input(4, dtype="int64"), d.const(10, "int64")), 0)]
+    return [d.take(table, wrapped, 0), d.take(x, d("rem", d.input(4, dtype="int64"), d.const(10, "int64")), 0)]
 
 
 def _expensive(d: Draft, n: Any) -> list[Node]:

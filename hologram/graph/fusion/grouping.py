@@ -16,7 +16,7 @@ from hologram.graph.fusion.groups import (
 )
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_large_concatenate
-from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_take, variables
+from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_gather, variables
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import var
@@ -128,8 +128,9 @@ class Grouping:
     def _descend(self, node: Node, at: Index, guard: Guard, stack: Worklist[tuple[Node, Index, Guard]], out: Reads) -> None:
         out.cost += node.op.cost
         if node.op.kind == "gather":
-            where, then = propagate_through_take(node, at)
-            stack.add([(node.inputs[1], where, guard)])
-            stack.add([(node.inputs[0], then(var(f"taken{len(stack.waiting)}")), guard)])
+            where, then = propagate_through_gather(node, at)
+            x, *starts = node.inputs
+            stack.add((s, where, guard) for s in starts)
+            stack.add([(x, then(tuple(var(f"start{len(stack.seen)}_{k}") for k in range(len(starts)))), guard)])
         else:
             stack.add(propagate_index(node, at, guard))

@@ -49,7 +49,8 @@ def _expensive(
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``unrolled`` once anyway; and
     what lies behind so many reshapes that its index is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
     one before it twice."""
-    uses, materialized = _uses(nodes, base), set(base)
+    uses, materialized, moved = _uses(nodes, base), set(base), _moved_gathers(nodes)
+    as_moved = set(moved.values())
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
     for n in nodes:
@@ -58,9 +59,10 @@ def _expensive(
             continue
         total = own_cost(n) + sum(0 if x in materialized else cost[x] for x in n.inputs)
         cost[n] = min(total, max(EXPANDING_MATERIALIZE_COST, 10 * MATERIALIZE_COST))
-        threshold = MATERIALIZE_COST if uses[n] < SPREAD or n.op.kind == "movement" else 2
+        is_moved = n.op.kind == "movement" and n not in as_moved
+        threshold = MATERIALIZE_COST if uses[n] < SPREAD or is_moved else 2
         threshold = EXPANDING_MATERIALIZE_COST if n in expanding else threshold
-        shared = uses[n] >= 2 and total >= threshold and (n.op.kind != "movement" or n.op.cost > 0)
+        shared = uses[n] >= 2 and total >= threshold and (not is_moved or n.op.cost > 0) and n not in moved
         mixed[n] = (n.op.name == "reshape") + max((0 if x in materialized else mixed[x] for x in n.inputs), default=0)
         behind = mixed[n] > RESHAPES and n not in expanding
         if n not in never and ((shared and n not in unrolled) or behind):
@@ -68,6 +70,22 @@ def _expensive(
             materialized.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)
     return materialized
+
+
+def _moved_gathers(nodes: list[Node]) -> dict[Node, Node]:
+    """For a gather whose windows only a reshape or transpose reads, what at last becomes of them: that is kept in its place, in the shape in which it
+    is read."""
+    readers: dict[Node, list[Node]] = {}
+    for n in nodes:
+        for x in n.inputs:
+            readers.setdefault(x, []).append(n)
+    found: dict[Node, Node] = {}
+    for n in nodes:
+        own = readers.get(n, [])
+        while n.op.kind == "gather" and len(own) == 1 and own[0].op.name in ("reshape", "transpose"):
+            found[n] = own[0]
+            own = readers.get(own[0], [])
+    return found
 
 
 def _segment_boundaries(nodes: list[Node]) -> set[Node]:

@@ -86,7 +86,7 @@ def reduce_position(b: Builder, op: Any, x: Node, axis: int) -> Node:
     pages = split_in_pages(b, x, 0, n, extreme.identity(x.dtype))
     inside = b(op, (pages,), (1,))
     page = b(op, (b(extreme, (pages,), ((1,),)),), (0,))
-    at = b(TABLE["take"], (inside, page), (0,))
+    at = b.elements(inside, page)
     return b(TABLE["add"], (b(TABLE["mul"], (page, b.const(PAGE, dtypes.int64))), at))
 
 

@@ -14,6 +14,7 @@ from hologram.graph.legalize.radix_plan import COUNTED_BITS, counted
 from hologram.graph.legalize.sorts import INDEX_BITS, LongSorts, sorted_by
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
+from hologram.ir.symbolic import Int
 from hologram.primitives.reductions import is_order_free, reduction_by
 from hologram.primitives.sorted_scatter import run_sums, scatter_runs
 from hologram.primitives.sorting import unsigned_of
@@ -22,11 +23,16 @@ MIN_SORTED_UPDATES = 128  # of a row, from which they are sorted
 MIN_CUT, UNKNOWN_CUT = 32, 1024
 
 
+def is_sorted(m: Int) -> bool:
+    """Whether so many updates of a row may be sorted."""
+    return not isinstance(m, int) or m >= MIN_SORTED_UPDATES
+
+
 def scatter_by_sorting(b: Builder, op: Op, x: Node, indices: Node, updates: Node, long: LongSorts, exact: bool) -> Node | None:
     """A scatter of ``updates`` (shared, outer, m, inner) to ``indices`` (shared, m) of ``x`` (shared, outer, n, inner); None where it is as well done
     one after the other, or where indices and numbers of updates are too large together."""
     n, m = x.shape[2], indices.shape[1]
-    if not isinstance(n, int) or (isinstance(m, int) and m < MIN_SORTED_UPDATES):
+    if not isinstance(n, int) or not is_sorted(m):
         return None
     if op.monoid is not None and x.dtype.kind not in reduction_by(op.monoid).kinds:
         return None

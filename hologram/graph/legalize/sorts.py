@@ -106,7 +106,7 @@ def _by_words(b: Builder, keys: Node, long: LongSorts | None) -> Node:
     position, column = b.reshape(b(TABLE["iota"], (), ((rows * n,), 0, wide.name)), keys.shape), b(TABLE["iota"], (), (keys.shape, 1, wide.name))
     positions = b.cast(b(TABLE["add"], (b(TABLE["sub"], (position, column)), lower)), dtypes.int64)
     upper = b(TABLE["shr_low"], (keys, b.const(half.bits, wide)))
-    gathered = b(TABLE["take"], (b.reshape(b.cast(upper, half), (rows * n,)), positions), (0,))
+    gathered = b.elements(b.reshape(b.cast(upper, half), (rows * n,)), positions)
     return sorted_by(b, _pairs(b, gathered, lower, wide), low, finish, long)
 
 

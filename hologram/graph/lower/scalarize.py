@@ -9,17 +9,39 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.fusion.groups import Group, is_scan_total, reduction_axes
 from hologram.graph.kernel.ir import Acc, Buffer, Value
 from hologram.graph.legalize.paged_scans import is_reversed, unpaged
 from hologram.graph.schedule.index_split import Box
-from hologram.ir.index_maps import Guard, Index, linear, propagate_index, propagate_through_take, variables
+from hologram.ir.index_maps import Guard, Index, is_certainly_inside, linear, propagate_index, propagate_through_gather, variables
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node, const_attrs
-from hologram.ir.op import TABLE
+from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import Int, counter, is_static, prod, var
+
+
+def _known_index(value: Value) -> Int | None:
+    """The index expression that a value stands for; None for one that is loaded or computed."""
+    if isinstance(value, Ins) and value.op == "const" and value.dtype.is_integer:
+        return int(np.frombuffer(value.attrs[1], value.dtype.np)[0])
+    return value.attrs[0] if isinstance(value, Ins) and value.op == "index" and value.dtype is dtypes.int64 else None
+
+
+def _is_clamped(value: Value, extent: Int) -> bool:
+    """Whether a value is ``min(max(x, low), high)`` with ``0 <= low`` and ``high < extent``, in either order."""
+    found: dict[str, int] = {}
+    while isinstance(value, Ins) and value.opname in ("min", "max") and value.opname not in found:
+        known = [_known_index(a) for a in value.args]
+        end = next((k for k in (0, 1) if isinstance(known[k], int)), None)
+        if end is None:
+            return False
+        found[value.opname], value = known[end], value.args[1 - end]  # type: ignore[assignment]
+    low, high = found.get("max", -1), found.get("min")
+    return low >= 0 and high is not None and is_certainly_inside(low, extent) and is_certainly_inside(high, extent)
 
 
 class PendingStore:
@@ -154,7 +176,7 @@ class ScalarProgram:
             mask = self._mask(guard) if node.shape else None
             return self.emit("load", () if mask is None else (mask,), (self.buffer(node, "in"), linear(index, node.shape)), node.dtype)
         if node.op.kind == "gather":
-            return self._take(node, index, guard)
+            return self._gather(node, index, guard)
         wanted = propagate_index(node, index, guard)
         missing = [w for w in wanted if w not in self.made]
         if missing:
@@ -175,23 +197,36 @@ class ScalarProgram:
             return out
         return args[0]
 
-    def _take(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
-        x, indices = node.inputs
-        where, then = propagate_through_take(node, index)
-        first = (indices, where, guard)
-        if first not in self.made:
-            return [first]
-        (axis,) = node.attrs
-        at = counter(self._name(self._cast(self.made[first], dtypes.int64), x.shape[axis]), x.shape[axis])
-        second = (x, then(at), guard)
-        return self.made[second] if second in self.made else [second]
+    def _gather(self, node: Node, index: Index, guard: Guard) -> Value | list[tuple[Node, Index, Guard]]:
+        x, *starts = node.inputs
+        where, then = propagate_through_gather(node, index)
+        first = [(s, where, guard) for s in starts]
+        missing = [f for f in first if f not in self.made]
+        if missing:
+            return missing[::-1]
+        axes, sizes, _ = node.attrs
+        at = [self._start(self.made[f], x.shape[a] - size + 1) for f, a, size in zip(first, axes, sizes, strict=True)]
+        element = (x, then(tuple(at)), guard)
+        return self.made[element] if element in self.made else [element]
 
-    def checked_index(self, indices: Node, index: Index, size: Int) -> tuple[Int, Value]:
-        """Where an element of ``indices`` points, for an axis of extent ``size``, and whether that is in range."""
-        value = self._cast(self.element(indices, index, ()), dtypes.int64)
-        name = self._name(value, None)
+    def _start(self, value: Value, extent: Int) -> Int:
+        """A value that is an index from 0 up to ``extent`` - 1, for index expressions."""
+        known = _known_index(value)
+        if known is not None and is_certainly_inside(known, extent):
+            return known
+        return counter(self._name(self._cast(value, dtypes.int64), extent), extent)
+
+    def checked_start(self, starts: Node, index: Index, extent: Int) -> tuple[Int, Value | None]:
+        """The start of a window for index expressions, and whether it is one of the ``extent`` at which a window fits: None where it certainly is."""
+        value = self.element(starts, index, ())
+        known = _known_index(value)
+        if known is not None and is_certainly_inside(known, extent):
+            return known, None
+        if _is_clamped(value, extent):
+            return self._start(value, extent), None
+        name = self._name(self._cast(value, dtypes.int64), None)
         unchecked = var(name, None, None)  # as it comes, any number of 64 bits
-        return counter(name, size), self.emit("inside", (), (unchecked, size), dtypes.bool_)
+        return counter(name, extent), self.emit("inside", (), (unchecked, extent), dtypes.bool_)
 
     def _name(self, value: Value, extent: Int | None) -> str:
         """What index expressions call a value: an index from 0 up to ``extent`` - 1, or any integer (None). Each extent has a name of its own."""
@@ -223,12 +258,14 @@ class ScalarProgram:
         return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
 
     def _elementwise(self, node: Node, args: tuple[Value, ...]) -> Value:
+        return self.computed(node.op, args, node.attrs, node.dtype)
+
+    def computed(self, op: Op, args: tuple[Value, ...], attrs: tuple[Any, ...], dtype: DType) -> Value:
         """An elementwise op; narrow floats compute in float32 and round the result."""
-        op = node.op
         if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_narrow_float for a in args):
-            return self.emit(op, args, node.attrs, node.dtype)
+            return self.emit(op, args, attrs, dtype)
         wide = tuple(self._cast(a, dtypes.compute_type(a.dtype)) for a in args)
-        return self._cast(self.emit(op, wide, node.attrs, dtypes.compute_type(node.dtype)), node.dtype)
+        return self._cast(self.emit(op, wide, attrs, dtypes.compute_type(dtype)), dtype)
 
     def _cast(self, v: Value, d: DType) -> Value:
         return v if v.dtype is d else self.emit(TABLE["cast"], (v,), (d.name,), d)

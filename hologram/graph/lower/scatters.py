@@ -1,7 +1,8 @@
 """Lowering of scatters: two kernels, the copy of x and the updates.
 
-The first kernel writes x, as any value is written. The second reads, combines and writes again the elements that the indices name. Parallel
-iterations are independent parts of the result, and the updates of a parallel iteration run in order, so the result never depends on threads."""
+The first kernel writes x, as any value is written. The second reads, combines and writes again the elements of the windows, and touches no others.
+Parallel iterations are independent parts of the result, and the updates of a parallel iteration run in order, so the result never depends on threads.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ from hologram.graph.lower.group import lower
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.graph.schedule.choose import COLUMNS
-from hologram.ir.index_maps import linear
+from hologram.ir.index_maps import delinear, linear
+from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
-from hologram.ir.symbolic import Int, counter, floordiv, mod
+from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int, atoms, counter, floordiv, prod
 
 UNKNOWN_NS = 100_000.0  # where sizes are not known
 UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
@@ -29,62 +32,97 @@ def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list
 
 
 class _Updates:
-    """The kernel that runs the updates of one scatter.
+    """The kernel that runs the updates of one scatter, as :mod:`hologram.graph.legalize.scatters` gives it: x (shared, …), starts (shared, places),
+    updates (shared, places, …).
 
-    Its parallel loop goes over batch, outer and blocks of inner; a serial loop over the updates; the innermost over a block's elements, if it has
-    more than one.
+    What no two windows have in common is independent: the shared axis, the axes that are not indexed, and where there is one place all axes. The
+    parallel loop goes over that, one serial loop over the places, one over the rest of a window. The innermost loop goes over an axis of a window as
+    lanes, or a block of it, if some axis has more than one element.
     """
 
     def __init__(self, group: Group, materialized: set[Node]) -> None:
         (self.node,) = group.nodes
         self.group, self.values = group, ScalarProgram(group, materialized)
-        self.shared, self.outer, self.n, self.inner = self.node.shape
-        self.m = self.node.inputs[1].shape[1]
-        wide = not isinstance(self.inner, int) or self.inner > COLUMNS
-        self.block: Int = COLUMNS if wide else self.inner
-        self.blocks = floordiv(self.inner + (self.block - 1), self.block) if wide else 1
+        self.x, self.updates, *self.starts = self.node.inputs
+        self.axes = self.node.attrs[0]
+        self.window = (1, *self.updates.shape[2:])  # by axis of x; of the shared one, one at a time
+        self.m = self.updates.shape[1]
+        self.lane = self._lane_axis()
+        size = self.window[self.lane] if self.lane else 1
+        wide = not isinstance(size, int) or size > COLUMNS
+        self.block: Int = COLUMNS if wide else size
+        self.blocks = floordiv(size + (self.block - 1), self.block) if wide else 1
+        beside = [a for a in range(1, len(self.window)) if a != self.lane and self.window[a] != 1]
+        self.across = [a for a in beside if self._is_independent(a)]
+        self.within = [a for a in beside if not self._is_independent(a)]
+
+    def _is_independent(self, axis: int) -> bool:
+        return self.m == 1 or axis not in self.axes
+
+    def _lane_axis(self) -> int:
+        """The axis of lanes, 0 for none. Elements that are far apart are lanes only where nothing else is done with them in turn."""
+        last = max((a for a, n in enumerate(self.window) if n != 1), default=0)
+        return last if self.m == 1 or last == len(self.window) - 1 else 0
 
     def lowered(self) -> Lowered:
         kernel = Kernel()
-        kernel.iterations = self.shared * self.outer * self.blocks
-        p = counter("p", kernel.iterations)
-        row = floordiv(p, self.blocks)
-        serial = Loop("serial", "j", 0, self.m)
-        serial.body = self._update(floordiv(row, self.outer), mod(row, self.outer), mod(p, self.blocks) * self.block)
-        parallel = Loop("parallel", "p", 0, kernel.iterations)
-        parallel.body.append(serial)
-        kernel.body.append(parallel)
+        in_parallel = not self.lane or self._is_independent(self.lane)
+        across = (self.node.shape[0], *(self.window[a] for a in self.across), self.blocks if in_parallel else 1)
+        within = (*(self.window[a] for a in self.within), 1 if in_parallel else self.blocks)
+        loops = [Loop("parallel", "p", 0, prod(across)), Loop("serial", "j", 0, self.m), Loop("serial", "q", 0, prod(within))]
+        p, place, q = (counter(loop.var, loop.extent) if loop.extent != 1 else 0 for loop in loops)
+        shared, *outer, block = delinear(p, across)
+        *inner, other_block = delinear(q, within)
+        offsets = dict(zip((*self.across, *self.within), (*outer, *inner), strict=True))
+        if self.lane:
+            size = self.window[self.lane]
+            loops.append(Loop("lanes", "i", (block + other_block) * self.block, self.block, None if self.blocks == 1 else size))
+            offsets[self.lane] = counter("i", size)
+        store = self._store(shared, place, offsets)
+        self._fill([loop for loop in loops if loop.kind != "serial" or loop.extent != 1], store)
+        kernel.iterations = loops[0].extent
+        kernel.body.append(loops[0])
         self._finish(kernel)
         return Lowered(kernel, list(self.values.buffers), self.group)
 
-    def _update(self, batch: Int, outer: Int, start: Int) -> list[Any]:
-        """The body of the loop over updates: where it goes, and then the element or the elements there."""
-        values, indices = self.values, self.node.inputs[1]
-        j = counter("j", self.m)
-        at, inside = values.checked_index(indices, (batch, j), self.n)
-        order: list[Any] = values.order
-        before = len(order)
-        if self.inner == 1:
-            store = self._combined(batch, outer, j, at, inside, 0)
-            return [*order, store]
-        stop = None if self.blocks == 1 else self.inner
-        lanes = Loop("lanes", "i", start, self.block, stop)
-        store = self._combined(batch, outer, j, at, inside, counter("i", self.inner))
-        lanes.body += [*order[before:], store]
-        return [*order[:before], lanes]
-
-    def _combined(self, batch: Int, outer: Int, j: Int, at: Int, inside: Value, i: Int) -> Store:
+    def _store(self, shared: Int, place: Int, offsets: dict[int, Int]) -> Store:
+        """How one element of a window is written; what it is made of becomes the order of ``self.values``."""
         node, values = self.node, self.values
+        window = tuple(offsets.get(a, 0) for a in range(1, len(self.window)))
+        at: list[Int] = [shared, *window]
+        mask: Value | None = None
+        for start, a in zip(self.starts, self.axes, strict=True):
+            first, inside = values.checked_start(start, (shared, place), self.x.shape[a] - self.window[a] + 1)
+            at[a] = first + at[a]
+            if inside is not None:
+                mask = inside if mask is None else values.emit(TABLE["and"], (mask, inside), (), inside.dtype)
         buffer = values.buffer(node, "inout")
-        index = linear((batch, outer, at, i), node.shape)
-        value = values.element(node.inputs[2], (batch, outer, j, i), ())
+        index = linear(tuple(at), node.shape)
+        value = values.element(self.updates, (shared, place, *window), ())
         if node.op.monoid is not None:
-            old = values.emit("load", (inside,), (buffer, index), node.dtype)
-            value = values.emit(node.op.monoid, (old, value), (), node.dtype)
-        return Store(buffer, index, value, inside)
+            old = values.emit("load", () if mask is None else (mask,), (buffer, index), node.dtype)
+            value = values.computed(node.op.monoid, (old, value), (), node.dtype)
+        return Store(buffer, index, value, mask)
+
+    def _fill(self, loops: list[Loop], store: Store) -> None:
+        """Nests the loops, each instruction in the outermost that it can be in; what is read of the result is read where it is written."""
+        level_of: dict[Any, int] = {loop.var: k for k, loop in enumerate(loops)}
+        for v in self.values.order:
+            assert isinstance(v, Ins)
+            names = {atom.name for e in v.attrs for atom in atoms(e)} if v.op in ("load", "index", "inside") else set()
+            level = max([0, *(level_of[a] for a in v.args), *(level_of.get(n, 0) for n in names)])
+            if v.op == "load" and v.attrs[0] is store.buffer:
+                level = len(loops) - 1
+            level_of[v] = level
+            if v.name:
+                level_of[v.name] = level
+            loops[level].body.append(v)
+        loops[-1].body.append(store)
+        for loop, inner in zip(loops, loops[1:], strict=False):
+            loop.body.append(inner)
 
     def _finish(self, kernel: Kernel) -> None:
         kernel.params = list(self.values.buffers.values())
         finish_kernel(kernel)
-        elements = self.m * (1 if self.inner == 1 else self.block)
+        elements = self.m * prod(self.window[a] for a in self.within) * self.block
         kernel.cost = UPDATE_NS * elements if isinstance(elements, int) else UNKNOWN_NS

@@ -12,7 +12,8 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.creation import arange, zeros
 from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.indexing.read import sliced, take
+from hologram.numpy.indexing.read import take
+from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.manipulation import concat, diff, flip, moveaxis, pad
 from hologram.numpy.reductions import cumsum, sum
 from hologram.numpy.sorting import searchsorted

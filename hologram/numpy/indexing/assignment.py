@@ -10,12 +10,11 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import zeros
-from hologram.numpy.indexing.read import sliced_by
+from hologram.numpy.indexing.slices import sliced_by
 from hologram.numpy.indexing.updates import replaced, updated
 from hologram.numpy.indexing.views import Steps, View
 from hologram.primitives.complex import parts as complexes
-from hologram.primitives.indexing import scatter_set
-from hologram.primitives.indexing import take as take_row
+from hologram.primitives.indexing import gather, scatter_set
 from hologram.primitives.movement import broadcast, reshape, slice_, transpose
 from hologram.support.user_lines import located
 from hologram.trace.recorder import Pending, current, record
@@ -139,8 +138,9 @@ def _written(node: Node, steps: Steps, value: Node) -> Node:
         return reshaped(value, node.shape)
     if op is transpose:
         return permuted(value, [attrs[0].index(i) for i in range(len(attrs[0]))])
-    if op is take_row:
-        return record(scatter_set, (node, *others, value), (*attrs, 0))
+    if op is gather:
+        axes, _, batch = attrs
+        return record(scatter_set, (node, value, *others), (axes, batch))
     if op is broadcast:  # its elements are copies of one another
         return _first_copies(value, node.shape, attrs[1])
     re, im = (value, record(complexes.imag, (node,))) if op is complexes.real else (record(complexes.real, (node,)), value)

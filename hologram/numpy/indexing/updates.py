@@ -16,10 +16,13 @@ from hologram.errors import DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int
-from hologram.numpy.arguments import array, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing.read import Selection, along_axis, flat_indices, merged, read, sliced_by
+from hologram.numpy.indexing.read import along_axis, read
+from hologram.numpy.indexing.selection import Selection
+from hologram.numpy.indexing.slices import sliced_by
+from hologram.numpy.indexing.windows import Windows
 from hologram.primitives import indexing as rows
 from hologram.primitives.reductions import cumsum
 from hologram.primitives.scalar import elementwise as ew
@@ -94,7 +97,7 @@ class Place:
         >>> hnp.zeros(3).at[1].subtract(2)
         Tensor([ 0., -2.,  0.], dtype=float32)
         """
-        return self.add(-_as_type_of(self._of, values), mode=mode)
+        return self.add(-as_type_of(self._of, values), mode=mode)
 
     def multiply(self, values: Any, *, mode: str | None = None) -> Tensor:
         """The Tensor with the elements multiplied by ``values``, as :meth:`add`. Of bool "and".
@@ -135,7 +138,7 @@ _BEYOND = {"drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": 
 
 
 def _beyond(mode: str | None) -> str:
-    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.read.Selection`."""
+    """What becomes of known indices out of range: see :class:`~hologram.numpy.indexing.selection.Selection`."""
     return "raise" if mode is None else _BEYOND[choice(mode, "at[]", "mode", tuple(_BEYOND))]
 
 
@@ -146,9 +149,7 @@ def _logical(of: Tensor, op: Op, of_bools: Op) -> Op:
 
 def _inside(node: Node, chosen: Selection, ndim: int) -> Tensor:
     """Where the selection's computed indices are in range, to broadcast with what they select, which has ``ndim`` axes."""
-    whole = merged(reshaped(_sliced(node, chosen), chosen.shape), chosen)
-    at = wrap(flat_indices(chosen, drop=True))
-    inside = (at >= 0) & (at < whole.shape[chosen.front])
+    inside = wrap(Windows(node, chosen, drop=True).within())
     return inside.reshape((*inside.shape, *[1] * (ndim - chosen.front - inside.ndim)))
 
 
@@ -166,21 +167,19 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tens
     node = array(x, "at[]")
     if node.dtype.kind not in op.kinds:
         raise located(DTypeError(f"{op.name} does not take {node.dtype}"))
-    new = _as_type_of(x, values)
+    new = as_type_of(x, values)
     masked = _under_mask(node, key, new, op)
     if masked is not None:
         return masked
     chosen = Selection(node.shape, key, beyond)
     if not chosen.arrays:
         return wrap(_in_slices(node, chosen, new, op))
-    part = _sliced(node, chosen)
-    whole = part is node
-    part = reshaped(part, chosen.shape)
-    part = _scattered(part, chosen, new, op, mode != "clip")
-    return wrap(reshaped(part, node.shape) if whole else _in_slices(node, chosen, wrap(part), rows.scatter_set))
+    windows = Windows(node, chosen, mode != "clip")
+    return wrap(windows.scattered(op, _to_shape(new, windows.selected_shape())))
 
 
-def _as_type_of(x: Tensor, values: Any) -> Tensor:
+def as_type_of(x: Tensor, values: Any) -> Tensor:
+    """``values`` in the type of ``x``. Raises DTypeError for complex values of a real array."""
     d = x._aval()[1]
     if type(values) in SCALARS:
         if isinstance(values, complex) and not d.is_complex:
@@ -232,6 +231,8 @@ def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
     triples = chosen.triples
     extents = _sliced(node, chosen).shape
     new = reshaped(_to_shape(values, chosen.shape), extents)
+    if _is_window(triples, node.shape):
+        return _in_window(node, triples, new, op)
     if op.monoid is not None:
         return record(op.monoid, (node, _put(new, triples, node.shape, constant(op.identity(node.dtype), node.dtype))))
     return replaced(node, triples, new)
@@ -239,6 +240,8 @@ def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
 
 def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> Node:
     """``node`` with ``values`` in place of the elements that ``triples`` slice, whose shape they have."""
+    if _is_window(triples, node.shape):
+        return _in_window(node, triples, values, rows.scatter_set)
     placed = _put(values, triples, node.shape, constant(0, node.dtype))
     if values.shape == node.shape:
         return placed
@@ -246,23 +249,26 @@ def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> N
     return record(ew.select, (_put(everywhere, triples, node.shape, constant(False, dtypes.bool_)), placed, node))
 
 
+def _is_window(triples: list[tuple[Int, Int, int]], shape: Shape) -> bool:
+    """Whether slices are a window whose place is known; it has some elements, but not all."""
+    if any(step != 1 or not all(type(n) is int for n in (start, stop, extent)) for (start, stop, step), extent in zip(triples, shape, strict=True)):
+        return False
+    extents = tuple(stop - start for start, stop, _ in triples)
+    return 0 not in extents and extents != shape
+
+
+def _in_window(node: Node, triples: list[tuple[Int, Int, int]], values: Node, op: Op) -> Node:
+    axes = tuple(a for a, n in enumerate(values.shape) if n != node.shape[a])
+    starts = [constant(triples[a][0], dtypes.int64) for a in axes]
+    return record(op, (node, values, *starts), (axes, 0))
+
+
 def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: Node) -> Node:
     """``values`` where ``triples`` slice an array of ``shape``, ``fill`` beside them."""
     return placed(values, shape, [start for start, _, _ in triples], [step for _, _, step in triples], fill)
 
 
-# --- index arrays ----------------------------------------------------------------------------------------------------
-
-
-def _scattered(node: Node, chosen: Selection, values: Tensor, op: Op, drop: bool) -> Node:
-    """The update of ``node``, of the selection's shape, at its index arrays."""
-    order = chosen.order()
-    together, flat = merged(node, chosen), flat_indices(chosen, drop)
-    front = chosen.front
-    shape = (*together.shape[:front], *flat.shape, *together.shape[front + 1 :])
-    out = record(op, (together, flat, _to_shape(values, shape)), (front, 0))
-    apart = reshaped(out, tuple(node.shape[a] for a in order))
-    return permuted(apart, [order.index(a) for a in range(len(order))])
+# --- along an axis ---------------------------------------------------------------------------------------------------
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) -> Tensor:
@@ -276,10 +282,11 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
             [9, 4]], dtype=int64)
     """
     t = wrap(array(x, "put_along_axis"))
-    node, flat = along_axis(t, indices, axis, True, "put_along_axis")
-    new = _to_shape(_as_type_of(t, values), flat.shape)
-    flattened = reshaped(node, (node.size,))
-    return wrap(reshaped(record(rows.scatter_set, (flattened, flat, new), (0, 0)), t._aval()[0]))
+    node, a, places = along_axis(t, indices, axis, True, "put_along_axis")
+    new = _to_shape(as_type_of(t, values), places[0].shape)
+    windows = reshaped(new, (*new.shape, *[1] * len(places)))
+    out = record(rows.scatter_set, (node, windows, *places), (tuple(range(a, len(node.shape))), a))
+    return wrap(reshaped(out, t._aval()[0]))
 
 
 def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
@@ -293,7 +300,7 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
     """
     t = wrap(array(x, "put"))
     flat = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
-    new = _as_type_of(t, values).reshape(-1)
+    new = as_type_of(t, values).reshape(-1)
     if flat.shape[0] == 0:
         return t
     if new.shape[0] == 0:
@@ -314,7 +321,7 @@ def place(x: Any, mask: Any, values: Any, /) -> Tensor:
     t, there = wrap(array(x, "place")), wrap(cast_node(array(mask, "place"), dtypes.bool_))
     if t.shape != there.shape:
         raise located(ShapeError(f"place: a mask of shape {list(there.shape)} for an array of shape {list(t.shape)}"))
-    new = _as_type_of(t, values).reshape(-1)
+    new = as_type_of(t, values).reshape(-1)
     if new.shape[0] == 0:
         raise located(ShapeError("place: no values"))
     turn = wrap(record(cumsum, (array(there.reshape(-1).astype(dtypes.int64), "place"),), (0, False))) - 1

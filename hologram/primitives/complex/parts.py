@@ -297,7 +297,7 @@ _attach("abs", functions.modulus, _wider(np.abs), real_result=True)
 
 # --- movement, reductions, scans, scatters ---------------------------------------------------------------------------
 
-_MOVES = ("reshape", "transpose", "broadcast", "slice", "pad", "concatenate", "select", "take", "barrier", "scatter_set")
+_MOVES = ("reshape", "transpose", "broadcast", "slice", "pad", "concatenate", "select", "gather", "barrier", "scatter_set")
 _LINEAR = ("reduce_sum", "cumsum", "scatter_add")
 for _name in _MOVES:
     _op = TABLE[_name]

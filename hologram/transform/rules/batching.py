@@ -8,10 +8,8 @@ from typing import Any
 from hologram import dtypes
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Op, Shape, transforms
-from hologram.ir.symbolic import Int, prod
-from hologram.trace.operators import extent_node
-from hologram.trace.recorder import cast_node
-from hologram.transform.nodes import add, apply, full, moved, mul, number, permuted, reshaped, select, spread
+from hologram.ir.symbolic import Int
+from hologram.transform.nodes import apply, full, number, reshaped, select, spread
 
 Flags = Sequence[bool]
 
@@ -89,33 +87,20 @@ def _sort(op: Op) -> Callable[..., Node]:
     return lambda size, batched, x, axis, descending: apply(op, x, attrs=(axis + 1, descending))
 
 
-def _take(size: Int, batched: Flags, x: Node, indices: Node, axis: int) -> Node:
-    if not batched[1]:
-        return apply(TABLE["take"], x, indices, attrs=(axis + 1,))
-    if not batched[0]:
-        return moved(apply(TABLE["take"], x, indices, attrs=(axis,)), axis, 0)
-    return gathered(x, indices, axis + 1, 1)
-
-
-def gathered(x: Node, indices: Node, axis: int, shared: int) -> Node:
-    """``take`` along ``axis`` of arrays that share their first ``shared`` axes: in each of these stacks by its own indices, which are in range."""
-    if not shared:
-        return apply(TABLE["take"], x, indices, attrs=(axis,))
-    stacks, places, n = x.shape[:shared], indices.shape[shared:], x.shape[axis]
-    before, after = x.shape[shared:axis], x.shape[axis + 1 :]
-    rows = moved(x, axis, shared)
-    flat = reshaped(rows, (prod(stacks) * n, *before, *after))
-    start = mul(apply(TABLE["iota"], attrs=((prod(stacks),), 0, "int64")), extent_node(n, dtypes.int64))
-    wide = cast_node(indices, dtypes.int64)
-    flat_indices = add(wide, spread(reshaped(start, stacks), wide.shape, range(shared)))
-    taken = apply(TABLE["take"], flat, flat_indices, attrs=(0,))  # stacks, places, before, after
-    middle = shared + len(places)
-    order = [*range(shared), *range(middle, middle + len(before)), *range(shared, middle), *range(middle + len(before), len(taken.shape))]
-    return permuted(taken, order)
+def _gather(size: Int, batched: Flags, x: Node, *rest: Any) -> Node:
+    *starts, axes, sizes, batch = rest
+    if not batched[0] and batch == 0:  # of one array: the stack becomes the first of the places' axes
+        attrs: tuple[Any, ...] = (axes, sizes, 0)
+        return apply(TABLE["gather"], x, *_each(size, batched[1:], starts), attrs=attrs)
+    return apply(TABLE["gather"], *_each(size, batched, (x, *starts)), attrs=(tuple(a + 1 for a in axes), sizes, batch + 1))
 
 
 def _scatter(op: Op) -> Callable[..., Node]:
-    return lambda size, batched, *rest: apply(op, *_each(size, batched, rest[:3]), attrs=(rest[3] + 1, rest[4] + 1))
+    def batch_rule(size: Int, batched: Flags, *rest: Any) -> Node:
+        *inputs, axes, batch = rest
+        return apply(op, *_each(size, batched, inputs), attrs=(tuple(a + 1 for a in axes), batch + 1))
+
+    return batch_rule
 
 
 _RULES: dict[str, Callable[..., Node]] = {
@@ -125,7 +110,7 @@ _RULES: dict[str, Callable[..., Node]] = {
     "slice": _slice,
     "pad": _pad,
     "concatenate": _concatenate,
-    "take": _take,
+    "gather": _gather,
     "mark": lambda size, batched, x, token: x,
     "place": lambda size, batched, x, device: apply(TABLE["place"], x, attrs=(device,)),
     "stop": lambda size, batched, x: apply(TABLE["stop"], x),

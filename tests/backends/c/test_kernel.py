@@ -167,7 +167,7 @@ def _wide_scan(d: Draft) -> list[Any]:
 
 
 def _scattered(d: Draft) -> list[Any]:
-    return [d("scatter_add", d.input(6, 40), d.input(9, dtype="int32"), d.input(9, 40), 0, 0)]
+    return [d.scatter("scatter_add", d.input(6, 40), d.input(9, dtype="int32"), d.input(9, 40), 0, 0)]
 
 
 def _neighbours(d: Draft) -> list[Any]:

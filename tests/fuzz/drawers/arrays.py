@@ -173,6 +173,9 @@ def _split(d: Draft, function: str) -> list[Value]:
 def _roll(d: Draft, function: str) -> list[Value]:
     x = d.array()
     n = len(x.shape)
+    if d.chance(0.2):
+        by = d.fresh(d.pick(("int64", "int32", "uint8")), (), "index:40")
+        return d.emit(function, x, by, *((d.integer(-n, n - 1),) if n else ()))
     if d.chance(0.4) or n == 0:
         return d.emit(function, x, d.pick((1, -1, 3, 17, -100)))
     if d.chance(0.3) and n > 1:
@@ -215,6 +218,36 @@ def _gathers(d: Draft, function: str) -> list[Value]:
     if n == 0:
         raise Refused("empty")
     return d.emit(function, x, i, *([] if function == "numpy.take_along_axis" else [d.pick((1, 0))]), axis=axis)
+
+
+def _start(d: Draft, n: int) -> Any:
+    """Where a window begins, known or computed, rarely where none fits."""
+    start = d.integer(-n - 1, n + 1) if d.chance(0.3) else d.fresh(d.pick(("int64", "int32", "uint8")), (), f"index:{max(n, 1)}")
+    return d.emit("numpy.negative", start)[0] if isinstance(start, Value) and start.dtype != "uint8" and d.chance(0.2) else start
+
+
+@drawer("numpy.dynamic_slice", "numpy.dynamic_update_slice", "numpy.dynamic_slice_in_dim", "numpy.dynamic_update_slice_in_dim")
+def _windows(d: Draft, function: str) -> list[Value]:
+    x = d.array(least=1)
+    axis = d.integer(0, len(x.shape) - 1)
+    along = function.endswith("_in_dim")
+    sizes = tuple(n if along and a != axis else d.integer(0 if d.chance(0.1) else min(1, n), n) for a, n in enumerate(x.shape))
+    start: Any = _start(d, x.shape[axis]) if along else tuple(_start(d, n) for n in x.shape)
+    if "update" in function:
+        return d.emit(function, x, shaped(d, sizes, x.kind), start, *((axis,) if along else ()))
+    return d.emit(function, x, start, *((sizes[axis], axis) if along else (sizes,)))
+
+
+@drawer("numpy.dynamic_index_in_dim", "numpy.dynamic_update_index_in_dim")
+def _indexed_windows(d: Draft, function: str) -> list[Value]:
+    x = d.array(least=1)
+    axis = d.integer(0, len(x.shape) - 1)
+    if x.shape[axis] == 0:
+        raise Refused("empty")
+    index = _start(d, x.shape[axis])
+    if function == "numpy.dynamic_index_in_dim":
+        return d.emit(function, x, index, axis, d.chance(0.5))
+    return d.emit(function, x, shaped(d, (*x.shape[:axis], *((1,) if d.chance(0.3) else ()), *x.shape[axis + 1 :]), x.kind), index, axis)
 
 
 @drawer("numpy.place", "numpy.compress", "numpy.fill_diagonal")

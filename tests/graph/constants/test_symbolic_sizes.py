@@ -105,14 +105,14 @@ class Mixed(Draft):
         if not x.ndim:
             return x
         axis = self.axis(x)
-        return self("take", x, self("min", self.at, self.const(0 if x.shape[axis] in (0, 1) else 1, "int64")), axis) if x.shape[axis] != 0 else x
+        return self.take(x, self("min", self.at, self.const(0 if x.shape[axis] in (0, 1) else 1, "int64")), axis) if x.shape[axis] != 0 else x
 
     def put(self, x: Node) -> Node:
         if not x.ndim:
             return x
         axis = self.axis(x)
         shape: Shape = (*x.shape[:axis], 4, *x.shape[axis + 1 :])
-        return self("scatter_add", x, self.at, self.spread(self.extent(), shape), axis, 0)
+        return self.scatter("scatter_add", x, self.at, self.spread(self.extent(), shape), axis, 0)
 
     def reduced(self, x: Node) -> Node:
         axes = tuple(a for a in range(x.ndim) if self.rng.random() < 0.6)

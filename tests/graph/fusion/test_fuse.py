@@ -15,7 +15,7 @@ from hologram.graph.fusion.groups import KERNEL_COST, Group, reduction_axes, unp
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.printer import print_kernel
 from hologram.ir.graph import Graph
-from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_take, variables
+from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_gather, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import substitute, var
 from tests.support.building import Draft, adam, count, kernels, layer_norm, log_sum_exp, scheduled, softmax
@@ -295,8 +295,10 @@ class Checker:
             return []
         if node.op.kind != "gather":
             return propagate_index(node, index, guard)
-        where, then = propagate_through_take(node, index)
-        return [(node.inputs[1], where, guard), (node.inputs[0], then(var(f"elsewhere{id(node)}")), guard)]
+        where, then = propagate_through_gather(node, index)
+        x, *starts = node.inputs
+        somewhere = tuple(var(f"elsewhere{id(node)}_{k}") for k in range(len(starts)))
+        return [*((s, where, guard) for s in starts), (x, then(somewhere), guard)]
 
 
 def values(position: tuple[int, ...]) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def test_gathered_rows_are_read_through_indices_in_scratch() -> None:
     """An expensive index is kept from pass to pass, and what it names is found in each."""
     d = Draft()
     x, at = d.input(1000), d.input(8, 300, dtype="int64")
-    y = d("take", x, d("rem", at, d.const(1000, "int64")), 0)
+    y = d.take(x, d("rem", at, d.const(1000, "int64")), 0)
     graph = d.graph(d("sub", y, d.over_rows("reduce_max", y)))
     schedule = scheduled(graph)
     (kernel,) = kernels(schedule)

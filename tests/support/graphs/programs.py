@@ -39,7 +39,7 @@ def _narrow(d: Draft) -> list[Node]:
 
 
 def _taken(d: Draft) -> list[Node]:
-    return [d("square", d("take", d.input(50, 8), d.input(20, dtype="int32"), 0))]
+    return [d("square", d.take(d.input(50, 8), d.input(20, dtype="int32"), 0))]
 
 
 def _row_sum(d: Draft) -> list[Node]:

@@ -31,4 +31,4 @@ def scattered(name: str, uniform: bool = False) -> tuple[Graph, list[np.ndarray]
     u = d.spread(d.const(3, dtype), updates) if uniform else d.input(*updates, dtype=dtype)
     arrays = [rng.integers(1, 100, shape).astype(dtypes.of(dtype).np), rng.integers(-1, hit, indices).astype(np.int32)]
     arrays += [] if uniform else [(rng.standard_normal(updates) * 10).astype(dtypes.of(dtype).np)]
-    return d.graph(d(op, x, i, u, axis, batch)), arrays
+    return d.graph(d.scatter(op, x, i, u, axis, batch)), arrays

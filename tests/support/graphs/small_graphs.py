@@ -11,7 +11,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import Node, const_attrs
 from hologram.ir.symbolic import prod
 from hologram.primitives import TABLE
-from hologram.primitives.indexing import scattered_shape
+from tests.support.along_axis import scatter, scattered_shape, take
 from tests.support.graphs.random_graphs import EXACT, EXACT_TYPES, RANGED, Growth
 from tests.support.optable import rows
 
@@ -53,7 +53,7 @@ class SmallGrowth(Growth):
         if at.dtype is not dtypes.int64:
             at = self.build(TABLE["cast"], (at,), ("int64",))
         n = self.build(TABLE["const"], (), const_attrs(x.shape[axis], dtypes.int64))
-        self.pool.append(self.build(TABLE["take"], (x, self.build(TABLE["rem"], (at, n))), (axis,)))
+        self.pool.append(take(self.build, x, self.build(TABLE["rem"], (at, n)), axis))
 
     def normalise(self, x: Node) -> None:
         """``x`` with what it gives along some axes, as softmax and its like are made."""
@@ -92,7 +92,7 @@ class SmallGrowth(Growth):
             return
         if not at.dtype.is_integer:
             at = self.build(TABLE["cast"], (at,), ("int32",))
-        shape = scattered_shape(x.shape, at.shape, axis, 0)
+        shape = scattered_shape(x.shape, at.shape, axis)
         if prod(shape) > MOST_ELEMENTS:  # type: ignore[operator]
             return
         counted = shape and x.dtype.kind in "if" and self.draw(st.booleans())
@@ -100,7 +100,7 @@ class SmallGrowth(Growth):
         updates = self.build(TABLE["broadcast"], (one,), (shape, ()))
         if counted:
             updates = self.build(TABLE["iota"], (), (shape, len(shape) - 1, x.dtype.name))
-        self.pool.append(self.build(row, (x, at, updates), (axis, 0)))
+        self.pool.append(scatter(self.build, row.name, x, at, updates, axis))
 
 
 @st.composite

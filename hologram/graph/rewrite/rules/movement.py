@@ -225,19 +225,43 @@ def concatenate_broadcasts(node: Node, b: Rewriter) -> Node | None:
 # --- gather ----------------------------------------------------------------------------------------------------------
 
 
-def _constant_index(b: Rewriter, dtype: DType) -> list[Node]:
-    return [b.make("take", b.argument(dtype, 3, 5), b.const(2, int32), attrs=(1,))]
+def _constant_starts(b: Rewriter, dtype: DType) -> list[Node]:
+    x, two, row = b.argument(dtype, 3, 5), b.const(2, int32), b.argument(dtype, 4, 3, 5)
+    same = b.make("broadcast", two, attrs=((4, 2), ()))
+    return [
+        b.make("gather", x, two, attrs=((1,), (1,), 0)),
+        b.make("gather", x, b.const(0, int32), two, attrs=((0, 1), (2, 3), 0)),
+        b.make("gather", row, same, attrs=((2,), (2,), 1)),
+    ]
 
 
-@rule_fn(("take",), "take-constant", "take(x, c) = x[c]", "exact", among=("const",), examples=_constant_index)
-def take_constant(node: Node, b: Rewriter) -> Node | None:
-    (x, index), (axis,) = node.inputs, node.attrs
-    if index.op.name != "const" or isinstance(x.shape[axis], Expr):
-        return None
-    at = min(max(int(const_value(index)), 0), int(x.shape[axis]) - 1)
-    start = tuple(at if a == axis else 0 for a in range(x.ndim))
-    shape = tuple(1 if a == axis else n for a, n in enumerate(x.shape))
-    return b.make("reshape", b.make("slice", x, attrs=spans(start, shape, (1,) * x.ndim)), attrs=(node.shape,))
+@rule_fn(
+    ("gather",),
+    "gather-constant",
+    "gather(x, c) = broadcast(x[c : c + size])",
+    "exact",
+    among=("const", "broadcast"),
+    examples=_constant_starts,
+)
+def gather_constant(node: Node, b: Rewriter) -> Node | None:
+    (x, *starts), (axes, sizes, batch) = node.inputs, node.attrs
+    start, stop = [0] * x.ndim, list(x.shape)
+    for s, a, size in zip(starts, axes, sizes, strict=True):
+        at, n = uniform_integer(s), x.shape[a]
+        if at is None or isinstance(n, Expr) or isinstance(size, Expr) or n < size:
+            return None
+        start[a] = min(max(at, 0), n - size)
+        stop[a] = start[a] + size
+    window = b.make("slice", x, attrs=(tuple(start), tuple(stop), (1,) * x.ndim))
+    places = starts[0].ndim - batch
+    return b.make("broadcast", window, attrs=(node.shape, (*range(batch), *range(batch + places, node.ndim))))
+
+
+def uniform_integer(x: Node) -> int | None:
+    """The integer that all elements of ``x`` are; None where they may differ."""
+    while x.op.name in ("broadcast", "reshape"):
+        (x,) = x.inputs
+    return int(const_value(x)) if x.op.name == "const" else None
 
 
 RULES: list[Rule] = [
@@ -262,5 +286,5 @@ RULES: list[Rule] = [
     concatenate_empty,
     concatenate_neighbours,
     concatenate_broadcasts,
-    take_constant,
+    gather_constant,
 ]
