@@ -1,31 +1,71 @@
 """Lowering of scatters: two kernels, the copy of x and the updates.
 
-The first kernel writes x, as any value is written. The second reads, combines and writes again the elements that the indices name. Parallel
-iterations are independent parts of the result, and the updates of a parallel iteration run in order, so the result never depends on threads."""
+The first kernel writes x, as any value is written; where it only copies x it is left out if x and the result share a buffer. The second reads,
+combines and writes again the elements that the indices name. Parallel iterations are independent parts of the result, and the updates of a
+parallel iteration run in order, so the result never depends on threads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from hologram.graph.fusion.groups import Group
+from hologram.graph.fusion.groups import Group, iteration_space, reduction_axes
 from hologram.graph.kernel.build import finish_kernel
 from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
 from hologram.graph.lower.group import lower
-from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.lowered import Lowered, copies_whole, window_pairs
 from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.index_maps import linear
+from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
-from hologram.ir.symbolic import Int, counter, floordiv, mod
+from hologram.ir.symbolic import Expr, Int, atoms, counter, floordiv, mod
 
 UNKNOWN_NS = 100_000.0  # where sizes are not known
 UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
 
 
 def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
-    """The kernels of a group whose only value is a scatter: its start, and the updates."""
+    """The kernels of a group whose only value is a scatter: its start, and the updates.
+
+    Where the updates are a window of the array that they change, and are written to elements that others of them are made of, they are computed
+    first, to memory of their own: so the array may be changed where it is.
+    """
     (node,) = group.nodes
-    return [*lower(group, materialized, {node}, precision), _Updates(group, materialized).lowered()]
+    start = lower(group, materialized, {node}, precision)
+    if len(start) == 1 and copies_whole(start[0].kernel):
+        start[0].is_copy = True
+    updates = _Updates(group, materialized).lowered()
+    if not start[0].is_copy or not _changes_what_it_reads(updates, start[0].bindings[0], node):
+        return [*start, updates]
+    first: list[Lowered] = []
+    for x in node.inputs[1:]:
+        if x.op.kind != "leaf" and x not in materialized:
+            first += lower(_alone(x), materialized, {x}, precision)
+    return [*first, *start, _Updates(group, materialized | set(node.inputs[1:])).lowered()]
+
+
+def _changes_what_it_reads(updates: Lowered, source: Node, node: Node) -> bool:
+    return source in updates.reads() and not updates.overwrites(node, source)
+
+
+def _by_variable(order: Sequence[Value], variable: str) -> tuple[list[Value], list[Value]]:
+    """Instructions that are the same for all values of a variable, and those that are not."""
+    names, varying = {variable}, dict[Value, None]()
+    for v in order:
+        assert isinstance(v, Ins)
+        read = {a.name for e in v.attrs if isinstance(e, Expr) for a in atoms(e)}
+        if names & read or any(a in varying for a in v.args):
+            varying[v] = None
+            names.update([v.name] if v.name else [])
+    return [v for v in order if v not in varying], list(varying)
+
+
+def _alone(node: Node) -> Group:
+    group = Group(iteration_space(node), reduction_axes(node))
+    group.nodes.append(node)
+    group.members.add(node)
+    return group
 
 
 class _Updates:
@@ -55,7 +95,9 @@ class _Updates:
         parallel.body.append(serial)
         kernel.body.append(parallel)
         self._finish(kernel)
-        return Lowered(kernel, list(self.values.buffers), self.group)
+        out = Lowered(kernel, list(self.values.buffers), self.group)
+        out.in_place = window_pairs(kernel)
+        return out
 
     def _update(self, batch: Int, outer: Int, start: Int) -> list[Any]:
         """The body of the loop over updates: where it goes, and then the element or the elements there."""
@@ -70,8 +112,9 @@ class _Updates:
         stop = None if self.blocks == 1 else self.inner
         lanes = Loop("lanes", "i", start, self.block, stop)
         store = self._combined(batch, outer, j, at, inside, counter("i", self.inner))
-        lanes.body += [*order[before:], store]
-        return [*order[:before], lanes]
+        fixed, varying = _by_variable(order[before:], "i")
+        lanes.body += [*varying, store]
+        return [*order[:before], *fixed, lanes]
 
     def _combined(self, batch: Int, outer: Int, j: Int, at: Int, inside: Value, i: Int) -> Store:
         node, values = self.node, self.values

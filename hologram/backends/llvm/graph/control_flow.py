@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter, serial
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.execution_plan import ExecutionPlan
-from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.control_step import Carry, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import mod
@@ -52,7 +52,8 @@ class _Step:
 
     def is_aligned(self, i: int) -> bool:
         """Whether result ``i`` starts at a line of the cache."""
-        return self.step.results[i] not in self.frame.unaligned
+        result = self.step.results[i]
+        return result is None or self.frame.execution_plan.buffer(result) not in self.frame.unaligned
 
     def run(self, which: int, pointers: dict[Node, Reg], aligned: Sequence[bool] = ()) -> None:
         """Writes the steps of a body whose arguments and results are at ``pointers``. ``aligned``: the results that start at lines of the cache."""
@@ -86,7 +87,7 @@ class _Switch(_Step):
                 pointers[plan.computed[o.index]] = first.setdefault(o.index, place)
         self.run(which, pointers, [self.is_aligned(i) for i in range(len(targets))])
         for o, place in zip(plan.outputs, targets, strict=True):
-            self.w.copy(place, _source(plan, o, pointers), o.node)
+            self.w.arrive(place, _source(plan, o, pointers), o.node)
 
 
 def _source(plan: ExecutionPlan, o: Output, pointers: dict[Node, Reg]) -> Reg:
@@ -245,7 +246,7 @@ class _InRegisters:
 
     def rooms(self, plan: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
         """Places for whatever has none yet. What no kernel writes, since it has no elements, needs one to be copied from."""
-        for x in (*_arrays(plan), *plan.computed):
+        for x in map(plan.buffer, (*_arrays(plan), *plan.computed)):
             if x not in pointers:
                 pointers[x] = self.room(x)
 
@@ -273,33 +274,16 @@ class _InMemory:
 
     def __init__(self, loop: _Loop) -> None:
         self.loop, self.w = loop, loop.w
-        self.in_place = [False] * loop.carries
-        self.through: list[int | None] = [None] * loop.carries
-        self._choose()
-
-    def _choose(self) -> None:
-        loop, body = self.loop, self.loop.body
-        donors = body.donors()
-        stacked: dict[int, int] = {}
-        for k, o in enumerate(body.outputs[loop.carries :]):
-            if o.kind == "computed" and loop.step.results[loop.carries + k] is not None:
-                stacked.setdefault(o.index, k)
-        first: set[int] = set()
-        for k, o in enumerate(body.outputs[: loop.carries]):
-            if o.kind != "computed":
-                continue
-            self.through[k] = stacked.get(o.index)
-            if self.through[k] is None and o.index not in first:
-                self.in_place[k] = loop.consts + k in donors[o.index]
-            first.add(o.index)
+        self.in_place = [c is Carry.IN_PLACE for c in loop.step.carries]
+        self.through = [None if i is None else i - loop.carries for i in loop.step.stacked_as]
 
     def write(self) -> None:
         loop, w = self.loop, self.w
-        others = [w.at(loop.workspace, s + self._spare(x)) for s, x in zip(loop.step.spare, loop.carry_nodes, strict=False)]
+        others = [w.at(loop.workspace, s) for s in loop.step.other[: loop.carries]]
         starts = []
         for k, x in enumerate(loop.carry_nodes):
             if self.in_place[k]:
-                w.copy(loop.ends[k], loop.starts[k], x)
+                w.arrive(loop.ends[k], loop.starts[k], x)
                 starts.append(loop.ends[k])
             else:
                 starts.append(loop.starts[k])
@@ -310,7 +294,7 @@ class _InMemory:
         last = loop.loop(starts, lambda state: loop.condition(loop.fixed, state, _arena), lambda at, state: self.step(state, pairs, at))
         for k, x in enumerate(loop.carry_nodes):
             if not self.in_place[k]:
-                self._arrive(loop.ends[k], last[k], x)
+                w.arrive(loop.ends[k], last[k], x)
 
     def is_aligned(self, i: int) -> bool:
         """Whether what a step writes for output ``i`` of the body starts at a line of the cache."""
@@ -319,19 +303,6 @@ class _InMemory:
             return loop.rows_are_aligned(i)
         through = self.through[i]
         return loop.is_aligned(i) if through is None else loop.rows_are_aligned(loop.carries + through)
-
-    def _spare(self, x: Node) -> int:
-        return -(-nbytes(x) // LINE_BYTES) * LINE_BYTES
-
-    def _arrive(self, end: Reg, last: Reg, x: Node) -> None:
-        """Copies the last carry to where the result goes, unless it is there."""
-        f = self.loop.f
-        there, copy, on = f.emit(f"icmp eq ptr {end.text}, {last.text}", "i1", 1), f.fresh_label("copy"), f.fresh_label("on")
-        f.do(f"br i1 {there.text}, label %{on}, label %{copy}")
-        f.start(copy)
-        self.w.copy(end, last, x)
-        f.do(f"br label %{on}")
-        f.start(on)
 
     def step(self, state: list[Reg], pairs: list[tuple[Reg, Reg]], at: Reg) -> list[Reg]:
         loop, body, f = self.loop, self.loop.body, self.loop.f
