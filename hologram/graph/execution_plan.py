@@ -80,8 +80,8 @@ class ExecutionPlan:
     @property
     def copies(self) -> list[Copy]:
         """The copies of whole arrays that are left, those of bodies where the bodies stand."""
-        inside = [c for s in self.steps if isinstance(s, ControlStep) for p in s.execution_plans for c in p.copies]
-        return [*self._owned.copies, *inside]
+        steps = [s for s in self.steps if isinstance(s, ControlStep)]
+        return [*self._owned.copies, *[c for s in steps for p in s.execution_plans for c in p.copies if c.of not in s.kept_in_place(p)]]
 
     def buffer(self, node: Node) -> Node:
         """The array that names the buffer in which ``node`` is: several arrays may share one (:mod:`hologram.graph.ownership`)."""

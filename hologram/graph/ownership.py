@@ -83,8 +83,9 @@ class Ownership:
             return "it is a constant" if operand.op.name == "leaf" else "it is a result as well"
         if self._written[result][0] != step or operand.dtype.bits != result.dtype.bits or operand.size != result.size:
             return "the result is another array"
+        is_copy = (result, operand) in self.steps[step].shared()
         for k in self._read.get(operand, ()):
-            if k > step and not (self._is_update(k, step, result) and self.steps[k].overwrites(result, operand)):
+            if k > step and not (is_copy and self._is_update(k, step, result) and self.steps[k].overwrites(result, operand)):
                 return f"step {k} reads it later"
         return ""
 

@@ -86,6 +86,10 @@ class ControlStep:
             self.carries.append(Carry.STACKED if self.stacked_as[k] is not None else Carry.IN_PLACE if kept else Carry.TWO_BUFFERS)
             first.update([o.index] if computed else [])
 
+    def kept_in_place(self, body: Any) -> list[Node]:
+        """The inputs of a loop's body that a step changes where they are."""
+        return [body.inputs[self.consts + k] for k, carry in enumerate(self.carries) if carry is Carry.IN_PLACE]
+
     def _lay_out(self) -> None:
         self.spare: list[int] = []
         self.other: list[int] = []

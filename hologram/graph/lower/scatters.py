@@ -49,16 +49,16 @@ def _changes_what_it_reads(updates: Lowered, source: Node, node: Node) -> bool:
     return source in updates.reads() and not updates.overwrites(node, source)
 
 
-def _by_variable(order: Sequence[Value], variable: str) -> tuple[list[Value], list[Value]]:
+def _by_variable(order: Sequence[Value], variable: str) -> tuple[list[Ins], list[Ins]]:
     """Instructions that are the same for all values of a variable, and those that are not."""
-    names, varying = {variable}, dict[Value, None]()
+    names, varying = {variable}, dict[Ins, None]()
     for v in order:
         assert isinstance(v, Ins)
         read = {a.name for e in v.attrs if isinstance(e, Expr) for a in atoms(e)}
         if names & read or any(a in varying for a in v.args):
             varying[v] = None
             names.update([v.name] if v.name else [])
-    return [v for v in order if v not in varying], list(varying)
+    return [v for v in order if isinstance(v, Ins) and v not in varying], list(varying)
 
 
 def _alone(node: Node) -> Group:
@@ -113,7 +113,8 @@ class _Updates:
         lanes = Loop("lanes", "i", start, self.block, stop)
         store = self._combined(batch, outer, j, at, inside, counter("i", self.inner))
         fixed, varying = _by_variable(order[before:], "i")
-        lanes.body += [*varying, store]
+        lanes.body += varying
+        lanes.body.append(store)
         return [*order[:before], *fixed, lanes]
 
     def _combined(self, batch: Int, outer: Int, j: Int, at: Int, inside: Value, i: Int) -> Store:
