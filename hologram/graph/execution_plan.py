@@ -68,14 +68,22 @@ class ExecutionPlan:
     @property
     def cost(self) -> float:
         """Rough nanoseconds on one thread; for symbolic extents a guess."""
-        return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps if not self._is_left_out(s))
+        return self._cost(donated=False)
 
-    def _is_left_out(self, step: Step) -> bool:
-        """Whether a step is a copy that is not made, of an argument as long as the caller gives it up."""
+    @property
+    def donated_cost(self) -> float:
+        """The same where each result has the memory of an argument that may give it up: without the copies that this saves."""
+        return self._cost(donated=True)
+
+    def _cost(self, donated: bool) -> float:
+        return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps if not self._is_left_out(s, donated))
+
+    def _is_left_out(self, step: Step, donated: bool) -> bool:
+        """Whether a step is a copy that is not made."""
         if not isinstance(step, Lowered) or not step.is_copy:
             return False
         source, result = step.bindings
-        return self.buffer(source) is self.buffer(result) or self.may_share(result, source)
+        return self.buffer(source) is self.buffer(result) or (donated and self.may_share(result, source))
 
     @property
     def copies(self) -> list[Copy]:

@@ -61,7 +61,7 @@ class ControlStep:
         self._lay_out()
         number = {n: i for i, n in enumerate(self.bindings)}
         self.in_place = [(number[result], number[operand]) for result, operand in self.shared()]
-        inside = [s.cost for s in self.execution_plans]
+        inside = [s.donated_cost for s in self.execution_plans]
         self.cost = max(inside) if node.op is switch else node.attrs[3] * inside[0] if node.op is scan else ENDLESS_NS
 
     @property

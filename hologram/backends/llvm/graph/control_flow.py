@@ -168,7 +168,7 @@ class _Loop(_Step):
 
     def _poll(self, step: Reg) -> None:
         """Every so many steps a look at pending signals."""
-        inside = sum(s.cost for s in self.step.execution_plans)
+        inside = sum(s.donated_cost for s in self.step.execution_plans)
         every = 1
         while every < 2**20 and every * max(inside, 1.0) < POLL_NS:
             every *= 2
