@@ -12,9 +12,10 @@ from hologram.errors import ShapeError
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.lower.steps import LoweredGraph, host_steps_of, kernels_of
+from hologram.graph.lower.steps import Step, host_steps_of, kernels_of
 from hologram.graph.memory import arena
 from hologram.graph.memory.verify import verify_allocation
+from hologram.graph.ownership import Copy, Ownership
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, is_static, split_linear, substitute, var
@@ -24,15 +25,15 @@ UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cos
 
 
 class ExecutionPlan:
-    """``steps`` in order: kernels, control steps with plans of their own, and host steps. ``slot_of`` gives a node's slot; intermediates are in
-    ``temporaries`` with their lifetimes, the workspaces of control steps among them. ``initializer`` is the plan that computes the folded constants
-    once: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
+    """``steps`` in order: kernels, control steps with plans of their own, and host steps. ``slot_of`` gives a node's slot; the buffers of
+    intermediates are in ``temporaries`` with their lifetimes, the workspaces of control steps among them. ``initializer`` is the plan that
+    computes the folded constants once: the i-th of its results is the constant whose storage is ``FoldedConstant(i)``."""
 
-    def __init__(self, lowered: LoweredGraph, initializer: ExecutionPlan | None = None) -> None:
-        fused = lowered.fused
+    def __init__(self, owned: Ownership, initializer: ExecutionPlan | None = None) -> None:
+        fused = owned.lowered.fused
         self.graph, self.inputs, self.constants = fused.graph, fused.graph.inputs, fused.constants
         self.groups, self.outputs, self.computed = fused.groups, fused.outputs, fused.computed
-        self.steps, self.initializer = lowered.steps, initializer
+        self.steps, self.initializer, self._owned = owned.steps, initializer, owned
         self.slot_of: dict[Node, int] = {}
         for n in [*self.inputs, *self.constants, *self.computed]:
             self.slot_of[n] = len(self.slot_of)
@@ -67,41 +68,58 @@ class ExecutionPlan:
     @property
     def cost(self) -> float:
         """Rough nanoseconds on one thread; for symbolic extents a guess."""
-        return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps)
+        return self._cost(donated=False)
+
+    @property
+    def donated_cost(self) -> float:
+        """The same where each result has the memory of an argument that may give it up: without the copies that this saves."""
+        return self._cost(donated=True)
+
+    def _cost(self, donated: bool) -> float:
+        return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps if not self._is_left_out(s, donated))
+
+    def _is_left_out(self, step: Step, donated: bool) -> bool:
+        """Whether a step is a copy that is not made."""
+        if not isinstance(step, Lowered) or not step.is_copy:
+            return False
+        source, result = step.bindings
+        return self.buffer(source) is self.buffer(result) or (donated and self.may_share(result, source))
+
+    @property
+    def copies(self) -> list[Copy]:
+        """The copies of whole arrays that are left, those of bodies where the bodies stand."""
+        steps = [s for s in self.steps if isinstance(s, ControlStep)]
+        return [*self._owned.copies, *[c for s in steps for p in s.execution_plans for c in p.copies if c.of not in s.kept_in_place(p)]]
+
+    def buffer(self, node: Node) -> Node:
+        """The array that names the buffer in which ``node`` is: several arrays may share one (:mod:`hologram.graph.ownership`)."""
+        return self._owned.buffer(node)
 
     def _lifetimes(self) -> list[tuple[Node | ControlStep, int, int, tuple[Node, ...]]]:
-        """``(node, first step, last step, inputs whose place it may take)`` of each intermediate."""
+        """``(buffer, first step, last step, buffers whose place it may take)`` of all intermediates."""
         first: dict[Node | ControlStep, int] = {}
         last: dict[Node | ControlStep, int] = {}
         sources: dict[Node | ControlStep, tuple[Node, ...]] = {}
         for k, low in enumerate(self.steps):
             if isinstance(low, ControlStep) and low.nbytes:
                 first[low] = last[low] = k
-            for n in low.bindings:
+            for n in map(self.buffer, low.bindings):
                 if n not in self.slot_of:
                     first.setdefault(n, k)
                     last[n] = k
             for out, old in low.in_place:
-                n = low.bindings[out]
-                if n not in self.slot_of:
-                    sources[n] = (*sources.get(n, ()), low.bindings[old])
+                n, source = self.buffer(low.bindings[out]), self.buffer(low.bindings[old])
+                if n not in self.slot_of and first[n] == k and n is not source:
+                    sources[n] = (*sources.get(n, ()), source)
         return [(n, first[n], last[n], sources.get(n, ())) for n in first]
 
     def donors(self) -> list[list[int]]:
         """For each computed result the inputs in whose memory it may be computed, if the caller gives that up."""
-        last: dict[Node, int] = {}
-        number = {n: i for i, n in enumerate(self.inputs)}
-        for k, low in enumerate(self.steps):
-            for n in low.bindings:
-                last[n] = k
-        returned = {self.inputs[o.index] for o in self.outputs if o.kind == "input"}
-        found: dict[Node, list[int]] = {c: [] for c in self.computed}
-        for k, low in enumerate(self.steps):
-            for out, old in low.in_place:
-                result, source = low.bindings[out], low.bindings[old]
-                if result in found and source in number and source not in returned and last[source] == k and source.size == result.size:
-                    found[result].append(number[source])
-        return list(found.values())
+        return [self._owned.donors(c) for c in self.computed]
+
+    def may_share(self, result: Node, source: Node) -> bool:
+        """Whether the caller may have given the buffer of ``result`` the memory of ``source``."""
+        return source in self.inputs and self.inputs.index(source) in self._owned.donors(self.buffer(result))
 
     def allocate(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
@@ -117,7 +135,8 @@ class ExecutionPlan:
 
     def offset(self, node: Node | ControlStep, allocation: arena.ArenaAllocation | None) -> Int:
         """The arena offset of an intermediate: a number, or the symbol that will hold it."""
-        i = next(i for i, (n, *_) in enumerate(self.temporaries) if n is node)
+        buffer = self.buffer(node) if isinstance(node, Node) else node
+        i = next(i for i, (n, *_) in enumerate(self.temporaries) if n is buffer)
         return var(f"arena{i}") if allocation is None else allocation.buffers[i].offset
 
 

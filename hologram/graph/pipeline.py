@@ -8,7 +8,7 @@ legalized  reduce_in_tiles … loop_bodies   the graph in ops that have a kernel
 folded     fold_constants                  the graph, and the initializer that computes what depends on constants alone
 groups     fuse                            fusion groups: which values are computed together in one kernel
 kernels    lower                           a kernel for each group: loops, scalar instructions, tiles
-plan       plan                            steps in order, lifetimes and slots of buffers: what backends generate code from
+plan       share_buffers, plan             steps in order, which arrays share a buffer, lifetimes and slots: what backends generate code from
 ========== =============================== =======================================================================================
 
 The graphs inside of loops and branches run through the same passes: canonical reduction by ``bodies``, legalization by ``loop_bodies``, and the rest
@@ -39,6 +39,7 @@ from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.lower.steps import LoweredGraph, lower_groups
+from hologram.graph.ownership import Ownership, verify_ownership
 from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
 from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.rules import SIMPLIFY, SINK
@@ -171,14 +172,21 @@ def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:
     def plan_of(body: Graph) -> ExecutionPlan:
-        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, PLAN), context.nested())
+        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, SHARE_BUFFERS, PLAN), context.nested())
         return plan
 
     return program.map(lambda fused: lower_groups(fused, context.precision, context.tile, plan_of))
 
 
-def _plan(program: Initialized[LoweredGraph], context: Context) -> ExecutionPlan:
-    return ExecutionPlan(program.main, None if program.initializer is None else ExecutionPlan(program.initializer))
+def _share_buffers(program: Initialized[LoweredGraph], context: Context) -> Initialized[Ownership]:
+    return program.map(Ownership)
+
+
+def _plan(program: Initialized[LoweredGraph] | Initialized[Ownership], context: Context) -> ExecutionPlan:
+    def owned(part: Any) -> Ownership:
+        return part if isinstance(part, Ownership) else Ownership(part, share=False)
+
+    return ExecutionPlan(owned(program.main), None if program.initializer is None else ExecutionPlan(owned(program.initializer)))
 
 
 def _verify_parts(program: Initialized[Graph], when: str) -> None:
@@ -192,9 +200,15 @@ def _verify_kernels(program: Initialized[LoweredGraph], when: str) -> None:
             verify_kernel(k.kernel)
 
 
+def _verify_buffers(program: Initialized[Ownership], when: str) -> None:
+    for owned in program.parts:
+        verify_ownership(owned)
+
+
 FOLD_CONSTANTS = Pass("fold_constants", _fold_constants, _verify_parts)
 FUSE = Pass("fuse", _fuse, required=True)
 LOWER = Pass("lower", _lower, _verify_kernels, required=True)
+SHARE_BUFFERS = Pass("share_buffers", _share_buffers, _verify_buffers)
 PLAN = Pass("plan", _plan, required=True)  # a plan verifies the addresses that it gives out, for each size
 
 # --- the whole -------------------------------------------------------------------------------------------------------
@@ -213,7 +227,7 @@ PIPELINE = (
     Stage("folded", (FOLD_CONSTANTS,)),
     Stage("groups", (FUSE,)),
     Stage("kernels", (LOWER,)),
-    Stage("plan", (PLAN,)),
+    Stage("plan", (SHARE_BUFFERS, PLAN)),
 )
 
 

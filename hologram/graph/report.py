@@ -54,7 +54,7 @@ class Cost:
 @dataclass(frozen=True)
 class Memory:
     """The plan of the intermediates, and the bytes of arguments, constants and results. Of the constants ``held_bytes`` are computed once, from
-    others that calls may not read at all."""
+    others that calls may not read at all. ``copies`` names the arrays that updates copy, each with the reason."""
 
     plan: ArenaAllocation
     argument_bytes: int
@@ -62,6 +62,7 @@ class Memory:
     result_bytes: int
     scratch_bytes: int
     held_bytes: int = 0
+    copies: tuple[str, ...] = ()
 
     @property
     def peak(self) -> int:
@@ -75,7 +76,7 @@ class Memory:
         held = f" ({self.held_bytes:,} computed once and held)" if self.held_bytes else ""
         return (
             f"arguments {self.argument_bytes:,} bytes, constants {self.constant_bytes:,}{held}, results {self.result_bytes:,}, "
-            f"scratch of a thread {self.scratch_bytes:,}\n{self.plan}"
+            f"scratch of a thread {self.scratch_bytes:,}\n{self.plan}" + "".join(f"\nupdates copy {c}" for c in self.copies)
         )
 
 
@@ -129,4 +130,5 @@ def memory_of(plan: ExecutionPlan) -> Memory:
     allocation = plan.allocate(dict.fromkeys(plan.symbols, 1))
     scratch = max((sum(int(b.size) * b.dtype.itemsize for b in k.kernel.scratch) for k in plan.kernels), default=0)
     held = 0 if plan.initializer is None else _nbytes(plan.initializer.graph.outputs)
-    return Memory(allocation, _nbytes(plan.inputs), _nbytes(plan.constants), _nbytes(plan.computed), scratch, held)
+    copies = tuple(f"{c.of.dtype}{list(c.of.shape)}: {c.why}" for c in plan.copies)
+    return Memory(allocation, _nbytes(plan.inputs), _nbytes(plan.constants), _nbytes(plan.computed), scratch, held, copies)

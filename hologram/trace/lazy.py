@@ -31,8 +31,9 @@ from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
+from hologram.trace.lazy_donation import donations
 from hologram.trace.operators import is_wide, settled
-from hologram.trace.recorder import Pending, results_of
+from hologram.trace.recorder import Pending, levels_under_way, results_of
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024
@@ -151,7 +152,8 @@ def realise(*tensors: Tensor) -> None:
         walk = _Walk([t._node for t in waiting])
         executable = _programs.get(walk.key)
         miss = _Miss(walk) if executable is None else None
-    results = run(executable, walk.storages) if miss is None else miss.run(walk.storages)
+        donated = {} if miss is not None or levels_under_way() else donations(executable, walk.order, walk.roots, walk.storages)
+    results = run(executable, walk.storages, donated) if miss is None else miss.run(walk.storages)
     with _lock:
         for node in walk.order:
             node.seen = True

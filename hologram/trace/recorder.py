@@ -95,6 +95,11 @@ def stacking() -> bool:
     return thread_state.stacks > 0
 
 
+def levels_under_way() -> bool:
+    """Whether some thread is inside a transform, which notes what realised nodes were computed from."""
+    return bool(_levels.references)
+
+
 def enter_level(level: Any) -> None:
     """Begins a transform of a function, a :class:`hologram.transform.levels.Level`."""
     opened(level)  # jitted functions are recorded, not run

@@ -54,4 +54,6 @@ def _lone(kernel: Kernel) -> Any:
     computed = [n for n in nodes if n not in inputs]
     low = Lowered(kernel, nodes, None)  # type: ignore[arg-type]
     slot_of = {n: i for i, n in enumerate(inputs + computed)}
-    return SimpleNamespace(steps=[low], kernels=[low], inputs=inputs, constants=[], computed=computed, slot_of=slot_of, symbol_slots={})
+    return SimpleNamespace(
+        steps=[low], kernels=[low], inputs=inputs, constants=[], computed=computed, slot_of=slot_of, symbol_slots={}, buffer=lambda n: n
+    )

@@ -28,7 +28,16 @@ LONG_NS = 50_000.0  # a call that is expected to take longer gives up the GIL
 TEAM_NS = 15_000.0
 
 
-_FACTS = {"outputs": [(str, int)], "computed": [(str, [int])], "arena": int, "long": bool, "routines": [str], "parallel": int, "objects": [int]}
+_FACTS = {
+    "outputs": [(str, int)],
+    "computed": [(str, [int])],
+    "arena": int,
+    "long": bool,
+    "brief": bool,
+    "routines": [str],
+    "parallel": int,
+    "objects": [int],
+}
 
 
 class CompiledModule:
@@ -55,6 +64,7 @@ class CompiledModule:
             "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
             "arena": s.allocate({}).arena_bytes if s.static else 0,
             "long": s.cost > LONG_NS,
+            "brief": s.donated_cost <= LONG_NS,
             "routines": routines,
             "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
         }

@@ -23,7 +23,8 @@ class Executable(BaseExecutable):
 
     ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs. ``computed`` are the types of what
     the graph writes, in the order of its output slots (None with symbolic shapes); ``outputs`` says of each result whether it is an
-    ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put.
+    ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put;
+    ``brief`` tells that a call is then short.
     ``folded`` keeps those of the constants alive that were computed from others; ``source`` is what the code was generated from.
     """
 
@@ -47,6 +48,7 @@ class Executable(BaseExecutable):
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in known["outputs"]]
         self.arena_bytes: int = known["arena"]
         self.long: bool = known["long"]
+        self.brief: bool = known["brief"]
         self.parallel: int = known["parallel"]
         self.donors: list[list[int]] = known["donors"]
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in known["computed"]]
@@ -57,15 +59,17 @@ class Executable(BaseExecutable):
 
     # --- running -------------------------------------------------------------------------------------------------------
 
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """Storages of the results for storages of the inputs."""
+    def run(self, inputs: Sequence[Any], donated: Mapping[int, int] | None = None) -> list[Any]:
+        """Storages of the results for storages of the inputs. ``donated``: for computed results the input, of the same type, whose storage becomes
+        the result's; where nobody else holds it, and the program is brief, so that nothing ends the call halfway."""
         symbols: list[int] = []
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
             computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs])
-        outs = [storage.empty(a) for a in computed]
+        taken = donated or {}
+        outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         with debug.timed("call"):
-            calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long, self.parallel)
+            calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long and not taken, self.parallel)
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
 

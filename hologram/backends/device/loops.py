@@ -22,21 +22,37 @@ from hologram.backends.device.driver import Place
 from hologram.backends.device.memory import Memory
 from hologram.backends.device.steps import Block, Call, Slots, Where, at, read
 from hologram.errors import OutOfMemory
-from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.control_step import Carry, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 from hologram.primitives.control import scan, switch
 
 MAX_STEPS_AHEAD = 16  # of a while_loop, begun before their conditions are known
+MIN_WAITING_BYTES = 1 << 18  # of carries of a while_loop that are changed where they are: a copy of less is sooner done than a condition read
 IN_VAIN_NS = 1e6  # what these may take, as the CPU's model of costs has it
 AHEAD_BYTES = 1 << 26  # of their carries
 SCANNED = 64  # steps of a long scan that are a batch; even, so that carries are afterwards in the buffers in which they were before
 
 
-def control(step: ControlStep, blocks: list[Block], where: Callable[[Any], Where]) -> _Control:
-    """The action of a loop or branch."""
-    kind = _Switch if step.node.op is switch else _Scan if step.node.op is scan else _While
-    return kind(step, blocks, where)
+def carries_in_place(step: ControlStep) -> list[int]:
+    """The carries that a step of a loop changes where they are. A ``while_loop`` that does so waits for each condition, so small ones are copied."""
+    kept = [k for k, carry in enumerate(step.carries) if carry is Carry.IN_PLACE]
+    types = step.execution_plans[-1].graph.outputs
+    return kept if step.node.op is scan or sum(nbytes(types[k]) for k in kept) >= MIN_WAITING_BYTES else []
+
+
+def changed_in_place(step: ControlStep, kept: Sequence[int]) -> dict[Node, Node]:
+    """Results of a loop's body that are where an input is: those of the carries ``kept``."""
+    plan = step.execution_plans[-1]
+    outputs = [(plan.outputs[k], plan.inputs[step.consts + k]) for k in kept]
+    return {plan.computed[o.index]: x for o, x in outputs if o.kind == "computed"}
+
+
+def control(step: ControlStep, blocks: list[Block], kept: list[int], where: Callable[[Any], Where]) -> _Control:
+    """The action of a loop or branch. The carries ``kept`` are changed where they are."""
+    if step.node.op is switch:
+        return _Switch(step, blocks, where)
+    return (_Scan if step.node.op is scan else _While)(step, blocks, kept, where)
 
 
 class _Control(ABC):
@@ -89,10 +105,11 @@ class _Loop(_Control):
     consts: int
     carries: int
 
-    def __init__(self, step: ControlStep, blocks: list[Block], where: Callable[[Any], Where]) -> None:
+    def __init__(self, step: ControlStep, blocks: list[Block], kept: list[int], where: Callable[[Any], Where]) -> None:
         super().__init__(step, blocks, where)
+        self.kept = kept
         self.carried = self.types[: self.carries]
-        self.others = [self._inside(step.spare[i] + _lines(x)) for i, x in enumerate(self.carried)]
+        self.others = [self.results[i] if i in kept else self._inside(step.other[i]) for i in range(self.carries)]
         self.batches: dict[int, _Batch] = {}
 
     def batch(self, count: int) -> _Batch:
@@ -108,14 +125,19 @@ class _Loop(_Control):
 
     def run(self, call: Call, slots: Slots) -> None:
         ends = [at(slots, w) for w in self.results[: self.carries]]
-        state = self.last([at(slots, w) for w in self.others], ends, call, slots)
+        first = [at(slots, w) for w in self.operands[self.consts : self.consts + self.carries]]
+        for k in self.kept:
+            if first[k] != ends[k]:
+                call.work.queue.copy(ends[k], first[k], nbytes(self.carried[k]))
+                first[k] = ends[k]
+        state = self.last(first, [at(slots, w) for w in self.others], ends, call, slots)
         for end, last, x in zip(ends, state, self.carried, strict=True):
             if end != last:
                 call.work.queue.copy(end, last, nbytes(x))
 
     @abstractmethod
-    def last(self, others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
-        """Runs all steps. Where the carries are then; they may be written to ``others`` and ``ends``."""
+    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
+        """Runs all steps from the state ``first``. Where the carries are then; they may be written to ``others`` and ``ends``."""
 
 
 class _Batch:
@@ -133,9 +155,9 @@ class _Batch:
 class _Scan(_Loop):
     """Carries go back and forth between two buffers. A batch has the places of its carries, of both buffers, and of the elements where it begins."""
 
-    def __init__(self, step: ControlStep, blocks: list[Block], where: Callable[[Any], Where]) -> None:
+    def __init__(self, step: ControlStep, blocks: list[Block], kept: list[int], where: Callable[[Any], Where]) -> None:
         self.consts, self.carries, self.length, self.reverse = step.node.attrs[1:5]
-        super().__init__(step, blocks, where)
+        super().__init__(step, blocks, kept, where)
         self.unattended = all(b.unattended for b in blocks)
         first = self.consts + self.carries
         wanted = [r is not None for r in step.results[self.carries :]]
@@ -143,15 +165,15 @@ class _Scan(_Loop):
         self.stacks = [*[(x, True) for x in inputs], *zip(outputs, wanted, strict=True)]
         self.sequences = [*self.operands[first:], *self.results[self.carries :]]
 
-    def last(self, others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
-        state = [at(slots, w) for w in self.operands[self.consts : self.consts + self.carries]]
+    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
+        state = first
         sequences = [at(slots, w) for w in self.sequences]
         done = 0
         while done < self.length:
             count = min(SCANNED, self.length - done)
             pair = (ends, others) if (self.length - done) % 2 else (others, ends)  # the last step writes where the result goes
-            first = self.length - done - count if self.reverse else done
-            begin = [_shifted(p, first * nbytes(x) * wanted) for p, (x, wanted) in zip(sequences, self.stacks, strict=True)]
+            element = self.length - done - count if self.reverse else done
+            begin = [_shifted(p, element * nbytes(x) * wanted) for p, (x, wanted) in zip(sequences, self.stacks, strict=True)]
             call.enqueue(self.batch(count), call, [*slots, *state, *pair[0], *pair[1], *begin])
             state, done = pair[(count - 1) % 2], done + count
         return state
@@ -176,21 +198,20 @@ class _Scan(_Loop):
 class _While(_Loop):
     """A batch has the places of a state more than it has steps, and of its conditions."""
 
-    def __init__(self, step: ControlStep, blocks: list[Block], where: Callable[[Any], Where]) -> None:
+    def __init__(self, step: ControlStep, blocks: list[Block], kept: list[int], where: Callable[[Any], Where]) -> None:
         self.consts, self.carries = step.node.attrs[2], len(step.execution_plans[-1].graph.outputs)
-        super().__init__(step, blocks, where)
+        super().__init__(step, blocks, kept, where)
         self.most = self._most_steps()
 
     def _most_steps(self) -> int:
         """How many steps may be begun before it is known whether they are wanted."""
-        if not all(b.unattended for b in self.blocks):
+        if self.kept or not all(b.unattended for b in self.blocks):
             return 1
         cost = sum(s.cost for s in self.step.execution_plans)
         room = sum(_lines(x) for x in self.carried)
         return max(1, min(MAX_STEPS_AHEAD, int(IN_VAIN_NS / max(1.0, cost)), AHEAD_BYTES // max(1, room)))
 
-    def last(self, others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
-        first = [at(slots, w) for w in self.operands[self.consts :]]
+    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
         rooms = [others, ends]  # of states; more are taken as batches grow
         memories = [call.work.memory(self.most * LINE_BYTES, lambda: "the conditions of a while_loop")]
         flags = memories[0].handle, 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hologram.backends.device.driver import Launch
-from hologram.backends.device.loops import control
+from hologram.backends.device.loops import carries_in_place, changed_in_place, control
 from hologram.backends.device.steps import Action, Block, Call, Slots, Where, at, bytes_of
 from hologram.graph.execution_plan import ExecutionPlan, concrete_shape
 from hologram.graph.lower.control_step import ControlStep
@@ -32,25 +32,32 @@ class Maker:
     def __init__(self, program: Program, kernels: Mapping[str, Any], units: int) -> None:
         self.program, self.kernels, self.units = program, kernels, units
 
-    def block(self, plan: ExecutionPlan, values: Mapping[str, int], allocation: ArenaAllocation) -> Block:
+    def block(
+        self, plan: ExecutionPlan, values: Mapping[str, int], allocation: ArenaAllocation, in_place: Mapping[Node, Node] | None = None
+    ) -> Block:
+        """The actions of a plan at given sizes. ``in_place``: results that are where an input is."""
         arena = len(plan.slot_of)
-        where: dict[Any, Where] = {n: (i, 0) for n, i in plan.slot_of.items()}
+        where: dict[Any, Where] = {n: (plan.slot_of[(in_place or {}).get(n, n)], 0) for n in plan.slot_of}
         for i, (n, *_) in enumerate(plan.temporaries):
             where[n] = arena, (allocation.buffers[i].offset if i in allocation.buffers else 0)
         actions: list[Action] = []
         workspace = 0
         for step in plan.steps:
-            for action in self._actions(step, values, lambda n: where.get(n, (arena, 0))):
+            for action in self._actions(step, values, lambda n: where.get(plan.buffer(n), (arena, 0))):
                 actions.append(action)
                 workspace = max(workspace, action.workspace)
         return Block(actions, allocation.arena_bytes, workspace)
 
     def _actions(self, step: Any, values: Mapping[str, int], where: Callable[[Any], Where]) -> list[Any]:
         if isinstance(step, ControlStep):
-            bodies = [self.block(s, {}, p) for s, p in zip(step.execution_plans, step.allocations, strict=True)]
-            return [control(step, bodies, where)]
+            kept = carries_in_place(step)
+            plans = zip(step.execution_plans, step.allocations, strict=True)
+            bodies = [self.block(s, {}, p, changed_in_place(step, kept) if s is step.execution_plans[-1] else None) for s, p in plans]
+            return [control(step, bodies, kept, where)]
         if isinstance(step, HostStep):
             return [Routine.of_host_step(step, values, where)]
+        if step.is_copy and where(step.bindings[0]) == where(step.bindings[1]):
+            return []
         launch = self._launch(step, values, where)
         return [launch] if launch.groups else []
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_unfusible, operands
+from hologram.graph.fusion.update_windows import windows_read_before_updates
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import unrolled_row_values
 from hologram.graph.library.attention.nodes import attention_operands, rematerialized_by_attention, score_nodes
@@ -35,6 +36,7 @@ def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow:
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
     materialized |= _segment_boundaries(nodes) - expanding
     materialized |= _control_operands(nodes) | _window_factors(nodes) | _gathered_twice(nodes) | attention_operands(nodes, keep_narrow)
+    materialized |= windows_read_before_updates(nodes, materialized)
     inside = score_nodes(nodes) | rematerialized_by_attention(nodes, keep_narrow)
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
     shared = partial(_expensive, nodes, materialized, expanding, inside, keep_narrow)

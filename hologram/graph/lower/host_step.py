@@ -40,6 +40,22 @@ class HostStep:
     def op(self) -> Op:
         return self.node.op
 
+    def reads(self) -> list[Node]:
+        """The arrays that the routine reads."""
+        return [x for x in self.node.inputs if x.size != 0]
+
+    def writes(self) -> list[Node]:
+        """The arrays that the routine writes."""
+        return [x for x in self.results if x.size != 0]
+
+    def shared(self) -> list[tuple[Node, Node]]:
+        """``(result, operand)`` where sharing a buffer saves a copy: none."""
+        return []
+
+    def overwrites(self, result: Node, operand: Node) -> bool:
+        """Whether ``result`` may be written where ``operand`` is read."""
+        return False
+
 
 def _unwanted(node: Node, index: int, of: tuple[Shape, Any]) -> Node:
     """A result that nobody reads: memory for the routine to write."""

@@ -1,18 +1,19 @@
 """Lowering of scatters: two kernels, the copy of x and the updates.
 
-The first kernel writes x, as any value is written. The second reads, combines and writes again the elements of the windows, and touches no others.
-Parallel iterations are independent parts of the result, and the updates of a parallel iteration run in order, so the result never depends on threads.
+The first kernel writes x, as any value is written; where it only copies x it is left out if x and the result share a buffer. The second reads,
+combines and writes again the elements of the windows, and touches no others. Parallel iterations are independent parts of the result, and the
+updates of a parallel iteration run in order, so the result never depends on threads.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from hologram.graph.fusion.groups import Group
+from hologram.graph.fusion.groups import Group, iteration_space, reduction_axes
 from hologram.graph.kernel.build import finish_kernel
 from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
 from hologram.graph.lower.group import lower
-from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.lowered import Lowered, copies_whole, window_pairs
 from hologram.graph.lower.scalarize import ScalarProgram
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.index_maps import delinear, linear
@@ -26,9 +27,34 @@ UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
 
 
 def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
-    """The kernels of a group whose only value is a scatter: its start, and the updates."""
+    """The kernels of a group whose only value is a scatter: its start, and the updates.
+
+    Where the updates are a window of the array that they change, and are written to elements that others of them are made of, they are computed
+    first, to memory of their own: so the array may be changed where it is.
+    """
     (node,) = group.nodes
-    return [*lower(group, materialized, {node}, precision), _Updates(group, materialized).lowered()]
+    start = lower(group, materialized, {node}, precision)
+    if len(start) == 1 and copies_whole(start[0].kernel):
+        start[0].is_copy = True
+    updates = _Updates(group, materialized).lowered()
+    if not start[0].is_copy or not _changes_what_it_reads(updates, start[0].bindings[0], node):
+        return [*start, updates]
+    first: list[Lowered] = []
+    for x in node.inputs[1:]:
+        if x.op.kind != "leaf" and x not in materialized:
+            first += lower(_alone(x), materialized, {x}, precision)
+    return [*first, *start, _Updates(group, materialized | set(node.inputs[1:])).lowered()]
+
+
+def _changes_what_it_reads(updates: Lowered, source: Node, node: Node) -> bool:
+    return source in updates.reads() and not updates.overwrites(node, source)
+
+
+def _alone(node: Node) -> Group:
+    group = Group(iteration_space(node), reduction_axes(node))
+    group.nodes.append(node)
+    group.members.add(node)
+    return group
 
 
 class _Updates:
@@ -83,7 +109,9 @@ class _Updates:
         kernel.iterations = loops[0].extent
         kernel.body.append(loops[0])
         self._finish(kernel)
-        return Lowered(kernel, list(self.values.buffers), self.group)
+        out = Lowered(kernel, list(self.values.buffers), self.group)
+        out.in_place = window_pairs(kernel)
+        return out
 
     def _store(self, shared: Int, place: Int, offsets: dict[int, Int]) -> Store:
         """How one element of a window is written; what it is made of becomes the order of ``self.values``."""

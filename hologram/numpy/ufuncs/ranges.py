@@ -13,7 +13,8 @@ from hologram.ir.symbolic import is_static
 from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import where
-from hologram.numpy.indexing.read import clamped, take
+from hologram.numpy.indexing.read import take
+from hologram.numpy.indexing.starts import clamped
 from hologram.numpy.manipulation import concat, moveaxis
 from hologram.numpy.ufuncs.folds import Fold, operand, require_static
 from hologram.support.user_lines import located

@@ -53,7 +53,7 @@ class BodyWriter:
     def give_stack_slots(self, plan: ExecutionPlan, pointers: dict[Node, Reg]) -> None:
         """Rooms for the small arrays of a body that have no place yet; the others are in the arena. What no kernel writes, since it has no
         elements, needs a place to be copied from."""
-        for x in (*_arrays(plan), *plan.computed):
+        for x in map(plan.buffer, (*_arrays(plan), *plan.computed)):
             if x not in pointers and self.takes_stack_slot(x):
                 pointers[x] = self.stack_slot(x)
 
@@ -66,7 +66,8 @@ class BodyWriter:
 
     def is_aligned(self, i: int) -> bool:
         """Whether result ``i`` starts at a line of the cache."""
-        return self.step.results[i] not in self.frame.unaligned
+        result = self.step.results[i]
+        return result is None or self.frame.execution_plan.buffer(result) not in self.frame.unaligned
 
     def run(self, which: int, pointers: dict[Node, Reg], unaligned: frozenset[Node] = frozenset()) -> None:
         """Writes the steps of a body whose arguments and results are at ``pointers``. ``unaligned``: results that need not start at a line of

@@ -51,4 +51,4 @@ class _SwitchWriter(BodyWriter):
         self.run(which, pointers, frozenset(unaligned))
         for o, place, result in zip(plan.outputs, targets, results, strict=True):
             if result is not None:
-                self.w.copy(place, source_of(plan, o, pointers), o.node)
+                self.w.arrive(place, source_of(plan, o, pointers), o.node)

@@ -2,16 +2,15 @@
 
 How a loop keeps an array is decided for each by itself. A small one has a stack slot (:mod:`bodies`), which LLVM promotes to registers that go from
 step to step: carries, constants, conditions, and what a step computes on the way. Of a large carry there is a pointer: a step reads the array there
-and writes the next one where :mod:`carry_buffers` says. Large constants and sequences stay where they are.
+and writes the next one where the plan says (:class:`~hologram.graph.lower.control_step.Carry`). Large constants and sequences stay where they are.
 """
 
 from __future__ import annotations
 
 from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
-from hologram.backends.llvm.graph.carry_buffers import choose_carry_buffers
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.backends.llvm.text import LoopHead, Reg
-from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
+from hologram.graph.lower.control_step import ENDLESS_NS, Carry, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import mod
@@ -41,7 +40,6 @@ class LoopWriter(BodyWriter):
         self.wanted = [r is not None for r in step.results]
         self.ends = [self.result(i) for i in range(self.carries)]
         self.ys = [self.result(i) for i in range(self.carries, len(self.body.outputs))]
-        self.buffers = choose_carry_buffers(step)
         self.on_stack = [self.takes_stack_slot(x, 2) for x in self.carry_nodes]
         self.fixed = [self._constant(p, x) for p, x in zip(self.operands[:consts], self.body.inputs, strict=False)]
         self.places = [self._place(k, x) for k, x in enumerate(self.carry_nodes)]
@@ -52,7 +50,7 @@ class LoopWriter(BodyWriter):
         last = self._state(self._scan(moving) if self.is_scan else self._while(moving))
         for k, (end, p, x) in enumerate(zip(self.ends, last, self.carry_nodes, strict=True)):
             if self.wanted[k] and self.places[k] is None:
-                self._arrive(end, p, x)
+                self.w.arrive(end, p, x)
             elif self.wanted[k]:
                 self.w.copy(end, p, x)
 
@@ -69,20 +67,20 @@ class LoopWriter(BodyWriter):
     def _place(self, k: int, x: Node) -> Reg | None:
         if self.on_stack[k]:
             place = self.stack_slot(x)
-        elif self.buffers[k].kind == "own":
+        elif self.step.carries[k] is Carry.IN_PLACE:
             place = self.ends[k]
         else:
             return None
-        self.w.copy(place, self.starts[k], x)
+        self.w.arrive(place, self.starts[k], x)
         return place
 
     def _pairs(self) -> list[tuple[Reg, Reg]]:
         """For each carry of alternating buffers the two of them, the one that the first step writes in front."""
         pairs = []
-        for k, x in enumerate(self.carry_nodes):
+        for k in range(self.carries):
             end = other = self.ends[k]
-            if self.places[k] is None and self.buffers[k].kind == "alternate":
-                other = self.w.at(self.workspace, self.step.spare[k] + -(-nbytes(x) // LINE_BYTES) * LINE_BYTES)
+            if self.places[k] is None and self.step.carries[k] is Carry.TWO_BUFFERS:
+                other = self.w.at(self.workspace, self.step.other[k])
             # the last of the steps is to write where the result goes
             pairs.append((other, end) if self.length is not None and self.length % 2 == 0 else (end, other))
         return pairs
@@ -126,8 +124,9 @@ class LoopWriter(BodyWriter):
         """Where the next carry ``k`` will be, when the present one is at ``p``."""
         if self.places[k] is not None:
             return p
-        if self.buffers[k].kind == "stacked":
-            return ys[self.buffers[k].stack]
+        stack = self.step.stacked_as[k]
+        if stack is not None:
+            return ys[stack - self.carries]
         a, b = self.pairs[k]
         is_a = self.f.emit(f"icmp eq ptr {p.text}, {a.text}", "i1", 1)
         return self.f.emit(f"select i1 {is_a.text}, ptr {b.text}, ptr {a.text}", "ptr", 1)
@@ -140,15 +139,15 @@ class LoopWriter(BodyWriter):
         """
         body, carries = self.body, self.carries
         found: dict[Node, tuple[Reg, bool]] = {}
-        for i in sorted(range(len(body.outputs)), key=lambda i: i >= carries or self.buffers[i].kind == "alternate"):
+        for i in sorted(range(len(body.outputs)), key=lambda i: i >= carries or self.step.carries[i] is Carry.TWO_BUFFERS):
             o = body.outputs[i]
             if o.kind != "computed" or body.computed[o.index] in found:
                 continue
             if i < carries and self.on_stack[i]:
-                found[body.computed[o.index]] = following[i] if self.buffers[i].kind == "own" else self.stack_slot(o.node), True
+                found[body.computed[o.index]] = following[i] if self.step.carries[i] is Carry.IN_PLACE else self.stack_slot(o.node), True
             elif i < carries:
-                stack = self.buffers[i].stack
-                found[body.computed[o.index]] = following[i], self.is_aligned(i) if stack < 0 else self._rows_are_aligned(carries + stack)
+                stack = self.step.stacked_as[i]
+                found[body.computed[o.index]] = following[i], self.is_aligned(i) if stack is None else self._rows_are_aligned(stack)
             elif (self.wanted[i] and o.node.size != 1) or not self.takes_stack_slot(o.node):
                 found[body.computed[o.index]] = ys[i - carries], self._rows_are_aligned(i)
             else:
@@ -169,16 +168,6 @@ class LoopWriter(BodyWriter):
                 self.w.copy(read[k], sources[k], x)
         for to, source, x in zip(following, read, self.carry_nodes, strict=True):
             self.w.copy(to, source, x)
-
-    def _arrive(self, end: Reg, last: Reg, x: Node) -> None:
-        """Copies the last carry to where the result goes, unless it is there."""
-        f = self.f
-        there, copy, on = f.emit(f"icmp eq ptr {end.text}, {last.text}", "i1", 1), f.fresh_label("copy"), f.fresh_label("on")
-        f.do(f"br i1 {there.text}, label %{on}, label %{copy}")
-        f.start(copy)
-        self.w.copy(end, last, x)
-        f.do(f"br label %{on}")
-        f.start(on)
 
     # --- the loop itself -----------------------------------------------------------------------------------------------
 
@@ -239,7 +228,7 @@ class LoopWriter(BodyWriter):
 
     def _polled_steps(self) -> int:
         """After how many steps, a power of two, the loop looks at pending signals."""
-        inside = sum(s.cost for s in self.step.execution_plans)
+        inside = sum(s.donated_cost for s in self.step.execution_plans)
         if inside >= ENDLESS_NS:
             inside = POLL_NS / ENDLESS_POLLED_STEPS
         every = 1

@@ -12,6 +12,7 @@ Loops and branches of control steps stand in this function, around calls of thei
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT
@@ -34,6 +35,7 @@ from hologram.ir.symbolic import bounds
 SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
 GRAIN_NS = 3_000.0  # work that a thread takes at one time
 MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of their own pays
+MIN_TESTED_BYTES = 256  # of a copy: less is copied sooner than found to be there already
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
 ATTRIBUTES = """
@@ -164,6 +166,7 @@ class GraphWriter:
 
     def pointer(self, x: Node | ControlStep, frame: Frame) -> Reg:
         """Where an array, or the workspace of a step, is."""
+        x = frame.execution_plan.buffer(x) if isinstance(x, Node) else x
         if isinstance(x, Node) and x in frame.pointers:
             return frame.pointers[x]
         if isinstance(x, Node) and x.size == 0:
@@ -189,6 +192,23 @@ class GraphWriter:
         if to != source and nbytes(node):
             f, align = self.f, alignment(node.dtype)
             f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, i64 {nbytes(node)}, i1 false)")
+
+    def unless_same(self, a: Reg, b: Reg, body: Callable[[], None]) -> None:
+        """Runs ``body`` where two addresses differ."""
+        f = self.f
+        same, differ, on = f.emit(f"icmp eq ptr {a.text}, {b.text}", "i1", 1), f.fresh_label("differ"), f.fresh_label("on")
+        f.do(f"br i1 {same.text}, label %{on}, label %{differ}")
+        f.start(differ)
+        body()
+        f.do(f"br label %{on}")
+        f.start(on)
+
+    def arrive(self, to: Reg, source: Reg, node: Node) -> None:
+        """Copies an array like ``node`` to where it is wanted, unless it is there."""
+        if to != source and nbytes(node) > MIN_TESTED_BYTES:
+            self.unless_same(to, source, lambda: self.copy(to, source, node))
+        else:
+            self.copy(to, source, node)
 
     def return_if(self, status: Reg) -> None:
         """Leaves the graph function where ``status`` is not 0."""
@@ -241,6 +261,18 @@ class GraphWriter:
         return values
 
     def _launch(self, low: Lowered, frame: Frame) -> None:
+        """Calls a kernel; a copy only where it is not to the same memory."""
+        if not low.is_copy:
+            return self._call(low, frame)
+        source, result = low.bindings
+        places = self.pointer(source, frame), self.pointer(result, frame)
+        if places[0] == places[1]:
+            return None
+        if not frame.execution_plan.may_share(result, source):
+            return self._call(low, frame)
+        self.unless_same(places[0], places[1], lambda: self._call(low, frame))
+
+    def _call(self, low: Lowered, frame: Frame) -> None:
         f, k = self.f, low.kernel
         values = self._arguments(low, frame)
         if serial(k) and frame.inside_loop and k.ready is None:
@@ -270,7 +302,7 @@ class GraphWriter:
         if k.ready is not None:
             self.declared.add(f"hg_{k.ready[0]}")
             return f"hg_{k.ready[0]}"
-        unaligned = tuple(i for i, n in enumerate(low.bindings) if n in frame.unaligned)
+        unaligned = tuple(i for i, n in enumerate(low.bindings) if frame.execution_plan.buffer(n) in frame.unaligned)
         key = (print_kernel(k), direct, unaligned, aliased)
         if key not in self.names:
             name = self.names[key] = f"kernel{len(self.names)}"
