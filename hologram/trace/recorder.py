@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from hologram.backends.native.storage import copy_of
 from hologram.backends.native.tracing import closed, opened
-from hologram.dtypes import DType, loses_part
+from hologram.dtypes import DType, int64, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
@@ -288,6 +289,20 @@ def constant(value: Any, dtype: DType) -> Node:
     if node is None:
         node = pending(const, (), attrs, (), dtype)
         remember(_constants, attrs, node)
+    return node
+
+
+_indices: dict[int, Node] = {}
+
+
+def index_operand(value: int) -> Node:
+    """A known index as an int64: a constant of a trace; in lazy recording an operand, so that programs for other indices are the same."""
+    if current() is not None:
+        return constant(value, int64)
+    node = _indices.get(value)
+    if node is None:
+        node = leaf_node(copy_of(np.int64(value)))
+        remember(_indices, value, node)
     return node
 
 

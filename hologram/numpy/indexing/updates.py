@@ -29,7 +29,7 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.operators import SCALARS, broadcast_node
-from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.recorder import cast_node, constant, index_operand, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import placed
 
@@ -259,7 +259,7 @@ def _is_window(triples: list[tuple[Int, Int, int]], shape: Shape) -> bool:
 
 def _in_window(node: Node, triples: list[tuple[Int, Int, int]], values: Node, op: Op) -> Node:
     axes = tuple(a for a, n in enumerate(values.shape) if n != node.shape[a])
-    starts = [constant(triples[a][0], dtypes.int64) for a in axes]
+    starts = [index_operand(triples[a][0]) for a in axes]  # type: ignore[arg-type]
     return record(op, (node, values, *starts), (axes, 0))
 
 
