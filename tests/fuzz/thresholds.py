@@ -60,7 +60,7 @@ FIXED = {
     "hologram.graph.canonical.licm._MAX_WORK": "infinity",
     "hologram.graph.pass_manager.MAX_ROUNDS": "a bound, met by defects only",
     "hologram.graph.rewrite.rewriter.MAX_NESTED_REWRITES": "a bound, met by defects only",
-    "hologram.backends.llvm.graph.control_flow.POLL_NS": "how soon signals are seen",
+    "hologram.backends.llvm.graph.loops.POLL_NS": "how soon signals are seen",
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
     "hologram.backends.llvm.graph.lapack._MAX_INTEGER": "what a routine's integers hold",
     "hologram.backends.device.maker.MAX_GROUPS": "a limit of devices",
