@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, CompileError
 from hologram.graph.blocking.blocked_loops import DEVICE_BLOCK_BYTES, block_regions
 from hologram.graph.canonical.arguments import normalise_arguments
 from hologram.graph.canonical.complex_split import split_complex
@@ -33,6 +33,7 @@ from hologram.graph.constants.loop_prepack import pack_before_loops
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
+from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.legalize import legalize
 from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
@@ -46,6 +47,7 @@ from hologram.graph.rewrite.rules import SIMPLIFY, SINK
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
+from hologram.ir.symbolic import symbols_of
 from hologram.settings import settings
 
 # --- canonical reduction: the same for all targets --------------------------------------------------------------------
@@ -196,8 +198,11 @@ def _verify_parts(program: Initialized[Graph], when: str) -> None:
 
 def _verify_kernels(program: Initialized[LoweredGraph], when: str) -> None:
     for lowered in program.parts:
+        symbols = {s for n in lowered.fused.graph.nodes() for s in symbols_of(n.shape)}
         for k in lowered.own_kernels:
             verify_kernel(k.kernel)
+            if unknown := set(k.kernel.symbols) - symbols:
+                raise CompileError(f"{when}: a kernel reads {', '.join(sorted(unknown))}, which it does not compute\n{print_kernel(k.kernel)}")
 
 
 def _verify_buffers(program: Initialized[Ownership], when: str) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op
-from hologram.numpy.arguments import array, cast, wrap
+from hologram.numpy.arguments import array, cast, reshaped, wrap
 from hologram.numpy.creation import full
 from hologram.numpy.elementwise import clip
-from hologram.primitives import indexing as rows
+from hologram.primitives import indexing
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, integer
 from hologram.trace.recorder import record
@@ -44,7 +44,8 @@ def _segment(name: str, op: Op, start: Any, data: Any, segment_ids: Any, num_seg
         raise located(DTypeError(f"{name} does not take {node.dtype}"))
     first = op.identity(node.dtype) if start is None else start
     out = array(full((count, *node.shape[1:]), first, dtype=node.dtype), name)
-    return wrap(record(op, (out, array(ids, name), node), (0, 0)))  # which drops ids out of range
+    rows = reshaped(node, (node.shape[0], 1, *node.shape[1:]))
+    return wrap(record(op, (out, rows, array(ids, name)), ((0,), 0)))  # which drops ids out of range
 
 
 def segment_sum(
@@ -70,7 +71,7 @@ def segment_sum(
     Tensor([7, 0, 3], dtype=int64)
     """
     t = wrap(array(data, "segment_sum"))
-    op = rows.scatter_max if t._aval()[1] is dtypes.bool_ else rows.scatter_add
+    op = indexing.scatter_max if t._aval()[1] is dtypes.bool_ else indexing.scatter_add
     return _segment("segment_sum", op, 0, t, segment_ids, num_segments, mode)
 
 
@@ -89,7 +90,7 @@ def segment_prod(
     Tensor([8, 1, 3], dtype=int64)
     """
     t = wrap(array(data, "segment_prod"))
-    op = rows.scatter_min if t._aval()[1] is dtypes.bool_ else rows.scatter_mul
+    op = indexing.scatter_min if t._aval()[1] is dtypes.bool_ else indexing.scatter_mul
     return _segment("segment_prod", op, 1, t, segment_ids, num_segments, mode)
 
 
@@ -109,7 +110,7 @@ def segment_max(
     >>> hnp.segment_max([1.0, 5.0, 3.0], [0, 0, 2], 3)
     Tensor([  5., -inf,   3.], dtype=float32)
     """
-    return _segment("segment_max", rows.scatter_max, None, data, segment_ids, num_segments, mode)
+    return _segment("segment_max", indexing.scatter_max, None, data, segment_ids, num_segments, mode)
 
 
 def segment_min(
@@ -128,4 +129,4 @@ def segment_min(
     >>> hnp.segment_min([1.0, 5.0, 3.0], [0, 0, 2], 3)
     Tensor([ 1., inf,  3.], dtype=float32)
     """
-    return _segment("segment_min", rows.scatter_min, None, data, segment_ids, num_segments, mode)
+    return _segment("segment_min", indexing.scatter_min, None, data, segment_ids, num_segments, mode)

@@ -11,7 +11,6 @@ import sysconfig
 from collections.abc import Sequence
 from typing import Any
 
-from hologram.backends.native.storage import Storage
 from hologram.ir.leaves import leaf
 from hologram.ir.node import Node
 
@@ -48,6 +47,8 @@ def donations(executable: Any, order: Sequence[Node], roots: Sequence[Node], sto
 
 def _is_given_up(which: int, order: Sequence[Node], roots: Sequence[Node], storages: Sequence[Any]) -> bool:
     """Whether only the program holds the storage of its leaf number ``which``, and nothing that stays pending needs it."""
+    from hologram.backends.native.storage import Storage
+
     if type(storages[which]) is not Storage or storages[which].owner is not None or storages[which].exports:
         return False
     if _references(storages, which) != _OF_LIST + 1:  # that of the leaf's attributes

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.native.storage import copy_of
 from hologram.backends.native.tracing import closed, opened
 from hologram.dtypes import DType, int64, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
@@ -301,6 +300,8 @@ def index_operand(value: int) -> Node:
         return constant(value, int64)
     node = _indices.get(value)
     if node is None:
+        from hologram.backends.native.storage import copy_of
+
         node = leaf_node(copy_of(np.int64(value)))
         remember(_indices, value, node)
     return node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import multiprocessing.connection
 import sys
 import tempfile
 import warnings
@@ -16,6 +17,7 @@ import torch
 import hologram_torch as ht
 
 STEPS, ROWS = 5, 8
+LONGEST = 150  # s
 
 
 def plain_model() -> torch.nn.Module:
@@ -55,11 +57,17 @@ def worker(rank: int, folder: str) -> None:
 @pytest.mark.skipif(not torch.distributed.is_available() or sys.platform == "win32", reason="this build of torch has no gloo")
 def test_two_processes_train_to_the_weights_of_torch() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        other = multiprocessing.get_context("spawn").Process(target=worker, args=(1, folder))  # autograd does not survive a fork
-        other.start()
-        worker(0, folder)
-        other.join()
-        assert other.exitcode == 0
+        context = multiprocessing.get_context("spawn")  # autograd does not survive a fork
+        workers = [context.Process(target=worker, args=(rank, folder), daemon=True) for rank in range(2)]
+        for process in workers:
+            process.start()
+        multiprocessing.connection.wait([process.sentinel for process in workers], timeout=LONGEST)  # one that fails leaves the other waiting
+        for process in workers:
+            process.join(LONGEST if all(other.exitcode in (None, 0) for other in workers) else 0)
+        ended = [process.exitcode for process in workers]
+        for process in workers:
+            process.kill()
+        assert ended == [0, 0]
         states = [torch.load(Path(folder) / f"{rank}.pt") for rank in range(2)]
     expected = copy.deepcopy(plain_model())
     train(expected, *data(), torch.nn.CrossEntropyLoss())

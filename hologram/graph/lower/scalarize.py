@@ -234,8 +234,9 @@ class ScalarProgram:
         if key not in self.made:
             if not isinstance(value, Ins):
                 value = self.emit(TABLE["cast"], (value,), ("int64",), dtypes.int64)  # only instructions have names
-            elif value.name:
-                value = self.emit("index", (), (var(value.name, None, None),), dtypes.int64)
+            if value.name:  # it has one of another extent: each has an instruction of its own, so that no name is lost
+                value = Ins("index", (), (var(value.name, None, None),), dtypes.int64)
+                self.order.append(value)
             self.taken += 1
             value.name, value.extent = self.fresh_name(), extent
             self.made[key] = value

