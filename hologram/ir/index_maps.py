@@ -37,13 +37,17 @@ def linear(index: Index, shape: Shape) -> Int:
 
 
 def delinear(at: Int, shape: Shape) -> list[Int]:
-    """The element that stands at a position in C order."""
-    out: list[Int] = []
-    for k, n in enumerate(reversed(shape)):
-        last = k == len(shape) - 1
-        out.append(0 if n == 1 else at if last else mod(at, n))
-        at = floordiv(at, n) if not last else 0
-    return out[::-1]
+    """The element that stands at a position in C order. The outermost axis that is not of extent 1 has no remainder taken of it."""
+    outermost = next((k for k, n in enumerate(shape) if n != 1), None)
+    out: list[Int] = [0] * len(shape)
+    for k in reversed(range(len(shape))):
+        if k == outermost:
+            out[k] = at
+            break
+        if shape[k] != 1:
+            out[k] = mod(at, shape[k])
+            at = floordiv(at, shape[k])
+    return out
 
 
 def reshape_index(index: Index, to: Shape, of: Shape) -> Index:

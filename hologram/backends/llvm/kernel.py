@@ -219,12 +219,8 @@ class KernelWriter(MemoryWriter):
         f, (chunk, first) = self.f, self.chunk
         place = f.int_op("urem", chunk, Reg(str(loop.shared), "i64", 1))
         leads, begins = (f.emit(f"icmp eq i64 {a.text}, {b}") for a, b in ((place, "0"), (chunk, first.text)))
-        wanted, then, done = f.emit(f"or i1 {leads.text}, {begins.text}"), f.fresh_label("then"), f.fresh_label("endif")
-        f.do(f"br i1 {wanted.text}, label %{then}, label %{done}")
-        f.start(then)
-        self.scoped(lambda: self._serial(loop))
-        f.do(f"br label %{done}")
-        f.start(done)
+        wanted = f.emit(f"or i1 {leads.text}, {begins.text}", "i1", 1)
+        f.only_if(wanted, lambda: self.scoped(lambda: self._serial(loop)))
 
     def _clipped(self, chunk: Reg, extent: Int) -> Reg:
         """A chunk's number as one of the present parallel loop, or the nearer end of it."""

@@ -168,9 +168,10 @@ class MemoryWriter(Integers):
         if kind == "strided" and mask is not None and mask.width == 1:
             p = self._mapped(p, mask, buffer)
         live = self._mask(mask, width)
-        if kind == "uniform":  # one address, some lanes: a gather from it
-            p = f.splat(p, width)
-            kind = "scattered"
+        if kind == "uniform" and live is not None:
+            wanted = self._any(live)
+            one = self._uniform_load(self.checked(p, buffer, first, live=wanted), t, buffer.dtype, wanted)
+            return f.emit(f"select {live.typed}, {f.splat(one, width).typed}, {vector(one.type, width)} zeroinitializer", one.type, width)
         p = self.checked(p, buffer, first, width, stride, live)
         align = alignment(buffer.dtype)
         vt, s = vector(t, width), suffix(t, width)
@@ -326,6 +327,11 @@ class MemoryWriter(Integers):
     def _all(self, width: int) -> str:
         return "splat (i1 true)"
 
+    def _any(self, live: Reg) -> Reg:
+        """Whether some lane is live."""
+        bits = self.f.emit(f"bitcast {live.typed} to i{live.width}", f"i{live.width}", 1)
+        return self.f.emit(f"icmp ne {bits.typed}, 0", "i1", 1)
+
     def _mask(self, mask: Reg | None, width: int) -> Reg | None:
         """The loop's mask and the access's own."""
         live = self.lane.mask if self.lane else None
@@ -351,6 +357,15 @@ class MemoryWriter(Integers):
         if width == 1 and mask is not None:
             self._store_if(mask, v, self.checked(p, s.buffer, first, live=mask), align)
             return
+        if width > 1 and mask is not None and mask.width == 1:  # all lanes or none
+            f.only_if(mask, lambda: self._store_lanes(s, v, kind, p, stride, first, None))
+        else:
+            self._store_lanes(s, v, kind, p, stride, first, mask)
+
+    def _store_lanes(self, s: Store, v: Reg, kind: str, p: Reg, stride: int, first: Reg, mask: Reg | None) -> None:
+        """Writes ``v`` at the address that :meth:`address` gave, in the loop's live lanes whose ``mask`` is set."""
+        f, width = self.f, v.width
+        t, align = memory_type(s.buffer.dtype), alignment(s.buffer.dtype)
         live = self._mask(mask, width) if width > 1 else None
         p = self.checked(p, s.buffer, first, width, stride or 1, live)
         if kind == "uniform":
@@ -417,12 +432,7 @@ class MemoryWriter(Integers):
         f = self.f
         if mask.width > 1:
             mask = f.emit(f"extractelement {mask.typed}, i64 0", "i1", 1)
-        then, done = f.fresh_label("then"), f.fresh_label("endif")
-        f.do(f"br i1 {mask.text}, label %{then}, label %{done}")
-        f.start(then)
-        f.do(f"store {v.typed}, ptr {p.text}, align {align}")
-        f.do(f"br label %{done}")
-        f.start(done)
+        f.only_if(mask, lambda: f.do(f"store {v.typed}, ptr {p.text}, align {align}"))
 
     def _is_nontemporal(self, s: Store) -> bool:
         """Whether a store should pass the caches by: a result too large to be found there later, at a place certain to be aligned."""

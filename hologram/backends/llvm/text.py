@@ -158,6 +158,15 @@ class FunctionText:
         t = vector(r.type, r.width)
         return self.emit(f"phi {t} [ {r.text}, %{last} ], [ {otherwise.text}, %{before} ]", r.type, r.width)
 
+    def only_if(self, condition: Reg, body: Callable[[], object]) -> None:
+        """Runs ``body()``, which gives nothing, where ``condition`` holds."""
+        then, done = self.fresh_label("then"), self.fresh_label("endif")
+        self.do(f"br i1 {condition.text}, label %{then}, label %{done}")
+        self.start(then)
+        body()
+        self.do(f"br label %{done}")
+        self.start(done)
+
     def text(self, header: str) -> str:
         return "\n".join([header + " {", "entry:", *self.entry, *self.lines, "}", ""])
 

@@ -5,8 +5,8 @@ a loop nest of its own that reads one piece and stores into its part of the resu
 
 *When.* A select costs a compare and a masked load an element for every piece, a nest some tens of instructions of code and a few nanoseconds; and
 neighbouring boxes in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
-(:data:`MIN_BOX_RUN`), and it has more than :data:`MAX_SELECTED_PIECES` parts or is the outermost of a space of at least :data:`MIN_SPLIT_ELEMENTS`. A
-vector of many scalars is cut too. A short last axis (the channels of an image put together) is cut into boxes that one nest computes together, so
+(:data:`MIN_BOX_RUN`), and it has more than :data:`MAX_SELECTED_PIECES` parts or is the outermost of a space of at least :data:`MIN_SPLIT_ELEMENTS`, or
+:data:`MIN_SPLIT_LANES` if it is the innermost, too. A vector of many scalars is cut too. A short last axis (the channels of an image put together) is cut into boxes that one nest computes together, so
 that memory is written in order. Interleaved pieces along an axis are boxes of every second element, or third, or so: together
 along the last axis.
 """
@@ -26,6 +26,7 @@ from hologram.ir.symbolic import Expr, Int, atoms, prod, split_linear
 
 MIN_BOX_RUN = 64  # neighbouring elements a box has on average, along the cut axis and those after it
 MIN_SPLIT_ELEMENTS = 1024  # elements below which a few selects are as good
+MIN_SPLIT_LANES = 256  # the same along the innermost axis, where selects are made for each element
 MAX_SELECTED_PIECES = 4  # parts along an axis that selects may look through
 MAX_BOXES = 1024  # boxes of a space
 MAX_UNROLLED_EXTENT = 8  # the longest last axis whose elements one nest computes together
@@ -139,7 +140,7 @@ def _pays(shape: Shape, axis: int, parts: int) -> bool:
     assert isinstance(n, int) and isinstance(inner, int)
     if n * inner < MIN_BOX_RUN * parts:
         return parts > MAX_SELECTED_PIECES and before == inner == 1  # a vector of scalars
-    return parts > MAX_SELECTED_PIECES or (before == 1 and n * inner >= MIN_SPLIT_ELEMENTS)
+    return parts > MAX_SELECTED_PIECES or (before == 1 and n * inner >= (MIN_SPLIT_LANES if inner == 1 else MIN_SPLIT_ELEMENTS))
 
 
 def _edges(shape: Shape, order: Iterable[Value]) -> dict[int, set[int]]:

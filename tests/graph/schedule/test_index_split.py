@@ -32,7 +32,7 @@ MANY = index_split.MAX_SELECTED_PIECES + 3
 def eager() -> Iterator[None]:
     """Every space that can be cut is cut."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("MIN_BOX_RUN", "MIN_SPLIT_ELEMENTS", "MAX_SELECTED_PIECES"):
+        for name in ("MIN_BOX_RUN", "MIN_SPLIT_ELEMENTS", "MIN_SPLIT_LANES", "MAX_SELECTED_PIECES"):
             patch.setattr(index_split, name, 1)
         patch.setattr(group, "MAX_SPLIT_WORK_RATIO", 10**9)
         yield
