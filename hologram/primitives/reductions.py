@@ -19,6 +19,7 @@ from hologram.ir.symbolic import prod
 from hologram.primitives.scalar import elementwise as ew
 
 LANES = 32  # partial results side by side in a page's row
+INTEGER_LANES = 8  # as many are enough where the loop over integers, whose order is free, may be short
 PAGE = 3072  # elements reduced or scanned as one piece
 GROUP = 16  # elements scanned by Hillis and Steele's steps
 LAST = "last"  # in the place of a scan's ``reverse``: its last running value alone; only the compiler writes it

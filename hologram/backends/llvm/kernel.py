@@ -23,8 +23,8 @@ from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_
 from hologram.dtypes import int64
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Int, split_linear
-from hologram.primitives.reductions import GROUP, LANES, PAGE
+from hologram.ir.symbolic import Int, atoms, split_linear
+from hologram.primitives.reductions import GROUP, INTEGER_LANES, LANES, PAGE
 
 MAX_LANES = 128  # lanes
 KEPT_ROLLED = "!4"  # metadata of the module: vector loops have long bodies, of which copies would only take time to compile
@@ -446,11 +446,17 @@ class KernelWriter(MemoryWriter):
         return partial.result()
 
     def _reduced_lanes(self, loop: Loop) -> int:
-        """Lanes of a reduction: in loops of the graph function no more than there are elements, since all others would hold the identity."""
+        """Lanes of a reduction: in loops of the graph function no more than there are elements, since all others would hold the identity; few where
+        the kernel finds the range of a loop of integers, whose order is free."""
         n, width = loop.extent, LANES
+        if loop.limit is not None and self._is_computed(loop.limit) and all(a.op.monoid and a.value_dtype.kind in "iub" for a in loop.accs):
+            return INTEGER_LANES
         while self.is_inlined and not self.pair_dots and loop.limit is None and isinstance(n, int) and 1 < n <= width // 2:
             width //= 2
         return width
+
+    def _is_computed(self, e: Int) -> bool:
+        return any(a.name in self.values for a in atoms(e))
 
     def _vectors(self, loop: Loop, monoids: list[Monoid], start: Reg, stop: Reg, width: int) -> list[Reg]:
         """The loop over whole vectors, then its tail; gives the lanes of the accumulators."""

@@ -3,7 +3,7 @@
 - Bodies are canonical graphs themselves.
 - A sequence whose elements are all the same is a constant of the loop.
 - Results, carries and arguments that no wanted result needs are dropped. A carry that comes back as it went in is a constant of the loop; so is,
-  inside, a scalar constant that comes from outside.
+  inside, a scalar constant, or an array of indices, that comes from outside.
 - A choice whose index is known is the branch; a scan of no steps gives its carries back, and arrays of no elements.
 - Work that is the same in each step is done before the loop: see :mod:`hologram.graph.canonical.licm`; products that do not depend on the carry
   are those of all steps at once: see :mod:`hologram.graph.canonical.loop_distribution`.

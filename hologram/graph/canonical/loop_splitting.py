@@ -10,6 +10,7 @@ from hologram.graph.canonical.licm import invariant_work
 from hologram.graph.canonical.loop_distribution import Steps, work_after_loop, work_before_loop
 from hologram.ir.graph import Body, Graph, close, inlined, placeholder
 from hologram.ir.node import Builder, Node
+from hologram.ir.symbolic import is_static
 from hologram.ir.op import TABLE
 from hologram.ir.traversal import topological
 from hologram.primitives.control import scan
@@ -220,13 +221,14 @@ def positions_of(graph: Graph, reached: set[Node]) -> set[int]:
 
 
 def distinct(given: Sequence[Node], used: set[int]) -> tuple[list[int], dict[int, Any]]:
-    """Which of the ``used`` arguments to keep, and what stands for the others: a constant's node, or the index of an equal argument."""
+    """Which of the ``used`` arguments to keep, and what stands for the others: the node of a constant or of indices, which are found sooner than
+    read, or the index of an equal argument."""
     keep: list[int] = []
     instead: dict[int, Any] = {}
     first: dict[Node, int] = {}
     for i in sorted(used):
         x = given[i]
-        if x.op.name == "const":
+        if x.op.name == "const" or (x.op.name == "iota" and is_static(x.size)):
             instead[i] = x
         elif x in first:
             instead[i] = first[x]

@@ -8,6 +8,7 @@ from hologram import dtypes
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Store, Value, integers_of
 from hologram.graph.lower.lowered import Lowered, in_place_pairs
+from hologram.graph.lower.masked_ranges import narrow_range
 from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
@@ -335,7 +336,22 @@ class CodePlacement:
         body += [
             Store(w.buffer, renamed.index(w.index), renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores
         ]
-        return [*unroll(inner, steps), *outer] if (steps := self._steps_of(inner)) > 1 else outer
+        if (steps := self._steps_of(inner)) > 1:
+            return [*unroll(inner, steps), *outer]
+        return [*self._narrowed(inner, stage), *outer] if accs and self.nest.rows_at_once == 1 else outer
+
+    def _narrowed(self, loop: Loop, stage: int) -> list[Ins]:
+        """What finds the elements that count in a loop of masked reductions."""
+        names = {v.name: v for v in self.order if isinstance(v, Ins) and v.name}
+
+        def is_invariant(v: Value) -> bool:
+            return v.level < self.element_level and v.stage <= stage
+
+        def is_invariant_name(name: str) -> bool:
+            level = self.nest.level_of.get(name)
+            return level < self.element_level if level is not None else name not in names or is_invariant(names[name])
+
+        return narrow_range(loop, is_invariant, is_invariant_name, self.values.fresh_name)
 
     def _first_loads(self) -> list[Ins]:
         """The loads of the first pass that differ between elements."""
