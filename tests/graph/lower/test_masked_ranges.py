@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from hologram.primitives.reductions import PAGE
 from tests.support.building import Draft, kernels, scheduled
+from tests.support.devices.c_harness import run as run_in_c
 from tests.support.kernel_interpreter import run_schedule
+from tests.support.needs import needs_compilers
 from tests.support.optable import compiler, mismatch, seeded
 
 REDUCTIONS = [
@@ -89,3 +92,18 @@ def test_what_counts_elsewhere_is_not_left_out(other: float) -> None:
     x, end = d.input(1000), d.input(dtype="int64")
     (kernel,) = kernels(scheduled(d.graph(masked(d, [("lt", end, 0)], x, d.const(other), False, "reduce_sum"))))
     assert not [s for s in kernel.walk() if isinstance(s, Loop) and s.limit is not None]
+
+
+@needs_compilers
+@pytest.mark.parametrize("reduction", REDUCTIONS[:4] + REDUCTIONS[6:8], ids=str)
+def test_devices_keep_the_bits(reduction: Any, tmp_path: Path) -> None:
+    """Ranges with both ends, of rows: near the ends, empty, and whole."""
+    op, dtype, other = reduction
+    d = Draft()
+    x, first, end = d.input(8, 300, dtype=dtype), d.input(8, dtype="int64"), d.input(8, dtype="int64")
+    graph = d.graph(masked(d, [("ge", first, 0), ("lt", end, 0)], x, d.const(other, dtype), False, op))
+    rng = seeded(op)
+    values = rng.standard_normal((8, 300)) if np.dtype(dtype).kind == "f" else rng.integers(0, 50, (8, 300))
+    arrays = [values.astype(dtype), np.array([-5, 0, 31, 64, 200, 299, 300, 32]), np.array([400, 300, 32, 63, 100, 300, 301, 289])]
+    (got,), (want,) = run_in_c(scheduled(graph), arrays, tmp_path), evaluate(graph, arrays)
+    assert not mismatch(got, want, 0).any(), (got, want)
