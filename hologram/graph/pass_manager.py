@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hologram.errors import PassLimitError, RewriteError
+from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.settings import settings
 from hologram.support.debug import PASSES
@@ -28,22 +29,23 @@ class Context:
     """What passes share.
 
     ``precision`` is the guarantee that rewrites keep; ``tile`` says how the target tiles products, None for none; up to ``hold`` bytes of folded
-    constants are kept. ``constants`` are the inputs of the graph that have the same value each time it runs. The passes fill ``fired`` (how often
-    each rewrite rule fired, by pass) and ``seconds`` (time, by pass).
+    constants are kept. ``constants`` are the inputs of the graph that have the same value each time it runs, ``ranges`` those
+    in which its inputs are, if that is known. The passes fill ``fired`` (how often each rewrite rule fired, by pass) and ``seconds`` (time, by pass).
     """
 
     precision: str
     tile: TileConfig | None = None
     hold: int = 0
     constants: Sequence[int] = ()
+    ranges: Ranges | None = None
     observer: Observer | None = None  # is shown what each pass gives
     fired: dict[str, Counter[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     count: Counter[str] = field(default_factory=Counter)  # of the pass that runs
 
-    def nested(self, constants: Sequence[int] = ()) -> Context:
+    def nested(self, constants: Sequence[int] = (), ranges: Ranges | None = None) -> Context:
         """The context of a graph inside of the graph: it counts for itself."""
-        return Context(self.precision, self.tile, constants=constants)
+        return Context(self.precision, self.tile, constants=constants, ranges=ranges)
 
     @property
     def exact(self) -> bool:

@@ -27,7 +27,8 @@ from hologram.graph.canonical.arguments import normalise_arguments
 from hologram.graph.canonical.complex_split import split_complex
 from hologram.graph.canonical.constant_windows import select_windows
 from hologram.graph.canonical.control_flow import canonical_body, simplify_control
-from hologram.graph.canonical.loop_ranges import refine_ranges
+from hologram.graph.canonical.integer_ranges import Ranges
+from hologram.graph.canonical.loop_ranges import ranges_in, refine_ranges
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
 from hologram.graph.execution_plan import ExecutionPlan
@@ -173,11 +174,15 @@ def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[
 
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:
-    def plan_of(body: Graph) -> ExecutionPlan:
-        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, SHARE_BUFFERS, PLAN), context.nested())
+    def plan_of(body: Graph, given: Ranges | None) -> ExecutionPlan:
+        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, SHARE_BUFFERS, PLAN), context.nested(ranges=given))
         return plan
 
-    return program.map(lambda fused: lower_groups(fused, context.precision, context.tile, plan_of))
+    def lowered(fused: FusedGraph) -> LoweredGraph:
+        given = context.ranges if fused is program.main else None
+        return lower_groups(fused, context.precision, context.tile, plan_of, ranges_in(fused.graph, given))
+
+    return program.map(lowered)
 
 
 def _share_buffers(program: Initialized[LoweredGraph], context: Context) -> Initialized[Ownership]:

@@ -8,3 +8,4 @@ from __future__ import annotations
 SCRATCH_AT = 0
 ARENA_AT = 8
 ARENA_BYTES_AT = 16
+CANCELLED_AT = 24

@@ -345,7 +345,6 @@ class MemoryWriter(Integers):
         width = self.lane.width if self.lane else 1
         self.statement = s
         kind, p, stride, first = self.address(s.buffer, s.index)
-        t, align = memory_type(d), alignment(d)
         if kind == "uniform":
             width = 1
         v = self.code.operand(s.value, self.env, width)
@@ -355,7 +354,7 @@ class MemoryWriter(Integers):
             v = f.emit(f"zext {v.typed} to {vector('i8', width)}", "i8", width)
         mask = self.env[s.mask] if s.mask is not None else None
         if width == 1 and mask is not None:
-            self._store_if(mask, v, self.checked(p, s.buffer, first, live=mask), align)
+            self._store_if(mask, v, self.checked(p, s.buffer, first, live=mask), alignment(d))
             return
         if width > 1 and mask is not None and mask.width == 1:  # all lanes or none
             f.only_if(mask, lambda: self._store_lanes(s, v, kind, p, stride, first, None))

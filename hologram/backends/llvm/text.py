@@ -74,6 +74,7 @@ class FunctionText:
         self.label = "entry"
         self.entry: list[str] = []  # allocas and the like, placed first
         self.kept_rolled = ""  # metadata of loops that are not to be unrolled, where some are
+        self.types: dict[str, str] = {}  # of uniform registers, where known
 
     def name(self, hint: str = "v") -> str:
         self.counter += 1
@@ -83,6 +84,8 @@ class FunctionText:
         """Appends ``%n = text``; gives the new register."""
         r = self.name()
         self.lines.append(f"  {r} = {text}")
+        if type_ and width == 1:
+            self.types[r] = type_
         return Reg(r, type_, width)
 
     def do(self, text: str) -> None:
@@ -115,6 +118,7 @@ class FunctionText:
         """Stack memory, allocated once on entry."""
         r = self.name("slot")
         self.entry.append(f"  {r} = alloca {t}, i64 {count}, align {align}")
+        self.types[r] = "ptr"
         return r
 
     def counted(

@@ -9,7 +9,8 @@ from its start and the condition, which compares it with something; no 64-bit co
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from hologram.graph.canonical.integer_ranges import Range, Ranges, joined, range_of, type_range
 from hologram.ir.graph import Body, Graph, bodies
@@ -26,12 +27,43 @@ def refine_ranges(graph: Graph, fired: Counter[str]) -> Graph:
     return _Refiner(fired).graph(graph, [type_range(x.dtype) for x in graph.inputs])[0]
 
 
+class GraphRanges(NamedTuple):
+    """The ranges of a graph's values, and for each control node those of the inputs of its bodies."""
+
+    values: Mapping[Node, Range | None]
+    bodies: Mapping[Node, list[Ranges]]
+
+
+NO_RANGES = GraphRanges({}, {})
+
+
+def ranges_in(graph: Graph, given: Ranges | None) -> GraphRanges:
+    """What is known of a graph with inputs of the ranges ``given``; nothing where that is None and there are no loops and branches."""
+    if given is None:
+        if not any(n.op.kind == "control" for n in graph.nodes()):
+            return NO_RANGES
+        given = [type_range(x.dtype) for x in graph.inputs]
+    walk = _Refiner(Counter())
+    known = walk.walk(graph, given)[0]
+    return GraphRanges(known, {n: walk.given[n] for n in known if n in walk.given})
+
+
 class _Refiner:
+    """``given``: of the control nodes seen the ranges of the inputs of their bodies."""
+
     def __init__(self, fired: Counter[str]) -> None:
         self.fired = fired
+        self.given: dict[Node, list[Ranges]] = {}
 
     def graph(self, graph: Graph, given: Ranges) -> tuple[Graph, list[Range | None]]:
         """The graph, refined for inputs of the ranges ``given``, and the ranges of its outputs."""
+        known, instead, attrs = self.walk(graph, given)
+        self.fired.update({"decided": len(instead)} if instead else {})
+        refined = _rebuilt(graph, instead, attrs) if instead or attrs else graph
+        return refined, [known[x] for x in graph.outputs]
+
+    def walk(self, graph: Graph, given: Ranges) -> tuple[dict[Node, Range | None], dict[Node, Node | int], dict[Node, tuple[Any, ...]]]:
+        """The ranges of a graph's values; what stands for those that they decide; and new attributes of control nodes."""
         known: dict[Node, Range | None] = dict(zip(graph.inputs, given, strict=True))
         results: dict[Node, list[Range | None]] = {}
         instead: dict[Node, Node | int] = {}
@@ -52,13 +84,12 @@ class _Refiner:
                 simpler = _simpler(n, inputs, known[n])
                 if simpler is not None:
                     instead[n] = simpler
-        self.fired.update({"decided": len(instead)} if instead else {})
-        refined = _rebuilt(graph, instead, attrs) if instead or attrs else graph
-        return refined, [known[x] for x in graph.outputs]
+        return known, instead, attrs
 
     def control(self, node: Node, inputs: Ranges) -> tuple[tuple[Any, ...], list[Range | None]]:
         """A control node's attributes with refined bodies, and the ranges of its results."""
         if node.op is switch:
+            self.given[node] = [inputs[1:] for _ in bodies(node)]
             made = [self.body(b, inputs[1:]) for b in bodies(node)]
             return (tuple(b for b, _ in made),), [joined(ranges) for ranges in zip(*(r for _, r in made), strict=True)]
         return self.scan(node, inputs) if node.op is scan else self.while_loop(node, inputs)
@@ -75,6 +106,7 @@ class _Refiner:
             given[consts + k], step = type_range(x.dtype), _step(body.graph, consts, k)
             if step is not None and (counted := _counted(inputs[consts + k], step, length, given[consts + k])) is not None:
                 given[consts + k], last[k] = counted
+        self.given[node] = [given]
         refined, ranges = self.body(body, given)
         if not length:
             return (refined, *node.attrs[1:]), [*inputs[consts : consts + carries], *ranges[carries:]]
@@ -97,6 +129,7 @@ class _Refiner:
                 end -= step
             inside[consts + k] = (start[0], max(start[0], end)) if step > 0 else (min(start[1], end), start[1])
             asked[consts + k] = joined([start, inside[consts + k], (end + step, end + step)])
+        self.given[node] = [asked, inside]
         new_cond, _ = self.body(cond, asked)
         new_body, _ = self.body(body, inside)
         return (new_cond, new_body, consts), asked[consts:]

@@ -10,8 +10,8 @@ from hologram.graph.canonical.licm import invariant_work
 from hologram.graph.canonical.loop_distribution import Steps, work_after_loop, work_before_loop
 from hologram.ir.graph import Body, Graph, close, inlined, placeholder
 from hologram.ir.node import Builder, Node
-from hologram.ir.symbolic import is_static
 from hologram.ir.op import TABLE
+from hologram.ir.symbolic import is_static
 from hologram.ir.traversal import topological
 from hologram.primitives.control import scan
 from hologram.primitives.movement import broadcast

@@ -9,10 +9,11 @@ their intermediates share a place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
+from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.fusion.groups import Call, operands
 from hologram.graph.memory.arena import LINE_BYTES, ArenaAllocation
 from hologram.ir.graph import Graph, bodies
@@ -45,9 +46,10 @@ class ControlStep:
         "cost", "in_place",
     )  # fmt: skip
 
-    def __init__(self, call: Call, plan_of: Callable[[Graph], Any]) -> None:
+    def __init__(self, call: Call, plan_of: Callable[[Graph, Ranges | None], Any], ranges: Sequence[Ranges] | None = None) -> None:
         node = self.node = call.node
-        self.execution_plans = [plan_of(b.graph) for b in bodies(node)]
+        given = ranges if ranges is not None else [None] * len(bodies(node))
+        self.execution_plans = [plan_of(b.graph, r) for b, r in zip(bodies(node), given, strict=True)]
         self.allocations: list[ArenaAllocation] = [s.allocate({}) for s in self.execution_plans]
         self.results: list[Node | None] = [None] * len(self.execution_plans[-1].graph.outputs)
         for r in call.results:

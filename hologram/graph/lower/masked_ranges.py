@@ -3,9 +3,9 @@
 ``where(indices < k, x, 0).sum()`` adds zeros from k on. The comparison gives the end of the loop, rounded up to whole vectors; so a dot product in a
 triangular loop takes as many steps as have something to add. The mask stays where it is, for the elements up to the end of the vector.
 
-Bits stay as they are. A range of floats begins at a multiple of LANES in a page, so each element keeps its lane. What an element beyond the range would add
-is neutral (zero in a sum) or is what any other of them adds (the other value of a maximum). One of them, if there is one, is kept: sums start at
--0.0, which a zero makes +0.0, and a maximum has to see its other value once.
+Bits stay as they are. A range of floats begins at a multiple of LANES in a page, so each element keeps its lane. What an element beyond the range
+would add is neutral (zero in a sum) or is what any other of them adds (the other value of a maximum). One of them, if there is one, is kept: sums
+start at -0.0, which a zero makes +0.0, and a maximum has to see its other value once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class _End(NamedTuple):
     offset: Int
 
 
-def narrow_range(loop: Loop, is_invariant: Callable[[Value], bool], is_invariant_name: Callable[[str], bool], fresh_name: Callable[[], str]) -> list[Ins]:
+def narrow_range(
+    loop: Loop, is_invariant: Callable[[Value], bool], is_invariant_name: Callable[[str], bool], fresh_name: Callable[[], str]
+) -> list[Ins]:
     """Lets ``loop`` run over the elements that count. Gives the instructions, to run before it, that find the range; none where all may count.
 
     ``is_invariant``: of a value, whether it is there before the loop; ``is_invariant_name``: the same of a name in an index expression.
@@ -137,7 +139,9 @@ class _Range:
             return self.body if start.name else []
         stop = self._op("min", self._folded("min", stops), self._const(self.n))
         # one that does not count, and then whole vectors; never less than one, though the range be empty
-        vectors = self._op("div_trunc", self._op("max", self._op("add", stop, self._const(self.lanes)), self._const(self.lanes)), self._const(self.lanes))
+        vectors = self._op(
+            "div_trunc", self._op("max", self._op("add", stop, self._const(self.lanes)), self._const(self.lanes)), self._const(self.lanes)
+        )
         stop = self._op("max", self._op("mul", vectors, self._const(self.lanes)), self._op("add", start, self._const(self.lanes)))
         stop = self._named(self._op("min", stop, self._const(self.n)), self.n + 1)
         self.loop.limit = counter(stop.name, self.n + 1)

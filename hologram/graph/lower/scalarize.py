@@ -13,6 +13,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.canonical.integer_ranges import Range
 from hologram.graph.fusion.groups import Group, is_scan_total, reduction_axes
 from hologram.graph.kernel.ir import Acc, Buffer, Value
 from hologram.graph.legalize.paged_scans import is_reversed, unpaged
@@ -216,13 +217,14 @@ class ScalarProgram:
             return known
         return counter(self._name(self._cast(value, dtypes.int64), extent), extent)
 
-    def checked_start(self, starts: Node, index: Index, extent: Int) -> tuple[Int, Value | None]:
-        """The start of a window for index expressions, and whether it is one of the ``extent`` at which a window fits: None where it certainly is."""
+    def checked_start(self, starts: Node, index: Index, extent: Int, known_range: Range | None = None) -> tuple[Int, Value | None]:
+        """The start of a window for index expressions, and whether it is one of the ``extent`` at which a window fits: None where it certainly is.
+        ``known_range``: in which all ``starts`` are."""
         value = self.element(starts, index, ())
         known = _known_index(value)
         if known is not None and is_certainly_inside(known, extent):
             return known, None
-        if _is_clamped(value, extent):
+        if _is_clamped(value, extent) or (known_range is not None and all(is_certainly_inside(e, extent) for e in known_range)):
             return self._start(value, extent), None
         name = self._name(self._cast(value, dtypes.int64), None)
         unchecked = var(name, None, None)  # as it comes, any number of 64 bits

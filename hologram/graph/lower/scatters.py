@@ -7,8 +7,10 @@ updates of a parallel iteration run in order, so the result never depends on thr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from hologram.graph.canonical.integer_ranges import Range
 from hologram.graph.fusion.groups import Group, iteration_space, reduction_axes
 from hologram.graph.kernel.build import finish_kernel
 from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
@@ -26,8 +28,8 @@ UNKNOWN_NS = 100_000.0  # where sizes are not known
 UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
 
 
-def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list[Lowered]:
-    """The kernels of a group whose only value is a scatter: its start, and the updates.
+def lower_scatter(group: Group, materialized: set[Node], precision: str, ranges: Mapping[Node, Range | None]) -> list[Lowered]:
+    """The kernels of a group whose only value is a scatter: its start, and the updates. ``ranges`` says of starts where they certainly are.
 
     Where the updates are a window of the array that they change, and are written to elements that others of them are made of, they are computed
     first, to memory of their own: so the array may be changed where it is.
@@ -36,14 +38,14 @@ def lower_scatter(group: Group, materialized: set[Node], precision: str) -> list
     start = lower(group, materialized, {node}, precision)
     if len(start) == 1 and copies_whole(start[0].kernel):
         start[0].is_copy = True
-    updates = _Updates(group, materialized).lowered()
+    updates = _Updates(group, materialized, ranges).lowered()
     if not start[0].is_copy or not _changes_what_it_reads(updates, start[0].bindings[0], node):
         return [*start, updates]
     first: list[Lowered] = []
     for x in node.inputs[1:]:
         if x.op.kind != "leaf" and x not in materialized:
             first += lower(_alone(x), materialized, {x}, precision)
-    return [*first, *start, _Updates(group, materialized | set(node.inputs[1:])).lowered()]
+    return [*first, *start, _Updates(group, materialized | set(node.inputs[1:]), ranges).lowered()]
 
 
 def _changes_what_it_reads(updates: Lowered, source: Node, node: Node) -> bool:
@@ -66,9 +68,9 @@ class _Updates:
     lanes, or a block of it, if some axis has more than one element.
     """
 
-    def __init__(self, group: Group, materialized: set[Node]) -> None:
+    def __init__(self, group: Group, materialized: set[Node], ranges: Mapping[Node, Range | None]) -> None:
         (self.node,) = group.nodes
-        self.group, self.values = group, ScalarProgram(group, materialized)
+        self.group, self.values, self.ranges = group, ScalarProgram(group, materialized), ranges
         self.x, self.updates, *self.starts = self.node.inputs
         self.axes = self.node.attrs[0]
         self.window = (1, *self.updates.shape[2:])  # by axis of x; of the shared one, one at a time
@@ -120,7 +122,7 @@ class _Updates:
         at: list[Int] = [shared, *window]
         mask: Value | None = None
         for start, a in zip(self.starts, self.axes, strict=True):
-            first, inside = values.checked_start(start, (shared, place), self.x.shape[a] - self.window[a] + 1)
+            first, inside = values.checked_start(start, (shared, place), self.x.shape[a] - self.window[a] + 1, self.ranges.get(start))
             at[a] = first + at[a]
             if inside is not None:
                 mask = inside if mask is None else values.emit(TABLE["and"], (mask, inside), (), inside.dtype)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from hologram.graph.canonical.integer_ranges import Range, Ranges
+from hologram.graph.canonical.loop_ranges import NO_RANGES, GraphRanges
 from hologram.graph.fusion.fused_graph import FusedGraph
 from hologram.graph.fusion.groups import Call, Group, operands
 from hologram.graph.kernel.printer import print_kernel
@@ -72,16 +74,19 @@ def host_steps_of(steps: list[Step]) -> list[HostStep]:
     return out
 
 
-def lower_groups(fused: FusedGraph, precision: str, tile: TileConfig | None, plan_of: Callable[[Graph], Any]) -> LoweredGraph:
-    """The steps of all groups. ``plan_of`` gives the execution plan of a body, which is legalized already."""
+def lower_groups(
+    fused: FusedGraph, precision: str, tile: TileConfig | None, plan_of: Callable[[Graph, Ranges | None], Any], ranges: GraphRanges = NO_RANGES
+) -> LoweredGraph:
+    """The steps of all groups. ``plan_of`` gives the execution plan of a body, which is legalized already, for inputs of some ranges; ``ranges`` are
+    those of the graph."""
     materialized = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
     stored = _stored(fused, materialized)
     steps: list[Step] = []
     for g in fused.groups:
         if isinstance(g, Call):
-            steps.append(HostStep(g) if g.node.op.kind == "host" else ControlStep(g, plan_of))
+            steps.append(HostStep(g) if g.node.op.kind == "host" else ControlStep(g, plan_of, ranges.bodies.get(g.node)))
         else:
-            steps += _kernels_of(g, materialized, stored, precision, tile)
+            steps += _kernels_of(g, materialized, stored, precision, tile, ranges.values)
     return LoweredGraph(fused, steps)
 
 
@@ -97,10 +102,12 @@ def _stored(fused: FusedGraph, materialized: set[Node]) -> set[Node]:
     return stored
 
 
-def _kernels_of(group: Group, materialized: set[Node], stored: set[Node], precision: str, tile: TileConfig | None) -> list[Lowered]:
+def _kernels_of(
+    group: Group, materialized: set[Node], stored: set[Node], precision: str, tile: TileConfig | None, ranges: Mapping[Node, Range | None]
+) -> list[Lowered]:
     match group.nodes[0].op.kind:
         case "scatter":
-            return lower_scatter(group, materialized, precision)
+            return lower_scatter(group, materialized, precision, ranges)
         case "attention":
             if isinstance(tile, GpuTileConfig):
                 return [(lower_reduced if group.nodes[0].op is REDUCED_SCORES else lower_attention_by_tiles)(group, materialized, tile)]

@@ -5,10 +5,10 @@ a loop nest of its own that reads one piece and stores into its part of the resu
 
 *When.* A select costs a compare and a masked load an element for every piece, a nest some tens of instructions of code and a few nanoseconds; and
 neighbouring boxes in a row are not written in the order of memory. So an axis is cut where boxes are long runs of neighbouring elements
-(:data:`MIN_BOX_RUN`), and it has more than :data:`MAX_SELECTED_PIECES` parts or is the outermost of a space of at least :data:`MIN_SPLIT_ELEMENTS`, or
-:data:`MIN_SPLIT_LANES` if it is the innermost, too. A vector of many scalars is cut too. A short last axis (the channels of an image put together) is cut into boxes that one nest computes together, so
-that memory is written in order. Interleaved pieces along an axis are boxes of every second element, or third, or so: together
-along the last axis.
+(:data:`MIN_BOX_RUN`), and it has more than :data:`MAX_SELECTED_PIECES` parts or is the outermost of a space of at least
+:data:`MIN_SPLIT_ELEMENTS`, or :data:`MIN_SPLIT_LANES` if it is the innermost, too. A vector of many scalars is cut too. A short last axis (the
+channels of an image put together) is cut into boxes that one nest computes together, so that memory is written in order. Interleaved pieces along an
+axis are boxes of every second element, or third, or so: together along the last axis.
 """
 
 from __future__ import annotations

@@ -55,7 +55,9 @@ def run(graph: Graph, arrays: list[np.ndarray]) -> None:
     st.sampled_from(REDUCTIONS),
     st.sampled_from(SIZES),
     st.sampled_from([None, 3]),
-    st.lists(st.tuples(st.sampled_from(["lt", "le", "gt", "ge", "eq"]), st.sampled_from(["int64", "int32"]), st.integers(0, 2)), min_size=1, max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(["lt", "le", "gt", "ge", "eq"]), st.sampled_from(["int64", "int32"]), st.integers(0, 2)), min_size=1, max_size=3
+    ),
     st.booleans(),
     st.data(),
 )
@@ -73,7 +75,9 @@ def test_bits_are_those_of_all_elements(reduction: Any, n: int, rows: int | None
     values = np.full(shape, -0.0) if data.draw(st.integers(0, 5)) == 0 and np.dtype(dtype).kind == "f" else values
     places = [-(2**31), -1, 0, 1, 31, 32, 33, 62, 63, n // 2, n - 33, n - 1, n, n + 1, 2**31 - 1]
     places = [st.sampled_from([*places, -(2**63), 2**63 - 1] if kind == "int64" else places) for _, kind, _ in conditions]
-    given_ends = [np.array([data.draw(p) for _ in range(rows or 1)], kind).reshape(shape[:-1]) for p, (_, kind, _) in zip(places, conditions, strict=True)]
+    given_ends = [
+        np.array([data.draw(p) for _ in range(rows or 1)], kind).reshape(shape[:-1]) for p, (_, kind, _) in zip(places, conditions, strict=True)
+    ]
     run(graph, [values.astype(dtype), *given_ends])
 
 

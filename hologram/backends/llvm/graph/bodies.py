@@ -21,6 +21,10 @@ MAX_STEP_STACK_BYTES = 8192  # of all stack slots of one control step
 MAX_GRAPH_STACK_BYTES = 65536  # of all stack slots of one function
 
 
+class NoStackLeft(Exception):
+    """Threads are to share what is written, but it needs memory beside the stack."""
+
+
 class BodyWriter:
     """What writing loops and branches shares: addresses of operands and results, and the arrays inside of bodies."""
 
@@ -54,14 +58,20 @@ class BodyWriter:
         """Rooms for the small arrays of a body that have no place yet; the others are in the arena. What no kernel writes, since it has no
         elements, needs a place to be copied from."""
         for x in map(plan.buffer, (*_arrays(plan), *plan.computed)):
-            if x not in pointers and self.takes_stack_slot(x):
+            if x in pointers:
+                continue
+            if self.takes_stack_slot(x):
                 pointers[x] = self.stack_slot(x)
+            elif self.w.is_outlined and nbytes(x):
+                raise NoStackLeft
 
     # --- results and steps ---------------------------------------------------------------------------------------------
 
     def result(self, i: int) -> Reg:
         """Where result ``i`` goes; to spare memory where nobody wants it."""
         node = self.step.results[i]
+        if node is None and self.w.is_outlined and nbytes(self.step.execution_plans[-1].outputs[i].node) > STACK_SLOT_BYTES:
+            raise NoStackLeft
         return self.w.at(self.workspace, self.step.spare[i]) if node is None else self.w.pointer(node, self.frame)
 
     def is_aligned(self, i: int) -> bool:

@@ -7,7 +7,7 @@ and writes the next one where the plan says (:class:`~hologram.graph.lower.contr
 
 from __future__ import annotations
 
-from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
+from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft, source_of
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, Carry, ControlStep
@@ -41,9 +41,15 @@ class LoopWriter(BodyWriter):
         self.ends = [self.result(i) for i in range(self.carries)]
         self.ys = [self.result(i) for i in range(self.carries, len(self.body.outputs))]
         self.on_stack = [self.takes_stack_slot(x, 2) for x in self.carry_nodes]
+        self._check_memory()
         self.fixed = [self._constant(p, x) for p, x in zip(self.operands[:consts], self.body.inputs, strict=False)]
         self.places = [self._place(k, x) for k, x in enumerate(self.carry_nodes)]
         self.pairs = self._pairs()
+
+    def _check_memory(self) -> None:
+        """Inside of what threads share, carries are on their stacks."""
+        if self.w.is_outlined and not all(self.on_stack):
+            raise NoStackLeft
 
     def write(self) -> None:
         moving = [start for start, place in zip(self.starts, self.places, strict=True) if place is None]
@@ -183,7 +189,7 @@ class LoopWriter(BodyWriter):
             end = f.emit(f"add nuw nsw i64 {i.text}, {every}", "i64", 1)
             stop = f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
             after = f.counted(i, stop, 1, carried, step, at_least_once=True)
-            self._poll()
+            self.w.poll()
             return after
 
         if self.length <= every:
@@ -244,9 +250,6 @@ class LoopWriter(BodyWriter):
         poll, on = f.fresh_label("poll"), f.fresh_label("polled")
         f.do(f"br i1 {due.text}, label %{poll}, label %{on}, !prof !0")
         f.start(poll)
-        self._poll()
+        self.w.poll()
         f.do(f"br label %{on}")
         f.start(on)
-
-    def _poll(self) -> None:
-        self.w.return_if(self.f.emit("call i64 @hg_poll(ptr %ctx)", "i64", 1))

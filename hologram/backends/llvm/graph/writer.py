@@ -11,11 +11,12 @@ Loops and branches of control steps stand in this function, around calls of thei
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT
+from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, CANCELLED_AT
 from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
@@ -38,6 +39,21 @@ MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of t
 MIN_TESTED_BYTES = 256  # of a copy: less is copied sooner than found to be there already
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
+POLL_SHARED = f"""
+define internal i64 @hg_poll_shared(ptr %ctx, ptr %scratch) #0 {{
+  %own = load ptr, ptr %ctx, align 8
+  %calls = icmp eq ptr %own, %scratch
+  br i1 %calls, label %poll, label %look
+poll:
+  %status = call i64 @hg_poll(ptr %ctx)
+  ret i64 %status
+look:
+  %at = getelementptr i8, ptr %ctx, i64 {CANCELLED_AT}
+  %cancelled = load atomic i64, ptr %at monotonic, align 8
+  ret i64 %cancelled
+}}
+"""  # the thread of the call handles signals, the others see what comes of it
+
 ATTRIBUTES = """
 declare i64 @hg_parallel_for(ptr, ptr, ptr, i64, i64)
 declare i64 @hg_poll(ptr)
@@ -53,7 +69,41 @@ attributes #1 = { nounwind alwaysinline }
 !5 = !{!"llvm.loop.unroll.disable"}
 """
 
+_DEFINED, _REGISTER = re.compile(r"  (%[\w.]+) = "), re.compile(r"%[A-Za-z_][\w.]*")
 _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
+
+
+class Outlined:
+    """A function under construction that is called like a kernel; ``f`` is its text. What it names of the function around it comes in ``args``."""
+
+    def __init__(self, name: str, outer: FunctionText) -> None:
+        self.name, self.outer = name, outer
+        self.f = FunctionText()
+        self.f.counter, self.f.kept_rolled = outer.counter, outer.kept_rolled
+        self.f.types.update(outer.types, **{"%ctx": "ptr", "%bufs": "ptr"})
+        self.taken: list[str] = []
+
+    def close(self) -> str:
+        """The text of the function."""
+        self.f.do("ret void")
+        self.outer.counter = self.f.counter
+        lines = [*self.f.entry, *self.f.lines]
+        own = {m[1] for line in lines if (m := _DEFINED.match(line))} | {f"%{line[:-1]}" for line in lines if line.endswith(":")}
+        own |= {"%entry", "%args", "%begin", "%end", "%scratch"}
+        self.taken = sorted({name for line in lines for name in _REGISTER.findall(line)} - own)
+        loads = []
+        for i, name in enumerate(self.taken):
+            loads += [f"  %at.{i} = getelementptr i64, ptr %args, i64 {i}", f"  {name} = load {self.f.types[name]}, ptr %at.{i}, align 8"]
+        self.f.entry = [*loads, *self.f.entry]
+        return self.f.text(f"define internal void @{self.name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
+
+    def arguments(self) -> Reg:
+        """What is handed over, in memory of the function around it."""
+        place = Reg(self.outer.slot("i64", max(1, len(self.taken)), 8), "ptr", 1)
+        for i, name in enumerate(self.taken):
+            at = self.outer.emit(f"getelementptr i64, ptr {place.text}, i64 {i}", "ptr", 1)
+            self.outer.do(f"store {self.f.types[name]} {name}, ptr {at.text}, align 8")
+        return place
 
 
 class Frame:
@@ -88,6 +138,9 @@ class GraphWriter:
         self.declared: set[str] = set()  # kernels that are there already
         self.externals: set[str] = set()  # routines of libraries
         self.literals: dict[str, str] = {}  # names of texts
+        self.is_outlined = False  # whether what is written is a function that threads share, without memory of its own but for the stack
+        self.polls_in_threads = False
+        self.outlined_texts: list[str] = []
         self.stack_slots: set[Reg] = set()  # stack memory of small arrays in loops and branches
         self.stack_bytes = 0
         self.origins: dict[Reg, tuple[Reg, int]] = {}  # of addresses that are others moved on by a number of bytes
@@ -109,12 +162,12 @@ class GraphWriter:
             self._poison_all(plan, arena, pointers)
         self.run(Frame(plan, allocation, arena, pointers, inside_loop=False))
         f.do("ret i64 0")
-        self.graph = f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")
+        self.graph = "\n".join([*self.outlined_texts, f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")])
         return self
 
     def whole(self) -> str:
         """All of it as one module."""
-        return "\n".join([*self._ready(), *self.functions.text.values(), *self.texts, self.graph, self.declarations])
+        return "\n".join([*self._ready(), *self.functions.text.values(), *self.texts, self.graph, self.declarations, *self._poll_shared()])
 
     def modules(self, most: int) -> list[str]:
         """The same as up to ``most`` modules of about the same size, the graph in the first."""
@@ -125,8 +178,26 @@ class GraphWriter:
         for text in sorted(self.texts, key=len, reverse=True):
             min(parts, key=lambda p: sum(map(len, p))).append(text)
         elsewhere = [f"declare void {_KERNEL.findall(t)[0]}(ptr, i64, i64, ptr)" for p in parts[1:] for t in p]
-        first = [*self._ready(), *elsewhere, *self._helpers(parts[0]), *parts[0], self.graph, self.declarations]
+        first = [*self._ready(), *elsewhere, *self._helpers(parts[0]), *parts[0], self.graph, self.declarations, *self._poll_shared()]
         return ["\n".join(m) for m in [first, *([*self._helpers(p), *p, self.declarations] for p in parts[1:])]]
+
+    def _poll_shared(self) -> list[str]:
+        return [POLL_SHARED] if self.polls_in_threads else []
+
+    @contextlib.contextmanager
+    def outlined(self) -> Iterator[Outlined]:
+        """What is written inside becomes a function of its own, which is kept unless an exception ends it."""
+        before = self.f, self.integers, self.scratch, self.args, self.stack_bytes
+        function = Outlined(f"stretch{len(self.outlined_texts)}", self.f)
+        self.f, self.integers = function.f, Integers(function.f)
+        self.integers.vars, self.scratch = before[1].vars, Reg("%scratch", "ptr", 1)
+        self.is_outlined, self.stack_bytes = True, 0
+        try:
+            yield function
+            self.outlined_texts.append(function.close())
+        finally:
+            self.f, self.integers, self.scratch, self.args, self.stack_bytes = before
+            self.is_outlined = False
 
     def _helpers(self, texts: list[str]) -> list[str]:
         """The functions that ``texts`` call, and those that these call."""
@@ -216,8 +287,19 @@ class GraphWriter:
         cancelled, on, off = f.emit(f"icmp ne i64 {status.text}, 0"), f.fresh_label("on"), f.fresh_label("off")
         f.do(f"br i1 {cancelled.text}, label %{off}, label %{on}, !prof !0")
         f.start(off)
-        f.do(f"ret i64 {status.text}")
+        f.do("ret void" if self.is_outlined else f"ret i64 {status.text}")
         f.start(on)
+
+    def poll(self) -> None:
+        """Looks at pending signals; leaves the function where the call is cancelled. Of several threads the calling one looks."""
+        f = self.f
+        status = Reg(f.name("status"), "i64", 1)
+        if not self.is_outlined:
+            f.do(f"{status.text} = call i64 @hg_poll(ptr %ctx)")
+        else:
+            f.do(f"{status.text} = call i64 @hg_poll_shared(ptr %ctx, ptr %scratch)")
+            self.polls_in_threads = True
+        self.return_if(status)
 
     # --- poison --------------------------------------------------------------------------------------------------------
 

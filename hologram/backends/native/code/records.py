@@ -3,7 +3,7 @@ records of process-wide state."""
 
 from __future__ import annotations
 
-from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, SCRATCH_AT
+from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, CANCELLED_AT, SCRATCH_AT
 from hologram.backends.native_lang.language import Array, Function, Struct, at, i32, i64, instance, ptr, u32, void
 
 SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
@@ -85,13 +85,13 @@ class Heap(Struct):
 
 
 class Context(Struct):
-    """What one call in flight owns. Generated code reads ``scratch`` and ``arena``."""
+    """What one call in flight owns. Generated code reads ``scratch``, ``arena`` and ``cancelled``."""
 
     scratch: ptr = at(SCRATCH_AT)
     arena: ptr = at(ARENA_AT)
     arena_bytes: i64 = at(ARENA_BYTES_AT)
+    cancelled: i64 = at(CANCELLED_AT)
     thread_state: ptr  # of the caller while it runs without the GIL
-    cancelled: i64
     polls: i64  # the caller is the thread that gets signals
     last_poll: i64  # ticks
     next: ptr
