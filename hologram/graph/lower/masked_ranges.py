@@ -30,12 +30,12 @@ _NEUTRAL = {"add": 0, "mul": 1}
 
 
 class _End(NamedTuple):
-    """What counts is from ``value - rest + offset`` on (``first``), or ends before it. ``value`` None stands for zero."""
+    """What counts is from ``value - rest + offset`` on (``is_first``), or ends before it."""
 
     is_first: bool
-    value: Value | None
+    value: Value
     rest: Int
-    offset: Int
+    offset: int
 
 
 def narrow_range(
@@ -87,9 +87,6 @@ class _Masks:
         if not isinstance(condition, Ins):
             return []
         name = condition.opname
-        if name == "inside" and not is_negated:
-            at = self._position(condition.attrs[0])
-            return [] if at is None else [_End(True, None, at, 0), _End(False, None, at, condition.attrs[1])]
         if name == "not":
             return self.ends(condition.args[0], not is_negated)
         if name == ("or" if is_negated else "and"):
@@ -161,8 +158,6 @@ class _Range:
     def _place(self, end: _End) -> Ins:
         at = Ins.index(end.offset - end.rest)
         self.body.append(at)
-        if end.value is None:
-            return at
         x = end.value
         if x.dtype is not dtypes.int64:
             self.body.append(cast := Ins(TABLE["cast"], (x,), ("int64",), dtypes.int64))
